@@ -47,8 +47,8 @@ def work(landing, tables):
 ONCE = """
 from functools import cache, partial
 from pathlib import Path
-from pipeline.once import How, run_once
-from pipeline.session import open_session
+from pipeline.operation.once import How, run_once
+from pipeline.operation.session import open_session
 from pipeline.settings import make_settings
 session = cache(lambda: open_session(make_settings(tables=Path(sys.argv[2], "cold"))))
 def work(landing, tables):

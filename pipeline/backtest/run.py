@@ -10,11 +10,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col, expr, lit
 
 from gateway.routing.where.rule import compile_rule
-from pipeline import delta, tables
 from pipeline.backtest.fold import Row, Sums, TopicFold
 from pipeline.backtest.spark_sql import decision
-from pipeline.columns import BRONZE, SILVER
-from pipeline.spark_files import read_files, read_folders
+from pipeline.tables import delta, on_disk
+from pipeline.tables.columns import BRONZE, SILVER
+from pipeline.tables.spark_files import read_files, read_folders
 
 SUMS = (
     "gateway_id string, topic string, date string, rows bigint, sent bigint, bytes_all bigint, "
@@ -128,4 +128,4 @@ def _row_ddl() -> str:
 
 def has_tables(root: Path) -> bool:
     """Say whether there is something to test on."""
-    return all((root / table).is_dir() for table in ("silver", *tables.IN_BATCHES))
+    return all((root / table).is_dir() for table in ("silver", *on_disk.IN_BATCHES))

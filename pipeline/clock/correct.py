@@ -9,12 +9,12 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast
 
-from pipeline import delta, islands, staging
 from pipeline.clock.known import corrections_for
 from pipeline.clock.spans import Correction, Epoch
 from pipeline.clock.timing import timed
-from pipeline.columns import SILVER, names
-from pipeline.spark_files import read_files, write_folder
+from pipeline.tables import delta, islands, staging
+from pipeline.tables.columns import SILVER, names
+from pipeline.tables.spark_files import read_files, write_folder
 
 
 def correct(

@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline import delta
 from pipeline.clock.record import ClockRecord, numbers_of
 from pipeline.clock.spans import Correction, Epoch, corrections
+from pipeline.tables import delta
 
 
 def corrections_for(root: Path, found: pa.Table) -> list[Correction]:

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from pipeline.strict_json import NotJsonError, parse
+from pipeline.records.strict_json import NotJsonError, parse
 
 INT64 = range(-(2**63), 2**63)
 

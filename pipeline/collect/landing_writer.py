@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.collect.message import Landed
-from pipeline.columns import RECORD, arrow_schema
-from pipeline.staging import sync
+from pipeline.tables.columns import RECORD, arrow_schema
+from pipeline.tables.staging import sync
 
 SCHEMA = arrow_schema(RECORD)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from paho.mqtt.client import MQTTMessage
 
-from pipeline.batch import BatchError, read_batch
-from pipeline.record import Values, read_fields
+from pipeline.records.batch import BatchError, read_batch
+from pipeline.records.record import Values, read_fields
 
 OURS = ("seq", "time", "resent", "was", "clientid", "username")
 """The user properties that a gateway puts before the publisher's; the first of each counts."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.commands.options import add_master, add_tables, days, existing
 from pipeline.errors import PipelineError
-from pipeline.preflight import check_installed
+from pipeline.operation.preflight import check_installed
 
 TARIFF = 0.0
 
@@ -40,9 +40,9 @@ def run_backtest(options: argparse.Namespace) -> int:
     check_installed()
     from pipeline.backtest import result, run
     from pipeline.backtest.fold import Sums
-    from pipeline.once import spark_errors
-    from pipeline.session import open_session
-    from pipeline.state import locked
+    from pipeline.operation.once import spark_errors
+    from pipeline.operation.session import open_session
+    from pipeline.tables.state import locked
 
     settings = existing(options)
     if not run.has_tables(settings.tables):

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.commands.options import add_landing
 from pipeline.errors import PipelineError
-from pipeline.preflight import check_arrow
+from pipeline.operation.preflight import check_arrow
 
 
 def add_collect(commands: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.commands.options import add_landing
 from pipeline.errors import PipelineError
-from pipeline.preflight import check_arrow
+from pipeline.operation.preflight import check_arrow
 
 _GATEWAY = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from pipeline.commands.options import add_tables
-from pipeline.preflight import check_python
+from pipeline.operation.preflight import check_python
 
 EXIT_COMPLETE = 0
 EXIT_INCOMPLETE = 3

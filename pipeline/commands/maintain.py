@@ -5,7 +5,7 @@ from typing import Any
 
 from pipeline.commands.options import add_tables, days, existing
 from pipeline.errors import PipelineError
-from pipeline.preflight import check_python
+from pipeline.operation.preflight import check_python
 
 
 def add_maintain(commands: Any) -> None:
@@ -23,7 +23,7 @@ def add_maintain(commands: Any) -> None:
 def run_compact(options: argparse.Namespace) -> int:
     """Compact the tables; returns the exit status."""
     check_python()
-    from pipeline.maintain import compact, keep
+    from pipeline.operation.maintain import compact, keep
 
     settings = existing(options)
     if options.keep is not None:
@@ -36,7 +36,7 @@ def run_compact(options: argparse.Namespace) -> int:
 def run_vacuum(options: argparse.Namespace) -> int:
     """Remove old files; returns the exit status."""
     check_python()
-    from pipeline.maintain import vacuum
+    from pipeline.operation.maintain import vacuum
 
     if options.hours < 0:
         raise PipelineError(f"--hours {options.hours} is less than 0")

@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.options import add_landing, add_master, add_sizes, add_tables, settings_of
-from pipeline.preflight import check_installed
+from pipeline.operation.preflight import check_installed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipeline.once import Totals
+    from pipeline.operation.once import Totals
     from pipeline.settings import Settings
 
 STREAMS_SHOWN = 50
@@ -38,7 +38,7 @@ def add_once(commands: Any) -> None:
 
 def _open_session(settings: "Settings") -> "SparkSession":
     """Start Spark, which a run with nothing new does not even import."""
-    from pipeline.session import open_session
+    from pipeline.operation.session import open_session
 
     return open_session(settings)
 
@@ -47,8 +47,8 @@ def run_command(options: argparse.Namespace) -> int:
     """Bring the tables up to the landing folder, print what they hold; returns the exit status."""
     check_installed()
     from pipeline.ledger.report import read_streams
-    from pipeline.once import How, run_once
-    from pipeline.progress import bars
+    from pipeline.operation.once import How, run_once
+    from pipeline.operation.progress import bars
 
     settings = settings_of(options)
     with bars() as watch:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pipeline.commands.options import add_landing, add_master, add_sizes, add_tables, settings_of
 from pipeline.errors import BusyError, PipelineError
-from pipeline.preflight import check_installed
+from pipeline.operation.preflight import check_installed
 
 SECONDS = 60.0
 
@@ -36,8 +36,8 @@ def run_service(options: argparse.Namespace) -> int:
     SIGTERM ends it after the batch that is under way.
     """
     check_installed()
-    from pipeline.once import How
-    from pipeline.session import open_session
+    from pipeline.operation.once import How
+    from pipeline.operation.session import open_session
 
     if not options.every > 0:
         raise PipelineError(f"--every {options.every:g} is not more than 0 seconds")
@@ -64,11 +64,11 @@ def run_service(options: argparse.Namespace) -> int:
 
 def _round(settings: Any, session: Any, how: Any, options: argparse.Namespace) -> None:
     """Do one run, and say what it read."""
-    from pipeline.once import run_once
-    from pipeline.progress import bars
-    from pipeline.state import locked
-    from pipeline.status import write_metrics
-    from pipeline.views import write_views
+    from pipeline.operation.once import run_once
+    from pipeline.operation.progress import bars
+    from pipeline.operation.status import write_metrics
+    from pipeline.operation.views import write_views
+    from pipeline.tables.state import locked
 
     begun = time.monotonic()
     with bars() as watch:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import PipelineError
-from pipeline.preflight import check_arrow
+from pipeline.operation.preflight import check_arrow
 
 ROWS = 48
 

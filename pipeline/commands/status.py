@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.commands.options import add_landing, add_tables, settings_of
-from pipeline.preflight import check_python
+from pipeline.operation.preflight import check_python
 
 
 def add_status(commands: Any) -> None:
@@ -22,7 +22,7 @@ def add_status(commands: Any) -> None:
 def run_status(options: argparse.Namespace) -> int:
     """Print the figures; returns the exit status."""
     check_python()
-    from pipeline.status import as_text, read_status, write_metrics
+    from pipeline.operation.status import as_text, read_status, write_metrics
 
     settings = settings_of(options)
     if options.metrics is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.commands.options import add_master, add_tables, days, existing
 from pipeline.errors import PipelineError
-from pipeline.preflight import check_installed
+from pipeline.operation.preflight import check_installed
 
 HEARTBEAT = 3600
 
@@ -33,9 +33,9 @@ def run_suggest(options: argparse.Namespace) -> int:
     check_installed()
     from pipeline.backtest.run import Asked, has_tables
     from pipeline.backtest.suggest import Bound, as_toml, suggest
-    from pipeline.once import spark_errors
-    from pipeline.session import open_session
-    from pipeline.state import locked
+    from pipeline.operation.once import spark_errors
+    from pipeline.operation.session import open_session
+    from pipeline.tables.state import locked
 
     settings = existing(options)
     if not has_tables(settings.tables):

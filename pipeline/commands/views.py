@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.commands.options import add_tables, existing
-from pipeline.preflight import check_python
+from pipeline.operation.preflight import check_python
 
 
 def add_views(commands: Any) -> None:
@@ -19,8 +19,8 @@ def add_views(commands: Any) -> None:
 def run_views(options: argparse.Namespace) -> int:
     """Write the file; returns the exit status."""
     check_python(("deltalake", "duckdb", "pyarrow"))
-    from pipeline.state import locked
-    from pipeline.views import write_views
+    from pipeline.operation.views import write_views
+    from pipeline.tables.state import locked
 
     settings = existing(options)
     with locked(settings.checkpoints):

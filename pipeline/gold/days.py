@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
-from pipeline.columns import Columns
+from pipeline.tables.columns import Columns
 
 LATE_MS = 3_600_000
 """A row that was received so long after its event is late; it is kept and counted."""

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline import delta, staging, tables
-from pipeline.columns import QUARANTINE, SILVER, Columns, arrow_schema
 from pipeline.gold.days import GATEWAY_DAY, NODE_DAY, gateway_day, node_day
 from pipeline.gold.readings import READINGS, WINDOWS, by_window, spaced
-from pipeline.spark_files import read_files, write_folder
+from pipeline.tables import delta, on_disk, staging
+from pipeline.tables.columns import QUARANTINE, SILVER, Columns, arrow_schema
+from pipeline.tables.spark_files import read_files, write_folder
 
 DATE = "date"
 FRESHNESS: Columns = (
@@ -85,7 +85,7 @@ def _swap(root: Path, table: str, rows: DataFrame, dates: list[date]) -> None:
 def _quarantined(spark: SparkSession, root: Path, dates: list[date]) -> DataFrame:
     """Return what the quarantine holds by gateway and date of receipt, counted by reason."""
     columns = ["gateway_id", "received", "reason"]
-    found = tables.read_columns(root / "quarantine", QUARANTINE, columns)
+    found = on_disk.read_columns(root / "quarantine", QUARANTINE, columns)
     counts: dict[tuple[str, date], Counter[str]] = {}
     for row in found.filter(pc.is_valid(found["received"])).to_pylist():
         day = _day(row["received"])

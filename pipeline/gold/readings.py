@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
-from pipeline.columns import Columns
+from pipeline.tables.columns import Columns
 
 WINDOWS = {"readings_1m": "minute", "readings_1h": "hour", "readings_1d": "day"}
 """Tables and the length of their windows."""

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pipeline.islands import Island
 from pipeline.ledger.accounts import Account, Key
 from pipeline.ledger.spans import holes
+from pipeline.tables.islands import Island
 
 MISSING = "missing"
 """The ledger says that the fleet acknowledged a number, and it is not in the tables."""

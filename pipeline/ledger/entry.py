@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from pipeline.strict_json import NotJsonError, parse
+from pipeline.records.strict_json import NotJsonError, parse
 
 OUTCOMES = ("delivered", "filtered", "expired", "evicted", "rejected", "lost")
 NUMBER_MAX = 2**63 - 1

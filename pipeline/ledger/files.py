@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.landing.lines import read_lines
 from pipeline.ledger.entry import Entry, EntryError, read_entry
-from pipeline.lines import read_lines
 
 
 class Told(NamedTuple):

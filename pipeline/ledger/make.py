@@ -6,13 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline import delta, islands
-from pipeline.columns import GAPS, STREAMS, arrow_schema
-from pipeline.islands import Island
 from pipeline.ledger.accounts import Account, Key, accounts_of
 from pipeline.ledger.completeness import OUTCOMES, Stream, compare
 from pipeline.ledger.entry import Entry, Range
 from pipeline.ledger.files import Told, place_of
+from pipeline.tables import delta, islands
+from pipeline.tables.columns import GAPS, STREAMS, arrow_schema
+from pipeline.tables.islands import Island
 
 _KEYS = ("gateway", "epoch", "stream")
 

@@ -6,9 +6,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pipeline import delta
 from pipeline.errors import PipelineError
 from pipeline.ledger.completeness import BAD, MISSING, NOT_TOLD, OUTCOMES
+from pipeline.tables import delta
 
 GAPS_SHOWN = 100
 """Gaps that are told one by one; of more the number is told."""

@@ -13,9 +13,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from pipeline.columns import RECORD, arrow_schema, ddl
 from pipeline.errors import PipelineError
 from pipeline.outbox.rows import ids, records
+from pipeline.tables.columns import RECORD, arrow_schema, ddl
 
 PARTITIONS = 8
 """Tasks that share a table; each opens the file itself, so all workers must see it."""

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.batch import Batch, batch_line
 from gateway.uplink.batch_limits import BatchLimits
-from pipeline.batch import read_batch
-from pipeline.record import read_fields
+from pipeline.records.batch import read_batch
+from pipeline.records.record import read_fields
 from tests.support.outbox_rows import ROWS
 from tests.support.schemas import DOCS, validator_of
 

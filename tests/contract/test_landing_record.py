@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
 
 from gateway.storage.outbox.outbox_row import OutboxRow
-from pipeline.columns import RECORD
-from pipeline.landing_file import Row, parse_name, read_landing_file
+from pipeline.landing.landing_file import Row, parse_name, read_landing_file
+from pipeline.tables.columns import RECORD
 from tests.support.outbox_rows import ROWS
 from tests.support.schemas import validator_of
 from tests.support.storage import open_store, until

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.columns import RECORD, names
-from pipeline.record import FIELDS, read_record
+from pipeline.records.record import FIELDS, read_record
+from pipeline.tables.columns import RECORD, names
 from tests.support.landing_files import record
 from tests.support.schemas import read_schema, validator_of
 

@@ -12,7 +12,7 @@ from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.reports.ledger_reports import LedgerReports
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
-from pipeline.landing import kind, list_landing
+from pipeline.landing.listing import kind, list_landing
 from pipeline.ledger.accounts import accounts
 from tests.support.fleet_broker import FleetBroker
 from tests.support.ledger import LedgerStore, open_ledger_store

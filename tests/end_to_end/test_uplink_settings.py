@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from gateway.mqtt.packets import Publish
-from pipeline.batch import read_batch
+from pipeline.records.batch import read_batch
 from tests.support.fleet_broker import FleetBroker
 from tests.support.gateway_process import GatewayProcess
 from tests.support.raw_client import RawClient

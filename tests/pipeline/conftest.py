@@ -11,7 +11,7 @@ from pipeline.settings import BatchSize, make_settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipeline.once import Totals
+    from pipeline.operation.once import Totals
 
     Run = Callable[..., Totals]
 
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """Start Spark once, as the command does but for options that start it fast."""
-    from pipeline.session import open_session
+    from pipeline.operation.session import open_session
 
     settings = make_settings(
         tables=tmp_path_factory.mktemp("spark") / "tables", master="local[2,3]"
@@ -49,7 +49,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
 @pytest.fixture(scope="session")
 def run(spark: "SparkSession") -> "Run":
     """Return a run of the pipeline on the data folder that it is given."""
-    from pipeline.once import How, run_once
+    from pipeline.operation.once import How, run_once
 
     def run_in(
         data: Path, *, batch: BatchSize | None = None, verify: bool = False, gold: bool = False

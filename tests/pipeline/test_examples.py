@@ -5,8 +5,9 @@ import json
 import re
 from pathlib import Path
 
-from pipeline import cli, status
+from pipeline import cli
 from pipeline.ledger.completeness import OUTCOMES
+from pipeline.operation import status
 from pipeline.settings import make_settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "pipeline"

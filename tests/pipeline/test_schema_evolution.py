@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from pipeline.columns import BRONZE, SILVER, names
-from pipeline.tables import parquet_files
+from pipeline.tables.columns import BRONZE, SILVER, names
+from pipeline.tables.on_disk import parquet_files
 from tests.support.landing_files import put_records, reading, record
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipeline.once import Totals
+    from pipeline.operation.once import Totals
 
     Run = Callable[..., Totals]
 

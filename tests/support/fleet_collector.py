@@ -11,7 +11,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from pipeline.batch import read_batch
+from pipeline.records.batch import read_batch
 from tests.support.waiting import SECONDS
 
 

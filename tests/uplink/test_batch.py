@@ -11,7 +11,7 @@ from gateway.mqtt.packets import ConnAck, Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.uplink.batch_limits import BatchLimits
-from pipeline.batch import read_batch
+from pipeline.records.batch import read_batch
 from tests.support.fleet_broker import FleetBroker
 from tests.support.storage import Store, until
 from tests.support.uplinks import add_rows, connected, running, uplink_settings

@@ -12,7 +12,7 @@ from gateway.storage.state.uplink_session import leave_resumable, take_resumable
 from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessage, ControlMessages
-from pipeline.batch import read_batch
+from pipeline.records.batch import read_batch
 from tests.support.fleet_broker import FleetBroker
 from tests.support.storage import Store, open_store, outbox_row, until
 from tests.support.uplinks import add_rows, connected, make_uplink, running, uplink_settings

@@ -18,7 +18,7 @@ from tests.support.landing_files import TIME, put_records, reading, record
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipeline.once import Totals
+    from pipeline.operation.once import Totals
 
     Run = Callable[..., Totals]
 
@@ -95,7 +95,7 @@ def test_a_whole_back_test(
     other = [record(1, reading(1), gateway_id="mill", time=TIME - 40 * 86_400_000)]
     put_records(tmp_path / "landing", [*other], gateway="mill")
     run(tmp_path)
-    monkeypatch.setattr("pipeline.session.open_session", lambda settings: spark)
+    monkeypatch.setattr("pipeline.operation.session.open_session", lambda settings: spark)
     page = tmp_path / "report.html"
     command = [
         "backtest",

@@ -16,7 +16,7 @@ from tests.support.landing_files import TIME, put_records, reading, record
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipeline.once import Totals
+    from pipeline.operation.once import Totals
 
     Run = Callable[..., Totals]
 
@@ -41,7 +41,7 @@ def test_the_rules_keep_the_bound(
     ]
     put_records(tmp_path / "landing", entries)
     run(tmp_path)
-    monkeypatch.setattr("pipeline.session.open_session", lambda settings: spark)
+    monkeypatch.setattr("pipeline.operation.session.open_session", lambda settings: spark)
     command = ["suggest", "--tables", str(tmp_path / "tables"), "--error"]
     assert main([*command, "0.5", "--json"]) == 0
     door, temperature = json.loads(capsys.readouterr().out)

@@ -3,10 +3,10 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.islands import Island
 from pipeline.ledger.accounts import Account
 from pipeline.ledger.completeness import MISSING, NOT_TOLD, compare
 from pipeline.ledger.entry import OUTCOMES, Range
+from pipeline.tables.islands import Island
 
 KEY = ("barn", "e", "main")
 

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.cli import main
-from pipeline.columns import RECORD, names
 from pipeline.errors import PipelineError
 from pipeline.outbox.rows import ids, records
+from pipeline.tables.columns import RECORD, names
 from tests.support.storage import open_store, outbox_row
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import delta
 from pipeline.cli import main
-from pipeline.columns import KEY
 from pipeline.ledger.completeness import OUTCOMES
-from pipeline.tables import with_ms
+from pipeline.tables import delta
+from pipeline.tables.columns import KEY
+from pipeline.tables.on_disk import with_ms
 
 if TYPE_CHECKING:
-    from pipeline.once import Totals
+    from pipeline.operation.once import Totals
 
     Run = Callable[..., Totals]
 

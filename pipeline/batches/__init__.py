@@ -1,0 +1,1 @@
+"""A batch from its landing files to its commit: bronze, silver, quarantine."""

@@ -1,0 +1,71 @@
+"""Landing files to rows: what is a record goes to bronze, the rest to the quarantine.
+
+Python reads the lines, in Spark's tasks, because the contract is exact where Spark's JSON
+reader is lenient: it takes text after the object, names in single quotes and 5 where text must
+stand, replaces bytes that are not UTF-8, and does not say whether a file's last line is whole.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+from pipeline.batches.silver import decoded
+from pipeline.landing.landing_file import Row, read_landing_file
+from pipeline.landing.landing_parquet import read_landing_parquet
+from pipeline.tables.arrow_batches import record_batches
+from pipeline.tables.columns import BRONZE, QUARANTINE, arrow_schema, names
+from pipeline.tables.task_files import TaskFiles
+
+PARQUET = ".parquet"
+
+
+def write_landing(spark: SparkSession, landing: Path, files: Sequence[str], staged: Path) -> None:
+    """Write the rows of these files (paths below `landing`) as Parquet below `staged`.
+
+    `bronze` gets the records and `decoded` what silver needs of them; `quarantine` gets the
+    rest. A task opens and writes files itself, so all workers must see both folders at one path.
+    """
+    source, target = str(landing), str(staged)
+
+    def write(number: int, listed: Iterable[str]) -> Iterable[int]:
+        task = TaskContext.get()
+        assert task is not None  # noqa: S101 - this runs in a task
+        with TaskFiles(Path(target), number, task.taskAttemptId()) as out:
+            for rows in landing_batches(Path(source), list(listed)):
+                _write(rows, out)
+        return ()
+
+    # Tasks of plain Python: a job of Spark SQL would cost its plan, and workers that load pandas.
+    context = spark.sparkContext
+    context.parallelize(files, context.defaultParallelism).mapPartitionsWithIndex(write).collect()
+
+
+def landing_batches(landing: Path, files: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of landing files, with the quarantine's columns; no reason for a record."""
+    lines = [name for name in files if not name.endswith(PARQUET)]
+    yield from record_batches(rows_of(landing, lines), arrow_schema(QUARANTINE))
+    for name in files:
+        if name.endswith(PARQUET):
+            yield from read_landing_parquet(landing / name, name)
+
+
+def _write(rows: pa.RecordBatch, out: TaskFiles) -> None:
+    good = rows
+    if rows["reason"].null_count < rows.num_rows:
+        right = pc.is_null(rows["reason"])
+        good = rows.filter(right)
+        out.add("quarantine", rows.filter(pc.invert(right)))
+    good = good.select(names(BRONZE))
+    out.add("bronze", good)
+    out.add("decoded", decoded(good))
+
+
+def rows_of(landing: Path, names: Iterable[str]) -> Iterator[Row]:
+    """Yield the rows of these landing files of lines."""
+    for name in names:
+        with (landing / name).open("rb") as file:
+            yield from read_landing_file(file, name)

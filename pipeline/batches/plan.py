@@ -1,0 +1,76 @@
+"""What a run has to do: which batches, of which landing files. Pure: no disk, no Spark."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pipeline.errors import PipelineError
+from pipeline.settings import BatchSize
+from pipeline.tables.damage import Damaged
+from pipeline.tables.state import Mark
+
+Files = Mapping[str, Mark]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch to be done, or done again, under its number."""
+
+    number: int
+    files: dict[str, Mark]
+
+
+@dataclass
+class Plan:
+    """The batches to do in this order, and those of which nothing shall remain before."""
+
+    batches: list[Batch] = field(default_factory=list)
+    forget: list[int] = field(default_factory=list)
+
+
+def make_plan(
+    damaged: Iterable[Damaged], new: Files, files: Files, last: int, largest: BatchSize
+) -> Plan:
+    """Return what brings the tables up to the landing folder.
+
+    `files` are the landing files, `new` those that no batch read, and `last` is the highest
+    number of a batch. A damaged batch is done again; one that was never committed is taken out,
+    and its files are new. Raises PipelineError rather than take out rows that no landing file
+    could bring back.
+    """
+    plan = Plan()
+    free = dict(new)
+    for batch in sorted(damaged):
+        gone = batch.files - files.keys()
+        if batch.rows and gone:
+            raise _cannot_redo(batch.number, gone)
+        plan.forget.append(batch.number)
+        again = {name: files[name] for name in sorted(batch.files & files.keys())}
+        if batch.committed and again:
+            plan.batches.append(Batch(batch.number, again))
+            free = {name: mark for name, mark in free.items() if name not in again}
+        else:
+            free |= again
+    ordered = {name: free[name] for name in sorted(free)}
+    plan.batches += [
+        Batch(last + 1 + index, part) for index, part in enumerate(_cut(ordered, largest))
+    ]
+    return plan
+
+
+def _cannot_redo(number: int, gone: frozenset[str]) -> PipelineError:
+    return PipelineError(
+        f"batch {number} of the tables differs from its checkpoint and {len(gone)} of its "
+        f"landing files are gone (first: {min(gone)}): put them back, or move the tables away"
+    )
+
+
+def _cut(files: Files, largest: BatchSize) -> list[dict[str, Mark]]:
+    parts: list[dict[str, Mark]] = []
+    size = 0
+    for name, mark in files.items():
+        if not parts or size + mark.size > largest.bytes or len(parts[-1]) >= largest.files:
+            parts.append({})
+            size = 0
+        parts[-1][name] = mark
+        size += mark.size
+    return parts

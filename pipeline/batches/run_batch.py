@@ -1,0 +1,141 @@
+"""One batch from its landing files to a commit."""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import broadcast, expr
+
+from pipeline.batches.bronze import write_landing
+from pipeline.batches.judge import ARRIVED, EARLIER, LEFT_OUT, left_out
+from pipeline.batches.plan import Batch
+from pipeline.batches.silver import DECODED, conflicts, firsts, silver
+from pipeline.batches.told import note_told
+from pipeline.clock.known import corrections_for
+from pipeline.landing.listing import kind
+from pipeline.settings import Settings
+from pipeline.tables import delta, islands, on_disk, staging
+from pipeline.tables.columns import BRONZE, KEY, SILVER, arrow_schema
+from pipeline.tables.spark_files import read_folders, write_folder
+from pipeline.tables.state import Commit, State, write_commit
+
+OpenSession = Callable[[], SparkSession]
+
+
+def run_batch(open_session: OpenSession, settings: Settings, batch: Batch, state: State) -> Commit:
+    """Write a batch into all tables and commit it.
+
+    `state` is what was committed before. Doing it again after `on_disk.remove_batch` gives the
+    same rows, so it may stop anywhere: before the commit nothing of it counts.
+    """
+    staged = staging.stage(settings.tables)
+    told = note_told(settings, batch)
+    names = [name for name in batch.files if kind(name) == "records"]
+    if names:
+        _write_records(open_session(), settings, batch.number, names, staged, state)
+    if told.faults:
+        on_disk.write_rows(staged / "quarantine", "quarantine", told.faults)
+    counts = {
+        table: on_disk.count_rows(staged / table) for table in ("bronze", "quarantine", "silver")
+    }
+    reasons = Counter(
+        on_disk.read_columns(staged / "quarantine", on_disk.IN_BATCHES["quarantine"], ["reason"])[
+            "reason"
+        ].to_pylist()
+    )
+    added = _keys(staged / "silver")
+    dates = pc.unique(added["event_date"].cast(pa.string())).to_pylist()
+    _put_in_place(settings.tables, batch.number, staged)
+    commit = Commit(
+        batch.number,
+        batch.files,
+        counts,
+        dict(reasons),
+        tuple(islands.each(islands.islands_of(added))),
+        tuple(sorted(date or "" for date in dates)),
+        told.streams,
+        told.epochs,
+    )
+    write_commit(settings.checkpoints, commit)
+    return commit
+
+
+def _write_records(
+    spark: SparkSession,
+    settings: Settings,
+    batch: int,
+    names: list[str],
+    staged: Path,
+    state: State,
+) -> None:
+    write_landing(spark, settings.landing, names, staged)
+    arrived = on_disk.read_columns(staged / "decoded", DECODED, [name for name, _ in ARRIVED])
+    if not arrived.num_rows:
+        return
+    times = pa.nulls(arrived.num_rows, pa.int64())
+    found = islands.islands_of(arrived.append_column("event_ms", times))
+    rows = read_folders(spark, staged, [staged / "decoded"], DECODED)
+    known = islands.overlap(state.islands, found)
+    losing = LEFT_OUT.empty_table()
+    if known or islands.numbers(found) < arrived.num_rows:
+        losing = left_out(arrived, _earlier(settings.tables, found) if known else ())
+    if losing.num_rows:
+        rows = firsts(rows, spark.createDataFrame(losing))
+    if known and state.trimmed:
+        rows = _never_seen(rows, islands.of_epochs(state.islands, pc.unique(found["epoch"])))
+    corrections = corrections_for(settings.tables, found)
+    write_folder(silver(rows, corrections, batch), staged / "silver", partition="event_date")
+    if pc.any(losing["conflicts"]).as_py():
+        bronze = read_folders(spark, staged, [staged / "bronze"], BRONZE)
+        write_folder(conflicts(bronze, spark.createDataFrame(losing)), staged / "quarantine")
+
+
+def _never_seen(rows: DataFrame, known: pa.Table) -> DataFrame:
+    """Return the rows whose numbers silver never had, though it may have deleted some."""
+    ranges = [island[:5] for island in islands.each(known)]
+    schema = "gateway_id string, epoch string, stream string, first bigint, last bigint"
+    spans = broadcast(rows.sparkSession.createDataFrame(ranges, schema)).alias("span")
+    same = " AND ".join(f"row.{name} = span.{name}" for name in ("gateway_id", "epoch", "stream"))
+    condition = expr(f"{same} AND row.seq BETWEEN span.first AND span.last")
+    return rows.alias("row").join(spans, condition, "left_anti")
+
+
+def _earlier(root: Path, found: pa.Table) -> Iterator[pa.Table]:
+    """Yield silver's rows that may share a key with the islands, file by file."""
+    folder = root / "silver"
+    schema = arrow_schema(EARLIER)
+    first, last = pc.min(found["first"]), pc.max(found["last"])
+    near = (
+        pc.field("epoch").isin(pc.unique(found["epoch"]))
+        & (pc.field("seq") >= first)
+        & (pc.field("seq") <= last)
+    )
+    for each in delta.files(folder):
+        if delta.may_hold(each, found):
+            path = folder / each["path"]
+            rows = pq.read_table(path, columns=schema.names, filters=near, partitioning=None)
+            yield rows.cast(schema)
+
+
+def _keys(folder: Path) -> pa.Table:
+    """Return the keys, the time and the date of silver's new rows."""
+    wanted = [*KEY, "event_time"]
+    parts = [on_disk.read_columns(folder, SILVER, wanted)]
+    rows = on_disk.with_ms(pa.concat_tables(parts))
+    days = rows["event_ms"].cast(pa.timestamp("ms")).cast(pa.date32())
+    return rows.append_column("event_date", days)
+
+
+def _put_in_place(root: Path, batch: int, staged: Path) -> None:
+    for table in on_disk.IN_BATCHES:
+        if on_disk.count_rows(staged / table):
+            staging.put_in_place(staged / table, on_disk.batch_folder(root, table, batch))
+    added = delta.adopt(staged / "silver", root / "silver", delta.prefix(batch))
+    if added:
+        delta.commit(root / "silver", added, batch=batch)
+    shutil.rmtree(staged, ignore_errors=True)  # a job of Spark's may still be tidying up

@@ -1,0 +1,98 @@
+"""Bronze to silver: the first row of each key, typed; the conflicting ones to the quarantine."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import broadcast, expr, format_string, lit
+
+from pipeline.clock.spans import Correction
+from pipeline.clock.timing import TIME_MAX, TIME_MIN, timed
+from pipeline.records import reasons
+from pipeline.records.reading import Reading, decode
+from pipeline.tables.columns import BRONZE, KEY, SILVER, Columns, arrow_schema, names
+
+READING: Columns = tuple(
+    (name, dict(SILVER)[name])
+    for name in (
+        *("reading_time", "node", "quantity", "value", "value_text", "unit", "quality"),
+        "decode_error",
+    )
+)
+"""The columns that `decode` gives."""
+
+CARRIED: Columns = tuple(
+    (name, dict(SILVER)[name])
+    for name in (
+        *KEY,
+        "time",
+        "received",
+        "topic",
+        "resent",
+        "bytes",
+        "digest",
+        "landing_file",
+        "line",
+    )
+)
+DECODED: Columns = (*CARRIED, *READING)
+
+_ERRORS = f"""CASE WHEN reading_time NOT BETWEEN {TIME_MIN} AND {TIME_MAX}
+        AND time BETWEEN {TIME_MIN} AND {TIME_MAX}
+    THEN concat_ws('; ', decode_error, 'time is not in milliseconds from 2000 to 2099')
+    ELSE decode_error END"""
+"""A wrong time is an error of the reading if its gateway's clock was set."""
+
+_FIELDS = {name: place for place, name in enumerate(Reading._fields)}
+
+PLACE = ["landing_file", "line"]
+"""What names a row of the landing files."""
+
+DIGEST_BYTES = 8
+"""Of the payload's SHA-256: two rows of a key conflict if theirs differ."""
+
+
+def firsts(rows: DataFrame, losing: DataFrame) -> DataFrame:
+    """Return the rows but for those that `losing` names (judge.LEFT_OUT)."""
+    return rows.join(broadcast(losing), PLACE, "left_anti")
+
+
+def silver(decoded: DataFrame, known: Sequence[Correction], batch: int) -> DataFrame:
+    """Return silver's rows of DECODED ones, with the times that clock records correct."""
+    typed = (
+        timed(decoded, known)
+        .withColumn("decode_error", expr(_ERRORS))
+        .withColumn("batch", lit(batch).cast("bigint"))
+    )
+    return typed.select(names(SILVER))
+
+
+def conflicts(bronze: DataFrame, losing: DataFrame) -> DataFrame:
+    """Return the quarantine's rows: those of a known key with another payload."""
+    origin = format_string("the key came first in %s, line %d", "first_file", "first_line")
+    found = losing.where("conflicts").select(*PLACE, origin.alias("detail"))
+    return bronze.join(broadcast(found), PLACE).select(
+        *names(BRONZE),
+        lit(reasons.KEY_CONFLICT).alias("reason"),
+        "detail",
+        lit(None).cast("binary").alias("raw"),
+    )
+
+
+def decoded(bronze: pa.RecordBatch) -> pa.RecordBatch:
+    """Return bronze's rows as DECODED: without the payload, with what it says."""
+    schema = arrow_schema(DECODED)
+    payloads = bronze["payload"].to_pylist()
+    messages = zip(bronze["topic"].to_pylist(), payloads, strict=True)
+    readings = list(zip(*(decode(*message) for message in messages), strict=True))
+    digests = pa.array([sha256(each).digest()[:DIGEST_BYTES] for each in payloads], pa.binary())
+    sizes = pc.binary_length(bronze["payload"]).cast(pa.int64())
+    made = {"digest": digests, "bytes": sizes}
+    columns = [made[name] if name in made else bronze[name] for name in names(CARRIED)]
+    for name, _ in READING:
+        place = _FIELDS[name]
+        values = readings[place] if readings else ()
+        columns.append(pa.array(values, schema.field(name).type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,81 @@
+"""What gateways say of themselves, ledger and clock: from landing files into their tables."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.batches.plan import Batch
+from pipeline.clock.record import ClockError, read_clock
+from pipeline.landing.landing_file import RAW_BYTES_MAX
+from pipeline.landing.lines import Line, read_lines
+from pipeline.landing.listing import kind
+from pipeline.ledger.entry import Entry, EntryError, read_entry
+from pipeline.records import reasons
+from pipeline.settings import Settings
+from pipeline.tables import delta
+from pipeline.tables.columns import CLOCKS, LEDGER
+
+Row = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What a batch's ledgers and clock records concern."""
+
+    streams: tuple[tuple[str, str, str], ...]
+    """Gateway, epoch and stream of each ledger entry."""
+    epochs: tuple[tuple[str, str], ...]
+    """Gateway and epoch of each clock record."""
+    faults: list[Row]
+    """Rows for the quarantine: lines that are neither."""
+
+
+def note_told(settings: Settings, batch: Batch) -> Noted:
+    """Add the rows of a batch's ledger and clock files to the tables `ledger` and `clocks`."""
+    ledger: list[Row] = []
+    clocks: list[Row] = []
+    faults: list[Row] = []
+    for name in batch.files:
+        told = kind(name)
+        for line in _lines(settings.landing / name) if told != "records" else ():
+            where: Row = {"gateway_id": name.partition("/")[0], "landing_file": name}
+            where |= {"line": line.number}
+            try:
+                if told == "ledger":
+                    ledger += [where | row for row in _ledger_rows(read_entry(line.content))]
+                else:
+                    clocks.append(where | _clock_row(line.content))
+            except (EntryError, ClockError) as error:
+                raw = line.content[:RAW_BYTES_MAX]
+                reason = reasons.LEDGER_INVALID if told == "ledger" else reasons.CLOCK_INVALID
+                faults.append(where | {"reason": reason, "detail": str(error), "raw": raw})
+    number: Row = {"batch": batch.number}
+    delta.append(settings.tables / "ledger", LEDGER, [row | number for row in ledger])
+    delta.append(settings.tables / "clocks", CLOCKS, [row | number for row in clocks])
+    return Noted(
+        tuple(sorted({(str(r["gateway_id"]), str(r["epoch"]), str(r["stream"])) for r in ledger})),
+        tuple(sorted({(str(row["gateway_id"]), str(row["epoch"])) for row in clocks})),
+        faults,
+    )
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    with path.open("rb") as file:
+        yield from (line for line in read_lines(file) if line.content.strip())
+
+
+def _ledger_rows(entry: Entry) -> Iterator[Row]:
+    same: Row = {"epoch": entry.epoch, "start": entry.start, "stream": entry.stream}
+    yield same
+    for told in entry.ranges:
+        yield same | told._asdict()
+    if entry.previous is not None:
+        epoch, numbers = entry.previous
+        for stream, last in numbers.items():
+            yield {"epoch": epoch, "stream": stream, "last": last}
+
+
+def _clock_row(line: bytes) -> Row:
+    row: Row = read_clock(line)._asdict()
+    return row | {"numbers": json.dumps(row["numbers"])}

@@ -1,0 +1,1 @@
+"""The landing folder: which files lie there, and their rows."""

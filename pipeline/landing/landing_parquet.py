@@ -1,0 +1,113 @@
+"""A collector's landing file as rows: checked column by column, and row by row where that fails."""
+
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipeline.records import reasons
+from pipeline.records.record import EXACT_MAX, UINT32_MAX, read_fields
+from pipeline.tables.columns import QUARANTINE, RECORD, arrow_schema, names
+
+ROWS = 10_000
+"""Rows that are read at a time."""
+
+SCHEMA = arrow_schema(QUARANTINE)
+_RECORD = arrow_schema(RECORD)
+_TEXTS = {
+    "gateway_id": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$",
+    "epoch": "^[0-9a-fA-F]{10}$",
+    "stream": "^[A-Za-z0-9_-]{1,16}$",
+    "topic": "^.|\n",
+}
+_RANGES = {
+    "received": (0, EXACT_MAX),
+    "qos": (0, 2),
+    "message_expiry": (0, UINT32_MAX),
+    "payload_format": (0, 1),
+}
+
+
+def read_landing_parquet(path: Path, name: str) -> Iterator[pa.RecordBatch]:
+    """Yield the file's rows with the quarantine's columns; the reason of a record is null.
+
+    A file that is damaged, cut for instance, gives a row that says so, after the rows before the
+    damage. Raises OSError if the system cannot read it.
+    """
+    line = 1
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for batch in file.iter_batches(ROWS):
+                rows = list(_rows(_typed(batch), name, line))
+                line += batch.num_rows
+                yield from rows
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        yield _fault(name, error)
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        yield _fault(name, error)  # Arrow's name for many kinds of damage
+
+
+def _typed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    batch.validate(full=True)  # damage may leave text that is not UTF-8
+    columns = [
+        batch[field.name].cast(field.type)
+        if field.name in batch.schema.names
+        else pa.nulls(batch.num_rows, field.type)
+        for field in _RECORD
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_RECORD)
+
+
+def _rows(batch: pa.RecordBatch, name: str, line: int) -> Iterator[pa.RecordBatch]:
+    lines = pa.array(range(line, line + batch.num_rows), pa.int64())
+    good = _good(batch)
+    if not pc.all(good).as_py():
+        bad = pc.invert(good)
+        wrong = zip(batch.filter(bad).to_pylist(), lines.filter(bad).to_pylist(), strict=True)
+        rows = [_wrong_row(row, name, number) for row, number in wrong]
+        yield pa.RecordBatch.from_pylist(rows, SCHEMA)
+        batch, lines = batch.filter(good), lines.filter(good)
+    count = batch.num_rows
+    files = pa.repeat(pa.scalar(name), count)
+    empty = [pa.nulls(count, SCHEMA.field(column).type) for column in ("reason", "detail", "raw")]
+    yield pa.RecordBatch.from_arrays([*batch.columns, files, lines, *empty], schema=SCHEMA)
+
+
+def _good(batch: pa.RecordBatch) -> pa.Array:
+    """Say of each row whether it keeps the rules of docs/landing-record.schema.json."""
+    good = pc.and_(pc.is_valid(batch["payload"]), pc.is_valid(batch["time"]))
+    good = pc.and_(good, pc.fill_null(pc.greater_equal(batch["seq"], 1), fill_value=False))
+    for name, pattern in _TEXTS.items():
+        fits = pc.match_substring_regex(batch[name], pattern)
+        good = pc.and_(good, pc.fill_null(fits, fill_value=False))
+    for name, (low, high) in _RANGES.items():
+        column = batch[name]
+        inside = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
+        good = pc.and_(good, pc.fill_null(inside, fill_value=True))
+    return good
+
+
+def _wrong_row(row: dict[str, Any], name: str, line: int) -> dict[str, object]:
+    """Return the row for the quarantine of a row that breaks a rule."""
+    as_json = {field: value for field, value in row.items() if value is not None}
+    for field in ("payload", "correlation_data"):
+        if field in as_json:
+            as_json[field] = b64encode(as_json[field]).decode("ascii")
+    if "properties" in as_json:
+        as_json["properties"] = [[pair["name"], pair["value"]] for pair in row["properties"]]
+    values, fault = read_fields(as_json)
+    told = fault or (reasons.FIELD_INVALID, "a value has another form")
+    kept = dict(zip(names(RECORD), values, strict=True))
+    return kept | {"landing_file": name, "line": line, "reason": told[0], "detail": told[1]}
+
+
+def _fault(name: str, error: Exception) -> pa.RecordBatch:
+    detail = str(error).partition("\n")[0]
+    row = {"landing_file": name, "reason": reasons.FILE_UNREADABLE, "detail": detail}
+    return pa.RecordBatch.from_pylist([row], SCHEMA)

@@ -1,0 +1,84 @@
+"""What is made from silver: corrected times, completeness and gold, for what batches touched."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pipeline.settings import Settings
+from pipeline.tables.state import Commit, State, note_derived, since
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def derive(
+    settings: Settings,
+    state: State,
+    session: "Callable[[], SparkSession]",
+    *,
+    gold: bool,
+) -> None:
+    """Bring what is made from silver up to it; a kill on the way leaves it to the next run.
+
+    Everything is made anew for the streams and dates that new batches touched, and put in place
+    of what was there, so doing it again gives the same.
+    """
+    from pipeline.gold import make as gold_tables
+    from pipeline.ledger import make as ledger_tables
+
+    if state.compared < state.last or not state.compared:
+        commits = since(state, state.compared)
+        corrected = _corrected(settings, state, session, commits)
+        ledger_tables.make(settings.tables, state.islands, _streams(commits))
+        state.compared = state.last
+        state.corrected = tuple(sorted(corrected.union(state.corrected)))
+        note_derived(settings.checkpoints, state)
+    if gold:
+        gold_tables.create(settings.tables)
+        gold_tables.make(session, settings.tables, _dates(settings, state))
+        state.golden, state.corrected = state.last, ()
+        note_derived(settings.checkpoints, state)
+
+
+def _dates(settings: Settings, state: State) -> set[str]:
+    """Return the event dates that were touched since the gold tables were made."""
+    from pipeline.gold.make import all_dates
+
+    commits = since(state, state.golden)
+    if commits is None:
+        return all_dates(settings.tables)
+    return {date for commit in commits for date in commit.dates}.union(state.corrected)
+
+
+def _corrected(
+    settings: Settings,
+    state: State,
+    session: "Callable[[], SparkSession]",
+    commits: list[Commit] | None,
+) -> set[str]:
+    """Correct rows that came in an earlier batch than the clock records of their epochs."""
+    from pipeline.clock.correct import correct
+
+    if commits is None:
+        epochs = {(row["gateway_id"], row["epoch"]) for row in _clocks(settings)}
+    else:
+        epochs = {epoch for commit in commits for epoch in commit.epochs}
+    if not epochs or not state.rows("silver"):
+        return set()
+    return correct(session, settings.tables, state.islands, epochs)
+
+
+def _clocks(settings: Settings) -> list[dict[str, str]]:
+    from pipeline.tables import delta
+
+    rows: list[dict[str, str]] = delta.read(
+        settings.tables / "clocks", ["gateway_id", "epoch"]
+    ).to_pylist()
+    return rows
+
+
+def _streams(commits: list[Commit] | None) -> set[tuple[str, str, str]] | None:
+    if commits is None:
+        return None
+    told = {tuple(stream) for commit in commits for stream in commit.streams}
+    arrived = {island[:3] for commit in commits for island in commit.islands}
+    return {(gateway, epoch, stream) for gateway, epoch, stream in told | arrived}

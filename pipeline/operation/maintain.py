@@ -1,0 +1,112 @@
+"""Fewer and larger files, and an end to what is too old."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from pipeline.gold import make as gold
+from pipeline.settings import Settings
+from pipeline.tables import delta, on_disk, staging, state
+from pipeline.tables.columns import BRONZE
+from pipeline.tables.state import State, locked
+
+BY_DATE = {"silver": "event_date"} | dict.fromkeys(gold.TABLES, gold.DATE)
+OTHERS = ("ledger", "clocks", "streams", "gaps", "freshness", "runs")
+RETENTION_HOURS = 168
+"""How long files that no table shows any more are kept for readers of an older state."""
+
+
+class Done(NamedTuple):
+    """What maintenance did."""
+
+    files_before: int
+    files_after: int
+    rows_deleted: int
+
+
+def compact(settings: Settings) -> Done:
+    """Make many small files of each Delta table and date one; rows stay as they are."""
+    before = after = 0
+    with locked(settings.checkpoints):
+        for table in _present(settings.tables):
+            found = DeltaTable(table.as_uri())
+            before += len(found.file_uris())
+            found.optimize.compact()
+            found.create_checkpoint()
+            after += len(found.file_uris())
+    return Done(before, after, 0)
+
+
+def vacuum(settings: Settings, hours: int = RETENTION_HOURS) -> int:
+    """Remove files that no table shows since so many hours; return how many."""
+    removed = 0
+    with locked(settings.checkpoints):
+        for table in _present(settings.tables):
+            gone = DeltaTable(table.as_uri()).vacuum(
+                retention_hours=hours, dry_run=False, enforce_retention_duration=False
+            )
+            removed += len(gone)
+    return removed
+
+
+def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
+    """Delete rows of dates before the last `days` days, in silver, gold, bronze and quarantine.
+
+    A batch of bronze or quarantine goes once all of its rows were received before. What is
+    known of the numbers stays: a row that comes again is not taken for a new one.
+    """
+    limit = ((now or datetime.now(UTC)) - timedelta(days=days)).date()
+    deleted = 0
+    with locked(settings.checkpoints):
+        committed = state.load(settings.checkpoints)
+        for table, column in BY_DATE.items():
+            root = settings.tables / table
+            if delta.exists(root):
+                told = DeltaTable(root.as_uri()).delete(f"{column} < DATE '{limit}'")
+                deleted += told["num_deleted_rows"] or 0
+        limit_ms = int(datetime(limit.year, limit.month, limit.day, tzinfo=UTC).timestamp() * 1000)
+        deleted += _drop_batches(settings.tables, committed, limit_ms)
+        _recount_silver(settings.tables, committed)
+        committed.trimmed = True
+        state.fold(settings.checkpoints, committed)
+    return Done(0, 0, deleted)
+
+
+def _present(root: Path) -> list[Path]:
+    return [root / table for table in (*BY_DATE, *OTHERS) if delta.exists(root / table)]
+
+
+def _drop_batches(root: Path, committed: State, limit_ms: int) -> int:
+    """Remove the folders of batches that were received before; their counts become 0."""
+    dropped = 0
+    rows = []
+    for row in committed.batches.to_pylist():
+        rows.append(row)
+        folders = [on_disk.batch_folder(root, name, row["batch"]) for name in on_disk.IN_BATCHES]
+        if any(folder.exists() for folder in folders) and _is_older(folders, limit_ms):
+            staging.discard(root, folders)
+            dropped += sum(row[name] for name in on_disk.IN_BATCHES)
+            rows[-1] = row | dict.fromkeys(on_disk.IN_BATCHES, 0)
+    committed.batches = pa.Table.from_pylist(rows, schema=committed.batches.schema)
+    return dropped
+
+
+def _is_older(folders: list[Path], limit_ms: int) -> bool:
+    received = [
+        on_disk.read_columns(folder, BRONZE, ["received"])["received"] for folder in folders
+    ]
+    newest = pc.max(
+        pa.chunked_array([chunk for each in received for chunk in each.chunks], pa.int64())
+    )
+    return newest.as_py() is not None and newest.as_py() < limit_ms
+
+
+def _recount_silver(root: Path, committed: State) -> None:
+    counts = Counter(delta.read(root / "silver", ["batch"])["batch"].to_pylist())
+    rows = [row | {"silver": counts[row["batch"]]} for row in committed.batches.to_pylist()]
+    committed.batches = pa.Table.from_pylist(rows, schema=committed.batches.schema)

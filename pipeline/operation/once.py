@@ -1,0 +1,195 @@
+"""One run: bring the tables up to the landing folder and say what is in them."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from pipeline.batches.plan import Batch, Plan, make_plan
+from pipeline.errors import JobError, PipelineError
+from pipeline.landing.listing import Listing, kind, list_landing
+from pipeline.operation.derive import derive
+from pipeline.operation.runs import note_run
+from pipeline.operation.spark_errors import cause
+from pipeline.settings import Settings
+from pipeline.tables import on_disk, staging, state
+from pipeline.tables.damage import damaged
+from pipeline.tables.state import State, locked
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA_ENDED = "Spark's Java process ended (out of memory?)"
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The rows that are in the tables after a run, and what the run read."""
+
+    bronze: int
+    silver: int
+    quarantined: int
+    reasons: Counter[str]
+    """Rows of the quarantine by reason."""
+    files: int
+    """Landing files read in this run."""
+    left: dict[str, str] = field(default_factory=dict)
+    """What lies in the landing folder and was not read, and why."""
+
+
+@dataclass(frozen=True)
+class How:
+    """How a run is done, and who hears of it."""
+
+    verify: bool = False
+    """Whether the rows of every batch are counted first."""
+    gold: bool = True
+    """Whether the gold tables are made, too; a later run makes what is left."""
+    stopping: Callable[[], bool] = lambda: False
+    """Asked between batches: whether the run shall end with what it has committed."""
+    watch: Callable[[str, int, int], None] = lambda _step, _done, _whole: None
+    """Told what is going on, and how much of it is done."""
+
+
+PLAINLY = How()
+
+
+def run_once(
+    settings: Settings, open_session: "Callable[[], SparkSession]", how: How = PLAINLY
+) -> Totals:
+    """Read every landing file that is not in the tables yet; return what they then hold.
+
+    Spark is started only when there are records to read. Raises PipelineError when it cannot
+    begin, JobError when Spark gives up; batches that were committed by then stay.
+    """
+    if settings.tables.exists() and not settings.tables.is_dir():
+        raise PipelineError(f"tables folder {settings.tables} is a file, not a folder")
+    if "%" in str(settings.tables):  # the library takes it for an escape, whatever one writes
+        raise PipelineError(f"tables folder {settings.tables} has a % in its path: rename it")
+    with locked(settings.checkpoints):
+        begun = time.monotonic()
+        listing = list_landing(settings.landing)
+        committed, plan = _prepare(settings, listing, verify=how.verify)
+        before = _counts(committed)
+        done: list[Batch] = []
+        error = None
+        try:
+            _bring_up(settings, plan, committed, cache(open_session), how, done)
+        except JobError as failed:
+            error = failed
+        totals = _totals(committed, done, listing)
+        try:
+            note_run(settings.tables, begun, totals.files, before, _counts(committed), error)
+        finally:
+            if error is not None:  # it goes before what the note met, on a full disk for instance
+                raise error
+        return totals
+
+
+def _prepare(settings: Settings, listing: Listing, *, verify: bool) -> tuple[State, Plan]:
+    """Return what was committed and what is to be done; what a kill left is tidied up."""
+    settings.tables.mkdir(parents=True, exist_ok=True)
+    staging.clear(settings.tables)
+    staging.clear(settings.checkpoints)
+    on_disk.create(settings.tables)
+    committed = state.load(settings.checkpoints)
+    wrong = damaged(settings.tables, committed, verify=verify)
+    fresh = committed.new(listing.files)
+    plan = make_plan(wrong, fresh, listing.files, committed.last, settings.batch)
+    if plan.forget:
+        _forget(settings, committed, plan)
+    return committed, plan
+
+
+def _bring_up(
+    settings: Settings,
+    plan: Plan,
+    committed: State,
+    session: "Callable[[], SparkSession]",
+    how: How,
+    done: list[Batch],
+) -> None:
+    """Do the batches, then what is made from silver; `done` gets each batch that is committed."""
+    if plan.batches or _is_behind(committed, how):
+        with spark_errors(settings):
+            _run_batches(settings, plan, committed, session, how, done)
+            _derive(settings, committed, session, how)
+    if len(committed.loose) >= state.SNAPSHOT_EVERY:
+        state.fold(settings.checkpoints, committed)
+
+
+def _is_behind(committed: State, how: How) -> bool:
+    """Say whether batches are in silver that are not in what is made from it."""
+    return committed.compared < committed.last or (how.gold and committed.golden < committed.last)
+
+
+def _derive(
+    settings: Settings, committed: State, session: "Callable[[], SparkSession]", how: How
+) -> None:
+    if _is_behind(committed, how) and not how.stopping():
+        how.watch("ledger and gold" if how.gold else "ledger", 0, 1)
+        derive(settings, committed, session, gold=how.gold)
+        how.watch("ledger and gold" if how.gold else "ledger", 1, 1)
+
+
+def _forget(settings: Settings, committed: State, plan: Plan) -> None:
+    for batch in plan.forget:
+        on_disk.remove_batch(settings.tables, batch)
+    left = on_disk.silver_islands(settings.tables)
+    state.forget(settings.checkpoints, committed, plan.forget, left)
+
+
+def _run_batches(
+    settings: Settings,
+    plan: Plan,
+    committed: State,
+    session: "Callable[[], SparkSession]",
+    how: How,
+    done: list[Batch],
+) -> None:
+    if not plan.batches:
+        return
+    from pipeline.batches.run_batch import run_batch
+
+    on_disk.remove_batch(settings.tables, committed.last + 1)  # what a kill left of it
+    whole = sum(_size(batch) for batch in plan.batches)
+    for batch in plan.batches:
+        if how.stopping():
+            return
+        how.watch("landing files", sum(map(_size, done)), whole)
+        committed.add(run_batch(session, settings, batch, committed))
+        done.append(batch)
+    how.watch("landing files", whole, whole)
+
+
+def _size(batch: Batch) -> int:
+    return sum(mark.size for mark in batch.files.values())
+
+
+@contextmanager
+def spark_errors(settings: Settings) -> Iterator[None]:
+    """Raise JobError, in one line, for whatever Spark raises."""
+    from py4j.protocol import Py4JError, Py4JNetworkError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JNetworkError, ConnectionError) as error:
+        raise JobError(f"{JAVA_ENDED} (Spark's log: {settings.spark_log})") from error
+    except (PySparkException, Py4JError) as error:
+        raise JobError(f"{cause(str(error))} (Spark's log: {settings.spark_log})") from error
+
+
+def _counts(committed: State) -> dict[str, int]:
+    return {table: committed.rows(table) for table in state.TABLES}
+
+
+def _totals(committed: State, done: list[Batch], listing: Listing) -> Totals:
+    rows = _counts(committed)
+    read = sum(kind(name) == "records" for batch in done for name in batch.files)
+    return Totals(
+        rows["bronze"], rows["silver"], rows["quarantine"], committed.reasons, read, listing.left
+    )

@@ -1,0 +1,202 @@
+"""How the tables are: sizes, lag, rates, late rows; as words, JSON or Prometheus text."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.landing.listing import kind, list_landing
+from pipeline.ledger.completeness import OUTCOMES
+from pipeline.settings import Settings
+from pipeline.tables import delta, state
+from pipeline.tables.on_disk import IN_BATCHES, IN_DELTA
+
+HOUR_SECONDS = 3_600
+
+Figures = dict[str, Any]
+
+
+def read_status(settings: Settings, now: datetime | None = None) -> Figures:
+    """Return all figures, by name; nothing is changed and no Spark is started."""
+    now = now or datetime.now(UTC)
+    committed = state.load(settings.checkpoints) if settings.checkpoints.is_dir() else state.State()
+    listing = list_landing(settings.landing)
+    waiting = committed.new(listing.files)
+    root = settings.tables
+    runs = _runs(root)
+    return {
+        "rows": {table: committed.rows(table) for table in ("bronze", "silver", "quarantine")},
+        "reasons": dict(sorted(committed.reasons.items())),
+        "batches": committed.batches.num_rows,
+        "landing_files_waiting": sum(kind(name) == "records" for name in waiting),
+        "landing_bytes_waiting": sum(mark.size for mark in waiting.values()),
+        "oldest_waiting_seconds": _age(min((m.mtime for m in waiting.values()), default=None), now),
+        "landing_files_left": len(listing.left),
+        "left": listing.left,
+        "numbers": _numbers(root),
+        "late_rows": _late(root),
+        "gateways": _gateways(root, now),
+        "lag_seconds": _lag(root, now),
+        "tables": {table: _size(root / table) for table in sorted(_tables(root))},
+        "rates": _rates(runs, now),
+        "last_run": runs[-1] | {"started": runs[-1]["started"].isoformat()} if runs else None,
+    }
+
+
+def as_text(figures: Figures) -> str:
+    """Return the figures as lines for a person."""
+    lines = [f"{name:<24}{count:>16,} rows" for name, count in figures["rows"].items()]
+    lines += [f"  {reason:<22}{count:>16,}" for reason, count in figures["reasons"].items()]
+    oldest = figures["oldest_waiting_seconds"]
+    since = "" if oldest is None else f", the oldest for {oldest:,.0f} s"
+    lines.append(f"{'waiting in landing':<24}{figures['landing_files_waiting']:>16,} files{since}")
+    lines += [f"{f'numbers {name}':<24}{n:>16,}" for name, n in figures["numbers"].items() if n]
+    lines.append(f"{'late rows':<24}{figures['late_rows']:>16,}")
+    silent = figures["gateways"]
+    lines.append(f"{'gateways':<24}{silent['known']:>16,}, {silent['silent_1h']:,} silent for 1 h")
+    if figures["lag_seconds"] is not None:
+        lines.append(f"{'newest event':<24}{figures['lag_seconds']:>16,.0f} s ago")
+    for table, size in figures["tables"].items():
+        lines.append(f"{'table ' + table:<24}{size['bytes']:>16,} bytes in {size['files']:,} files")
+    rates = figures["rates"]
+    for hours, name in ((1, "last hour"), (24, "last day")):
+        lines.append(f"{'read in the ' + name:<24}{rates[f'rows_{hours}h']:>16,} rows")
+    run = figures["last_run"]
+    if run:
+        rate = rates["last_run_rows_per_second"]
+        lines.append(f"{'last run':<24}{run['new_bronze']:>16,} rows, {rate:,.0f} rows/s")
+        if run["error"]:
+            lines.append(f"{'it failed':<24}{run['error']}")
+    return "\n".join(lines)
+
+
+def as_prometheus(figures: Figures) -> str:
+    """Return the figures in Prometheus' text format."""
+    lines: list[str] = []
+
+    def metric(name: str, text: str, values: dict[str, float], label: str = "") -> None:
+        lines.append(f"# HELP tidegate_pipeline_{name} {text}")
+        lines.append(f"# TYPE tidegate_pipeline_{name} gauge")
+        for value, number in values.items():
+            labels = f'{{{label}="{value}"}}' if label else ""
+            lines.append(f"tidegate_pipeline_{name}{labels} {number}")
+
+    metric("rows", "Rows by table.", figures["rows"], "table")
+    metric("quarantined_rows", "Rows of the quarantine by reason.", figures["reasons"], "reason")
+    metric("numbers", "Numbers that gateways gave, by outcome.", figures["numbers"], "outcome")
+    sizes = {table: size["bytes"] for table, size in figures["tables"].items()}
+    metric("table_bytes", "Bytes by table.", sizes, "table")
+    files = {table: size["files"] for table, size in figures["tables"].items()}
+    metric("table_files", "Files by table.", files, "table")
+    metric("late_rows", "Rows received an hour after their event.", {"": figures["late_rows"]})
+    waiting = {"": figures["landing_files_waiting"]}
+    metric("landing_files_waiting", "Landing files that no run read yet.", waiting)
+    metric("gateways", "Gateways that were ever heard of.", {"": figures["gateways"]["known"]})
+    silent = {"": figures["gateways"]["silent_1h"]}
+    metric("gateways_silent", "Gateways without an event for an hour.", silent)
+    if figures["lag_seconds"] is not None:
+        metric("lag_seconds", "Age of the newest event.", {"": figures["lag_seconds"]})
+    oldest = {"": figures["oldest_waiting_seconds"] or 0}
+    metric("oldest_waiting_seconds", "Age of the oldest landing file that waits.", oldest)
+    rates = figures["rates"]
+    metric("rows_last_hour", "Rows that runs of the last hour read.", {"": rates["rows_1h"]})
+    run = figures["last_run"]
+    if run:
+        started = datetime.fromisoformat(run["started"]).timestamp()
+        metric("last_run_timestamp_seconds", "Start of the last run.", {"": started})
+        metric("last_run_seconds", "Length of the last run.", {"": run["seconds"]})
+        metric("last_run_failed", "1 if the last run failed.", {"": int(bool(run["error"]))})
+        rate = {"": rates["last_run_rows_per_second"]}
+        metric("last_run_rows_per_second", "Rows a second of the last run.", rate)
+    return "\n".join(lines) + "\n"
+
+
+def _numbers(root: Path) -> dict[str, int]:
+    if not delta.exists(root / "streams"):
+        return dict.fromkeys(OUTCOMES, 0)
+    rows = delta.read(root / "streams")
+    # In Python's integers: a ledger may call 2**63 numbers lost, and Arrow's sums wrap around.
+    return {outcome: sum(filter(None, rows[outcome].to_pylist())) for outcome in OUTCOMES}
+
+
+def _late(root: Path) -> int:
+    if not delta.exists(root / "gateway_day"):
+        return 0
+    return pc.sum(delta.read(root / "gateway_day", ["late_rows"])["late_rows"]).as_py() or 0
+
+
+def _newest(root: Path) -> dict[str, datetime]:
+    if not delta.exists(root / "freshness"):
+        return {}
+    rows = delta.read(root / "freshness").to_pylist()
+    return {
+        row["gateway_id"]: row["last_time"]
+        for row in rows
+        if row["node"] is None and row["last_time"] is not None
+    }
+
+
+def _gateways(root: Path, now: datetime) -> Figures:
+    ages = {gateway: (now - time).total_seconds() for gateway, time in _newest(root).items()}
+    silent = {gateway: round(age, 3) for gateway, age in sorted(ages.items()) if age > HOUR_SECONDS}
+    return {"known": len(ages), "silent_1h": len(silent), "silent_seconds": silent}
+
+
+def _lag(root: Path, now: datetime) -> float | None:
+    newest = max(_newest(root).values(), default=None)
+    return None if newest is None else round((now - newest).total_seconds(), 3)
+
+
+def _tables(root: Path) -> list[str]:
+    named = {*IN_BATCHES, *IN_DELTA}
+    if root.is_dir():
+        named |= {folder.name for folder in root.iterdir() if delta.exists(folder)}
+    return [table for table in named if (root / table).is_dir()]
+
+
+def _size(table: Path) -> dict[str, int]:
+    if delta.exists(table):
+        sizes = [each["size_bytes"] for each in delta.files(table)]
+    else:
+        sizes = [file.stat().st_size for file in table.rglob("[!._]*.parquet")]
+    return {"files": len(sizes), "bytes": sum(sizes)}
+
+
+def _runs(root: Path) -> list[Figures]:
+    """Return the rows of the table `runs`, the oldest first."""
+    if not delta.exists(root / "runs"):
+        return []
+    table = delta.read(root / "runs")
+    if "error" not in table.column_names:  # of an earlier version
+        table = table.append_column("error", pa.nulls(table.num_rows, pa.string()))
+    rows: list[Figures] = table.sort_by("started").to_pylist()
+    return rows
+
+
+def _rates(runs: list[Figures], now: datetime) -> Figures:
+    """Return the rows that the runs of the last hour and day read, and the last run's speed."""
+
+    def rows(hours: int) -> int:
+        return sum(
+            run["new_bronze"] for run in runs if now - run["started"] < timedelta(hours=hours)
+        )
+
+    last = runs[-1] if runs else {"new_bronze": 0, "seconds": 1.0}
+    return {
+        "rows_1h": rows(1),
+        "rows_24h": rows(24),
+        "last_run_rows_per_second": round(last["new_bronze"] / max(last["seconds"], 0.001), 1),
+    }
+
+
+def _age(mtime: int | None, now: datetime) -> float | None:
+    return None if mtime is None else round(now.timestamp() - mtime / 1e9, 3)
+
+
+def write_metrics(settings: Settings, file: Path) -> None:
+    """Put Prometheus text in place whole, since a scraper may read at any time."""
+    temporary = file.with_name(f".{file.name}.tmp")
+    temporary.write_text(as_prometheus(read_status(settings)), encoding="utf-8")
+    temporary.replace(file)

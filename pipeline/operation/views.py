@@ -1,0 +1,64 @@
+"""A DuckDB file with a view of each table, as the tables are when it is written."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from pipeline.tables import delta
+from pipeline.tables.on_disk import IN_BATCHES, batch_folder, parquet_files
+
+FORMAT = "v1.2.0"
+"""The oldest DuckDB that can open the file, of those that pyproject.toml allows."""
+_GLOB = re.compile(r"[*?\[]")
+
+
+def write_views(root: Path, file: Path) -> list[str]:
+    """Write the file, in place of one that is there, and return the names of its views.
+
+    It names the tables' files, so it needs no extension of DuckDB's, and shows the tables as they
+    are now; `compact` and `vacuum` remove files that it names only after the time that they keep.
+    """
+    temporary = file.with_name(f".{file.name}.tmp")
+    temporary.unlink(missing_ok=True)
+    shown = []
+    with duckdb.connect() as database:
+        database.execute(f"ATTACH {_text(str(temporary))} AS views (STORAGE_VERSION '{FORMAT}')")
+        for table, schema, files in _tables(root):
+            database.execute(f'CREATE VIEW views."{table}" AS {_select(database, schema, files)}')
+            shown.append(table)
+    temporary.replace(file)
+    return shown
+
+
+def _tables(root: Path) -> Iterator[tuple[str, pa.Schema, Iterable[Path]]]:
+    """Yield the name, columns and files of each table."""
+    for table in IN_BATCHES:
+        columns = pq.read_schema(batch_folder(root, table, 0) / "empty.parquet")
+        yield table, columns.append(pa.field("batch", pa.int64())), parquet_files(root / table)
+    for folder in sorted(each for each in root.iterdir() if delta.exists(each)):
+        found = DeltaTable(folder.as_uri())
+        files = [folder / each["path"] for each in delta.files(folder)]
+        yield folder.name, pa.schema(found.schema().to_arrow()), files
+
+
+def _select(database: duckdb.DuckDBPyConnection, schema: pa.Schema, files: Iterable[Path]) -> str:
+    """Return the query that has all columns, also those that no file has yet."""
+    types = database.from_arrow(schema.empty_table()).types
+    columns = ", ".join(
+        f'NULL::{kind} AS "{n}"' for n, kind in zip(schema.names, types, strict=True)
+    )
+    names = ", ".join(_text(_GLOB.sub(r"[\g<0>]", str(path))) for path in files)
+    empty = f"SELECT {columns} WHERE false"
+    if not names:
+        return empty
+    read = f"read_parquet([{names}], union_by_name = true, hive_partitioning = true)"
+    return f"{empty} UNION ALL BY NAME SELECT * FROM {read}"  # noqa: S608 - names are quoted
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

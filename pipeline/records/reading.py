@@ -1,0 +1,130 @@
+"""A payload as a reading: what silver says of a message beyond its key."""
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+from pipeline.records.fast_reading import Body, read_body
+from pipeline.records.record import INT64_MAX, INT64_MIN
+from pipeline.records.strict_json import NotJsonError, parse
+
+TOPICS_REMEMBERED = 4_096
+"""Topics whose node and quantity are kept at hand; beyond it the one longest unused goes."""
+
+
+class Reading(NamedTuple):
+    """The decoded columns of a silver row; `reading_time` is in ms since 1970, by its clock."""
+
+    reading_time: int | None = None
+    node: str | None = None
+    quantity: str | None = None
+    value: float | None = None
+    value_text: str | None = None
+    unit: str | None = None
+    quality: str | None = None
+    decode_error: str | None = None
+
+
+def decode(topic: str, payload: bytes) -> Reading:
+    """Return the reading in a message, or its text, or the reason why it has neither.
+
+    A reading is a JSON object with a `value` on `sensors/<node>/<quantity>`. Whatever was wrong
+    with it is in `decode_error`, and what was right is kept.
+    """
+    place = node_and_quantity(topic)
+    if place is not None:
+        plain = read_body(payload)
+        if plain is not None:
+            return _plain_reading(*place, plain)
+    return decode_slowly(topic, payload)
+
+
+def decode_slowly(topic: str, payload: bytes) -> Reading:
+    """Return what `decode` does, by the rules themselves."""
+    place = node_and_quantity(topic)
+    if place is not None:
+        body = _object(payload)
+        if body is not None and "value" in body:
+            return _reading(*place, body)
+    try:
+        return Reading(value_text=payload.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        return Reading(decode_error=f"not UTF-8 at byte {error.start + 1}")
+
+
+@lru_cache(TOPICS_REMEMBERED)
+def node_and_quantity(topic: str) -> tuple[str, str] | None:
+    """Return the last two of exactly three levels below `sensors`, None for another topic."""
+    match topic.split("/"):
+        case ["sensors", node, quantity] if node and quantity:
+            return node, quantity
+    return None
+
+
+def _object(payload: bytes) -> dict[str, object] | None:
+    try:
+        body = parse(payload)
+    except NotJsonError:
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _plain_reading(node: str, quantity: str, body: Body) -> Reading:
+    value = body.value
+    number = None if isinstance(value, bool | str) else float(value)
+    text = None if number is not None else _value(value, [])[1]
+    return Reading(body.time, node, quantity, number, text, body.unit, body.quality)
+
+
+def _reading(node: str, quantity: str, body: dict[str, object]) -> Reading:
+    errors: list[str] = []
+    value, value_text = _value(body["value"], errors)
+    return Reading(
+        reading_time=_time(body.get("time"), errors),
+        node=node,
+        quantity=quantity,
+        value=value,
+        value_text=value_text,
+        unit=_text("unit", body.get("unit"), errors),
+        quality=_text("quality", body.get("quality"), errors),
+        decode_error="; ".join(errors) or None,
+    )
+
+
+def _value(value: object, errors: list[str]) -> tuple[float | None, str | None]:
+    match value:
+        case bool():
+            return None, "true" if value else "false"
+        case str():
+            return None, value
+        case int() | float():
+            return _number(value, errors), None
+    errors.append("value is null" if value is None else "value is neither number, text nor boolean")
+    return None, None
+
+
+def _number(value: float, errors: list[str]) -> float | None:
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        number = math.inf
+    if math.isfinite(number):
+        return number
+    errors.append("value is beyond a double's range")
+    return None
+
+
+def _time(own: object, errors: list[str]) -> int | None:
+    if own is None:
+        return None
+    if type(own) is int and INT64_MIN <= own <= INT64_MAX:
+        return own
+    errors.append("time is not an integer of milliseconds")
+    return None
+
+
+def _text(name: str, value: object, errors: list[str]) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    errors.append(f"{name} is not text")
+    return None

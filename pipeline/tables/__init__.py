@@ -1,0 +1,1 @@
+"""The tables on disk, what was committed to them, and how they are read and written."""

@@ -1,0 +1,232 @@
+"""Delta tables without a jar: Spark writes the files, deltalake keeps the log.
+
+A reader sees a table as of a commit of its log, so a batch is there wholly or not at all.
+"""
+
+import json
+import secrets
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.transaction import AddAction, RemoveAction
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+
+from pipeline.tables.columns import Columns, arrow_schema
+from pipeline.tables.staging import sync
+
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+STATISTICS = ("gateway_id", "epoch", "stream", "seq", "batch")
+"""The columns whose lowest and highest value of a file stand in the log."""
+_SEQ = ("seq", "first", "last")
+WRITER = "tidegate"
+EMPTY_LOG = 2
+"""Files in the log of a table that never got a row: its schema, and an empty file."""
+
+
+def exists(root: Path) -> bool:
+    """Say whether there is a Delta table in the folder; a log without an entry is none.
+
+    A disk that is full leaves one where a table was to be made.
+    """
+    return any((root / "_delta_log").glob("*.json"))
+
+
+def create(root: Path, columns: Columns, partition: str | None = None) -> None:
+    """Make the table unless it is there; a column that it does not have yet is added."""
+    schema = arrow_schema(columns)
+    if exists(root):
+        table = DeltaTable(root.as_uri())
+        known = {field.name for field in table.schema().fields}
+        fields = [f for f in Schema.from_arrow(schema).fields if f.name not in known]
+        if fields:
+            table.alter.add_columns(fields)
+        return
+    partitions = [partition] if partition else None
+    DeltaTable.create(root.as_uri(), Schema.from_arrow(schema), partition_by=partitions)
+    if partition:  # readers of plain Parquet folders, too, then see the columns
+        staged = root / ".empty"
+        folder = staged / f"{partition}=1970-01-01"
+        folder.mkdir(parents=True)
+        in_files = tuple(column for column in columns if column[0] != partition)
+        pq.write_table(arrow_schema(in_files).empty_table(), folder / "part.parquet")
+        commit(root, adopt(staged, root, "empty"))
+        shutil.rmtree(staged)
+
+
+def has_rows(root: Path) -> bool:
+    """Say whether the table ever got a batch; looks at the log's folder alone."""
+    log = root / "_delta_log"
+    return log.is_dir() and sum(1 for _ in log.iterdir()) > EMPTY_LOG
+
+
+def remove_rows(root: Path, batch: int) -> None:
+    """Take the rows of a batch out, their files too, and files that no commit shows."""
+    listed = [each for each in files(root) if each["num_records"]]
+    shown = {each["path"] for each in listed}
+    for file in root.rglob(f"{prefix(batch)}-*.parquet"):
+        if quote(file.relative_to(root).as_posix(), safe="/=") not in shown:
+            file.unlink()
+    table = DeltaTable(root.as_uri())
+    if any(each.get("max.batch") is None or each["max.batch"] >= batch for each in listed):
+        table.delete(f"batch = {batch}")
+        table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+
+
+def prefix(batch: int) -> str:
+    """Return how the names of a batch's files begin."""
+    return f"batch-{batch:010d}"
+
+
+def append(root: Path, columns: Columns, rows: Sequence[Mapping[str, object]]) -> None:
+    """Add a few rows."""
+    if rows:
+        table = pa.Table.from_pylist(list(rows), schema=arrow_schema(columns))
+        commit(root, [_write(root, table)])
+
+
+def overwrite(root: Path, rows: pa.Table) -> None:
+    """Put rows in the place of all that the table has, in one step."""
+    commit(root, [_write(root, rows)], removals(files(root)))
+
+
+def _write(root: Path, rows: pa.Table) -> AddAction:
+    file = root / f"rows-{secrets.token_hex(8)}.parquet"
+    pq.write_table(rows, file, compression="zstd")
+    sync(file)
+    return _action(file, Path(), root)
+
+
+def read(root: Path, columns: Sequence[str] | None = None, filters: Any = None) -> pa.Table:
+    """Return the table's rows as of now, those that the filters of pyarrow let through."""
+    # Arrow's own file system: threads that call into Python abort the process at its end.
+    local = SubTreeFileSystem(str(root), LocalFileSystem())
+    wanted = None if columns is None else list(columns)
+    return DeltaTable(root.as_uri()).to_pyarrow_table(
+        columns=wanted, filters=filters, filesystem=local
+    )
+
+
+def adopt(staged: Path, root: Path, prefix: str) -> list[AddAction]:
+    """Move the Parquet files of a staged folder to the table's, and return what to commit."""
+    actions = []
+    for number, file in enumerate(sorted(staged.rglob("[!._]*.parquet"))):
+        folder = file.parent.relative_to(staged)
+        target = root / folder / f"{prefix}-{number:05d}.parquet"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        sync(file)
+        file.rename(target)
+        sync(target.parent)
+        actions.append(_action(target, folder, root))
+    return actions
+
+
+def commit(
+    root: Path, add: Sequence[AddAction], remove: Sequence[RemoveAction] = (), batch: int = 0
+) -> None:
+    """Show new files and hide old ones in one step; `batch` is noted in the log."""
+    table = DeltaTable(root.as_uri())
+    properties = CommitProperties(app_transactions=[Transaction(WRITER, batch)] if batch else None)
+    table.create_write_transaction(
+        [*remove, *add],
+        mode="append",
+        schema=table.schema(),
+        partition_by=table.metadata().partition_columns,
+        commit_properties=properties,
+    )
+    _sync_log(root)
+
+
+def files(root: Path) -> list[dict[str, Any]]:
+    """Return the table's files, with `path`, `size_bytes`, `num_records`, `min.seq` and so on."""
+    rows: list[dict[str, Any]] = pa.table(
+        DeltaTable(root.as_uri()).get_add_actions(flatten=True)
+    ).to_pylist()
+    return rows
+
+
+def may_hold(file: Mapping[str, Any], islands: pa.Table) -> bool:
+    """Say whether a file of `files` may hold a number of the islands, by what the log says."""
+    mask = None
+    for name, low, high in (("gateway_id",) * 3, ("epoch",) * 3, ("stream",) * 3, _SEQ):
+        lowest, highest = file.get(f"min.{name}"), file.get(f"max.{name}")
+        if lowest is None or highest is None:
+            continue
+        here = pc.and_(
+            pc.less_equal(islands[low], pa.scalar(highest)),
+            pc.greater_equal(islands[high], pa.scalar(lowest)),
+        )
+        mask = here if mask is None else pc.and_(mask, here)
+    return mask is None or bool(pc.any(mask).as_py())
+
+
+def removals(
+    found: Iterable[Mapping[str, Any]], partition: str | None = None
+) -> list[RemoveAction]:
+    """Return what hides these files, of `files`."""
+    now = int(datetime.now(UTC).timestamp() * 1000)
+    return [
+        RemoveAction(
+            path=quote(each["path"], safe="/=%"),
+            deletion_timestamp=now,
+            data_change=True,
+            partition_values=_values(each, partition),
+            size=each["size_bytes"],
+        )
+        for each in found
+    ]
+
+
+def _values(each: Mapping[str, Any], partition: str | None) -> dict[str, str | None]:
+    if partition is None:
+        return {}
+    value = each.get(f"partition.{partition}")
+    return {partition: value.isoformat() if isinstance(value, date) else value}
+
+
+def _action(file: Path, folder: Path, root: Path) -> AddAction:
+    partition = {}
+    for part in folder.parts:
+        name, _, value = unquote(part).partition("=")
+        partition[name] = None if value == NULL_PARTITION else value
+    state = file.stat()
+    return AddAction(
+        path=quote(file.relative_to(root).as_posix(), safe="/="),
+        size=state.st_size,
+        partition_values=partition,
+        modification_time=state.st_mtime_ns // 1_000_000,
+        data_change=True,
+        stats=json.dumps(_statistics(file)),
+    )
+
+
+def _statistics(file: Path) -> dict[str, object]:
+    footer = pq.read_metadata(file)
+    places = {footer.schema.column(n).path: n for n in range(footer.num_columns)}
+    lowest: dict[str, object] = {}
+    highest: dict[str, object] = {}
+    for name in STATISTICS:
+        groups = [
+            footer.row_group(n).column(places[name]).statistics
+            for n in range(footer.num_row_groups)
+            if name in places
+        ]
+        if groups and all(group is not None and group.has_min_max for group in groups):
+            lowest[name] = min(group.min for group in groups)
+            highest[name] = max(group.max for group in groups)
+    return {"numRecords": footer.num_rows, "minValues": lowest, "maxValues": highest}
+
+
+def _sync_log(root: Path) -> None:
+    log = root / "_delta_log"
+    newest = max(log.glob("*.json"), default=None)
+    if newest is not None:
+        sync(newest)
+    sync(log)

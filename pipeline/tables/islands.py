@@ -1,0 +1,112 @@
+"""Islands: the closed ranges of numbers that are there, for each gateway, epoch and stream."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.tables.columns import ISLANDS, arrow_schema
+
+STREAM = ("gateway_id", "epoch", "stream")
+SCHEMA = arrow_schema(ISLANDS)
+
+
+class Island(NamedTuple):
+    """A row of columns.ISLANDS."""
+
+    gateway_id: str
+    epoch: str
+    stream: str
+    first: int
+    last: int
+    first_time: int | None
+    last_time: int | None
+
+
+def islands_of(rows: pa.Table) -> pa.Table:
+    """Return the islands of rows with STREAM, `seq` and `event_ms`; a number may come twice."""
+    spans = rows.select([*STREAM, "seq", "seq", "event_ms", "event_ms"])
+    return merged(spans.rename_columns(SCHEMA.names).cast(SCHEMA))
+
+
+def merged(islands: pa.Table) -> pa.Table:
+    """Return islands that touch or overlap as one, in the order of stream and number."""
+    if not islands.num_rows:
+        return SCHEMA.empty_table()
+    ordered = islands.combine_chunks()
+    group = _groups(ordered)
+    first, last = (ordered[name].to_numpy() for name in ("first", "last"))
+    order = np.lexsort((last, first, group))
+    group, first, last = group[order], first[order], last[order]
+    begins = _begins(group, first, last)
+    starts = np.flatnonzero(begins)
+    reached = np.maximum.reduceat(last, starts)
+    ends = _rows_of_ends(last, starts)
+    taken = ordered.take(pa.array(order[starts]))
+    at_end = ordered.take(pa.array(order[ends]))
+    columns = [taken[name] for name in (*STREAM, "first")]
+    columns += [pa.array(reached), taken["first_time"], at_end["last_time"]]
+    return pa.table(columns, schema=SCHEMA)
+
+
+def numbers(islands: pa.Table) -> int:
+    """Return how many numbers disjoint islands hold."""
+    if not islands.num_rows:
+        return 0
+    return int((islands["last"].to_numpy() - islands["first"].to_numpy() + 1).sum())
+
+
+def of_epochs(islands: pa.Table, epochs: pa.Array) -> pa.Table:
+    """Return the islands of these epochs."""
+    return islands.filter(pc.is_in(islands["epoch"], value_set=epochs))
+
+
+def overlap(known: pa.Table, new: pa.Table) -> bool:
+    """Say whether disjoint islands share a number with other disjoint ones."""
+    near = of_epochs(known, pc.unique(new["epoch"]))
+    both = pa.concat_tables([near, new])
+    return numbers(merged(both)) < numbers(near) + numbers(new)
+
+
+def each(islands: pa.Table) -> Iterator[Island]:
+    """Yield the islands one by one."""
+    for row in islands.to_pylist():
+        yield Island(**row)
+
+
+def _groups(table: pa.Table) -> np.ndarray:
+    """Return a number for each row that is the same for the rows of a stream, in their order."""
+    group = np.zeros(table.num_rows, np.int64)
+    for name in STREAM:
+        coded = pc.rank(table[name].combine_chunks(), tiebreaker="dense").to_numpy()
+        group = group * (int(coded.max()) + 1) + coded
+    return group
+
+
+def _begins(group: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Mark the rows at which an island begins."""
+    begins = np.ones(len(group), bool)
+    same = group[1:] == group[:-1]
+    # A running maximum within each group: lift each group above the one before it by its rank.
+    lifted = _running_maximum(group, last)
+    begins[1:] = ~same | (first[1:] - 1 > lifted[:-1])
+    return begins
+
+
+def _running_maximum(group: np.ndarray, last: np.ndarray) -> np.ndarray:
+    place = np.argsort(last, kind="stable")
+    rank = np.empty(len(last), np.int64)
+    rank[place] = np.arange(len(last))
+    distinct = np.cumsum(np.concatenate(([0], group[1:] != group[:-1])))
+    running = np.maximum.accumulate(distinct * len(last) + rank) - distinct * len(last)
+    return np.asarray(last[place][running])
+
+
+def _rows_of_ends(last: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return for each island the row that reaches farthest."""
+    lengths = np.diff(np.concatenate((starts, [len(last)])))
+    island = np.repeat(np.arange(len(starts)), lengths)
+    order = np.lexsort((last, island))
+    return np.asarray(order[starts + lengths - 1])

@@ -1,0 +1,286 @@
+"""What was committed: a snapshot, and one file for each batch since, `<number>.json`.
+
+A batch counts from the moment its file is there. Snapshots keep a run with nothing to do quick:
+it reads one of them, at most SNAPSHOT_EVERY commits, and no table.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipeline.errors import BusyError, PipelineError
+from pipeline.tables import islands
+from pipeline.tables.staging import put_in_place, stage, sync
+
+VERSION = 2
+SNAPSHOT_EVERY = 64
+"""Commits after which a run folds them into a snapshot."""
+
+TABLES = ("bronze", "quarantine", "silver")
+BATCHES = pa.schema([("batch", pa.int64()), *((table, pa.int64()) for table in TABLES)])
+FILES = pa.schema(
+    [("name", pa.string()), ("size", pa.int64()), ("mtime", pa.int64()), ("batch", pa.int64())]
+)
+
+
+class Mark(NamedTuple):
+    """By what a landing file is known again: its bytes and its modification time in ns."""
+
+    size: int
+    mtime: int
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a batch read and what it gave."""
+
+    batch: int
+    files: dict[str, Mark]
+    """Landing files by their path below the landing folder."""
+    rows: dict[str, int]
+    """Rows by table."""
+    reasons: dict[str, int]
+    """Rows of the quarantine by reason."""
+    islands: tuple[islands.Island, ...]
+    """The numbers that silver got."""
+    dates: tuple[str, ...]
+    """Event dates of silver's new rows; `` for those without one."""
+    streams: tuple[tuple[str, str, str], ...] = ()
+    """Streams of which the ledger told something new."""
+    epochs: tuple[tuple[str, str], ...] = ()
+    """Gateways and epochs of which clock records came."""
+
+
+@dataclass
+class State:
+    """All commits as one."""
+
+    last: int = 0
+    """The highest number that a batch ever had."""
+    batches: pa.Table = field(default_factory=BATCHES.empty_table)
+    files: pa.Table = field(default_factory=FILES.empty_table)
+    islands: pa.Table = field(default_factory=islands.SCHEMA.empty_table)
+    reasons: Counter[str] = field(default_factory=Counter)
+    compared: int = 0
+    """The batch up to which times are corrected, and what arrived is compared with ledgers."""
+    golden: int = 0
+    """The batch up to which the gold tables are made."""
+    trimmed: bool = False
+    """Whether rows were deleted for their age, so that silver lacks numbers that it had."""
+    corrected: tuple[str, ...] = ()
+    """Event dates whose times were corrected since."""
+    loose: list[Commit] = field(default_factory=list)
+    """Commits that no snapshot holds."""
+
+    def rows(self, table: str) -> int:
+        """Return the rows of a table."""
+        return pc.sum(self.batches[table]).as_py() or 0
+
+    def numbers(self) -> set[int]:
+        """Return the batches that count."""
+        return set(self.batches["batch"].to_pylist())
+
+    def new(self, files: Mapping[str, Mark]) -> dict[str, Mark]:
+        """Return those of the files that no batch read as they are now."""
+        if not files:
+            return {}
+        asked = pa.array([_mark(name, *mark) for name, mark in files.items()])
+        known = pc.is_in(asked, value_set=_marks(self.files))
+        fresh = pc.invert(known).to_pylist()
+        return {name: files[name] for name, new in zip(files, fresh, strict=True) if new}
+
+    def files_of(self, batch: int) -> set[str]:
+        """Return the landing files of a batch."""
+        return set(self.files.filter(pc.field("batch") == batch)["name"].to_pylist())
+
+    def add(self, *commits: Commit) -> None:
+        """Take commits in."""
+        rows: list[dict[str, object]] = []
+        marks: list[dict[str, object]] = []
+        found: list[dict[str, object]] = []
+        for commit in commits:
+            self.last = max(self.last, commit.batch)
+            self.reasons.update(commit.reasons)
+            rows.append({"batch": commit.batch, **commit.rows})
+            marks += [
+                {"name": name, "size": mark[0], "mtime": mark[1], "batch": commit.batch}
+                for name, mark in commit.files.items()
+            ]
+            found += [island._asdict() for island in commit.islands]
+        self.loose += commits
+        self.batches = _append(self.batches, rows)
+        self.files = _append(self.files, marks)
+        self.islands = islands.merged(_append(self.islands, found))
+
+
+def load(folder: Path) -> State:
+    """Return what was committed; a damaged commit is none, so its batch is done again.
+
+    Raises PipelineError for the state of a later version of this program.
+    """
+    state = _read_snapshot(folder)
+    taken = state.numbers()
+    loose = [commit for path in sorted(folder.glob("*.json")) if (commit := _read(path))]
+    state.add(*(commit for commit in loose if commit.batch not in taken))
+    return state
+
+
+def write_commit(folder: Path, commit: Commit) -> None:
+    """Put the commit on the disk, whole or not at all."""
+    _write(_path(folder, commit.batch), {"version": VERSION} | asdict(commit))
+
+
+def forget(folder: Path, state: State, batches: Iterable[int], left: pa.Table) -> State:
+    """Take batches out; `left` are the islands of what silver still holds."""
+    gone = pa.array(sorted(batches), pa.int64())
+
+    def stay(table: pa.Table) -> pa.Table:
+        return table.filter(pc.invert(pc.is_in(table["batch"], value_set=gone)))
+
+    state.batches, state.files, state.islands = stay(state.batches), stay(state.files), left
+    state.compared = state.golden = 0  # what is made from silver is made anew as a whole
+    (folder / "derived.json").unlink(missing_ok=True)
+    for batch in gone.to_pylist():
+        _path(folder, batch).unlink(missing_ok=True)
+    fold(folder, state)
+    return state
+
+
+def fold(folder: Path, state: State) -> None:
+    """Write a snapshot of everything and remove the commits in it."""
+    staged = stage(folder)
+    body = staged / "snapshot"
+    body.mkdir()
+    pq.write_table(state.batches, body / "batches.parquet", compression="zstd")
+    pq.write_table(state.files, body / "files.parquet", compression="zstd")
+    pq.write_table(state.islands, body / "islands.parquet", compression="zstd")
+    header = {"version": VERSION, "last": state.last, "trimmed": state.trimmed}
+    (body / "header.json").write_text(json.dumps(header | {"reasons": dict(state.reasons)}))
+    target = folder / f"snapshot-{_newest(folder) + 1:010d}"
+    put_in_place(body, target)
+    shutil.rmtree(staged)
+    for commit in folder.glob("[0-9]*.json"):
+        commit.unlink()
+    for older in folder.glob("snapshot-*"):
+        if older != target:
+            shutil.rmtree(older)
+    state.loose = []
+
+
+def note_derived(folder: Path, state: State) -> None:
+    """Put on the disk how far the tables are that are made from silver."""
+    marks = {"compared": state.compared, "golden": state.golden, "corrected": state.corrected}
+    _write(folder / "derived.json", {"version": VERSION} | marks)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of these checkpoints; it goes with the process, however that ends.
+
+    Raises BusyError when another process holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BusyError(
+                f"{folder / 'lock'} is held: another tidegate-pipeline works on these tables"
+            ) from None
+        yield
+
+
+def _mark(name: str, size: int, mtime: int) -> str:
+    return f"{name}|{size}|{mtime}"
+
+
+def _marks(files: pa.Table) -> pa.Array:
+    texts = [files["name"], *(files[part].cast(pa.string()) for part in ("size", "mtime"))]
+    return pc.binary_join_element_wise(*texts, "|")
+
+
+def _append(table: pa.Table, rows: list[dict[str, object]]) -> pa.Table:
+    return pa.concat_tables([table, pa.Table.from_pylist(rows, schema=table.schema)])
+
+
+def _write(path: Path, value: object) -> None:
+    temporary = path.with_suffix(".tmp")
+    with temporary.open("w", encoding="utf-8") as file:
+        json.dump(value, file)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    sync(path.parent)
+
+
+def _path(folder: Path, batch: int) -> Path:
+    return folder / f"{batch:010d}.json"
+
+
+def since(state: State, batch: int) -> list[Commit] | None:
+    """Return the commits of later batches, None if not all of them are at hand."""
+    commits = [commit for commit in state.loose if commit.batch > batch]
+    late = pc.sum(pc.greater(state.batches["batch"], batch)).as_py() or 0
+    return commits if late == len(commits) else None
+
+
+def _newest(folder: Path) -> int:
+    return max((int(path.name.rpartition("-")[2]) for path in folder.glob("snapshot-*")), default=0)
+
+
+def _read_snapshot(folder: Path) -> State:
+    state = State()
+    newest = _newest(folder)
+    body = folder / f"snapshot-{newest:010d}"
+    if newest:
+        header = json.loads((body / "header.json").read_text())
+        _check_version(body, header["version"])
+        state = State(
+            last=header["last"],
+            trimmed=header["trimmed"],
+            batches=pq.read_table(body / "batches.parquet"),
+            files=pq.read_table(body / "files.parquet"),
+            islands=pq.read_table(body / "islands.parquet"),
+            reasons=Counter(header["reasons"]),
+        )
+    note = folder / "derived.json"
+    if note.exists():
+        marks = json.loads(note.read_text())
+        state.compared, state.golden = marks["compared"], marks["golden"]
+        state.corrected = tuple(marks["corrected"])
+    return state
+
+
+def _read(path: Path) -> Commit | None:
+    if not path.stem.isdecimal():
+        return None
+    try:
+        stored = json.loads(path.read_bytes())
+        _check_version(path, stored.pop("version"))
+        found = tuple(islands.Island(*each) for each in stored.pop("islands"))
+        for name in ("dates", "streams", "epochs"):
+            stored[name] = tuple(tuple(e) if isinstance(e, list) else e for e in stored[name])
+        files = {name: Mark(*mark) for name, mark in stored.pop("files").items()}
+        commit = Commit(**stored, files=files, islands=found)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return commit if _path(path.parent, commit.batch) == path else None
+
+
+def _check_version(path: Path, version: int) -> None:
+    if version != VERSION:
+        raise PipelineError(
+            f"{path} has version {version}, this program knows {VERSION}: "
+            "move the tables and their checkpoints away, and read the landing folder anew"
+        )

@@ -1,0 +1,110 @@
+import json
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.landing.landing_parquet import SCHEMA, read_landing_parquet
+from pipeline.records import reasons
+from pipeline.records.record import read_record
+from pipeline.tables.columns import QUARANTINE, RECORD, arrow_schema
+from tests.support.landing_files import EPOCH, TIME
+
+ROW: dict[str, Any] = {
+    "gateway_id": "barn", "epoch": EPOCH, "stream": "main", "seq": 1, "time": TIME,
+    "received": TIME, "topic": "a", "payload": b"\xff", "qos": 1, "retain": False, "resent": False,
+    "properties": [{"name": "site", "value": "A"}],
+}  # fmt: skip
+EDGES: dict[str, st.SearchStrategy[Any]] = {
+    "gateway_id": st.sampled_from([None, "", "barn", "-a", "a" * 65, "a\n", "\u00e4"]),
+    "epoch": st.sampled_from([None, EPOCH, EPOCH.upper(), "x", EPOCH + "\n"]),
+    "stream": st.sampled_from([None, "main", "", "a b", "a" * 17]),
+    "seq": st.sampled_from([None, 0, 1, -1, 2**63 - 1]),
+    "time": st.sampled_from([None, 0, -(2**63)]),
+    "received": st.sampled_from([None, 0, -1, 2**53 - 1, 2**53]),
+    "topic": st.sampled_from([None, "", "a", "\n", "\u00e4"]),
+    "payload": st.sampled_from([None, b"", b"x"]),
+    "qos": st.sampled_from([None, 0, 2, 3, -1]),
+    "message_expiry": st.sampled_from([None, 0, -1, 2**32 - 1, 2**32]),
+    "payload_format": st.sampled_from([None, 0, 1, 2]),
+}
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    pq.write_table(pa.Table.from_pylist(rows, arrow_schema(RECORD)), path)
+    return path
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    batches = list(read_landing_parquet(path, "20251121/c-1.parquet"))
+    assert all(batch.schema == SCHEMA for batch in batches)
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+@given(st.lists(st.fixed_dictionaries({}, optional=EDGES), max_size=6))
+def test_a_row_is_a_record_exactly_if_its_line_would_be(
+    tmp_path_factory: Any, changes: list[dict[str, Any]]
+) -> None:
+    path = tmp_path_factory.mktemp("parquet") / "a.parquet"
+    rows = [dict.fromkeys(arrow_schema(RECORD).names) | ROW | change for change in changes]
+    found = {row["line"]: row for row in read(write(path, rows))}
+    for line, row in enumerate(rows, 1):
+        as_json = {name: value for name, value in row.items() if value is not None}
+        if "payload" in as_json:
+            as_json["payload"] = b64encode(as_json["payload"]).decode()
+        as_json["properties"] = [["site", "A"]]
+        values, fault = read_record(json.dumps(as_json).encode())
+        assert found[line]["reason"] == (fault and fault.reason)
+        assert tuple(found[line][name] for name, _ in RECORD) == values
+    assert len(found) == len(rows)
+
+
+def test_a_file_of_an_earlier_or_foreign_writer(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    few = {
+        name: ROW[name]
+        for name in ("gateway_id", "epoch", "stream", "seq", "time", "topic", "payload")
+    }
+    pq.write_table(pa.Table.from_pylist([few]), path)
+    (row,) = read(path)
+    assert (row["reason"], row["qos"], row["payload"]) == (None, None, b"\xff")
+    pq.write_table(pa.table({"seq": ["one"], "gateway_id": [b"\xff"]}), path)
+    assert [row["reason"] for row in read(path)] == [reasons.FILE_UNREADABLE]
+
+
+def test_damage_anywhere_is_told_and_raises_nothing(tmp_path: Path) -> None:
+    """Arrow has an error of another kind for each place, and none for a byte in a value."""
+    rows = [ROW | {"seq": seq, "payload": str(seq).encode()} for seq in range(1, 100)]
+    path = tmp_path / "a.parquet"
+    table = pa.Table.from_pylist(rows, arrow_schema(RECORD))
+    pq.write_table(table, path, compression="zstd", write_page_checksum=True)
+    whole = path.read_bytes()
+    whole_rows = read(path)
+    silent = []
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        found = read(path)
+        if found != whole_rows and reasons.FILE_UNREADABLE not in {row["reason"] for row in found}:
+            silent.append(place)
+    tried = len(range(0, len(whole), 7))
+    assert 0 < len(silent) < tried * 0.1  # headers and the footer have no checksum
+    path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
+    assert [row["reason"] for row in read(path)] == [reasons.FILE_UNREADABLE]
+
+
+def test_a_file_that_the_system_cannot_read_is_no_damaged_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "gone.parquet")
+
+
+def test_a_file_that_was_cut_says_so(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", [ROW])
+    path.write_bytes(path.read_bytes()[:-20])
+    (row,) = read(path)
+    assert (row["reason"], row["landing_file"]) == (reasons.FILE_UNREADABLE, "20251121/c-1.parquet")
+    assert set(row) == {name for name, _ in QUARANTINE}

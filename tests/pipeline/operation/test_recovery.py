@@ -1,0 +1,155 @@
+import importlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.errors import PipelineError
+from tests.support.landing_files import put_records, record
+from tests.support.pipeline_tables import contents, sizes
+
+if TYPE_CHECKING:
+    from pipeline.operation.once import Totals
+
+    Run = Callable[..., Totals]
+
+pytestmark = pytest.mark.spark
+
+
+# A kill anywhere, then the same again.
+
+
+class Killed(BaseException):
+    """Ends a run as a kill does: nothing is tidied up."""
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, place: str, call: int, *, after: bool) -> None:
+    """Let the given call of a function end the run, before it acts or after it did."""
+    module, name = place.rsplit(".", 1)
+    function = getattr(importlib.import_module(module), name)
+    calls = iter(range(1, 1_000))
+
+    def killing(*arguments: object, **options: object) -> object:
+        last = next(calls) == call
+        if last and not after:
+            raise Killed
+        result = function(*arguments, **options)
+        if last:
+            raise Killed
+        return result
+
+    monkeypatch.setattr(place, killing)
+
+
+KILLS = [
+    ("pipeline.batches.run_batch.write_landing", 1, True),
+    ("pipeline.batches.run_batch.write_folder", 1, True),
+    ("pipeline.batches.run_batch.write_folder", 2, True),
+    ("pipeline.tables.staging.put_in_place", 1, True),
+    ("pipeline.tables.staging.put_in_place", 2, True),
+    ("pipeline.batches.run_batch.write_commit", 1, False),
+    ("pipeline.batches.run_batch.write_commit", 1, True),
+]
+
+
+def land(data: Path) -> None:
+    put_records(data / "landing", [record(1), record(2), record(2, content=b"z"), b"null"])
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, run: "Run") -> Path:
+    data = tmp_path_factory.mktemp("undisturbed")
+    land(data)
+    run(data)
+    return data
+
+
+@pytest.mark.parametrize(("place", "call", "after"), KILLS)
+def test_a_kill_leaves_nothing_behind(
+    tmp_path: Path,
+    run: "Run",
+    undisturbed: Path,
+    place: str,
+    call: int,
+    after: bool,
+) -> None:
+    land(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        kill_at(patch, place, call, after=after)
+        with pytest.raises(Killed):
+            run(tmp_path)
+    run(tmp_path)
+    assert contents(tmp_path) == contents(undisturbed)
+    left = {path.name for path in (tmp_path / "tables").iterdir()} - {"runs"}
+    assert sorted(left) == [
+        *("bronze", "clocks", "gaps", "ledger", "quarantine", "silver", "streams"),
+    ]
+
+
+# Tables and checkpoints that do not belong together.
+
+
+@pytest.fixture
+def settled(tmp_path: Path, undisturbed: Path) -> Path:
+    """Return a data folder whose tables are up to its landing folder."""
+    return Path(shutil.copytree(undisturbed, tmp_path / "data"))
+
+
+def delete_tables(data: Path) -> None:
+    shutil.rmtree(data / "tables")
+
+
+def delete_silver(data: Path) -> None:
+    shutil.rmtree(data / "tables" / "silver")
+
+
+def delete_checkpoints(data: Path) -> None:
+    shutil.rmtree(data / "checkpoints")
+
+
+def cut_a_file(data: Path) -> None:
+    part = next((data / "tables" / "bronze" / "batch=1").glob("*.parquet"))
+    part.write_bytes(part.read_bytes()[:100])
+
+
+DAMAGES = [delete_tables, delete_silver, delete_checkpoints, cut_a_file]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_everything_comes_back(
+    settled: Path, undisturbed: Path, run: "Run", damage: Callable[[Path], None]
+) -> None:
+    damage(settled)
+    run(settled, verify=damage is cut_a_file)
+    assert contents(settled) == contents(undisturbed)
+
+
+@pytest.mark.parametrize("damage", DAMAGES[1:])
+def test_rows_that_could_not_come_back_are_not_taken_out(
+    settled: Path, run: "Run", damage: Callable[[Path], None]
+) -> None:
+    damage(settled)
+    shutil.rmtree(settled / "landing")
+    before = set((settled / "tables").rglob("part-*"))
+    with pytest.raises(PipelineError, match="batch 1 of the tables differs"):
+        run(settled, verify=damage is cut_a_file)
+    assert set((settled / "tables").rglob("part-*")) == before
+
+
+def test_without_tables_and_files_nothing_is_left(settled: Path, run: "Run") -> None:
+    shutil.rmtree(settled / "tables")
+    shutil.rmtree(settled / "landing")
+    run(settled)
+    assert sizes(settled) == (0, 0, 0)
+    assert not list((settled / "checkpoints" / "tables").glob("[0-9]*.json"))
+
+
+def test_a_landing_folder_may_be_emptied_once_it_was_read(settled: Path, run: "Run") -> None:
+    shutil.rmtree(settled / "landing")
+    run(settled)
+    assert sizes(settled) == (3, 2, 2)
+    put_records(settled / "landing", [record(2, resent=True), record(3)], first=2)
+    run(settled)
+    assert sizes(settled) == (5, 3, 2)

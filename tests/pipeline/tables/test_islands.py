@@ -1,0 +1,37 @@
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.tables.islands import each, islands_of, merged, numbers, overlap
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["barn", "shed"]), st.sampled_from(["aa", "ab"]), st.sampled_from("xy"),
+        st.integers(1, 12) | st.just(2**63 - 1),
+    ),
+    max_size=25,
+)  # fmt: skip
+NAMES = ["gateway_id", "epoch", "stream", "seq"]
+
+
+def table(rows: list[tuple[str, str, str, int]]) -> pa.Table:
+    listed = [dict(zip(NAMES, row, strict=True)) | {"event_ms": row[3] // 2} for row in rows]
+    kinds = [*((name, pa.string()) for name in NAMES[:3]), ("seq", pa.int64())]
+    return pa.Table.from_pylist(listed, schema=pa.schema([*kinds, ("event_ms", pa.int64())]))
+
+
+@given(ROWS, ROWS)
+def test_islands_hold_exactly_the_numbers_that_came(
+    rows: list[tuple[str, str, str, int]], others: list[tuple[str, str, str, int]]
+) -> None:
+    found = islands_of(table(rows))
+    listed = list(each(found))
+    spread = [(*one[:3], n) for one in listed for n in range(one.first, one.last + 1)]
+    assert spread == sorted(set(rows))
+    assert numbers(found) == len(spread)
+    for one in listed:
+        assert (*one[:3], one.last + 1) not in spread
+        assert (one.first_time, one.last_time) == (one.first // 2, one.last // 2)
+    more = islands_of(table(others))
+    assert overlap(found, more) == bool(set(rows) & set(others))
+    assert merged(pa.concat_tables([found, more])) == islands_of(table(rows + others))
