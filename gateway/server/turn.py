@@ -173,16 +173,16 @@ class Turn:
             self.schedule()
 
     def end(self) -> None:
-        """Hand over the rows and write what is free to leave."""
+        """Write what is free to leave and hand over the rows."""
         self.scheduled = True  # what is touched by the writing is written here, not next time
         if self.broker.connection_lines:
             write_lines(self.broker)
-        if self._due.wanted:
-            self._writer.hand_over()
         if self.touched or self._late:
             self._flush(self._instant or self.now())
             self.broker.memory.count_again(self.broker.traffic.bytes_sent)
             self.broker.traffic.begin_turn()  # bytes that nobody was given fill no turn
+        if self._due.wanted:  # by what is sent once there is room for it, too
+            self._writer.hand_over()
         if self._instant is not None:
             took = self.monotonic() - self._instant.monotonic
             if took > self.longest.seconds:

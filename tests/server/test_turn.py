@@ -97,6 +97,16 @@ async def test_a_turn_ends_once_and_then_nothing_runs(turn: Turn, held_writer: H
     assert held_writer.turns == 1
 
 
+async def test_rows_that_come_of_writing_are_handed_over_in_the_same_turn(
+    turn: Turn, held_writer: HeldWriter
+) -> None:
+    line, handed_over = Line(), []
+    line.on_flush = lambda: handed_over.append(held_writer.turns)
+    turn.touch(line)
+    await turns_pass()
+    assert (handed_over, held_writer.turns) == ([0], 1)
+
+
 async def test_a_turn_that_nobody_asked_the_time_ends_once(
     turn: Turn, held_writer: HeldWriter
 ) -> None:
