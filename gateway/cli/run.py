@@ -1,12 +1,12 @@
 """`tidegate run`: the gateway, until it is interrupted."""
 
 import dataclasses
-import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from gateway.cli.collector import set_up_collector
 from gateway.cli.lean_asyncio import import_asyncio, needs_tls
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import bare, read
@@ -19,19 +19,6 @@ SWITCH_INTERVAL = 0.0005
 """Seconds after which one thread leaves the interpreter to another that waits for it. A commit of
 500 messages comes back to its thread dozens of times; with Python's 5 ms it took 100 ms and more
 beside a busy event loop, and answers wait for it."""
-
-YOUNG_OBJECTS = 10_000
-"""Objects that may be made before the collector looks for cycles among them. What comes and goes
-with messages has none; a client's connection has, and its end is soon forgotten all the same. With
-Python's 700 a tenth of what a connection costs went into looking."""
-
-YOUNG_LOOKS = 1
-"""Looks among the young, beyond which the next takes those along that earlier ones passed: some
-30,000 objects, 4 to 7 ms. With Python's 10 it took 120,000 and 29 ms, while all clients wait."""
-
-MIDDLE_LOOKS = 46
-"""Such second looks before all objects may be looked at: about as many are made between as with
-Python's 10 and 10, 1.4 million."""
 
 HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - listeners named so, not bound here
 """Where this machine reaches a listener on every address of a family."""
@@ -71,19 +58,10 @@ def _serve(
     check_configuration(configuration, mistakes)
     sys.setswitchinterval(SWITCH_INTERVAL)
     set_up_collector()
-    gc.freeze()  # what was imported stays: the collector need not look at it again
     with asyncio.Runner(loop_factory=GatewayLoop) as runner:
         runner.run(
             serve(configuration, data, durable=durable, on_ready=lambda: _invite(configuration))
         )
-
-
-def set_up_collector() -> None:
-    """Have the collector look seldom, and then among few objects."""
-    if sys.version_info >= (3, 14):
-        gc.set_threshold(YOUNG_OBJECTS)  # its other numbers mean something else there
-    else:
-        gc.set_threshold(YOUNG_OBJECTS, YOUNG_LOOKS, MIDDLE_LOOKS)
 
 
 def _with_port(configuration: Configuration, port: int) -> Configuration:

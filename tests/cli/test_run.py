@@ -1,14 +1,11 @@
-import gc
 import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from gateway.cli.run import YOUNG_OBJECTS, set_up_collector
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, Disconnect
 from gateway.mqtt.reason_codes import ReasonCode
@@ -178,26 +175,3 @@ def test_the_port_replaces_that_of_the_first_listener(
 
 def test_the_three_lines_to_try_are_told_only_on_a_terminal(bare: GatewayProcess) -> None:
     assert "try:" not in bare.log()
-
-
-@pytest.mark.uncovered
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python 3.14 has another collector")
-def test_the_collector_looks_among_few_young_objects() -> None:
-    looks: list[int] = []
-
-    def note(phase: str, info: dict[str, int]) -> None:
-        if phase == "start" and info["generation"] == 1:
-            looks.append(len(gc.get_objects(0)) + len(gc.get_objects(1)))
-
-    before = gc.get_threshold()
-    gc.collect()
-    set_up_collector()
-    gc.callbacks.append(note)
-    try:
-        lasting = [[number] for number in range(20 * YOUNG_OBJECTS)]
-    finally:
-        gc.callbacks.remove(note)
-        gc.set_threshold(*before)
-    assert len(lasting) == 20 * YOUNG_OBJECTS
-    assert looks
-    assert max(looks) < 4 * YOUNG_OBJECTS

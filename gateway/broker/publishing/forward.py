@@ -137,6 +137,7 @@ def _disk_has_room(broker: "Broker", publication: Publication) -> bool:
 
 def _retain(broker: "Broker", publication: Publication, first: int, count: int) -> None:
     """Keep each message in place of its topic's last one; count it where there is no room."""
+    broker.traffic.dear += count
     for number in range(first, first + count):
         one = publication.one(number)
         if broker.retained.set(one):

@@ -22,7 +22,7 @@ cdef int _WRITE
                first=Py_ssize_t)
 cpdef handle_publish(broker, Client client, Session session, instant)
 
-@cython.locals(admissions=TopicAdmissions, connection=Connection, asked=Py_ssize_t, joining=bint,
+@cython.locals(admissions=TopicAdmissions, connection=Connection, asked=Py_ssize_t, misses=Py_ssize_t, joining=bint,
                name=bytes)
 cdef _take_behind(
     broker, Client client, Session session, Publication publication, TopicAdmission admission)

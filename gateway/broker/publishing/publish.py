@@ -94,7 +94,8 @@ def _take_behind(
     they go another way, until they do not.
     """
     admissions, connection = broker.admissions, client.connection
-    asked = admissions.hits + admissions.misses
+    misses = admissions.misses
+    asked = admissions.hits + misses
     joining = connection.alike_behind
     if not joining:
         name = connection.name_behind()
@@ -103,6 +104,7 @@ def _take_behind(
         client.skipping = client.skips
     if joining:
         _extend(broker, client, session, publication, admission)
+    broker.traffic.dear += admissions.misses - misses
     admissions.hits += asked - admissions.hits - admissions.misses  # each message counts once
 
 
@@ -122,6 +124,8 @@ def _extend(
     connection, traffic, qos = client.connection, broker.traffic, publication.qos
     route = admission.route
     most = _MAXIMUM_NUMBERED if qos else _MAXIMUM_BATCH
+    if publication.retain or not connection.alike_behind:
+        most = _MAXIMUM_NUMBERED  # whose topics may all be new
     if route.asks or route.inline:
         most = _MAXIMUM_LOOKED_AT
     if qos:

@@ -76,6 +76,10 @@ class PendingBatch:
         self.deferred += 1
         self.deferred_commit = self._next_commit = self.writer.batch + 1
 
+    def go_on(self) -> None:
+        """Announce that more of what was announced goes with the batch after this one."""
+        self._next_commit = self.writer.batch + 1
+
     def defer_to_batch(self) -> None:
         """Announce a deferred write that whoever defers it has begun in time.
 

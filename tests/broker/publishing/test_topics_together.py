@@ -7,6 +7,7 @@ import pytest
 from gateway.access.acl_file import parse
 from gateway.access.policy import AccessPolicy
 from gateway.broker import access
+from gateway.broker.broker import DEAR_AT_ONCE
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.publishing.durability_classes import DurabilityEntry
 from gateway.broker.publishing.publish import MAXIMUM_SKIPPED
@@ -206,6 +207,25 @@ def test_topics_go_by_themselves_while_retained_messages_are_replayed(harness: H
     before = len(spans(harness, "away"))
     publisher.send(*messages(["s/1", "s/2", "s/1"], 1))
     assert spans(harness, "away")[before:] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("retain", [False, True])
+def test_others_may_have_their_turn_behind_new_topics_and_retained_messages(
+    harness: Harness, retain: bool
+) -> None:
+    publisher = harness.connect("publisher")
+    one_read = b"".join(
+        encode(Publish(f"s/{number}", b"r", retain=retain), MQTT_5) for number in range(3_000)
+    )
+    received = harness.broker.traffic
+    client, turns = publisher.client, []
+    while harness.broker.receive(client, one_read, harness.instant):
+        one_read = b""
+        turns.append(received.messages_received)
+    assert received.messages_received == 3_000
+    steps = [after - before for before, after in zip([0, *turns], turns, strict=False)]
+    assert 5 <= len(steps) <= 12
+    assert max(steps) <= 2 * DEAR_AT_ONCE
 
 
 def test_who_never_has_any_is_looked_at_less_and_less_often() -> None:

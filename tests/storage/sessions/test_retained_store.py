@@ -10,6 +10,7 @@ from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import make_publication
 from gateway.session.kept import CLOCK_SET
 from gateway.storage.engine.pending_batch import PUT_OFF
+from gateway.storage.sessions import retained_store
 from tests.support.sqlite_disk import SqliteDisk
 
 TOPICS = ["a", "b", "a/b"]
@@ -25,6 +26,7 @@ class RetainedMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.disk = SqliteDisk()
+        self.at_once = retained_store.LATER_AT_ONCE
         self.model: dict[str, bytes] = {}
         self.committed: dict[str, bytes] = {}
         self.crash()
@@ -38,6 +40,8 @@ class RetainedMachine(RuleBasedStateMachine):
     @rule()
     def commit(self) -> None:
         self.disk.commit()
+        while self.disk.wanted is not None:  # more than goes with one batch
+            self.disk.commit()
         self.committed = dict(self.model)
 
     @rule(
@@ -56,6 +60,13 @@ class RetainedMachine(RuleBasedStateMachine):
             assert self.store.pending.changes == changes + (qos > 0)
         else:
             self.model.pop(topic, None)
+
+    @rule(changes=st.integers(1, 3))
+    def make_rows_of_fewer_at_once(self, changes: int) -> None:
+        retained_store.LATER_AT_ONCE = changes
+
+    def teardown(self) -> None:
+        retained_store.LATER_AT_ONCE = self.at_once
 
     @rule(topics=st.sets(st.sampled_from(TOPICS)))
     def forget(self, topics: set[str]) -> None:
@@ -109,6 +120,19 @@ def test_qos_0_is_on_disk_within_a_second() -> None:
     store.keep_retained(retained("a", b"2", 1))
     assert disk.wanted == 0.0
     assert disk.commit() == 1  # of one topic the last
+
+
+def test_many_changes_that_nobody_waits_for_go_in_pieces() -> None:
+    disk = SqliteDisk()
+    store, _ = disk.restore(0.0, 0)
+    at_once = retained_store.LATER_AT_ONCE
+    for number in range(2 * at_once):
+        store.keep_retained(retained(f"t/{number}", b"1", 0))
+    store.keep_retained(retained(f"t/{at_once}", b"2", 1))
+    assert disk.commit() == at_once + 1
+    assert disk.wanted == disk.commit_delay / 2
+    assert disk.commit() == at_once - 1
+    assert disk.count("retained") == 2 * at_once
 
 
 def rows(disk: SqliteDisk) -> list[tuple[int, str, bytes]]:

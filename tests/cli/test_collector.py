@@ -1,0 +1,64 @@
+"""The collector looks among few objects, however many there are, and forgets none for ever."""
+
+import gc
+import sys
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.cli.collector import MIDDLE_LOOKS, THAWED_AFTER, YOUNG_OBJECTS, set_up_collector
+
+pytestmark = pytest.mark.skipif(
+    sys.version_info >= (3, 14), reason="Python 3.14 has another collector"
+)
+
+LASTING = 40 * YOUNG_OBJECTS
+
+
+class Cycle:
+    """Something that only the collector can free."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+@pytest.fixture
+def looks() -> Iterator[list[int]]:
+    """Give how many objects each look was at."""
+    seen: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            seen.append(sum(len(gc.get_objects(each)) for each in range(info["generation"] + 1)))
+
+    before, callbacks = gc.get_threshold(), list(gc.callbacks)
+    gc.collect()
+    set_up_collector()
+    gc.callbacks.append(note)
+    yield seen
+    gc.callbacks[:] = callbacks
+    gc.set_threshold(*before)
+    gc.unfreeze()
+
+
+@pytest.mark.uncovered
+def test_no_look_is_at_all_that_lasts(looks: list[int]) -> None:
+    lasting = [[number] for number in range(LASTING)]
+    assert len(lasting) == LASTING
+    assert len(looks) > LASTING // YOUNG_OBJECTS // 2
+    assert max(looks) < 4 * (MIDDLE_LOOKS + 1) * YOUNG_OBJECTS
+
+
+@pytest.mark.uncovered
+def test_what_became_a_cycle_after_it_was_frozen_is_found(looks: list[int]) -> None:
+    one = Cycle()
+    gone = weakref.ref(one)
+    gc.collect()
+    del one
+    gc.collect()
+    assert gone() is not None
+    for _ in range(THAWED_AFTER):
+        gc.collect()
+    assert gone() is None
+    assert max(looks) > 4 * YOUNG_OBJECTS
