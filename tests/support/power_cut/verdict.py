@@ -161,26 +161,39 @@ class Verdict:
         for each in sorted(self._promises.kept) + sorted(self._promises.frames):
             keys = landed[each]
             self._expect(len(keys) == 1, f"{each} has landed under the keys {keys}")
-        # Not the other way round: a live message may land before the ledger has its number on
-        # disk, and a higher number may be there by then.
+        told = self._told()
         known = {key for keys in landed.values() for key in keys}
-        told = self._delivered()
-        self._expect(told <= known, f"delivered, says the ledger: {sorted(told - known)[:5]}")
+        delivered = {key for key, outcomes in told.items() if "delivered" in outcomes}
+        self._expect(delivered <= known, f"told, and not there: {sorted(delivered - known)[:5]}")
+        silent = sorted(self._numbers_on_disk() - told.keys())
+        self._expect(not silent, f"neither does the ledger know {silent[:5]}, nor the outbox")
 
-    def _delivered(self) -> set[tuple[str, str, int]]:
-        """Return the numbers of which the ledger says that they were delivered."""
+    def _told(self) -> defaultdict[tuple[str, str, int], set[str]]:
+        """Return the outcomes of each number, as the ledger says."""
         rows: list[Any] = []
         for file in self._image.glob("land/cut/ledger/*.jsonl"):
             for entry in map(json.loads, file.read_text().splitlines()):
                 rows += [(entry["epoch"], entry["stream"], *each) for each in entry["ranges"]]
-        with closing(sqlite3.connect(self._image / "data/tidegate.db")) as database:
-            rows += database.execute("SELECT epoch, stream, first, last, outcome, '' FROM ledger")
+        rows += self._query("SELECT epoch, stream, first, last, outcome, '' FROM ledger")
+        rows += self._query("SELECT epoch, stream, seq, seq, 'waits', '' FROM outbox")
+        told = defaultdict(set)
+        for epoch, stream, first, last, outcome, _ in rows:
+            for number in range(first, last + 1):
+                told[epoch, stream, number].add(outcome)
+        return told
+
+    def _numbers_on_disk(self) -> set[tuple[str, str, int]]:
+        """Return all numbers up to the last that was on disk when a start had ended."""
         return {
             (epoch, stream, number)
-            for epoch, stream, first, last, outcome, _ in rows
-            for number in range(first, last + 1)
-            if outcome == "delivered"
+            for epoch, last in self._query("SELECT epoch, last FROM starts")
+            for stream, highest in json.loads(last).items()
+            for number in range(1, highest + 1)
         }
+
+    def _query(self, statement: str) -> list[Any]:
+        with closing(sqlite3.connect(self._image / "data/tidegate.db")) as database:
+            return database.execute(statement).fetchall()
 
 
 def _key(record: dict[str, Any]) -> tuple[str, str, int]:
