@@ -74,6 +74,8 @@ def _ledger_rows(entry: Entry) -> Iterator[Row]:
         epoch, numbers = entry.previous
         for stream, last in numbers.items():
             yield {"epoch": epoch, "stream": stream, "last": last}
+        if not numbers:  # that it has ended is to be known all the same
+            yield {"epoch": epoch, "stream": entry.stream, "last": 0}
 
 
 def _clock_row(line: bytes) -> Row:

@@ -23,6 +23,8 @@ class Account:
     key: Key
     last: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
+    ended: int | None = None
+    """The last number that was on disk when the epoch had ended, None if it may go on."""
     told: Spans[Range] = field(default_factory=Spans)
     """What the ledger says of each number."""
     several: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
@@ -63,12 +65,23 @@ def accounts(landing: Path) -> list[Account]:
     return accounts_of(told for told in lines if isinstance(told, Told))
 
 
-def accounts_of(told: Iterable[Told]) -> list[Account]:
-    """Return an account for each gateway, epoch and stream that the entries name."""
-    found: dict[Key, Account] = {}
+def accounts_of(told: Iterable[Told], keys: Iterable[Key] = ()) -> list[Account]:
+    """Return an account for each of `keys`, and for each stream of which the entries name a number.
+
+    A stream that the start behind its epoch does not name had no number on disk.
+    """
+    wanted = set(keys)
+    found = {key: Account(key) for key in wanted}
+    ends: dict[tuple[str, str], dict[str, int]] = {}
     for each in in_order(told):
         _add(found, each.gateway_id, each.entry)
-    return [found[key] for key in sorted(found) if found[key].last]
+        if each.entry.previous is not None:
+            epoch, last = each.entry.previous
+            ends.setdefault((each.gateway_id, epoch), {}).update(last)
+    for (gateway, epoch, stream), account in found.items():
+        if (gateway, epoch) in ends:
+            account.ended = ends[gateway, epoch].get(stream, 0)
+    return [found[key] for key in sorted(found) if found[key].last or key in wanted]
 
 
 def _add(found: dict[Key, Account], gateway: str, entry: Entry) -> None:

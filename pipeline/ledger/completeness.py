@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pipeline.ledger.accounts import Account, Key
+from pipeline.ledger.entry import OUTCOMES as TOLD
 from pipeline.ledger.spans import holes
 from pipeline.tables.islands import Island
 
@@ -13,7 +14,9 @@ MISSING = "missing"
 """The ledger says that the fleet acknowledged a number, and it is not in the tables."""
 NOT_TOLD = "not_told"
 """Neither came the number nor a word of the ledger on it: it may still wait at the gateway."""
-OUTCOMES = ("delivered", "filtered", "expired", "evicted", "rejected", "lost", MISSING, NOT_TOLD)
+UNRECORDED = "unrecorded"
+"""The gateway ended without a stop before a number was on its disk: nobody will tell of it."""
+OUTCOMES = (*TOLD, MISSING, NOT_TOLD, UNRECORDED)
 BAD = (MISSING, "lost")
 """What must not happen to a message that was acknowledged."""
 
@@ -95,8 +98,19 @@ def _counts(
 def _told(account: Account, first: int, last: int) -> list[tuple[int, int, str, str]]:
     """Return what the ledger says of numbers that did not arrive, in rising order."""
     known = account.told.overlapping(first, last)
-    parts = [(low, high, NOT_TOLD, "") for low, high in holes(known, first, last)]
+    parts = []
+    for low, high in holes(known, first, last):
+        parts += _untold(account.ended, low, high)
     for low, high, told in known:
         outcome = MISSING if told.outcome == "delivered" else told.outcome
         parts.append((max(low, first), min(high, last), outcome, told.cause))
     return sorted(parts)
+
+
+def _untold(ended: int | None, low: int, high: int) -> list[tuple[int, int, str, str]]:
+    """Return what is to be said of numbers without a word; what was on disk has one to come."""
+    if ended is None or high <= ended:
+        return [(low, high, NOT_TOLD, "")]
+    cause = "not on disk when the gateway went down"
+    unrecorded = (max(low, ended + 1), high, UNRECORDED, cause)
+    return [unrecorded] if low > ended else [(low, ended, NOT_TOLD, ""), unrecorded]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ledger.accounts import Account, Key, accounts_of
+from pipeline.ledger.accounts import Key, accounts_of
 from pipeline.ledger.completeness import OUTCOMES, Stream, compare
 from pipeline.ledger.entry import Entry, Range
 from pipeline.ledger.files import Told, place_of
@@ -38,11 +38,9 @@ def _compared(root: Path, known: pa.Table, touched: set[Key] | None) -> list[Str
     arrived: dict[Key, list[Island]] = {}
     for island in islands.each(known if epochs is None else islands.of_epochs(known, epochs)):
         arrived.setdefault(island[:3], []).append(island)
-    accounts = {account.key: account for account in accounts_of(_told(root, epochs))}
-    asked = {*arrived, *accounts} if touched is None else touched & {*arrived, *accounts}
-    return [
-        compare(accounts.get(key) or Account(key), arrived.get(key, ())) for key in sorted(asked)
-    ]
+    accounts = {account.key: account for account in accounts_of(_told(root, epochs), arrived)}
+    asked = set(accounts) if touched is None else touched & set(accounts)
+    return [compare(accounts[key], arrived.get(key, ())) for key in sorted(asked)]
 
 
 def _told(root: Path, epochs: pa.Array | None) -> Iterable[Told]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import PipelineError
-from pipeline.ledger.completeness import BAD, MISSING, NOT_TOLD, OUTCOMES
+from pipeline.ledger.completeness import BAD, MISSING, NOT_TOLD, OUTCOMES, UNRECORDED
 from pipeline.tables import delta
 
 GAPS_SHOWN = 100
@@ -23,7 +23,10 @@ WHY = {
     "rejected": "the fleet's broker refused them ({cause})",
     "filtered": "no rule took them ({cause})",
     NOT_TOLD: "the gateway has not told yet: they may still wait there",
+    UNRECORDED: "nothing is known of them, and nothing was promised: {cause}",
 }
+
+_NOT_ON_PURPOSE = (*BAD, NOT_TOLD, UNRECORDED, "rejected")
 
 
 def read_streams(root: Path, gateway: str | None = None) -> list[Row]:
@@ -57,8 +60,8 @@ def lines(streams: list[Row], gaps: list[Row], *, everything: bool) -> Iterator[
     """Yield the report; gaps that a rule or a policy made on purpose only with `everything`."""
     total = Counter[str]()
     for stream in streams:
-        total.update({name: stream[name] for name in (*OUTCOMES, "emitted")})
-    shown = [gap for gap in gaps if everything or gap["outcome"] in (*BAD, NOT_TOLD, "rejected")]
+        total.update({name: stream[name] or 0 for name in (*OUTCOMES, "emitted")})
+    shown = [gap for gap in gaps if everything or gap["outcome"] in _NOT_ON_PURPOSE]
     shown.sort(key=lambda gap: OUTCOMES.index(gap["outcome"]) if gap["outcome"] != MISSING else -1)
     for gap in shown[:GAPS_SHOWN]:
         yield _gap_line(gap)

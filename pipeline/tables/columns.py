@@ -137,6 +137,7 @@ STREAMS: Columns = (
     ("lost", "bigint"),
     ("missing", "bigint"),
     ("not_told", "bigint"),
+    ("unrecorded", "bigint"),
     ("last_time", "timestamp"),
 )
 """The numbers of a stream by outcome, which add up to `emitted`; the newest event."""

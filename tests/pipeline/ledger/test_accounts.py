@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pipeline.ledger.accounts import accounts
+from pipeline.ledger.accounts import accounts, accounts_of
+from pipeline.ledger.files import Told, ledger_files, read_ledger
 
 OLD, NEW = "00a1b2c3d4", "ffffffffff"
 
@@ -46,6 +47,22 @@ def test_a_complete_stream_and_one_that_lacks_numbers(tmp_path: Path) -> None:
         "barn/00a1b2c3d4/slow: 0 = last 3, missing 3",
         "mill/ffffffffff/main: delivered 2 = last 2, missing 0",
     ]
+
+
+def test_the_next_start_says_with_which_number_an_epoch_has_ended(tmp_path: Path) -> None:
+    _put(tmp_path, f"{OLD}.1.jsonl", _entry((1, 9, "filtered", "0@4c1d20aa")))
+    landed = ("barn", OLD, "slow"), ("barn", NEW, "main")
+
+    def ended() -> dict[str, int | None]:
+        lines = read_ledger(tmp_path, ledger_files(tmp_path))
+        told = [each for each in lines if isinstance(each, Told)]
+        return {"/".join(each.key[1:]): each.ended for each in accounts_of(told, landed)}
+
+    assert ended() == {f"{OLD}/main": None, f"{OLD}/slow": None, f"{NEW}/main": None}
+    _put(tmp_path, f"{NEW}.1.jsonl", _entry(epoch=NEW, last={"main": 7}))
+    assert ended() == {f"{OLD}/main": 7, f"{OLD}/slow": 0, f"{NEW}/main": None}
+    _put(tmp_path, f"{NEW}.1.jsonl", _entry(epoch=NEW, last={}))
+    assert ended() == {f"{OLD}/main": 0, f"{OLD}/slow": 0, f"{NEW}/main": None}
 
 
 def test_a_number_that_is_told_of_twice_counts_once(tmp_path: Path) -> None:

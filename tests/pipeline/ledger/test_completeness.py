@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.ledger.accounts import Account
-from pipeline.ledger.completeness import MISSING, NOT_TOLD, compare
+from pipeline.ledger.completeness import MISSING, NOT_TOLD, UNRECORDED, compare
 from pipeline.ledger.entry import OUTCOMES, Range
 from pipeline.tables.islands import Island
 
@@ -20,10 +20,12 @@ RANGES = st.lists(
 )
 
 
-@given(RANGES, st.sets(st.integers(1, 35)))
-def test_every_number_has_one_outcome(told: list[tuple[int, int, str]], came: set[int]) -> None:
+@given(RANGES, st.sets(st.integers(1, 35)), st.none() | st.integers(0, 35))
+def test_every_number_has_one_outcome(
+    told: list[tuple[int, int, str]], came: set[int], ended: int | None
+) -> None:
     """Beside a plain map of numbers."""
-    account = Account(KEY)
+    account = Account(KEY, ended=ended)
     plain: dict[int, str] = {}
     for first, more, outcome in told:
         account.add(Range(first, first + more, outcome, "why"))
@@ -32,7 +34,8 @@ def test_every_number_has_one_outcome(told: list[tuple[int, int, str]], came: se
     stream = compare(account, [island(number, number) for number in sorted(came)])
     expected = Counter[str]()
     for number in range(1, max([0, *came, *plain]) + 1):
-        outcome = plain.get(number, NOT_TOLD)
+        untold = NOT_TOLD if ended is None or number <= ended else UNRECORDED
+        outcome = plain.get(number, untold)
         absent = MISSING if outcome == "delivered" else outcome
         expected["delivered" if number in came else absent] += 1
     assert +stream.outcomes == expected

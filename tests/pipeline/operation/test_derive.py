@@ -96,6 +96,18 @@ def test_a_gap_is_not_told_then_missing_then_filled(
     assert outcomes(tmp_path) == {"emitted": 8, "delivered": 5, "filtered": 1, "expired": 2}
     status, said = ledger(tmp_path, capsys, "--strict")
     assert (status, said.splitlines()[-1]) == (0, "complete: nothing is missing")
+
+    put_records(landing, [record(11)], first=11)
+    start = {"start": 2, "epoch": "ffffffffff", "previous": {"epoch": EPOCH, "last": {"main": 9}}}
+    put_ledger(landing, 3, told() | start)
+    run(tmp_path)
+    assert outcomes(tmp_path) == {
+        "emitted": 11, "delivered": 6, "filtered": 1, "expired": 2, "not_told": 1, "unrecorded": 1,
+    }  # fmt: skip
+    status, said = ledger(tmp_path, capsys)
+    assert status == 0
+    assert "unrecorded: barn/00a1b2c3d4/main number 10 (1) " in said
+    assert "not on disk when the gateway went down" in said
     assert ledger(tmp_path, capsys, "--gateway", "mill") == (
         0, "0 gateways, 0 streams\n0 = emitted 0\ncomplete: nothing is missing\n",
     )  # fmt: skip
