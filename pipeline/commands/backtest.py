@@ -42,7 +42,7 @@ def run_backtest(options: argparse.Namespace) -> int:
     from pipeline.backtest.fold import Sums
     from pipeline.operation.once import spark_errors
     from pipeline.operation.session import open_session
-    from pipeline.tables.state import locked
+    from pipeline.tables.lock import locked
 
     settings = existing(options)
     if not run.has_tables(settings.tables):

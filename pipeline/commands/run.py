@@ -68,7 +68,7 @@ def _round(settings: Any, session: Any, how: Any, options: argparse.Namespace) -
     from pipeline.operation.progress import bars
     from pipeline.operation.status import write_metrics
     from pipeline.operation.views import write_views
-    from pipeline.tables.state import locked
+    from pipeline.tables.lock import locked
 
     begun = time.monotonic()
     with bars() as watch:

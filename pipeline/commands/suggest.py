@@ -35,7 +35,7 @@ def run_suggest(options: argparse.Namespace) -> int:
     from pipeline.backtest.suggest import Bound, as_toml, suggest
     from pipeline.operation.once import spark_errors
     from pipeline.operation.session import open_session
-    from pipeline.tables.state import locked
+    from pipeline.tables.lock import locked
 
     settings = existing(options)
     if not has_tables(settings.tables):

@@ -20,7 +20,7 @@ def run_views(options: argparse.Namespace) -> int:
     """Write the file; returns the exit status."""
     check_python(("deltalake", "duckdb", "pyarrow"))
     from pipeline.operation.views import write_views
-    from pipeline.tables.state import locked
+    from pipeline.tables.lock import locked
 
     settings = existing(options)
     with locked(settings.checkpoints):

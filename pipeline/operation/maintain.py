@@ -1,6 +1,5 @@
 """Fewer and larger files, and an end to what is too old."""
 
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -11,9 +10,11 @@ from deltalake import DeltaTable
 
 from pipeline.gold import make as gold
 from pipeline.settings import Settings
-from pipeline.tables import delta, on_disk, staging, state
+from pipeline.tables import delta, joined, on_disk, staging, state
 from pipeline.tables.columns import BRONZE
-from pipeline.tables.state import State, locked
+from pipeline.tables.damage import rows_by_batch
+from pipeline.tables.lock import locked
+from pipeline.tables.state import State
 
 BY_DATE = {"silver": "event_date"} | dict.fromkeys(gold.TABLES, gold.DATE)
 OTHERS = ("ledger", "clocks", "streams", "gaps", "freshness", "runs")
@@ -30,7 +31,10 @@ class Done(NamedTuple):
 
 
 def compact(settings: Settings) -> Done:
-    """Make many small files of each Delta table and date one; rows stay as they are."""
+    """Make many small files of each table few; rows stay as they are.
+
+    Of a Delta table those of a date become one, of bronze and quarantine those of a day's batches.
+    """
     before = after = 0
     with locked(settings.checkpoints):
         for table in _present(settings.tables):
@@ -39,6 +43,11 @@ def compact(settings: Settings) -> Done:
             found.optimize.compact()
             found.create_checkpoint()
             after += len(found.file_uris())
+        joined.resume(settings.tables, settings.checkpoints)
+        staging.clear(settings.tables)
+        before += _in_batches(settings.tables)
+        joined.join_batches(settings.tables, settings.checkpoints, state.load(settings.checkpoints))
+        after += _in_batches(settings.tables)
     return Done(before, after, 0)
 
 
@@ -63,6 +72,7 @@ def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
     limit = ((now or datetime.now(UTC)) - timedelta(days=days)).date()
     deleted = 0
     with locked(settings.checkpoints):
+        joined.resume(settings.tables, settings.checkpoints)
         committed = state.load(settings.checkpoints)
         for table, column in BY_DATE.items():
             root = settings.tables / table
@@ -79,6 +89,10 @@ def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
 
 def _present(root: Path) -> list[Path]:
     return [root / table for table in (*BY_DATE, *OTHERS) if delta.exists(root / table)]
+
+
+def _in_batches(root: Path) -> int:
+    return sum(1 for name in on_disk.IN_BATCHES for _ in on_disk.parquet_files(root / name))
 
 
 def _drop_batches(root: Path, committed: State, limit_ms: int) -> int:
@@ -107,6 +121,6 @@ def _is_older(folders: list[Path], limit_ms: int) -> bool:
 
 
 def _recount_silver(root: Path, committed: State) -> None:
-    counts = Counter(delta.read(root / "silver", ["batch"])["batch"].to_pylist())
+    counts = rows_by_batch(committed, delta.read(root / "silver", ["batch"])["batch"])
     rows = [row | {"silver": counts[row["batch"]]} for row in committed.batches.to_pylist()]
     committed.batches = pa.Table.from_pylist(rows, schema=committed.batches.schema)

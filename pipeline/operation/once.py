@@ -15,9 +15,10 @@ from pipeline.operation.derive import derive
 from pipeline.operation.runs import note_run
 from pipeline.operation.spark_errors import cause
 from pipeline.settings import Settings
-from pipeline.tables import on_disk, staging, state
-from pipeline.tables.damage import damaged
-from pipeline.tables.state import State, locked
+from pipeline.tables import joined, on_disk, staging, state
+from pipeline.tables.damage import damaged, first_of
+from pipeline.tables.lock import locked
+from pipeline.tables.state import State
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,6 +93,7 @@ def run_once(
 def _prepare(settings: Settings, listing: Listing, *, verify: bool) -> tuple[State, Plan]:
     """Return what was committed and what is to be done; what a kill left is tidied up."""
     settings.tables.mkdir(parents=True, exist_ok=True)
+    joined.resume(settings.tables, settings.checkpoints)
     staging.clear(settings.tables)
     staging.clear(settings.checkpoints)
     on_disk.create(settings.tables)
@@ -137,7 +139,7 @@ def _derive(
 
 def _forget(settings: Settings, committed: State, plan: Plan) -> None:
     for batch in plan.forget:
-        on_disk.remove_batch(settings.tables, batch)
+        on_disk.remove_batch(settings.tables, batch, first_of(settings.tables, committed, batch))
     left = on_disk.silver_islands(settings.tables)
     state.forget(settings.checkpoints, committed, plan.forget, left)
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from pipeline.tables import delta
-from pipeline.tables.on_disk import IN_BATCHES, batch_folder, parquet_files
+from pipeline.tables.on_disk import IN_BATCHES, batch_folder
 
 FORMAT = "v1.2.0"
 """The oldest DuckDB that can open the file, of those that pyproject.toml allows."""
@@ -20,8 +20,9 @@ _GLOB = re.compile(r"[*?\[]")
 def write_views(root: Path, file: Path) -> list[str]:
     """Write the file, in place of one that is there, and return the names of its views.
 
-    It names the tables' files, so it needs no extension of DuckDB's, and shows the tables as they
-    are now; `compact` and `vacuum` remove files that it names only after the time that they keep.
+    It names the tables' files, so it needs no extension of DuckDB's. Bronze and quarantine are
+    shown as they are when they are asked, the others as they are now: `vacuum` removes files that
+    it names only after the time that it keeps.
     """
     temporary = file.with_name(f".{file.name}.tmp")
     temporary.unlink(missing_ok=True)
@@ -35,29 +36,38 @@ def write_views(root: Path, file: Path) -> list[str]:
     return shown
 
 
-def _tables(root: Path) -> Iterator[tuple[str, pa.Schema, Iterable[Path]]]:
-    """Yield the name, columns and files of each table."""
+def _tables(root: Path) -> Iterator[tuple[str, pa.Schema, Iterable[str]]]:
+    """Yield the name, columns and files, or a pattern of files, of each table."""
     for table in IN_BATCHES:
         columns = pq.read_schema(batch_folder(root, table, 0) / "empty.parquet")
-        yield table, columns.append(pa.field("batch", pa.int64())), parquet_files(root / table)
+        yield (
+            table,
+            columns.append(pa.field("batch", pa.int64())),
+            [f"{_escaped(root / table)}/batch=*/*.parquet"],
+        )
     for folder in sorted(each for each in root.iterdir() if delta.exists(each)):
         found = DeltaTable(folder.as_uri())
-        files = [folder / each["path"] for each in delta.files(folder)]
+        files = [_escaped(folder / each["path"]) for each in delta.files(folder)]
         yield folder.name, pa.schema(found.schema().to_arrow()), files
 
 
-def _select(database: duckdb.DuckDBPyConnection, schema: pa.Schema, files: Iterable[Path]) -> str:
+def _select(database: duckdb.DuckDBPyConnection, schema: pa.Schema, files: Iterable[str]) -> str:
     """Return the query that has all columns, also those that no file has yet."""
     types = database.from_arrow(schema.empty_table()).types
     columns = ", ".join(
         f'NULL::{kind} AS "{n}"' for n, kind in zip(schema.names, types, strict=True)
     )
-    names = ", ".join(_text(_GLOB.sub(r"[\g<0>]", str(path))) for path in files)
+    names = ", ".join(_text(path) for path in files)
     empty = f"SELECT {columns} WHERE false"
     if not names:
         return empty
     read = f"read_parquet([{names}], union_by_name = true, hive_partitioning = true)"
     return f"{empty} UNION ALL BY NAME SELECT * FROM {read}"  # noqa: S608 - names are quoted
+
+
+def _escaped(path: Path) -> str:
+    """Return a path as a pattern that only it matches."""
+    return _GLOB.sub(r"[\g<0>]", str(path))
 
 
 def _text(value: str) -> str:

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from pipeline.errors import PipelineError
 from pipeline.tables import delta, on_disk
-from pipeline.tables.state import State
+from pipeline.tables.joined import span_of
+from pipeline.tables.state import TABLES, State, renumbered
 
 
 class Damaged(NamedTuple):
@@ -40,6 +41,15 @@ def _damage(root: Path, state: State, number: int, known: set[int]) -> Damaged:
     return Damaged(number, frozenset(files), rows, committed)
 
 
+def first_of(root: Path, state: State, number: int) -> int:
+    """Return the first of the batches that were joined with this one: itself, if none were."""
+    known = state.first_of(number)
+    if known is not None:
+        return known
+    folders = (on_disk.batch_folder(root, table, number) for table in on_disk.IN_BATCHES)
+    return min((span.first for folder in folders if (span := span_of(folder))), default=number)
+
+
 def _by_names(root: Path, state: State) -> set[int]:
     wrong: set[int] = set()
     for table in on_disk.IN_BATCHES:
@@ -55,21 +65,26 @@ def _by_rows(root: Path, state: State) -> set[int]:
     for table in on_disk.IN_BATCHES:
         for number in on_disk.batches(root / table):
             counted[table][number] = on_disk.count_rows(on_disk.batch_folder(root, table, number))
-    in_silver = Counter(_silver_batches(root))
+    in_silver = _silver_rows(root, state)
     wrong = {number for table in counted.values() for number in table} - state.numbers()
     for row in state.batches.to_pylist():
         number = row["batch"]
         found = {table: counted[table][number] for table in on_disk.IN_BATCHES}
-        if found | {"silver": in_silver[number]} != {
-            name: row[name] for name in row if name != "batch"
-        }:
+        if found | {"silver": in_silver[number]} != {name: row[name] for name in TABLES}:
             wrong.add(number)
     return wrong
 
 
-def _silver_batches(root: Path) -> list[int]:
+def _silver_rows(root: Path, state: State) -> Counter[int]:
+    """Return silver's rows by batch, those of joined batches under the last."""
     try:
-        column: list[int] = delta.read(root / "silver", ["batch"])["batch"].to_pylist()
+        column = delta.read(root / "silver", ["batch"])["batch"]
     except (OSError, pa.ArrowInvalid) as error:
         raise PipelineError(f"{root / 'silver'} cannot be read: {error}") from error
-    return column
+    return rows_by_batch(state, column)
+
+
+def rows_by_batch(state: State, column: pa.ChunkedArray) -> Counter[int]:
+    """Return how many times each batch stands in the column, joined ones under the last."""
+    counts = pc.value_counts(renumbered(column, state.batches)).to_pylist()
+    return Counter({each["values"]: each["counts"] for each in counts})

@@ -27,6 +27,7 @@ STATISTICS = ("gateway_id", "epoch", "stream", "seq", "batch")
 """The columns whose lowest and highest value of a file stand in the log."""
 _SEQ = ("seq", "first", "last")
 WRITER = "tidegate"
+_PREFIX = "batch"
 EMPTY_LOG = 2
 """Files in the log of a table that never got a row: its schema, and an empty file."""
 
@@ -67,22 +68,25 @@ def has_rows(root: Path) -> bool:
     return log.is_dir() and sum(1 for _ in log.iterdir()) > EMPTY_LOG
 
 
-def remove_rows(root: Path, batch: int) -> None:
-    """Take the rows of a batch out, their files too, and files that no commit shows."""
+def remove_rows(root: Path, first: int, last: int) -> None:
+    """Take the rows of batches out, their files too, and files that no commit shows."""
     listed = [each for each in files(root) if each["num_records"]]
     shown = {each["path"] for each in listed}
-    for file in root.rglob(f"{prefix(batch)}-*.parquet"):
-        if quote(file.relative_to(root).as_posix(), safe="/=") not in shown:
+    for file in root.rglob(f"{_PREFIX}-*.parquet"):
+        if (
+            first <= int(file.name.split("-")[1]) <= last
+            and quote(file.relative_to(root).as_posix(), safe="/=") not in shown
+        ):
             file.unlink()
     table = DeltaTable(root.as_uri())
-    if any(each.get("max.batch") is None or each["max.batch"] >= batch for each in listed):
-        table.delete(f"batch = {batch}")
+    if any(each.get("max.batch") is None or each["max.batch"] >= first for each in listed):
+        table.delete(f"batch BETWEEN {first} AND {last}")
         table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
 
 
 def prefix(batch: int) -> str:
     """Return how the names of a batch's files begin."""
-    return f"batch-{batch:010d}"
+    return f"{_PREFIX}-{batch:010d}"
 
 
 def append(root: Path, columns: Columns, rows: Sequence[Mapping[str, object]]) -> None:

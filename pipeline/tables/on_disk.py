@@ -78,11 +78,14 @@ def batch_folder(root: Path, table: str, batch: int) -> Path:
     return root / table / f"batch={batch}"
 
 
-def remove_batch(root: Path, batch: int) -> None:
-    """Take the rows of a batch out of all tables, and the files that a kill left of it."""
+def remove_batch(root: Path, batch: int, first: int | None = None) -> None:
+    """Take the rows of a batch out of all tables, and the files that a kill left of it.
+
+    `first` is the first of the batches that were joined with it, if any were.
+    """
     discard(root, [batch_folder(root, table, batch) for table in IN_BATCHES])
     for table in ("silver", "ledger", "clocks"):
-        delta.remove_rows(root / table, batch)
+        delta.remove_rows(root / table, batch if first is None else first, batch)
 
 
 def silver_islands(root: Path) -> pa.Table:
@@ -98,7 +101,7 @@ def with_ms(rows: pa.Table) -> pa.Table:
 
 
 def batches(folder: Path) -> set[int]:
-    """Return the batches but batch 0 that have a folder."""
+    """Return the numbers of the batches but batch 0 that have a folder."""
     if not folder.is_dir():
         return set()
     with os.scandir(folder) as entries:

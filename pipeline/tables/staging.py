@@ -28,10 +28,7 @@ def clear(root: Path) -> None:
 
 def put_in_place(staged: Path, folder: Path) -> None:
     """Sync a staged folder and all in it, and rename it to `folder`, which must not exist."""
-    for parent, _, files in os.walk(staged):
-        for name in files:
-            sync(Path(parent, name))
-        sync(Path(parent))
+    sync_all(staged)
     folder.parent.mkdir(parents=True, exist_ok=True)
     staged.rename(folder)
     sync(folder.parent)
@@ -45,6 +42,14 @@ def discard(root: Path, folders: Iterable[Path]) -> None:
             folder.rename(staging / str(number))
             sync(folder.parent)
     shutil.rmtree(staging)
+
+
+def sync_all(folder: Path) -> None:
+    """Wait until a folder and all in it are on the disk."""
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            sync(Path(parent, name))
+        sync(Path(parent))
 
 
 def sync(path: Path) -> None:

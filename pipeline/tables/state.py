@@ -4,22 +4,21 @@ A batch counts from the moment its file is there. Snapshots keep a run with noth
 it reads one of them, at most SNAPSHOT_EVERY commits, and no table.
 """
 
-import fcntl
 import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.errors import BusyError, PipelineError
+from pipeline.errors import PipelineError
 from pipeline.tables import islands
 from pipeline.tables.staging import put_in_place, stage, sync
 
@@ -28,7 +27,8 @@ SNAPSHOT_EVERY = 64
 """Commits after which a run folds them into a snapshot."""
 
 TABLES = ("bronze", "quarantine", "silver")
-BATCHES = pa.schema([("batch", pa.int64()), *((table, pa.int64()) for table in TABLES)])
+BATCHES = pa.schema([(name, pa.int64()) for name in ("batch", "first", *TABLES)])
+"""Batches that were joined are one row, from `first` to `batch`."""
 FILES = pa.schema(
     [("name", pa.string()), ("size", pa.int64()), ("mtime", pa.int64()), ("batch", pa.int64())]
 )
@@ -88,8 +88,13 @@ class State:
         return pc.sum(self.batches[table]).as_py() or 0
 
     def numbers(self) -> set[int]:
-        """Return the batches that count."""
+        """Return the batches that count; of joined ones the last."""
         return set(self.batches["batch"].to_pylist())
+
+    def first_of(self, batch: int) -> int | None:
+        """Return the first of the batches that were joined with this one, None if none counts."""
+        around = (pc.field("first") <= batch) & (pc.field("batch") >= batch)
+        return min(self.batches.filter(around)["first"].to_pylist(), default=None)
 
     def new(self, files: Mapping[str, Mark]) -> dict[str, Mark]:
         """Return those of the files that no batch read as they are now."""
@@ -112,7 +117,7 @@ class State:
         for commit in commits:
             self.last = max(self.last, commit.batch)
             self.reasons.update(commit.reasons)
-            rows.append({"batch": commit.batch, **commit.rows})
+            rows.append({"batch": commit.batch, "first": commit.batch, **commit.rows})
             marks += [
                 {"name": name, "size": mark[0], "mtime": mark[1], "batch": commit.batch}
                 for name, mark in commit.files.items()
@@ -124,21 +129,31 @@ class State:
         self.islands = islands.merged(_append(self.islands, found))
 
 
+def renumbered(numbers: pa.ChunkedArray, batches: pa.Table) -> pa.Array:
+    """Return numbers of batches; what is between a row's `first` and `batch` becomes `batch`."""
+    batches = batches.sort_by("batch")
+    asked, first, last = (c.to_numpy() for c in (numbers, batches["first"], batches["batch"]))
+    if not len(last):
+        return numbers.combine_chunks()
+    place = np.minimum(np.searchsorted(last, asked), len(last) - 1)
+    inside = (first[place] <= asked) & (asked <= last[place])
+    return pa.array(np.where(inside, last[place], asked), pa.int64())
+
+
 def load(folder: Path) -> State:
     """Return what was committed; a damaged commit is none, so its batch is done again.
 
     Raises PipelineError for the state of a later version of this program.
     """
     state = _read_snapshot(folder)
-    taken = state.numbers()
     loose = [commit for path in sorted(folder.glob("*.json")) if (commit := _read(path))]
-    state.add(*(commit for commit in loose if commit.batch not in taken))
+    state.add(*(commit for commit in loose if state.first_of(commit.batch) is None))
     return state
 
 
 def write_commit(folder: Path, commit: Commit) -> None:
     """Put the commit on the disk, whole or not at all."""
-    _write(_path(folder, commit.batch), {"version": VERSION} | asdict(commit))
+    write_note(_path(folder, commit.batch), {"version": VERSION} | asdict(commit))
 
 
 def forget(folder: Path, state: State, batches: Iterable[int], left: pa.Table) -> State:
@@ -181,24 +196,7 @@ def fold(folder: Path, state: State) -> None:
 def note_derived(folder: Path, state: State) -> None:
     """Put on the disk how far the tables are that are made from silver."""
     marks = {"compared": state.compared, "golden": state.golden, "corrected": state.corrected}
-    _write(folder / "derived.json", {"version": VERSION} | marks)
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of these checkpoints; it goes with the process, however that ends.
-
-    Raises BusyError when another process holds it.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BusyError(
-                f"{folder / 'lock'} is held: another tidegate-pipeline works on these tables"
-            ) from None
-        yield
+    write_note(folder / "derived.json", {"version": VERSION} | marks)
 
 
 def _mark(name: str, size: int, mtime: int) -> str:
@@ -214,7 +212,8 @@ def _append(table: pa.Table, rows: list[dict[str, object]]) -> pa.Table:
     return pa.concat_tables([table, pa.Table.from_pylist(rows, schema=table.schema)])
 
 
-def _write(path: Path, value: object) -> None:
+def write_note(path: Path, value: object) -> None:
+    """Put a value on the disk as JSON, whole or not at all."""
     temporary = path.with_suffix(".tmp")
     with temporary.open("w", encoding="utf-8") as file:
         json.dump(value, file)
@@ -249,7 +248,7 @@ def _read_snapshot(folder: Path) -> State:
         state = State(
             last=header["last"],
             trimmed=header["trimmed"],
-            batches=pq.read_table(body / "batches.parquet"),
+            batches=_with_first(pq.read_table(body / "batches.parquet")),
             files=pq.read_table(body / "files.parquet"),
             islands=pq.read_table(body / "islands.parquet"),
             reasons=Counter(header["reasons"]),
@@ -260,6 +259,13 @@ def _read_snapshot(folder: Path) -> State:
         state.compared, state.golden = marks["compared"], marks["golden"]
         state.corrected = tuple(marks["corrected"])
     return state
+
+
+def _with_first(batches: pa.Table) -> pa.Table:
+    """Return the batches of an earlier version of this program, which joined none, as of now."""
+    if "first" in batches.schema.names:
+        return batches
+    return batches.append_column("first", batches["batch"]).select(BATCHES.names)
 
 
 def _read(path: Path) -> Commit | None:

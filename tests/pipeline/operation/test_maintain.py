@@ -1,6 +1,7 @@
 """Status, compaction and retention of tables that real runs made."""
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from pipeline.cli import main
 from pipeline.operation import maintain
 from pipeline.operation.status import as_prometheus, as_text, read_status
 from pipeline.settings import Settings, make_settings
+from pipeline.tables import on_disk
 from tests.support.landing_files import EPOCH, TIME, name_for, put, put_records, record, text_of
 from tests.support.pipeline_tables import contents, sizes
 
@@ -69,10 +71,19 @@ def test_status_compaction_and_retention(
     files = len(DeltaTable(silver).file_uris())
     assert main(["compact", "--tables", str(settings.tables)]) == 0
     assert len(DeltaTable(silver).file_uris()) < files
+    assert on_disk.batches(settings.tables / "bronze") == {1, 3}
     assert main(["vacuum", "--tables", str(settings.tables), "--hours", "0"]) == 0
     assert contents(tmp_path) == before
     run(tmp_path, verify=True)
     assert sizes(tmp_path) == (7, 6, 2)
+    after = contents(tmp_path)
+    shutil.rmtree(settings.tables / "bronze" / "batch=3")
+    assert run(tmp_path).files == 2, "those that were read into the joined batch"
+    assert contents(tmp_path) == after
+    copy = Path(shutil.copytree(tmp_path, tmp_path.with_name("without checkpoints")))
+    shutil.rmtree(copy / "checkpoints")
+    run(copy)
+    assert contents(copy) == after
 
     maintain.keep(settings, 10, NOW)
     assert sizes(tmp_path) == (5, 4, 1)

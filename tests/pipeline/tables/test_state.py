@@ -9,7 +9,8 @@ import pytest
 from pipeline.errors import PipelineError
 from pipeline.tables import islands, state
 from pipeline.tables.islands import Island
-from pipeline.tables.state import Commit, Mark, fold, forget, load, locked, write_commit
+from pipeline.tables.lock import locked
+from pipeline.tables.state import Commit, Mark, fold, forget, load, write_commit
 
 KEY = ("barn", "00a1b2c3d4", "main")
 
@@ -30,7 +31,7 @@ def commit(batch: int, first: int = 1, last: int = 5, **files: int) -> Commit:
 HOLD = """
 import sys
 from pathlib import Path
-from pipeline.tables.state import locked
+from pipeline.tables.lock import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
