@@ -3,17 +3,17 @@
     .venv/bin/python -m bench.alias_policies
 
 Prints the bytes of topic names and alias properties that are left of 100, for each policy and
-mix of topics; `patience` is the one that gateway/mqtt/outbound_aliases.py has.
+mix of topics; `patience` is the one that gateway/mqtt/aliases/outbound_aliases.py has.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable
 
 from bench.topic_mixes import MIXES
-from gateway.mqtt.alias_budget import AliasBudget
+from gateway.mqtt.aliases.alias_budget import AliasBudget
+from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
+from gateway.mqtt.aliases.topic_aliases import ALIAS_PROPERTY
 from gateway.mqtt.codec.fields import write_string
-from gateway.mqtt.outbound_aliases import OutboundAliases
-from gateway.mqtt.topic_aliases import ALIAS_PROPERTY
 
 MESSAGES = 40_000
 MAXIMA = (10, 16, 64)

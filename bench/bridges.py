@@ -24,7 +24,7 @@ from bench.harness.processes import processor_seconds
 from gateway.bridges.serial.frame_body import decode_readings
 from gateway.bridges.serial.serial_frames import FrameDecoder
 from gateway.counters import Counters
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.waiting import until
 
 DECODED = 200_000

@@ -28,8 +28,8 @@ from gateway.storage.engine.database import open_database
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
-from tests.support.gateway_process import GatewayProcess
-from tests.support.mosquitto import Mosquitto
+from tests.support.processes.gateway_process import GatewayProcess
+from tests.support.processes.mosquitto import Mosquitto
 from tests.support.raw_client import RawClient
 
 ROWS = 300_000

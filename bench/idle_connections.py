@@ -19,8 +19,8 @@ from pathlib import Path
 from bench.harness.processes import memory, processor
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, Connect, PingReq
-from tests.support.certificates import Authority
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.certificates import Authority
+from tests.support.processes.gateway_process import GatewayProcess
 
 MIB = 1024 * 1024
 

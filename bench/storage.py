@@ -22,7 +22,7 @@ from bench.publish_load import (
     connect_subscriber,
     until,
 )
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients
 
 PUBLISHERS = 100

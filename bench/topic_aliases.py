@@ -15,12 +15,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bench.topic_mixes import MIXES
-from gateway.mqtt.alias_budget import AliasBudget
-from gateway.mqtt.outbound_aliases import OutboundAliases
+from gateway.mqtt.aliases.alias_budget import AliasBudget
+from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publish_encoder import encode, encode_with_alias, make_publication
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
 
 MESSAGES = 10_000

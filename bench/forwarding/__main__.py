@@ -21,8 +21,8 @@ from bench.harness import builds
 from bench.harness.machine import describe
 from bench.harness.markdown import table
 from bench.harness.running import LOAD_CORE, Running
-from tests.support.certificates import Authority
 from tests.support.ports import free_port
+from tests.support.processes.certificates import Authority
 
 HEAD = [
     "link",

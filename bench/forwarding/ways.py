@@ -10,7 +10,7 @@ from bench.harness.brokers import (
     mosquitto_program,
     tidegate,
 )
-from tests.support.certificates import Pair
+from tests.support.processes.certificates import Pair
 
 LINKS = ("mqtt", "mqtts", "directory")
 

@@ -2,7 +2,7 @@
 
 from gateway.broker.publishing.topic_limits import TopicLimits
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.alias_budget import AliasBudget
+from gateway.mqtt.aliases.alias_budget import AliasBudget
 from gateway.session.incoming import MAXIMUM_INCOMING
 from gateway.session.limits import SessionLimits, WhenFull
 from gateway.session.queue.memory import MAXIMUM_BYTES_TOTAL, QueueMemory

@@ -32,7 +32,7 @@ from gateway.broker.subscribing.expressions import Expressions
 from gateway.broker.subscribing.replays import Replays
 from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.counters import Counters
-from gateway.mqtt.alias_figures import InboundFigures
+from gateway.mqtt.aliases.alias_figures import InboundFigures
 from gateway.mqtt.codec.publish_properties import PropertyCache
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import MqttError

@@ -7,7 +7,7 @@ from gateway.broker.delivery_classes import DeliverySettings
 from gateway.broker.publishing.durability_classes import DurabilityEntry
 from gateway.broker.publishing.topic_limits import MAXIMUM_TOPIC_LEVELS
 from gateway.broker.subscribing.subscription_filters import SubscriptionFilter
-from gateway.mqtt.alias_budget import CLIENT_BYTES, HARD_BYTES, SOFT_BYTES
+from gateway.mqtt.aliases.alias_budget import CLIENT_BYTES, HARD_BYTES, SOFT_BYTES
 from gateway.mqtt.topics import TOPIC_LIMIT
 from gateway.routing.router import MAXIMUM_BYTES as MAXIMUM_SUBSCRIPTION_BYTES
 from gateway.session.limits import MAXIMUM_INFLIGHT

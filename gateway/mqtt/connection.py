@@ -9,7 +9,9 @@ from gateway.mqtt.acknowledgement_batch import (
     acknowledged_by,
     acknowledgements,
 )
-from gateway.mqtt.alias_figures import InboundFigures
+from gateway.mqtt.aliases.alias_figures import InboundFigures
+from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
+from gateway.mqtt.aliases.topic_aliases import InboundAliases
 from gateway.mqtt.codec.decode import check_first_packet, decode_head
 from gateway.mqtt.codec.encode import encode, without_reason
 from gateway.mqtt.codec.publish import DUP, read_publish_head
@@ -21,14 +23,12 @@ from gateway.mqtt.codec.publish_properties import (
 from gateway.mqtt.codec.remaining_length import check_remaining_length
 from gateway.mqtt.errors import MqttError, ProtocolError
 from gateway.mqtt.framing import Framer, Joins
-from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.output import Barrier, Output
 from gateway.mqtt.packet_batch import PacketBatch
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, Packet, Publish
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import write_packets
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.mqtt.topic_aliases import InboundAliases
 
 NO_LIMIT = 0xFFFFFFFF
 """A packet size that no packet reaches: the client named no Maximum Packet Size."""

@@ -3,6 +3,7 @@
 Whatever the gateway sends as a PUBLISH is encoded here, or leaves as it came.
 """
 
+from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.codec.fields import SINGLE_BYTES, write_string, write_variable_byte_integer
 from gateway.mqtt.codec.publish import publish_first_byte
 from gateway.mqtt.codec.publish_properties import (
@@ -12,7 +13,6 @@ from gateway.mqtt.codec.publish_properties import (
     property_block,
 )
 from gateway.mqtt.message import Message
-from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.packet_batch import PacketBatch, uneven_batch
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import Publication

@@ -11,8 +11,8 @@ from gateway.access.policy import AccessPolicy
 from gateway.access.rule import READ, WRITE
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.mosquitto import Mosquitto
 from tests.support.naive.acl import CLIENTS, USERS, Who, random_acl, random_topic
+from tests.support.processes.mosquitto import Mosquitto
 from tests.support.raw_client import Clients, RawClient
 
 ROUNDS = 25

@@ -20,8 +20,8 @@ from gateway.mqtt.packets import Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.evaluation.message import Message
 from gateway.session.limits import WhenFull
-from tests.support.broker_harness import Harness
-from tests.support.durable_broker import DurableHarness
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.durable_broker import DurableHarness
 
 
 def configured(*channels: ChannelConfig, **broker: object) -> Configuration:

@@ -11,8 +11,8 @@ from gateway.config.load import load
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.evaluation.message import Message
 from tests.support.clocks import SetClock
+from tests.support.disk.storage import until
 from tests.support.ports import free_port
-from tests.support.storage import until
 
 CONFIG = """
 [gateway]

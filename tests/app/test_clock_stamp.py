@@ -26,8 +26,8 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.storage.outbox.outbox import Outbox
+from tests.support.disk.storage import crash_image, until
 from tests.support.ports import free_port
-from tests.support.storage import crash_image, until
 
 YEARS = 10 * 365 * 86_400
 EXPIRY = 3_600

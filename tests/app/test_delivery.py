@@ -15,7 +15,7 @@ from gateway.counters import Counters
 from gateway.mqtt.delivery_policy import EACH, DeliveryPolicy
 from gateway.mqtt.packets import PingReq
 from gateway.server.flush_wheel import FlushWheel
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
 
 BUFFERED = DeliveryClassConfig("buffered")
 

@@ -11,7 +11,7 @@ from gateway.storage.history.reader import open_history
 from gateway.storage.history.row import Numbered, RuleResult
 from gateway.uplink.rule import Rule
 from gateway.uplink.rules import RuleSet
-from tests.support.storage import Store, bounded, open_store
+from tests.support.disk.storage import Store, bounded, open_store
 
 EPOCH = "00a1b2c3d4"
 

@@ -15,9 +15,9 @@ from gateway.app.listeners import check_listener
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration, ListenerConfig
 from gateway.mqtt.packets import Publish
-from tests.support.certificates import Authority
-from tests.support.gateway_process import GatewayProcess
 from tests.support.ports import free_port
+from tests.support.processes.certificates import Authority
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients
 from tests.support.waiting import until
 

@@ -13,9 +13,9 @@ from gateway.app.node_update import update_node
 from gateway.flashing.flash import flash
 from gateway.flashing.port import Port
 from tests.flashing.test_flash import Heard
-from tests.support.gateway_process import GatewayProcess
-from tests.support.micropython import find
-from tests.support.stand_in_board import StandInBoard
+from tests.support.nodes.micropython import find
+from tests.support.nodes.stand_in_board import StandInBoard
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.waiting import SECONDS
 
 CONFIG = """

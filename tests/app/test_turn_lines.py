@@ -18,8 +18,8 @@ from gateway.server.socket_selector import READ
 from gateway.server.turn import Turn
 from gateway.storage.engine.writer import Writer
 from gateway.telemetry.line_output import LineOutput
-from tests.support.noted_writes import NotedWrites
-from tests.support.server import HeldWriter
+from tests.support.disk.noted_writes import NotedWrites
+from tests.support.processes.server import HeldWriter
 
 
 @pytest.fixture

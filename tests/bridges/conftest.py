@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gateway.counters import Counters
-from tests.support.bridges import Broker, Disk, MemoryFrames
 from tests.support.clocks import ManualClock
-from tests.support.serial_line import SerialLine
+from tests.support.nodes.bridges import Broker, Disk, MemoryFrames
+from tests.support.nodes.serial_line import SerialLine
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from gpiozero.pins.mock import MockFactory
 from gateway.bridges.gpio import KIND, GpioSettings
 from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.config.bridges import BridgeConfig
-from tests.support.bridges import Gateway
-from tests.support.storage import until
+from tests.support.disk.storage import until
+from tests.support.nodes.bridges import Gateway
 
 
 @pytest.fixture

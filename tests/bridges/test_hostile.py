@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gateway.mqtt.packets import Publish, Subscribe, SubscriptionRequest
-from tests.support.gateway_process import GatewayProcess
+from tests.support.nodes.serial_line import SerialLine
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients
-from tests.support.serial_line import SerialLine
 from tests.support.waiting import SECONDS
 
 FORMATS = ("frames", "json", "csv", "nmea", "regex", "raw")

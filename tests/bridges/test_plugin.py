@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.mqtt.packets import Publish
-from tests.support.gateway_process import COMMAND, GatewayProcess
+from tests.support.processes.gateway_process import COMMAND, GatewayProcess
 from tests.support.raw_client import Clients
 
 MODULE = """

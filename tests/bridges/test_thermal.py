@@ -7,8 +7,8 @@ import pytest
 
 from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.thermal import ThermalBridge, ThermalSettings
-from tests.support.bridges import Gateway
-from tests.support.storage import until
+from tests.support.disk.storage import until
+from tests.support.nodes.bridges import Gateway
 
 
 def zone(folder: Path, number: int, text: str) -> None:

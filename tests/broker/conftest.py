@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from gateway.broker import access
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.mqtt.packets import Publish, SubscriptionRequest
 from gateway.mqtt.reason_codes import FAILURE
-from tests.support.broker_harness import Harness
-from tests.support.memory_client import MemoryClient
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.memory_client import MemoryClient
 from tests.support.naive.acl import CLIENTS, USERS, Who, allows, random_acl, random_topic
 from tests.support.naive.matcher import matches
 

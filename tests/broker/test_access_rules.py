@@ -19,9 +19,9 @@ from gateway.mqtt.packets import (
     Will,
 )
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.inline import Inline
-from tests.support.memory_client import MemoryClient
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.inline import Inline
+from tests.support.broker.memory_client import MemoryClient
 
 DENIED = ReasonCode.NOT_AUTHORIZED
 NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS

@@ -23,8 +23,8 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.session import traffic
-from tests.support.broker_harness import Harness
-from tests.support.memory_client import MemoryClient
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.memory_client import MemoryClient
 
 
 def test_nothing_is_sent_behind_a_disconnect(harness: Harness) -> None:

@@ -7,7 +7,7 @@ from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
 
 
 def test_a_reason_is_given_where_it_is_wanted_or_allowed_all_the_same() -> None:

@@ -16,9 +16,9 @@ from gateway.mqtt.packets import (
     Subscribe,
 )
 from gateway.mqtt.properties import Properties
-from tests.support.broker_harness import Harness
-from tests.support.memory_client import MemoryClient
-from tests.support.subscribing import request
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.broker.subscribing import request
 
 DELAY = 0.2
 LATE = DELAY + 1e-6

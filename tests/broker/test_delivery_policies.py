@@ -16,10 +16,10 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.durable_broker import DurableHarness
-from tests.support.memory_client import MemoryClient
-from tests.support.subscribing import request
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.broker.subscribing import request
 
 BUFFERED = DeliveryPolicy(3, 1000, 0.2)
 

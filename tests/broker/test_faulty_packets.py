@@ -25,7 +25,7 @@ from gateway.mqtt.packets import (
     Unsubscribe,
 )
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
 
 MALFORMED = ReasonCode.MALFORMED_PACKET
 PROTOCOL = ReasonCode.PROTOCOL_ERROR

@@ -10,8 +10,8 @@ from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import Connect, Publish, Subscribe, SubscriptionRequest
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.traffic import TURN_BYTES
-from tests.support.broker_harness import Harness
-from tests.support.memory_client import MemoryClient
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.memory_client import MemoryClient
 
 LIMIT = 1_000_000
 

@@ -18,9 +18,9 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.subscriptions.subscription import Subscription
-from tests.support.broker_harness import Harness
-from tests.support.held_disk import Disk
-from tests.support.memory_client import MemoryClient
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.disk.held_disk import Disk
 
 MANY = 3_000
 FILTERS = [f"a/{number}" for number in range(MANY)]

@@ -25,9 +25,9 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.evaluation.message import Message
-from tests.support.broker_harness import Harness
-from tests.support.durable_broker import DurableHarness, away
-from tests.support.payloads import payloads
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.durable_broker import DurableHarness, away
+from tests.support.broker.payloads import payloads
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 
 from gateway.mqtt.packets import Connect, PubComp, Publish, PubRec, PubRel
 from gateway.mqtt.properties import Properties
-from tests.support.durable_broker import DurableHarness
-from tests.support.payloads import payloads
+from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.payloads import payloads
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 
 from gateway.mqtt.packets import MQTT_3_1_1, Publish, Will
 from gateway.mqtt.properties import Properties
-from tests.support.durable_broker import DurableHarness, away
-from tests.support.payloads import payloads
+from tests.support.broker.durable_broker import DurableHarness, away
+from tests.support.broker.payloads import payloads
 
 WILL = Will("w", b"gone", 1, properties=Properties(will_delay_interval=60))
 

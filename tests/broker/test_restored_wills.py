@@ -5,8 +5,8 @@ import pytest
 from gateway.broker.restore import WILL_GRACE
 from gateway.mqtt.packets import Disconnect, Publish, Will
 from gateway.mqtt.properties import Properties
-from tests.support.durable_broker import DurableHarness, away
-from tests.support.payloads import payloads
+from tests.support.broker.durable_broker import DurableHarness, away
+from tests.support.broker.payloads import payloads
 
 
 @pytest.fixture

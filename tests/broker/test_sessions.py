@@ -5,8 +5,8 @@ from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnec
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.session import NEVER
-from tests.support.broker_harness import Harness
-from tests.support.payloads import payloads
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.payloads import payloads
 
 VERSIONS = (MQTT_3_1_1, MQTT_5)
 

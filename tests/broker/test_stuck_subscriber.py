@@ -6,9 +6,9 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.connection import MAXIMUM_UNSENT
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.memory_client import MemoryClient
-from tests.support.payloads import payloads
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.broker.payloads import payloads
 
 WINDOW, QUEUE = 2, 3
 SUCCESS = ReasonCode.SUCCESS

@@ -7,8 +7,8 @@ from gateway.mqtt.message_size import will_size
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnect, Publish, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.memory_client import MemoryClient
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.memory_client import MemoryClient
 
 VERSIONS = (MQTT_3_1_1, MQTT_5)
 GONE = Publish("wills/c", b"gone")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.gateway_process import COMMAND, GatewayProcess
+from tests.support.processes.gateway_process import COMMAND, GatewayProcess
 from tests.support.waiting import SECONDS
 
 MakeGateway = Callable[..., GatewayProcess]

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from tests.cli.conftest import Command
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.waiting import until
 
 CHANNELS = """

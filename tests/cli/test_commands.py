@@ -10,7 +10,7 @@ import pytest
 from gateway.cli.subscribe import harmless
 from gateway.mqtt.packets import PubAck, Publish
 from tests.cli.conftest import Command, MakeGateway
-from tests.support.gateway_process import COMMAND, GatewayProcess
+from tests.support.processes.gateway_process import COMMAND, GatewayProcess
 from tests.support.raw_client import Clients
 from tests.support.waiting import SECONDS
 

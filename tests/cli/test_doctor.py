@@ -19,7 +19,7 @@ from gateway.storage.outbox.outbox_row import COLUMNS, to_columns
 from gateway.storage.state.write_diary import MS_OF_A_DAY, Written, note_written
 from gateway.telemetry.block_device import BlockDevice
 from gateway.telemetry.mount import Mount
-from tests.support.storage import outbox_row
+from tests.support.disk.storage import outbox_row
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 
 from gateway.cli.run import _invite
 from gateway.config.settings import Configuration, ListenerConfig
-from tests.support.gateway_process import COMMAND
 from tests.support.ports import free_port
+from tests.support.processes.gateway_process import COMMAND
 from tests.support.waiting import SECONDS
 
 COMMANDS = ["subscribe 'sensors/#'", "tui", "uplink pause"]

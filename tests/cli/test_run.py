@@ -10,8 +10,8 @@ from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, Disconnect
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.cli.conftest import Command, MakeGateway
-from tests.support.gateway_process import COMMAND, GatewayProcess
 from tests.support.ports import free_port
+from tests.support.processes.gateway_process import COMMAND, GatewayProcess
 from tests.support.raw_client import Clients
 from tests.support.waiting import SECONDS, listens, until
 

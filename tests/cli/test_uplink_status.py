@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gateway.cli.uplink_status import lines
 from tests.cli.conftest import Command
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 
 
 def url(gateway: GatewayProcess) -> str:

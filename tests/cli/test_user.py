@@ -10,7 +10,7 @@ import pytest
 
 from gateway.server.passwords.file import load
 from tests.cli.conftest import Command
-from tests.support.gateway_process import COMMAND
+from tests.support.processes.gateway_process import COMMAND
 from tests.support.waiting import SECONDS
 
 CONFIG = """

@@ -16,8 +16,8 @@ from gateway.mqtt.packets import PubAck, Publish
 from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.rule import compile_rule
 from gateway.storage.history.reader import open_history
-from tests.support.gateway_process import GatewayProcess
 from tests.support.ports import free_port
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients
 
 CONFIG = """

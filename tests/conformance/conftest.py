@@ -8,7 +8,7 @@ import pytest
 from tests.conformance import limited_gateway, wire
 from tests.conformance.kept import Kept
 from tests.conformance.peer import Peer, Peers
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 
 NUMBERS = itertools.count()
 

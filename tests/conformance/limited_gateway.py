@@ -5,8 +5,8 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.gateway_process import GatewayProcess
 from tests.support.ports import free_port
+from tests.support.processes.gateway_process import GatewayProcess
 
 USER, PASSWORD = "anna", b"secret"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.requirements import find_program
 from tests.support.waiting import SECONDS
 

@@ -11,7 +11,7 @@ import pytest
 from tests.conformance import time_of_messages, time_of_sessions
 from tests.conformance.peer import Peers
 from tests.conformance.scenarios import SCENARIOS, Running, Scenario, params
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 
 DEFINED_IN = (time_of_messages, time_of_sessions)
 """Where the scenarios are."""

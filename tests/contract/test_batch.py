@@ -13,7 +13,7 @@ from gateway.uplink.batch import Batch, batch_line
 from gateway.uplink.batch_limits import BatchLimits
 from pipeline.records.batch import read_batch
 from pipeline.records.record import read_fields
-from tests.support.outbox_rows import ROWS
+from tests.support.disk.outbox_rows import ROWS
 from tests.support.schemas import DOCS, validator_of
 
 LINE = validator_of("batch-message")

@@ -11,7 +11,7 @@ from gateway.bridges.ble.ble_settings import BleSettings
 from gateway.bridges.ble.decoders import Advertisement
 from gateway.config.reader import Reader
 from tests.firmware.scripts.bthome_vectors import ADDRESS, KEY, READINGS, aes
-from tests.support.bridges import Gateway
+from tests.support.nodes.bridges import Gateway
 
 SERVICE = "0000fcd2-0000-1000-8000-00805f9b34fb"
 DEVICE = ":".join(f"{byte:02x}" for byte in ADDRESS)

@@ -12,8 +12,8 @@ from gateway.bridges.serial.command_body import Answer, Command, decode_answer, 
 from gateway.bridges.serial.frame_body import Status, decode_readings, encode_acknowledgement
 from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
 from gateway.counters import Counters
-from tests.support import micropython
-from tests.support.micropython import FIRMWARE
+from tests.support.nodes import micropython
+from tests.support.nodes.micropython import FIRMWARE
 
 FILE = Path(__file__).parents[1] / "vectors" / "serial-frames.json"
 SCRIPT = Path(__file__).parents[1] / "firmware" / "scripts" / "frame_vectors.py"

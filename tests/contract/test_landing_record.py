@@ -14,10 +14,10 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # s
 from gateway.storage.outbox.outbox_row import OutboxRow
 from pipeline.landing.landing_file import Row, parse_name, read_landing_file
 from pipeline.tables.columns import RECORD
-from tests.support.outbox_rows import ROWS
+from tests.support.disk.outbox_rows import ROWS
+from tests.support.disk.storage import open_store, until
+from tests.support.fleet.uplinks import folder_files, running, uplink_settings
 from tests.support.schemas import validator_of
-from tests.support.storage import open_store, until
-from tests.support.uplinks import folder_files, running, uplink_settings
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pipeline.records.record import FIELDS, read_record
 from pipeline.tables.columns import RECORD, names
-from tests.support.landing_files import record
+from tests.support.disk.landing_files import record
 from tests.support.schemas import read_schema, validator_of
 
 SCHEMA = read_schema("landing-record")

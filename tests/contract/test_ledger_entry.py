@@ -14,11 +14,11 @@ from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
 from pipeline.landing.listing import kind, list_landing
 from pipeline.ledger.accounts import accounts
-from tests.support.fleet_broker import FleetBroker
-from tests.support.ledger import LedgerStore, open_ledger_store
+from tests.support.disk.ledger import LedgerStore, open_ledger_store
+from tests.support.disk.storage import until
+from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.fleet.uplinks import running, uplink_settings
 from tests.support.schemas import validator_of
-from tests.support.storage import until
-from tests.support.uplinks import running, uplink_settings
 
 OUTCOMES = {outcome.value for outcome in Outcome}
 

@@ -11,8 +11,8 @@ from gateway.bridges.serial.frame_intake import FrameIntake
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.evaluation.message import Message
-from tests.support.bridges import Disk, MemoryFrames
 from tests.support.clocks import ManualClock
+from tests.support.nodes.bridges import Disk, MemoryFrames
 
 
 class Wire:

@@ -13,7 +13,7 @@ from typing import Any
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.waiting import until
 
 ROUNDS = int(os.environ.get("TIDEGATE_CRASH_ROUNDS", "2"))

@@ -25,11 +25,11 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from tests.crash.conftest import LONG, MakeGateway
-from tests.support.disk_recorder import Operation, operations, recorder
+from tests.support.disk.disk_recorder import Operation, operations, recorder
+from tests.support.disk.promises import Number, Promises, _Connection
 from tests.support.ports import free_port
 from tests.support.power_cut.clients import session
 from tests.support.power_cut.disk import Disk
-from tests.support.promises import Number, Promises, _Connection
 
 CUTS = 40 if LONG else 4
 """Moments of a recording at which the power goes: each close behind an answer."""

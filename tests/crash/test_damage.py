@@ -11,7 +11,7 @@ import pytest
 from gateway.cli.crashtest.gateway_process import GatewayProcess
 from gateway.cli.crashtest.publisher import Publisher
 from tests.crash.conftest import LONG, MakeGateway
-from tests.support.crash_gateway import NOBODY_TAKES
+from tests.support.processes.crash_gateway import NOBODY_TAKES
 
 DATABASE, WAL = "tidegate.db", "tidegate.db-wal"
 

@@ -15,8 +15,8 @@ from gateway.cli.crashtest.participant import until
 from gateway.cli.crashtest.publisher import Publisher
 from gateway.cli.crashtest.rounds import Rounds
 from tests.crash.conftest import LONG, MakeGateway
-from tests.support.crash_faults import Strace, database_files, tracer
-from tests.support.crash_gateway import (
+from tests.support.processes.crash_faults import Strace, database_files, tracer
+from tests.support.processes.crash_gateway import (
     OUTBOX_FIRST,
     QUICK_FIGURES,
     compare,

@@ -13,7 +13,7 @@ from gateway.cli.crashtest.numbers import Promise
 from gateway.cli.crashtest.participant import until
 from gateway.cli.crashtest.publisher import Publisher
 from tests.crash.conftest import MakeGateway
-from tests.support.crash_gateway import (
+from tests.support.processes.crash_gateway import (
     NOBODY_TAKES,
     compare,
     kept,

@@ -18,15 +18,15 @@ from gateway.config.load import load
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.crash.conftest import LONG, MakeGateway
-from tests.support.disk_recorder import Operation, operations, recorder
-from tests.support.fleet_broker import FleetBroker
-from tests.support.ledger_image import check_ledger
-from tests.support.live_promises import FleetPackets
+from tests.support.disk.disk_recorder import Operation, operations, recorder
+from tests.support.disk.ledger_image import check_ledger
+from tests.support.disk.live_promises import FleetPackets
+from tests.support.disk.promises import Number, Promises
+from tests.support.disk.storage import until
+from tests.support.fleet.fleet_broker import FleetBroker
 from tests.support.ports import free_port
 from tests.support.power_cut.clients import MESSAGES, publish
 from tests.support.power_cut.disk import Disk
-from tests.support.promises import Number, Promises
-from tests.support.storage import until
 
 CUTS = 50 if LONG else 6
 

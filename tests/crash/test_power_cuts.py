@@ -11,12 +11,12 @@ import pytest
 
 from gateway.mqtt.errors import MqttError
 from tests.crash.conftest import LONG, MakeGateway
-from tests.support.disk_recorder import Operation, operations, recorder
+from tests.support.disk.disk_recorder import Operation, operations, recorder
+from tests.support.disk.promises import Promises
+from tests.support.nodes.serial_line import SerialLine
 from tests.support.power_cut.clients import live
 from tests.support.power_cut.disk import Disk
 from tests.support.power_cut.verdict import CONFIGURATION, Verdict, insist
-from tests.support.promises import Promises
-from tests.support.serial_line import SerialLine
 
 CUTS = 50 if LONG else 6
 """Moments of a recording at which the power goes, half of them close behind an answer."""

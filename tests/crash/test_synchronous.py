@@ -26,8 +26,8 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.uplink.landing_file import OPEN
 from tests.crash.conftest import MakeGateway
-from tests.support.crash_faults import Call, Strace, calls_in
-from tests.support.crash_gateway import OUTBOX_FIRST
+from tests.support.processes.crash_faults import Call, Strace, calls_in
+from tests.support.processes.crash_gateway import OUTBOX_FIRST
 
 MESSAGES = 20
 

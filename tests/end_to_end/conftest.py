@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.gateway_process import GatewayProcess
-from tests.support.mosquitto import Mosquitto
+from tests.support.processes.gateway_process import GatewayProcess
+from tests.support.processes.mosquitto import Mosquitto
 from tests.support.raw_client import Clients
 
 

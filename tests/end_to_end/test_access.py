@@ -10,7 +10,7 @@ import pytest
 from gateway.mqtt.packets import ConnAck, Connect, Disconnect, PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.passwords.hashing import hash_password
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
 
 CONFIG = """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.properties import Properties
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients
 from tests.support.waiting import SECONDS
 

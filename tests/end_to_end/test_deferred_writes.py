@@ -4,7 +4,7 @@ import sqlite3
 
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.properties import Properties
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
 
 STAYS = Properties(session_expiry_interval=3600)

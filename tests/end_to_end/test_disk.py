@@ -10,11 +10,11 @@ import pytest
 from paho.mqtt.enums import MQTTProtocolVersion
 
 from gateway.storage.engine.room import LOOK_SECONDS
-from tests.support.fleet_collector import FleetCollector
-from tests.support.gateway_process import COMMAND, GatewayProcess
-from tests.support.mosquitto import Mosquitto
+from tests.support.disk.small_disk import SmallDisk, SysFigures
+from tests.support.fleet.fleet_collector import FleetCollector
 from tests.support.paho_clients import Publisher, SessionAway
-from tests.support.small_disk import SmallDisk, SysFigures
+from tests.support.processes.gateway_process import COMMAND, GatewayProcess
+from tests.support.processes.mosquitto import Mosquitto
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.mosquitto, pytest.mark.mosquitto_clients, pytest.mark.mount]

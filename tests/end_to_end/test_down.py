@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fleet_collector import FleetCollector
-from tests.support.gateway_process import GatewayProcess
-from tests.support.mosquitto import Mosquitto
+from tests.support.fleet.fleet_collector import FleetCollector
+from tests.support.processes.gateway_process import GatewayProcess
+from tests.support.processes.mosquitto import Mosquitto
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.mosquitto

@@ -4,7 +4,7 @@ import time
 
 from gateway.mqtt.packets import Disconnect, PubAck, Publish
 from gateway.mqtt.properties import Properties
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
 
 WINDOW = 0.3

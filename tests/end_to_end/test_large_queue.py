@@ -2,7 +2,7 @@
 
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.properties import Properties
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
 
 MESSAGES = 100_000

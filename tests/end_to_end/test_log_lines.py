@@ -1,7 +1,7 @@
 import socket
 from pathlib import Path
 
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 
 CLIENTS = 20
 

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, PingReq, PingResp, Publish
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
 
 CONNECTIONS = 2_000

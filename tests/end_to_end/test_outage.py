@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fleet_collector import FleetCollector, Received
-from tests.support.gateway_process import GatewayProcess
-from tests.support.mosquitto import Mosquitto
-from tests.support.sensor_client import SensorClient
+from tests.support.fleet.fleet_collector import FleetCollector, Received
+from tests.support.nodes.sensor_client import SensorClient
+from tests.support.processes.gateway_process import GatewayProcess
+from tests.support.processes.mosquitto import Mosquitto
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.mosquitto

@@ -11,11 +11,11 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from gateway.mqtt.packets import MQTT_3_1_1, Packet, PubAck, Publish, PubRec
-from tests.support.fleet_collector import FleetCollector
-from tests.support.gateway_process import GatewayProcess
-from tests.support.mosquitto import Mosquitto
+from tests.support.fleet.fleet_collector import FleetCollector
+from tests.support.nodes.sensor_client import SensorClient
+from tests.support.processes.gateway_process import GatewayProcess
+from tests.support.processes.mosquitto import Mosquitto
 from tests.support.raw_client import RawClient
-from tests.support.sensor_client import SensorClient
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.mosquitto

@@ -11,11 +11,11 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.properties import Properties
-from tests.support.fleet_collector import FleetCollector, Received
-from tests.support.gateway_process import GatewayProcess
-from tests.support.mosquitto import Mosquitto
+from tests.support.fleet.fleet_collector import FleetCollector, Received
+from tests.support.nodes.sensor_client import SensorClient
+from tests.support.processes.gateway_process import GatewayProcess
+from tests.support.processes.mosquitto import Mosquitto
 from tests.support.raw_client import RawClient
-from tests.support.sensor_client import SensorClient
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.mosquitto

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gateway.mqtt.packets import PubAck, Publish
-from tests.support.gateway_process import GatewayProcess
 from tests.support.ports import free_port
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients
 
 CONFIG = """

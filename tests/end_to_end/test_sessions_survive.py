@@ -14,7 +14,7 @@ from gateway.mqtt.packets import (
     Unsubscribe,
 )
 from gateway.mqtt.properties import Properties
-from tests.support.gateway_process import GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
 
 P = TypeVar("P", bound=Packet)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.gateway_process import COMMAND
 from tests.support.ports import free_port
+from tests.support.processes.gateway_process import COMMAND
 from tests.support.waiting import SECONDS, listens, until
 
 CLIENTS = 2_000

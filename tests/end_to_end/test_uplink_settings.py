@@ -5,10 +5,10 @@ from pathlib import Path
 
 from gateway.mqtt.packets import Publish
 from pipeline.records.batch import read_batch
-from tests.support.fleet_broker import FleetBroker
-from tests.support.gateway_process import GatewayProcess
+from tests.support.disk.storage import until
+from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import RawClient
-from tests.support.storage import until
 
 CONFIG = """\
 [gateway]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.micropython import find
+from tests.support.nodes.micropython import find
 
 
 @pytest.fixture(scope="session")

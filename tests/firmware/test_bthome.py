@@ -14,7 +14,7 @@ from node.counter import _BLOCK, _COUNT_MAX, _FIRST, Counter
 
 from gateway.bridges.ble.decoders import Advertisement, Decoded, bthome
 from tests.firmware.scripts.bthome_vectors import ADDRESS, KEY, READINGS, aes
-from tests.support import micropython as interpreter
+from tests.support.nodes import micropython as interpreter
 from tests.support.table import table
 
 SERVICE = "0000fcd2-0000-1000-8000-00805f9b34fb"

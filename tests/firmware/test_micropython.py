@@ -17,12 +17,12 @@ from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.counters import Counters
 from tests.firmware.scripts.bthome_vectors import KEY
 from tests.firmware.test_bthome import Receiver
-from tests.support import micropython as interpreter
-from tests.support.bridges import Broker, Gateway
 from tests.support.clocks import ManualClock
-from tests.support.micropython import FIRMWARE
-from tests.support.serial_line import SerialLine
-from tests.support.storage import until
+from tests.support.disk.storage import until
+from tests.support.nodes import micropython as interpreter
+from tests.support.nodes.bridges import Broker, Gateway
+from tests.support.nodes.micropython import FIRMWARE
+from tests.support.nodes.serial_line import SerialLine
 
 SCRIPTS = Path(__file__).parent / "scripts"
 GROWTH_MAX = 32 * 1024

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.micropython import CLIENT, FETCHED_32, FIRMWARE, compile_to, environment, run
+from tests.support.nodes.micropython import (
+    CLIENT,
+    FETCHED_32,
+    FIRMWARE,
+    compile_to,
+    environment,
+    run,
+)
 
 SCRIPTS = Path(__file__).parent / "scripts"
 SOURCES = sorted(FIRMWARE.rglob("*.py"))

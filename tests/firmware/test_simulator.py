@@ -24,9 +24,9 @@ from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.config.bridges import BridgeConfig
 from gateway.counters import Counters
 from tests.support import waiting
-from tests.support.bridges import Gateway
-from tests.support.micropython import FIRMWARE
-from tests.support.storage import until
+from tests.support.disk.storage import until
+from tests.support.nodes.bridges import Gateway
+from tests.support.nodes.micropython import FIRMWARE
 
 PROGRAM = [sys.executable, str(FIRMWARE / "simulator.py")]
 

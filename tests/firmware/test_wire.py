@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.certificates import Authority
-from tests.support.hostile_broker import TRICKS, HostileBroker
-from tests.support.micropython import CLIENT, FIRMWARE, environment
+from tests.support.fleet.hostile_broker import TRICKS, HostileBroker
+from tests.support.nodes.micropython import CLIENT, FIRMWARE, environment
+from tests.support.processes.certificates import Authority
 from tests.support.waiting import until
 
 SCRIPT = Path(__file__).parent / "scripts" / "wifi.py"

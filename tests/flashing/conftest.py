@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.micropython import find
-from tests.support.stand_in_board import StandInBoard
+from tests.support.nodes.micropython import find
+from tests.support.nodes.stand_in_board import StandInBoard
 
 
 @pytest.fixture

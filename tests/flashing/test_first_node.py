@@ -20,10 +20,10 @@ from paho.mqtt.enums import CallbackAPIVersion
 from gateway.flashing.hardware import SENSORS
 from gateway.flashing.settings import read_settings
 from tests.flashing.test_images import RP2040, uf2
-from tests.support.gateway_process import COMMAND
-from tests.support.micropython import ROOT
+from tests.support.nodes.micropython import ROOT
+from tests.support.nodes.stand_in_board import StandInBoard
 from tests.support.ports import free_port
-from tests.support.stand_in_board import StandInBoard
+from tests.support.processes.gateway_process import COMMAND
 from tools.wiring import WIRINGS, picture
 
 PAGE = (ROOT / "docs" / "first-node.md").read_text(encoding="utf-8")

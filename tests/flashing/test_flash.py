@@ -16,8 +16,8 @@ from gateway.flashing.first_reading import first_reading
 from gateway.flashing.flash import Flashed, flash
 from gateway.flashing.package import Package, build_package
 from gateway.flashing.port import Port
-from tests.support.micropython import ROOT
-from tests.support.stand_in_board import StandInBoard
+from tests.support.nodes.micropython import ROOT
+from tests.support.nodes.stand_in_board import StandInBoard
 
 pytestmark = pytest.mark.micropython
 

@@ -11,7 +11,7 @@ from gateway.flashing.errors import FlashingError
 from gateway.flashing.esp32 import esp_chip, write_esp32
 from gateway.flashing.uf2 import copy_uf2, find_drive, uf2_chip
 
-ROM = Path(__file__).parents[1] / "support" / "esp32_rom.py"
+ROM = Path(__file__).parents[1] / "support" / "nodes" / "esp32_rom.py"
 RP2040, RP2350, ANY = 0xE48BFF56, 0xE48BFF59, 0xE48BFF57
 
 

@@ -19,11 +19,11 @@ from gateway.flashing.flash import flash
 from gateway.flashing.port import Port
 from gateway.flashing.settings import certificate
 from tests.flashing.test_flash import Heard
-from tests.support.certificates import Authority
-from tests.support.gateway_process import GatewayProcess
-from tests.support.micropython import CLIENT
+from tests.support.nodes.micropython import CLIENT
+from tests.support.nodes.stand_in_board import StandInBoard
 from tests.support.ports import free_port
-from tests.support.stand_in_board import StandInBoard
+from tests.support.processes.certificates import Authority
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.waiting import until
 
 needs_client = pytest.mark.skipif(

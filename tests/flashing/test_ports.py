@@ -11,7 +11,7 @@ from gateway.flashing import port as port_module
 from gateway.flashing.errors import BusyPortError, FlashingError
 from gateway.flashing.port import Port, open_port
 from gateway.flashing.ports import PluggedIn, plugged_in, runs_on
-from tests.support.serial_line import SerialLine
+from tests.support.nodes.serial_line import SerialLine
 
 
 def test_usb_ports_are_listed_once_each(monkeypatch: pytest.MonkeyPatch) -> None:

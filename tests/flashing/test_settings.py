@@ -11,8 +11,8 @@ from gateway.config.errors import ConfigurationError
 from gateway.flashing.hardware import BOARDS, SENSORS
 from gateway.flashing.new_settings import new_settings
 from gateway.flashing.settings import board_settings, read_settings
-from tests.support.certificates import Authority
-from tests.support.micropython import FIRMWARE
+from tests.support.nodes.micropython import FIRMWARE
+from tests.support.processes.certificates import Authority
 from tests.support.table import table
 
 HEAD = 'board = "pico"\nname = "n1"\n'

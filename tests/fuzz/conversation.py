@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from gateway.broker.access import Anonymous
 from gateway.broker.client import Client
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
 
 
 def in_pieces(data: bytes, size: int) -> Iterator[bytes]:

@@ -13,8 +13,8 @@ import pytest
 from tests.hostile.attacks import ATTACKS, Attack, Scene
 from tests.hostile.beside import bystander
 from tests.hostile.table import note
-from tests.support.gateway_process import GatewayProcess
 from tests.support.ports import free_port
+from tests.support.processes.gateway_process import GatewayProcess
 
 SCALE = float(os.environ.get("TIDEGATE_HOSTILE", "0.05"))
 

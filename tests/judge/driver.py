@@ -17,7 +17,7 @@ from gateway.counters import Counters
 from gateway.session.session import Session
 from tests.conformance import wire
 from tests.conformance.answers import read_publish, whole_packet
-from tests.support.sqlite_disk import SqliteDisk
+from tests.support.disk.sqlite_disk import SqliteDisk
 
 MOMENT = 0.001
 """Seconds by which time goes on where the broker wants a turn more."""

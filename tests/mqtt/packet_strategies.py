@@ -11,7 +11,7 @@ from gateway.mqtt.codec.reason_code_table import GRANTED_QOS_CODES, REASON_CODES
 from gateway.mqtt.packets import MQTT_5, Packet
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import RETURN_CODES, ReasonCode
-from tests.support.topics import TOPIC_FILTERS
+from tests.support.broker.topics import TOPIC_FILTERS
 
 TYPES = packets.PacketType
 

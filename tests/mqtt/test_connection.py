@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.alias_budget import AliasBudget
-from gateway.mqtt.alias_figures import InboundFigures
+from gateway.mqtt.aliases.alias_budget import AliasBudget
+from gateway.mqtt.aliases.alias_figures import InboundFigures
+from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.codec.encode import encode, without_reason
 from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.connection import MAXIMUM_RECEIVE_MAXIMUM, MAXIMUM_UNSENT, Connection
 from gateway.mqtt.errors import MqttError, ProtocolError
-from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.output import Barrier
 from gateway.mqtt.packets import (
     MQTT_3_1,

@@ -15,7 +15,7 @@ from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PingReq, PubAck, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import Publication
 from tests.mqtt.framed import body_of
-from tests.support.publications import packets, payloads
+from tests.support.broker.publications import packets, payloads
 from tests.support.table import table
 
 MAXIMUM = 300

@@ -16,8 +16,8 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import make_publication, publication_of
 from gateway.routing.where.evaluation.message import Message, make_message, message_of
-from tests.support.outbound_aliases import DESCRIBED
-from tests.support.publications import packets, payloads, publish
+from tests.support.broker.outbound_aliases import DESCRIBED
+from tests.support.broker.publications import packets, payloads, publish
 from tests.support.table import table
 
 SIZES = st.one_of(

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.alias_budget import AliasBudget
+from gateway.mqtt.aliases.alias_budget import AliasBudget
+from gateway.mqtt.aliases.outbound_aliases import SHORTEST_TOPIC, OutboundAliases
 from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.codec.encode import encode as encode_packet
 from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.codec.publish import publish_first_byte
-from gateway.mqtt.outbound_aliases import SHORTEST_TOPIC, OutboundAliases
 from gateway.mqtt.packet_batch import PacketBatch
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
@@ -19,8 +19,8 @@ from gateway.mqtt.publish_encoder import encode, encode_with_alias, write_packet
 from tests.mqtt.framed import body_of
 from tests.mqtt.packet_strategies import properties as any_properties
 from tests.mqtt.packet_strategies import topic_names
-from tests.support.outbound_aliases import DESCRIBED, opened
-from tests.support.publications import payloads, publish
+from tests.support.broker.outbound_aliases import DESCRIBED, opened
+from tests.support.broker.publications import payloads, publish
 from tests.support.table import table
 from tests.support.versions import VERSIONS
 

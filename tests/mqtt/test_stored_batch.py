@@ -8,7 +8,7 @@ from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.stored_batch import stored_publication
-from tests.support.publications import packets, payloads, publish
+from tests.support.broker.publications import packets, payloads, publish
 from tests.support.table import table
 
 DESCRIBED = Properties(content_type="t", message_expiry_interval=9)

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_filter, check_topic_name, split_shared, topic_matches
+from tests.support.broker.topics import TOPIC_FILTERS, TOPICS
 from tests.support.naive.matcher import matches
 from tests.support.table import table
-from tests.support.topics import TOPIC_FILTERS, TOPICS
 
 VALID_NAMES = ["a", "/", "//", "a/b", "/a", "a/", "a b", "$SYS/x", "$share/g/a", "°", "a" * 65_535]
 

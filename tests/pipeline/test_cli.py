@@ -12,7 +12,7 @@ from pipeline.cli import main
 from pipeline.errors import BusyError, JobError, PipelineError
 from pipeline.settings import make_settings
 from pipeline.tables.lock import locked
-from tests.support.landing_files import put_records, record
+from tests.support.disk.landing_files import put_records, record
 from tests.support.pipeline_tables import sizes, table_rows
 from tests.support.waiting import until
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.landing_files import put_records, record
+from tests.support.disk.landing_files import put_records, record
 from tests.support.pipeline_tables import sizes, table_rows
+from tests.support.processes.spark_cluster import cluster
 from tests.support.requirements import WANTED
-from tests.support.spark_cluster import cluster
 from tests.support.waiting import until
 
 ROWS, FILES = 500, 8

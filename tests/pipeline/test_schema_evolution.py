@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from pipeline.tables.columns import BRONZE, SILVER, names
 from pipeline.tables.on_disk import parquet_files
-from tests.support.landing_files import put_records, reading, record
+from tests.support.disk.landing_files import put_records, reading, record
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from gateway.routing.route import (
 )
 from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscription import Subscription
-from tests.support.subscribers import Someone
+from tests.support.broker.subscribers import Someone
 
 
 def test_a_route_asks_if_a_message_decides() -> None:

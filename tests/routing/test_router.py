@@ -12,8 +12,8 @@ from gateway.routing.where.compile import Where, compile_where
 from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.figures import Figures
 from gateway.routing.where.language.expression import Literal
-from tests.support.routing import destinations
-from tests.support.subscribers import Someone
+from tests.support.broker.routing import destinations
+from tests.support.broker.subscribers import Someone
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.evaluation.message import Message
+from tests.support.broker.routing import destinations
+from tests.support.broker.subscribers import Someone
+from tests.support.broker.topics import TOPIC_FILTERS, TOPICS
 from tests.support.naive.matcher import matches
-from tests.support.routing import destinations
-from tests.support.subscribers import Someone
-from tests.support.topics import TOPIC_FILTERS, TOPICS
 from tests.support.where.strategies import (
     colliding_filters,
     colliding_messages,

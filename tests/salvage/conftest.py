@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from tests.support.damaged_database import Known, examine, fill
-from tests.support.salvaged import ROWS
+from tests.support.disk.damaged_database import Known, examine, fill
+from tests.support.disk.salvaged import ROWS
 
 
 @pytest.fixture(scope="session")

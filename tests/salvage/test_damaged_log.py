@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.salvage.wal import FRAME_BYTES, HEADER_BYTES, read_log
-from tests.support.damaged_database import PAGE, Known
-from tests.support.salvaged import missing, salvaged
+from tests.support.disk.damaged_database import PAGE, Known
+from tests.support.disk.salvaged import missing, salvaged
 
 
 @pytest.mark.uncovered

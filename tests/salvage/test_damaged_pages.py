@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gateway.salvage.cells import children
-from tests.support.damaged_database import PAGE, Known
-from tests.support.salvaged import damage, missing, salvaged
+from tests.support.disk.damaged_database import PAGE, Known
+from tests.support.disk.salvaged import damage, missing, salvaged
 
 
 @pytest.mark.slow

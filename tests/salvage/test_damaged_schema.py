@@ -10,7 +10,7 @@ import pytest
 
 from gateway.salvage.salvage import salvage
 from gateway.storage.engine.database import FILE_NAME
-from tests.support.damaged_database import all_rows, fill, fresh
+from tests.support.disk.damaged_database import all_rows, fill, fresh
 
 ROWS = 60
 

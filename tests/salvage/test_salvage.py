@@ -8,8 +8,8 @@ import pytest
 from gateway.salvage.cells import TABLE_LEAF, children, kind_of, rows_of
 from gateway.salvage.pages import Pages
 from gateway.salvage.salvage import salvage
-from tests.support.damaged_database import PAGE, Known, all_rows, fresh, table_names
-from tests.support.salvaged import ROWS, damage, salvaged
+from tests.support.disk.damaged_database import PAGE, Known, all_rows, fresh, table_names
+from tests.support.disk.salvaged import ROWS, damage, salvaged
 
 
 @pytest.mark.uncovered

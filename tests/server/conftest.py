@@ -9,10 +9,10 @@ from gateway.clock import Clock
 from gateway.mqtt import connection as connection_module
 from gateway.server import transport as transport_module
 from gateway.server.gateway_loop import GatewayLoop
-from tests.support.certificates import Authority, Pair
+from tests.support.disk.storage import Store, open_store
 from tests.support.places import KINDS, Open, Place, open_place
-from tests.support.server import SMALL, HeldWriter, Server, serve
-from tests.support.storage import Store, open_store
+from tests.support.processes.certificates import Authority, Pair
+from tests.support.processes.server import SMALL, HeldWriter, Server, serve
 from tests.support.websockets import Sockets
 
 

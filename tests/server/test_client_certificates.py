@@ -11,10 +11,10 @@ from gateway.app.authenticators import Nobody
 from gateway.config.settings import ListenerConfig
 from gateway.mqtt.packets import ConnAck, Connect, PingReq
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.certificates import Authority, Pair
+from tests.support.disk.storage import until
 from tests.support.places import Place, open_place
+from tests.support.processes.certificates import Authority, Pair
 from tests.support.raw_client import RawClient
-from tests.support.storage import until
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_5, Disconnect, PingReq, PingResp, Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server import transport as transport_module
+from tests.support.disk.storage import until
 from tests.support.places import Place
-from tests.support.server import Server
-from tests.support.storage import until
+from tests.support.processes.server import Server
 
 PINGS = 20_000
 """Many more than are handled at once, in fewer bytes than are read at once."""

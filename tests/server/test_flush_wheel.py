@@ -6,9 +6,9 @@ from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import Properties
 from gateway.server.flush_wheel import FlushWheel
+from tests.support.disk.storage import until
+from tests.support.processes.server import HeldWriter, Server, serve
 from tests.support.raw_client import RawClient
-from tests.support.server import HeldWriter, Server, serve
-from tests.support.storage import until
 
 
 class Connection:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect
-from tests.support.certificates import Authority, Pair
+from tests.support.disk.storage import until
 from tests.support.places import Place, open_place
-from tests.support.server import HOST
-from tests.support.storage import until
+from tests.support.processes.certificates import Authority, Pair
+from tests.support.processes.server import HOST
 
 HANDSHAKE = (
     b"GET /mqtt HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

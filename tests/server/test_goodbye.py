@@ -12,8 +12,8 @@ from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, Connect, Disconnect, PubAck, Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.server import HOST, SMALL, HeldWriter, Server
-from tests.support.storage import until
+from tests.support.disk.storage import until
+from tests.support.processes.server import HOST, SMALL, HeldWriter, Server
 
 
 async def test_a_peer_that_is_gone_before_it_is_told(

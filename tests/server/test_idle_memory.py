@@ -21,8 +21,8 @@ from gateway.mqtt.packets import (
     SubscriptionRequest,
 )
 from gateway.server.gateway_loop import GatewayLoop
-from tests.support.server import HOST, HeldWriter, Server
-from tests.support.storage import until
+from tests.support.disk.storage import until
+from tests.support.processes.server import HOST, HeldWriter, Server
 
 COUNT = 200
 

@@ -14,9 +14,9 @@ from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnec
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server import transport as transport_module
 from tests.support.clocks import ManualClock
+from tests.support.disk.storage import until
 from tests.support.places import Open
 from tests.support.raw_client import RawClient
-from tests.support.storage import until
 
 
 async def test_connect_is_awaited_no_longer_than_connect_timeout(open_at: Open) -> None:

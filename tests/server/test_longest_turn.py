@@ -1,5 +1,5 @@
 from gateway.server.longest_turn import HALF, LongestTurn
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
 
 PUBLISH = 0x32
 

@@ -21,9 +21,9 @@ from gateway.mqtt.packets import (
     Will,
 )
 from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.disk.storage import until
 from tests.support.places import Place
 from tests.support.raw_client import RawClient
-from tests.support.storage import until
 
 VERSIONS = (MQTT_3_1_1, MQTT_5)
 

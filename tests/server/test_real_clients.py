@@ -10,11 +10,11 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
-from tests.support.certificates import Authority, Pair
+from tests.support.disk.storage import until
 from tests.support.places import Place, open_place
+from tests.support.processes.certificates import Authority, Pair
+from tests.support.processes.server import HOST
 from tests.support.raw_client import SECONDS
-from tests.support.server import HOST
-from tests.support.storage import until
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from gateway.mqtt.packets import MQTT_5, PingReq, PingResp, Publish, Will
 from gateway.server import transport as transport_module
 from gateway.session import traffic
 from tests.support.clocks import ManualClock
-from tests.support.server import SMALL, HeldWriter, Server
-from tests.support.storage import until
+from tests.support.disk.storage import until
+from tests.support.processes.server import SMALL, HeldWriter, Server
 
 READ_AT_ONCE = 256 * 1024
 """Bytes that the event loop reads from a socket at a time."""

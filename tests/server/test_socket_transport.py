@@ -9,7 +9,7 @@ import pytest
 from gateway.server import socket_transport
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_transport import DEFAULT_HIGH, JOINED, SocketTransport
-from tests.support.storage import until
+from tests.support.disk.storage import until
 
 pytestmark = pytest.mark.asyncio(loop_factories=["gateway"])
 

@@ -21,10 +21,10 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.span import Span
 from gateway.storage.engine.database import FILE_NAME
-from tests.support.publications import publish
+from tests.support.broker.publications import publish
+from tests.support.disk.storage import Store, until
+from tests.support.processes.server import HeldWriter, Server, serve
 from tests.support.raw_client import RawClient
-from tests.support.server import HeldWriter, Server, serve
-from tests.support.storage import Store, until
 
 
 def rows_on_disk(folder: Path) -> int:

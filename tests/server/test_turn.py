@@ -13,8 +13,8 @@ from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.server.turn import AT_ONCE, WRITING, Turn
-from tests.support.server import HeldWriter
-from tests.support.storage import until
+from tests.support.disk.storage import until
+from tests.support.processes.server import HeldWriter
 
 
 async def turns_pass(count: int = 20) -> None:

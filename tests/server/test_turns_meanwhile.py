@@ -6,7 +6,7 @@ from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_5, Publish
 from gateway.server import transport as transport_module
 from gateway.session import traffic
-from tests.support.server import HeldWriter, Server
+from tests.support.processes.server import HeldWriter, Server
 
 MESSAGES = 8
 

@@ -9,8 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from gateway.session.inflight import MAXIMUM_BYTES, MAXIMUM_PACKET_ID, Inflight
 from gateway.session.queue.memory import QueueMemory
 from gateway.session.span import Span
-from tests.support.publications import publish
-from tests.support.spans import unkept
+from tests.support.broker.publications import publish
+from tests.support.broker.spans import unkept
 
 IDENTIFIERS = [*range(MAXIMUM_PACKET_ID - 5, MAXIMUM_PACKET_ID + 1), *range(1, 60)]
 """Those that the model's windows come to."""

@@ -1,7 +1,7 @@
 """The journal of a session of which nothing is kept: nothing waits for it."""
 
 from gateway.session.journal import NO_JOURNAL
-from tests.support.spans import unkept
+from tests.support.broker.spans import unkept
 
 
 def test_nothing_waits_for_it() -> None:

@@ -6,9 +6,9 @@ from gateway.session import continuation
 from gateway.session.kept import CLOCK_SET, KeptSpan, KeptTail, seconds_since
 from gateway.session.limits import SessionLimits, WhenFull
 from gateway.session.session import Session
-from tests.support.noted_journal import NotedJournal
-from tests.support.publications import publish
-from tests.support.sessions import (
+from tests.support.broker.noted_journal import NotedJournal
+from tests.support.broker.publications import publish
+from tests.support.broker.sessions import (
     acknowledge,
     deliver,
     open_connection,
@@ -17,7 +17,7 @@ from tests.support.sessions import (
     persistent,
     sent,
 )
-from tests.support.spans import kept
+from tests.support.broker.spans import kept
 
 
 def noted(journal: NotedJournal, limits: SessionLimits | None = None) -> Session:

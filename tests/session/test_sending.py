@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.mqtt.alias_budget import AliasBudget
+from gateway.mqtt.aliases.alias_budget import AliasBudget
+from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.connection import Connection
-from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Packet, Publish, PubRel
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import Publication
 from gateway.session.inflight import MAXIMUM_BYTES
 from gateway.session.limits import SessionLimits
 from gateway.session.session import Session
-from tests.support.publications import publish
-from tests.support.sessions import (
+from tests.support.broker.publications import publish
+from tests.support.broker.sessions import (
     acknowledge,
     deliver,
     open_connection,

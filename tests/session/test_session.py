@@ -6,9 +6,15 @@ from gateway.mqtt.packets import Publish, Will
 from gateway.session.limits import SessionLimits
 from gateway.session.readiness import Readiness
 from gateway.session.session import Session
-from tests.support.publications import publish
-from tests.support.sessions import acknowledge, deliver, open_connection, payloads, persistent
-from tests.support.spans import unkept
+from tests.support.broker.publications import publish
+from tests.support.broker.sessions import (
+    acknowledge,
+    deliver,
+    open_connection,
+    payloads,
+    persistent,
+)
+from tests.support.broker.spans import unkept
 
 REJECTED, DROPPED = "tidegate/queues/rejected", "publish/messages/dropped"
 

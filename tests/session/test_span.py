@@ -2,8 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.session.span import SPAN_OVERHEAD, Span
-from tests.support.publications import publish
-from tests.support.spans import OVERHEAD, Row, keep
+from tests.support.broker.publications import publish
+from tests.support.broker.spans import OVERHEAD, Row, keep
 
 
 @given(

@@ -6,9 +6,9 @@ import pytest
 from gateway.broker.settings import BrokerSettings
 from gateway.session.queue import delivery_queue
 from gateway.storage.sessions import message_store, pager, restore
-from tests.support.durable_broker import DurableHarness
-from tests.support.paged_queues import HEAD
-from tests.support.storage import Store, open_store
+from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.paged_queues import HEAD
+from tests.support.disk.storage import Store, open_store
 
 
 @pytest.fixture

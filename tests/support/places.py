@@ -17,9 +17,9 @@ from gateway.clock import Clock
 from gateway.config.settings import ListenerConfig
 from gateway.mqtt.packets import MQTT_5
 from gateway.server.tls.context import server_context
-from tests.support.certificates import Authority, Pair
+from tests.support.processes.certificates import Authority, Pair
+from tests.support.processes.server import HOST, HeldWriter, Server, serve
 from tests.support.raw_client import RawClient
-from tests.support.server import HOST, HeldWriter, Server, serve
 
 KINDS = ("tcp", "tcp6", "tls", "websocket", "wss", "unix")
 

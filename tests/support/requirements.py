@@ -35,13 +35,13 @@ def programs(*names: str) -> Callable[[], bool]:
 
 
 def find_micropython() -> bool:
-    from tests.support.micropython import find
+    from tests.support.nodes.micropython import find
 
     return find() is not None
 
 
 def can_boot() -> bool:
-    from tests.support.booted_systemd import can_boot
+    from tests.support.processes.booted_systemd import can_boot
 
     return can_boot()
 

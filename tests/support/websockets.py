@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_5, Connect, PingReq
 from tests.support.places import Place
+from tests.support.processes.server import HOST
 from tests.support.raw_client import SECONDS
-from tests.support.server import HOST
 
 BINARY, TEXT, CONTINUATION, CLOSE, PING, PONG = 0x2, 0x1, 0x0, 0x8, 0x9, 0xA
 KEY = base64.b64encode(bytes(range(16))).decode()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.booted_systemd import BootedSystemd
+from tests.support.processes.booted_systemd import BootedSystemd
 
 pytestmark = [pytest.mark.nspawn, pytest.mark.slow]
 

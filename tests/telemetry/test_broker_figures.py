@@ -4,8 +4,8 @@ from gateway.clock import Clock
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.telemetry.broker_figures import LOAD_INTERVAL, LOADS, OTHER_LOADS, BrokerFigures
 from gateway.telemetry.load import MINUTES
-from tests.support.broker_harness import Harness
-from tests.support.durable_broker import DurableHarness
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.durable_broker import DurableHarness
 
 
 class HarnessClock(Clock):

@@ -8,7 +8,7 @@ from gateway.counters import Counters
 from gateway.errors import StartError
 from gateway.telemetry import http_server
 from gateway.telemetry.http_server import MAXIMUM_CONNECTIONS, MAXIMUM_REQUEST, HttpServer, Page
-from tests.support.storage import until
+from tests.support.disk.storage import until
 
 GET = b"GET /page HTTP/1.1\r\nHost: here\r\n\r\n"
 

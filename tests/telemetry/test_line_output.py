@@ -9,7 +9,7 @@ import pytest
 
 from gateway.telemetry.line_output import HELD_CHARACTERS, HeldLines, LineOutput
 from gateway.telemetry.patient_output import patient
-from tests.support.noted_writes import NotedWrites
+from tests.support.disk.noted_writes import NotedWrites
 
 
 class Full(io.StringIO):

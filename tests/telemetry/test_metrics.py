@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.telemetry.bridge_metrics import kind_figures
 from gateway.telemetry.figure import Figure, Kind
 from gateway.telemetry.metrics import FIGURES, INFO, exposition
-from tests.support.sys_topics import documented
+from tests.support.broker.sys_topics import documented
 
 TEXTS = {
     "tidegate/channels/<channel>/filter",

@@ -14,12 +14,12 @@ from gateway.counters import Counters
 from gateway.mqtt.packets import Publish
 from gateway.routing.where.evaluation.message import Message
 from gateway.telemetry.sys_topics import SysTopics
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.sys_topics import declared, documented
 from tests.support.clocks import NOW, ManualClock
-from tests.support.gateway_process import GatewayProcess
+from tests.support.disk.storage import until
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
-from tests.support.storage import until
-from tests.support.sys_topics import declared, documented
 
 ROOT = Path(__file__).parents[2]
 PREFIX = "$SYS/broker/"

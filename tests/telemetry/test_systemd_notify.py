@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gateway.telemetry.systemd_notify import SystemdNotify
-from tests.support.gateway_process import GatewayProcess
-from tests.support.storage import until
+from tests.support.disk.storage import until
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.waiting import SECONDS
 
 

@@ -10,7 +10,7 @@ from gateway.broker.subscribing.subscription_filters import SubscriptionFilter
 from gateway.mqtt.packets import Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.telemetry.where_figures import BUSIEST, WhereFigures
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
 
 ATTACHED = SubscriptionFilter("panel", "a", "NOT payload.t <= 2")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.mosquitto import Mosquitto
-from tests.support.tui_publisher import TOPICS, Publisher
+from tests.support.processes.mosquitto import Mosquitto
+from tests.support.processes.tui_publisher import TOPICS, Publisher
 from tui.address import Address
 from tui.app import TidegateApp
 

@@ -1,9 +1,9 @@
 import pytest
 
-from tests.support.mosquitto import Mosquitto
 from tests.support.ports import free_port
-from tests.support.screen import connected, gone, press, rendered, shown, until
-from tests.support.tui_publisher import TOPICS, Publisher
+from tests.support.processes.mosquitto import Mosquitto
+from tests.support.processes.screen import connected, gone, press, rendered, shown, until
+from tests.support.processes.tui_publisher import TOPICS, Publisher
 from tui import uplink_order
 from tui.address import Address
 from tui.app import TidegateApp

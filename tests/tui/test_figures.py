@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.sys_topics import declared
+from tests.support.broker.sys_topics import declared
 from tui import figures
 
 PAGE = Path(__file__).parents[2] / "docs" / "sys-topics.md"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from textual.message import Message
 
-from tests.support.mosquitto import Mosquitto
 from tests.support.ports import free_port
-from tests.support.tui_publisher import TOPICS, Publisher
+from tests.support.processes.mosquitto import Mosquitto
+from tests.support.processes.tui_publisher import TOPICS, Publisher
 from tests.support.waiting import until
 from tui.address import Address
 from tui.gateway_client import GatewayClient

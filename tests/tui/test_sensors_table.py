@@ -6,8 +6,8 @@ from contextlib import suppress
 import pytest
 from textual.pilot import Pilot
 
-from tests.support.screen import connected, gone, press, rendered, shown, until
-from tests.support.tui_publisher import Publisher
+from tests.support.processes.screen import connected, gone, press, rendered, shown, until
+from tests.support.processes.tui_publisher import Publisher
 from tui.app import TidegateApp
 from tui.clock import now
 from tui.screens.sensor_detail import SensorDetail

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fleet_broker import FleetBroker
-from tests.support.storage import Store, open_store
+from tests.support.disk.storage import Store, open_store
+from tests.support.fleet.fleet_broker import FleetBroker
 
 
 @pytest.fixture

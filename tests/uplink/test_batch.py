@@ -12,9 +12,9 @@ from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.uplink.batch_limits import BatchLimits
 from pipeline.records.batch import read_batch
-from tests.support.fleet_broker import FleetBroker
-from tests.support.storage import Store, until
-from tests.support.uplinks import add_rows, connected, running, uplink_settings
+from tests.support.disk.storage import Store, until
+from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.fleet.uplinks import add_rows, connected, running, uplink_settings
 
 BATCH = "tidegate/barn/batch"
 SOON = BatchLimits(messages=10, delay=0.05)

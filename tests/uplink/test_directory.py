@@ -12,8 +12,8 @@ import pytest
 import gateway.uplink.landing_file as landing_file_module
 import gateway.uplink.uplink as uplink_module
 from gateway.mqtt.output import Barrier
-from tests.support.storage import Store, crash_image, open_store, outbox_row, until
-from tests.support.uplinks import (
+from tests.support.disk.storage import Store, crash_image, open_store, outbox_row, until
+from tests.support.fleet.uplinks import (
     add_rows,
     connected,
     folder_files,

@@ -6,7 +6,7 @@ from gateway.mqtt.codec.fields import write_variable_byte_integer
 from gateway.mqtt.codec.property_codec import read_properties
 from gateway.mqtt.packets import MQTT_5, PacketType
 from gateway.uplink.envelope import remaining_expiry, write_user_properties
-from tests.support.storage import outbox_row
+from tests.support.disk.storage import outbox_row
 from tests.support.table import table
 
 SEQ = ("seq", "00a1b2c3d4.main.17")

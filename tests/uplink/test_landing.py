@@ -5,8 +5,8 @@ import json
 import pytest
 
 from gateway.uplink.landing import file_name, landing_line
-from tests.support.storage import outbox_row
-from tests.support.uplinks import uplink_settings
+from tests.support.disk.storage import outbox_row
+from tests.support.fleet.uplinks import uplink_settings
 
 
 def test_the_record_of_a_plain_message() -> None:

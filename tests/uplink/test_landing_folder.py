@@ -8,8 +8,8 @@ import pytest
 
 from gateway.uplink.errors import LinkError
 from gateway.uplink.landing_folder import SCAN_SECONDS, LandingBounds, LandingFolder
-from tests.support.storage import Store, until
-from tests.support.uplinks import add_rows, folder_files, running, uplink_settings
+from tests.support.disk.storage import Store, until
+from tests.support.fleet.uplinks import add_rows, folder_files, running, uplink_settings
 
 BLOCKS = 8_192
 """What each file of the tests takes of the disk."""

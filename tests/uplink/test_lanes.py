@@ -8,7 +8,7 @@ import gateway.uplink.row_cursor as cursor_module
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.retention import OutboxSettings, StreamSettings
 from gateway.uplink.lanes import Lanes
-from tests.support.storage import Store, open_store, outbox_row
+from tests.support.disk.storage import Store, open_store, outbox_row
 
 WAITED = [("main", 1), ("video", 1), ("alarms", 1), ("slow", 1), ("main", 2), ("alarms", 2)]
 LATER = [("video", 2, "live"), ("main", 3, "backlog"), ("alarms", 3, "live")]

@@ -20,8 +20,8 @@ import gateway.uplink.reports.ledger_reports as reports_module
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.ledger.range import parse_reason
 from gateway.storage.outbox.outcome import Outcome
-from tests.support.ledger import LedgerStore, open_ledger_store
-from tests.support.storage import crash_image, until
+from tests.support.disk.ledger import LedgerStore, open_ledger_store
+from tests.support.disk.storage import crash_image, until
 
 T = TypeVar("T")
 Name = tuple[str, str, int]

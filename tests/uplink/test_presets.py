@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from gateway.mqtt.packets import PubAck, Publish
-from tests.support.certificates import Authority
-from tests.support.fleet_collector import FleetCollector
-from tests.support.gateway_process import GatewayProcess
-from tests.support.mosquitto import Mosquitto
+from tests.support.disk.storage import until
+from tests.support.fleet.fleet_collector import FleetCollector
 from tests.support.ports import free_port
+from tests.support.processes.certificates import Authority
+from tests.support.processes.gateway_process import GatewayProcess
+from tests.support.processes.mosquitto import Mosquitto
 from tests.support.raw_client import RawClient
-from tests.support.storage import until
 
 PAGE = Path(__file__).parents[2] / "docs" / "presets.md"
 BLOCK = re.compile(r"^## (.*?)\n.*?```toml\n(.*?)```", re.MULTILINE | re.DOTALL)

@@ -19,8 +19,8 @@ from gateway.storage.outbox.retention import OutboxSettings, Retention, StreamSe
 from gateway.uplink.lanes import Lanes
 from gateway.uplink.recall import Recall, Report
 from gateway.uplink.recall_request import RecallError, parse_request
-from tests.support.storage import Store, bounded, open_store, outbox_row, until
-from tests.support.uplinks import folder_files, running, uplink_settings
+from tests.support.disk.storage import Store, bounded, open_store, outbox_row, until
+from tests.support.fleet.uplinks import folder_files, running, uplink_settings
 
 EPOCH = "00a1b2c3d4"
 

@@ -13,9 +13,9 @@ from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessage, ControlMessages
 from pipeline.records.batch import read_batch
-from tests.support.fleet_broker import FleetBroker
-from tests.support.storage import Store, open_store, outbox_row, until
-from tests.support.uplinks import add_rows, connected, make_uplink, running, uplink_settings
+from tests.support.disk.storage import Store, open_store, outbox_row, until
+from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.fleet.uplinks import add_rows, connected, make_uplink, running, uplink_settings
 
 
 def _silent(_publish: Publish) -> None:

@@ -14,7 +14,7 @@ from gateway.routing.where.rule import compile_rule
 from gateway.storage.state.rule_states import RuleKey, RuleStates
 from gateway.uplink.rule import Rule, key_of
 from gateway.uplink.rules import RuleSet
-from tests.support.storage import Store, crash_image, open_store
+from tests.support.disk.storage import Store, crash_image, open_store
 
 EPOCH = "00a1b2c3d4"
 

@@ -10,7 +10,7 @@ from gateway.routing.where.rule import compile_rule
 from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.rule import DEFAULT_RULES, Rule
 from gateway.uplink.rules import RuleSet
-from tests.support.storage import Store, bounded, open_store
+from tests.support.disk.storage import Store, bounded, open_store
 
 EPOCH = "00a1b2c3d4"
 

@@ -11,10 +11,10 @@ from gateway.config.errors import ConfigurationError
 from gateway.config.load import read
 from gateway.uplink.targets import Target, Targets, overlap
 from gateway.uplink.topic_bounds import TopicBounds
-from tests.support.fleet_broker import FleetBroker
-from tests.support.storage import Store, outbox_row, until
+from tests.support.disk.storage import Store, outbox_row, until
+from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.fleet.uplinks import add_rows, running, uplink_settings
 from tests.support.table import table
-from tests.support.uplinks import add_rows, running, uplink_settings
 
 TARGETS = (
     Target("main", "sensors/+/temperature", "plant/{gateway}/{2}/{3+}", retain=True),

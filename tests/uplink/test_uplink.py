@@ -13,9 +13,9 @@ from gateway.uplink.destination import Link
 from gateway.uplink.errors import LinkError
 from gateway.uplink.fleet.open_socket import CONNECT_SECONDS
 from gateway.uplink.uplink import Uplink
-from tests.support.fleet_broker import FleetBroker
-from tests.support.storage import Store, until
-from tests.support.uplinks import add_rows, connected, make_uplink, running, uplink_settings
+from tests.support.disk.storage import Store, until
+from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.fleet.uplinks import add_rows, connected, make_uplink, running, uplink_settings
 
 
 class _Script:

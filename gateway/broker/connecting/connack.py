@@ -13,8 +13,8 @@ from gateway.broker.connecting.keep_alive import watch_keep_alive
 from gateway.broker.instant import Instant
 from gateway.broker.sessions import resume, set_expiry, take_over
 from gateway.broker.wills import set_will
+from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.connection import Connection
-from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, ConnAck, Connect
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode

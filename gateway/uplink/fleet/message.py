@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.codec.fields import (
     write_byte,
     write_string,
@@ -10,7 +11,6 @@ from gateway.mqtt.codec.fields import (
 )
 from gateway.mqtt.codec.property_codec import write_fields
 from gateway.mqtt.codec.publish import DUP, QOS_SHIFT, publish_first_byte
-from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.packets import MQTT_5, PacketType
 from gateway.mqtt.properties import Properties
 from gateway.storage.outbox.outbox_row import OutboxRow

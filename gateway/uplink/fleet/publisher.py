@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gateway.mqtt.alias_budget import AliasBudget
-from gateway.mqtt.outbound_aliases import OutboundAliases
+from gateway.mqtt.aliases.alias_budget import AliasBudget
+from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, batch_line, batch_payload

@@ -15,8 +15,8 @@ from gateway.cli.crashtest.client import Client
 from gateway.config.load import bare
 from gateway.mqtt.packets import Connect, PubAck, Publish
 from gateway.storage.engine.database import FILE_NAME
-from tests.support.crash_gateway import retained
 from tests.support.ports import free_port
+from tests.support.processes.crash_gateway import retained
 
 
 class Running:

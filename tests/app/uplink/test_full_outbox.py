@@ -14,8 +14,8 @@ from gateway.routing.where.evaluation.message import Message
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outcome import Outcome
 from tests.support.clocks import ManualClock
+from tests.support.disk.storage import until
 from tests.support.ports import free_port
-from tests.support.storage import until
 
 SETTINGS = """
 [[listener]]

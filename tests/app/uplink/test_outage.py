@@ -12,8 +12,8 @@ from gateway.config.load import load
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.retention import for_rows
 from tests.support.clocks import ManualClock
+from tests.support.disk.storage import outbox_row
 from tests.support.ports import free_port
-from tests.support.storage import outbox_row
 
 QUOTA = for_rows(64 * 1024 * 1024)
 

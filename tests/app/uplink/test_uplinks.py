@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gateway.mqtt.packets import PubAck, Publish
-from tests.support.fleet_broker import FleetBroker
-from tests.support.gateway_process import COMMAND, GatewayProcess
+from tests.support.disk.storage import until
+from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.processes.gateway_process import COMMAND, GatewayProcess
 from tests.support.raw_client import RawClient
-from tests.support.storage import until
 
 CONFIG = """\
 [gateway]

@@ -20,10 +20,10 @@ from gateway.bridges.ble.ladder import Ladder
 from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.config.bridges import BridgeConfig
 from gateway.config.reader import Reader
-from tests.support.bridges import Gateway
 from tests.support.clocks import ManualClock
-from tests.support.fake_bluez import Bus, FakeBluez
-from tests.support.storage import until
+from tests.support.disk.storage import until
+from tests.support.nodes.bridges import Gateway
+from tests.support.nodes.fake_bluez import Bus, FakeBluez
 from tests.support.table import table
 
 pytestmark = pytest.mark.skipif(

@@ -9,8 +9,8 @@ import pytest
 from gateway.bridges.discovery.device_payload import QUANTITIES_MAX, component_of, slug
 from gateway.bridges.discovery.homeassistant import HomeAssistant, HomeAssistantSettings
 from gateway.bridges.readings.registry import QUANTITIES
-from tests.support.bridges import Gateway
 from tests.support.clocks import ManualClock
+from tests.support.nodes.bridges import Gateway
 
 WEEK = 604_800
 CONFIG = "homeassistant/device/tidegate_barn_n1/config"

@@ -19,9 +19,9 @@ from gateway.bridges.modbus.modbus_settings import ModbusSettings
 from gateway.bridges.modbus.register import Register
 from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.config.bridges import BridgeConfig
-from tests.support.bridges import Gateway
+from tests.support.disk.storage import until
+from tests.support.nodes.bridges import Gateway
 from tests.support.ports import free_port
-from tests.support.storage import until
 
 REGISTERS: list[dict[str, Any]] = [
     {"address": 0, "quantity": "temperature", "scale": 0.1, "interval": 0.05},

@@ -7,8 +7,8 @@ import pytest
 from gateway.bridges.serial.json_lines import parse_json
 from gateway.bridges.serial.line_intake import WORDS_A_MINUTE, LineIntake
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.bridges import Gateway
 from tests.support.clocks import NOW, ManualClock
+from tests.support.nodes.bridges import Gateway
 
 LINE = b'{"quantity":"temperature","value":21.5,"unit":"\xc2\xb0C"}\n'
 

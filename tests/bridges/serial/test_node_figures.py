@@ -5,7 +5,7 @@ import pytest
 from gateway.bridges.readings.reading import Reading, Value
 from gateway.bridges.serial.node_figures import NodeFigures
 from gateway.counters import Counters
-from tests.support.bridges import Alarms
+from tests.support.nodes.bridges import Alarms
 
 
 class Port:

@@ -13,9 +13,9 @@ from serial.rfc2217 import PortManager
 
 from gateway.bridges.serial.serial_port import PortError, open_port
 from gateway.bridges.serial.serial_settings import port as check_port
+from tests.support.disk.storage import until
+from tests.support.nodes.serial_line import SerialLine
 from tests.support.ports import free_port
-from tests.support.serial_line import SerialLine
-from tests.support.storage import until
 
 
 class Server:

@@ -18,10 +18,10 @@ from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.config.bridges import BridgeConfig
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.bridges import Alarms, Broker, Disk, Gateway, MemoryFrames, Subscriptions
 from tests.support.clocks import ManualClock
-from tests.support.serial_line import SerialLine
-from tests.support.storage import open_store, until
+from tests.support.disk.storage import open_store, until
+from tests.support.nodes.bridges import Alarms, Broker, Disk, Gateway, MemoryFrames, Subscriptions
+from tests.support.nodes.serial_line import SerialLine
 
 TEMPERATURE = encode_reading("temperature", (215, -1), "°C")
 

@@ -10,7 +10,7 @@ import pytest
 from serial.tools import list_ports
 
 from gateway.bridges.serial.serial_port import PortError, SerialPort, find_device
-from tests.support.serial_line import SerialLine
+from tests.support.nodes.serial_line import SerialLine
 
 
 async def test_bytes_both_ways(line: SerialLine) -> None:

@@ -7,8 +7,8 @@ import pytest
 from gateway.bridges.serial.serial_settings import port
 from gateway.bridges.serial.topic_port import WAITING_MAX, TopicPort
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.bridges import Gateway
 from tests.support.clocks import ManualClock
+from tests.support.nodes.bridges import Gateway
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.bridges import Gateway
 from tests.support.clocks import NOW, ManualClock
+from tests.support.nodes.bridges import Gateway
 
 
 def test_two_bridges_with_one_node_are_told_and_counted(

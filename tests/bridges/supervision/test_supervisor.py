@@ -16,9 +16,9 @@ from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.config.bridges import BridgeConfig
-from tests.support.bridges import Gateway
 from tests.support.clocks import ManualClock
-from tests.support.storage import until
+from tests.support.disk.storage import until
+from tests.support.nodes.bridges import Gateway
 
 
 class Script:

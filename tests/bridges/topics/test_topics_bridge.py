@@ -12,8 +12,8 @@ from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.bridges.topics.topic_pattern import TopicPattern
 from gateway.bridges.topics.topics_bridge import KIND, PAYLOAD_MAX, WAITING_MAX, TopicsSettings
 from gateway.config.bridges import BridgeConfig
-from tests.support.bridges import Gateway
-from tests.support.storage import until
+from tests.support.disk.storage import until
+from tests.support.nodes.bridges import Gateway
 
 
 @contextlib.asynccontextmanager

@@ -4,7 +4,7 @@ from gateway.mqtt.packets import PubAck, Publish, Subscribe
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.limits import WhenFull
-from tests.support.channel_harness import (
+from tests.support.broker.channel_harness import (
     SHARED,
     channel_of,
     consumer,
@@ -13,8 +13,8 @@ from tests.support.channel_harness import (
     messages,
     publish,
 )
-from tests.support.durable_broker import DurableHarness
-from tests.support.subscribing import request
+from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.subscribing import request
 
 
 def test_messages_wait_without_a_consumer_and_come_in_order() -> None:

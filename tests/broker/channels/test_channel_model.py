@@ -9,8 +9,8 @@ from gateway.broker.channels.settings import ChannelSettings, ChannelsSettings, 
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.durable_broker import DurableHarness
-from tests.support.memory_client import MemoryClient
+from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.memory_client import MemoryClient
 
 NAMES = ("x", "y", "z")
 TIMEOUT = 10.0

@@ -5,7 +5,7 @@ from gateway.broker.channels.settings import ChannelsSettings, Unconfigured
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, ConnAck, Connect, PubAck, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.channel_harness import (
+from tests.support.broker.channel_harness import (
     SHARED,
     channel_of,
     consumer,
@@ -14,7 +14,7 @@ from tests.support.channel_harness import (
     publish,
     settings,
 )
-from tests.support.durable_broker import DurableHarness
+from tests.support.broker.durable_broker import DurableHarness
 
 
 def test_an_empty_channel_goes_on() -> None:

@@ -5,8 +5,8 @@ import pytest
 from gateway.broker.channels.settings import Choice
 from gateway.mqtt.packets import Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.channel_harness import SHARED, channel_of, consumer, durable, got, publish
-from tests.support.subscribing import request
+from tests.support.broker.channel_harness import SHARED, channel_of, consumer, durable, got, publish
+from tests.support.broker.subscribing import request
 
 
 def test_consumers_take_turns() -> None:

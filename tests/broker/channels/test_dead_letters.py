@@ -1,4 +1,11 @@
-from tests.support.channel_harness import TIMEOUT, channel_of, consumer, durable, messages, publish
+from tests.support.broker.channel_harness import (
+    TIMEOUT,
+    channel_of,
+    consumer,
+    durable,
+    messages,
+    publish,
+)
 
 
 def test_a_message_goes_to_the_dead_letters_after_its_last_attempt() -> None:

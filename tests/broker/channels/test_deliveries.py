@@ -1,6 +1,6 @@
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.channel_harness import (
+from tests.support.broker.channel_harness import (
     TIMEOUT,
     channel_of,
     consumer,

@@ -1,7 +1,7 @@
 from gateway.mqtt.packets import Publish, Unsubscribe
 from gateway.mqtt.properties import Properties
-from tests.support.broker_harness import Harness
-from tests.support.channel_harness import (
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.channel_harness import (
     SHARED,
     channel_of,
     consumer,

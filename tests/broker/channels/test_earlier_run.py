@@ -1,7 +1,14 @@
 import pytest
 
 from gateway.mqtt.packets import PubAck
-from tests.support.channel_harness import channel_of, consumer, durable, got, messages, publish
+from tests.support.broker.channel_harness import (
+    channel_of,
+    consumer,
+    durable,
+    got,
+    messages,
+    publish,
+)
 
 
 @pytest.mark.parametrize("seconds", [0.0, 2.5])

@@ -1,6 +1,6 @@
 from gateway.mqtt.packets import PubAck
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.channel_harness import channel_of, consumer, durable, got, publish
+from tests.support.broker.channel_harness import channel_of, consumer, durable, got, publish
 
 
 def test_figures_say_how_old_and_how_late() -> None:

@@ -2,7 +2,14 @@ from gateway.broker.channels.settings import Choice
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import Properties
 from gateway.session.queue.bounds import HEAD_BYTES
-from tests.support.channel_harness import channel_of, consumer, durable, got, messages, publish
+from tests.support.broker.channel_harness import (
+    channel_of,
+    consumer,
+    durable,
+    got,
+    messages,
+    publish,
+)
 
 
 def test_a_paused_channel_queues_and_gives_out_nothing() -> None:

@@ -7,8 +7,8 @@ import pytest
 from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, ConnAck, Connect, PingReq, Publish, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.users import Users
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.users import Users
 from tests.support.versions import VERSIONS
 
 

@@ -1,7 +1,7 @@
 """Whether a client finds its session, and what becomes of who had it before."""
 
 from gateway.mqtt.packets import Disconnect
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
 
 
 def test_a_take_over_with_clean_start_ends_the_old_session(harness: Harness) -> None:

@@ -20,8 +20,8 @@ from gateway.mqtt.packets import (
     Publish,
 )
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.users import Users
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.users import Users
 from tests.support.versions import VERSIONS
 
 FULL = "the listener holds its 3 connections"

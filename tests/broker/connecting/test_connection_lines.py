@@ -6,7 +6,7 @@ import pytest
 
 from gateway.broker.connecting.connection_lines import AT_ONCE, CLOSED_BY_PEER, write_lines
 from gateway.mqtt.packets import Disconnect
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
 from tests.support.versions import VERSIONS
 
 FAULT = "first byte 0x00: a reserved packet type, or flags that it cannot have"

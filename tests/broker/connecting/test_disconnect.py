@@ -3,7 +3,7 @@ import pytest
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, Publish, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
 
 WILL = Will("wills/c", b"gone")
 

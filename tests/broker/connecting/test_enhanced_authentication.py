@@ -22,9 +22,9 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.memory_client import MemoryClient
-from tests.support.users import Users
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.broker.users import Users
 
 CONTINUE = ReasonCode.CONTINUE_AUTHENTICATION
 AGAIN = ReasonCode.RE_AUTHENTICATE

@@ -4,9 +4,9 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import ConnAck, Connect, PingReq, PingResp, PubAck, Publish, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.memory_client import MemoryClient
-from tests.support.users import Users
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.broker.users import Users
 
 WRONG = ReasonCode.BAD_USER_NAME_OR_PASSWORD
 

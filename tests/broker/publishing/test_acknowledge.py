@@ -17,10 +17,10 @@ from gateway.mqtt.packets import (
     PubRel,
 )
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.durable_broker import DurableHarness
-from tests.support.memory_client import MemoryClient
-from tests.support.publishing import batch
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.broker.publishing import batch
 
 SUCCESS = ReasonCode.SUCCESS
 REFUSAL = partial(PubRec, reason_code=ReasonCode.QUOTA_EXCEEDED)

@@ -5,10 +5,10 @@ import pytest
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, PubAck, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
-from tests.support.aliases import TOPIC, alias_of, subscriber, taken
-from tests.support.broker_harness import Harness
-from tests.support.held_disk import Disk
-from tests.support.inline import Inline
+from tests.support.broker.aliases import TOPIC, alias_of, subscriber, taken
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.inline import Inline
+from tests.support.disk.held_disk import Disk
 
 OTHER = "site/floor/device/humidity"
 

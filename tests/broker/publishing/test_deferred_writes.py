@@ -11,10 +11,10 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import Connect, Disconnect, PubAck, Publish, PubRec
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.durable_broker import DurableHarness, away
-from tests.support.memory_client import MemoryClient
-from tests.support.payloads import payloads
-from tests.support.publishing import acknowledge, batch
+from tests.support.broker.durable_broker import DurableHarness, away
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.broker.payloads import payloads
+from tests.support.broker.publishing import acknowledge, batch
 
 KEPT = Properties(session_expiry_interval=3600)
 

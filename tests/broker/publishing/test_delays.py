@@ -5,9 +5,9 @@ from gateway.mqtt.packets import ConnAck, Connect, Disconnect, PubAck, Publish, 
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.sessions import pager
-from tests.support.broker_harness import Harness
-from tests.support.durable_broker import DurableHarness
-from tests.support.memory_client import MemoryClient
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.memory_client import MemoryClient
 
 DELAYS = {
     "$delay/1/a": 1,

@@ -10,9 +10,9 @@ from gateway.mqtt.packets import PubAck, Publish, PubRec, Will
 from gateway.routing.route import NOWHERE, Route
 from gateway.routing.where.evaluation.message import Message
 from gateway.session.durability_class import DurabilityClass
-from tests.support.broker_harness import Harness
-from tests.support.held_disk import Disk
-from tests.support.inline import Inline
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.inline import Inline
+from tests.support.disk.held_disk import Disk
 
 MEMORY = DurabilityEntry(None, topic_filter="position/+")
 SENSORS = DurabilityEntry(0.05, client="sensor-*")

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from gateway.broker.settings import BrokerSettings
-from tests.support.durable_broker import DurableHarness
-from tests.support.exact_clients import ExactClient, ExactPublisher, ExactSubscriber
+from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.exact_clients import ExactClient, ExactPublisher, ExactSubscriber
 
 WINDOW = 3
 """Messages on their way to a subscriber; the rest waits in its queue."""

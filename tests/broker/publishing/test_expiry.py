@@ -1,7 +1,7 @@
 from gateway.broker.publishing.expiry import SWEEP_INTERVAL
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import Properties
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
 
 
 def test_expired_retained_messages_are_dropped_in_time(harness: Harness) -> None:

@@ -10,10 +10,10 @@ from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.limits import MAXIMUM_INFLIGHT
 from gateway.session.queue.delivery_queue import DeliveryQueue
 from gateway.session.span import SPAN_OVERHEAD
-from tests.support.broker_harness import Harness
-from tests.support.durable_broker import DurableHarness
-from tests.support.inline import Inline
-from tests.support.payloads import payloads
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.inline import Inline
+from tests.support.broker.payloads import payloads
 
 QUOTA = ReasonCode.QUOTA_EXCEEDED
 

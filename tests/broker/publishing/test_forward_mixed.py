@@ -11,12 +11,12 @@ from gateway.mqtt.packets import MQTT_3_1_1, PubAck, PubRec, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.evaluation.message import Message
-from tests.support.broker_harness import Harness
-from tests.support.durable_broker import DurableHarness
-from tests.support.inline import Inline
-from tests.support.memory_client import MemoryClient
-from tests.support.payloads import payloads
-from tests.support.publishing import batch, codes, published, subscriber
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.inline import Inline
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.broker.payloads import payloads
+from tests.support.broker.publishing import batch, codes, published, subscriber
 
 N = 20
 ALL = [b"%d" % number for number in range(1, N + 1)]

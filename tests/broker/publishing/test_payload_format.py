@@ -4,7 +4,7 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import ConnAck, Connect, Disconnect, PubAck, Publish, PubRec, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
 
 INVALID = ReasonCode.PAYLOAD_FORMAT_INVALID
 NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS

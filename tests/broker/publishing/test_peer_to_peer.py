@@ -6,8 +6,8 @@ from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, PubRec, Subscripti
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.queue.delivery_queue import DeliveryQueue
-from tests.support.broker_harness import Harness
-from tests.support.inline import Inline
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.inline import Inline
 
 NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS
 

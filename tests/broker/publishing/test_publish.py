@@ -15,9 +15,9 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.incoming import IDENTIFIER_OVERHEAD
-from tests.support.broker_harness import Harness
-from tests.support.inline import Inline
-from tests.support.publishing import subscriber
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.inline import Inline
+from tests.support.broker.publishing import subscriber
 
 NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS
 VERSIONS = (MQTT_3_1_1, MQTT_5)

@@ -9,11 +9,11 @@ from gateway.mqtt.packets import MQTT_5, Disconnect, PubAck, Publish, PubRec
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.traffic import TURN_BYTES
-from tests.support.broker_harness import Harness
-from tests.support.durable_broker import DurableHarness
-from tests.support.memory_client import MemoryClient
-from tests.support.payloads import payloads
-from tests.support.publishing import batch, codes, published, subscriber
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.broker.payloads import payloads
+from tests.support.broker.publishing import batch, codes, published, subscriber
 from tests.support.versions import VERSIONS
 
 NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS

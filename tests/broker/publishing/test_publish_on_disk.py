@@ -5,10 +5,10 @@ import pytest
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.mqtt.packets import MQTT_3_1_1, Disconnect, PingReq, PingResp, PubAck, Publish, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.held_disk import Disk
-from tests.support.inline import Inline
-from tests.support.publishing import subscriber
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.inline import Inline
+from tests.support.broker.publishing import subscriber
+from tests.support.disk.held_disk import Disk
 
 SUCCESS = ReasonCode.SUCCESS
 NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS

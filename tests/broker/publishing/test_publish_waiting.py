@@ -4,10 +4,10 @@ import pytest
 
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, PubComp, PubRec
-from tests.support.broker_harness import Harness
-from tests.support.durable_broker import DurableHarness
-from tests.support.payloads import payloads
-from tests.support.publishing import acknowledge, batch, published
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.payloads import payloads
+from tests.support.broker.publishing import acknowledge, batch, published
 
 
 @pytest.mark.uncovered

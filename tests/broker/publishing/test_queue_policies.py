@@ -5,8 +5,8 @@ import pytest
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck, SubscriptionRequest
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.durable_broker import DurableHarness, away
-from tests.support.payloads import payloads
+from tests.support.broker.durable_broker import DurableHarness, away
+from tests.support.broker.payloads import payloads
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, Disconnect, PubAck, PubComp, Publish, PubRec, PubRel
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.held_disk import Disk
-from tests.support.inline import Inline
-from tests.support.memory_client import MemoryClient
-from tests.support.payloads import payloads
-from tests.support.publishing import batch, codes, subscriber
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.inline import Inline
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.broker.payloads import payloads
+from tests.support.broker.publishing import batch, codes, subscriber
+from tests.support.disk.held_disk import Disk
 
 MAXIMUM = 3
 

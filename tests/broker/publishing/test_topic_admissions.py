@@ -14,9 +14,9 @@ from gateway.routing.route import NOWHERE, Route
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.session import Session
-from tests.support.broker_harness import Harness
-from tests.support.inline import Inline
-from tests.support.publishing import batch
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.inline import Inline
+from tests.support.broker.publishing import batch
 
 ROUTE = Route(NOWHERE).size
 """Bytes of the route that all topics have to which nobody subscribes."""

@@ -17,8 +17,8 @@ from gateway.routing.budget import Budget
 from gateway.routing.route import Route
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
-from tests.support.subscribers import Someone
-from tests.support.topics import TOPIC_FILTERS, TOPICS
+from tests.support.broker.subscribers import Someone
+from tests.support.broker.topics import TOPIC_FILTERS, TOPICS
 
 BYTES = 8_000
 """Of a dozen topics."""

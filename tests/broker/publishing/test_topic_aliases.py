@@ -6,8 +6,8 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import Disconnect, Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.aliases import TOPIC, subscriber, taken
-from tests.support.broker_harness import Harness
+from tests.support.broker.aliases import TOPIC, subscriber, taken
+from tests.support.broker.broker_harness import Harness
 
 
 def with_alias(topic: str, alias: int) -> Publish:

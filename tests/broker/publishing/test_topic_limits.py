@@ -15,7 +15,7 @@ from gateway.mqtt.packets import (
     Will,
 )
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
 
 INVALID = ReasonCode.TOPIC_NAME_INVALID
 REFUSED = "tidegate/refused/topic_names"

@@ -17,9 +17,9 @@ from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, PubAck, Publish, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.durable_broker import DurableHarness, away
-from tests.support.publishing import codes, published
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.durable_broker import DurableHarness, away
+from tests.support.broker.publishing import codes, published
 from tests.support.table import table
 
 NOT_AUTHORIZED = ReasonCode.NOT_AUTHORIZED

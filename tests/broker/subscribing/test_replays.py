@@ -5,9 +5,9 @@ import pytest
 from gateway.broker.subscribing.replay import MAXIMUM_QUEUED, MAXIMUM_UNSENT
 from gateway.broker.subscribing.replays import GLANCE, TURN_BYTES
 from gateway.mqtt.packets import Subscribe, SubscriptionRequest, Unsubscribe
-from tests.support.broker_harness import Harness
-from tests.support.replays import TURN, acknowledged, retain, short_turns, turn, turns
-from tests.support.subscribing import topics
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.replays import TURN, acknowledged, retain, short_turns, turn, turns
+from tests.support.broker.subscribing import topics
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import pytest
 
 from gateway.broker.subscribing.replays import TURN_MESSAGES
 from gateway.mqtt.packets import Publish, SubscriptionRequest, Unsubscribe
-from tests.support.broker_harness import Harness
-from tests.support.durable_broker import DurableHarness
-from tests.support.replays import (
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.replays import (
     TURN,
     acknowledged,
     acknowledgements,
@@ -16,7 +16,7 @@ from tests.support.replays import (
     turn,
     turns,
 )
-from tests.support.subscribing import topics
+from tests.support.broker.subscribing import topics
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from gateway.mqtt.packets import PubAck, Publish, Subscribe, SubscriptionRequest
-from tests.support.broker_harness import Harness
-from tests.support.memory_client import MemoryClient
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.memory_client import MemoryClient
 
 NAMES = st.sampled_from("abcdefgh")
 TOPICS = st.builds("{}/{}".format, NAMES, st.sampled_from("xy"))

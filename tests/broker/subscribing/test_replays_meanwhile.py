@@ -3,10 +3,10 @@
 import pytest
 
 from gateway.mqtt.packets import SubscriptionRequest
-from tests.support.broker_harness import Harness
-from tests.support.publishing import batch
-from tests.support.replays import TURN, payloads_of, retain, short_turns, turns
-from tests.support.subscribing import topics
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.publishing import batch
+from tests.support.broker.replays import TURN, payloads_of, retain, short_turns, turns
+from tests.support.broker.subscribing import topics
 
 
 @pytest.fixture

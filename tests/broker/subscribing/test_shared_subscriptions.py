@@ -5,9 +5,9 @@ import pytest
 from gateway.mqtt.packets import Publish, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.queue.delivery_queue import DeliveryQueue
-from tests.support.broker_harness import Harness
-from tests.support.memory_client import MemoryClient
-from tests.support.payloads import payloads
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.broker.payloads import payloads
 
 SHARED = "$share/g/a"
 

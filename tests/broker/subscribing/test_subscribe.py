@@ -4,8 +4,8 @@ from gateway.broker.publishing.topic_limits import MAXIMUM_TOPIC_LEVELS
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, SubAck, Subscribe
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.subscribing import request
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.subscribing import request
 
 VERSIONS = (MQTT_3_1_1, MQTT_5)
 QUOTA = ReasonCode.QUOTA_EXCEEDED

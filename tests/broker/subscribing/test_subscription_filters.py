@@ -5,8 +5,8 @@ from gateway.broker.subscribing.subscription_filters import SubscriptionFilter, 
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.memory_client import MemoryClient
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.memory_client import MemoryClient
 
 VERSIONS = (MQTT_3_1_1, MQTT_5)
 

@@ -3,7 +3,7 @@ import pytest
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, UnsubAck, Unsubscribe
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
+from tests.support.broker.broker_harness import Harness
 
 
 def test_each_topic_filter_is_answered(harness: Harness) -> None:

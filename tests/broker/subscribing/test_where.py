@@ -7,8 +7,8 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck, Publish, SubAck, Subscribe, Unsubscribe
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness
-from tests.support.subscribing import request, topics
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.subscribing import request, topics
 
 QUOTA = ReasonCode.QUOTA_EXCEEDED
 WARM = "payload.value > 20"

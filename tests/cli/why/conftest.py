@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.gateway_process import GatewayProcess
-from tests.support.past_subscribers import CONFIG, Change, converse
+from tests.support.broker.past_subscribers import CONFIG, Change, converse
 from tests.support.ports import free_port
+from tests.support.processes.gateway_process import GatewayProcess
 
 
 @pytest.fixture(scope="session")

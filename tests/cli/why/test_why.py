@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.main import main
-from tests.support.gateway_process import GatewayProcess
-from tests.support.past_subscribers import Change
+from tests.support.broker.past_subscribers import Change
+from tests.support.processes.gateway_process import GatewayProcess
 
 
 def test_one_that_was_not_sent(

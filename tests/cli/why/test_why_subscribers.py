@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.cli.main import main
-from tests.support.gateway_process import GatewayProcess
-from tests.support.past_subscribers import HOT, Change
+from tests.support.broker.past_subscribers import HOT, Change
+from tests.support.processes.gateway_process import GatewayProcess
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:

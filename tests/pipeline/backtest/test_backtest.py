@@ -13,7 +13,7 @@ from gateway.routing.where.rule import compile_rule
 from pipeline.backtest import result, run
 from pipeline.backtest.fold import Row, Sums, TopicFold
 from pipeline.cli import main
-from tests.support.landing_files import TIME, put_records, reading, record
+from tests.support.disk.landing_files import TIME, put_records, reading, record
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

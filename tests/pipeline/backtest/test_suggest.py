@@ -11,7 +11,7 @@ import pytest
 
 from gateway.cli.main import main as tidegate
 from pipeline.cli import main
-from tests.support.landing_files import TIME, put_records, reading, record
+from tests.support.disk.landing_files import TIME, put_records, reading, record
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

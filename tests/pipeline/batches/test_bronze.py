@@ -5,7 +5,7 @@ import pytest
 from pipeline.batches.bronze import rows_of
 from pipeline.records import reasons
 from pipeline.tables.columns import QUARANTINE, names
-from tests.support.landing_files import name_for, put_records, record
+from tests.support.disk.landing_files import name_for, put_records, record
 
 
 def test_a_task_reads_the_files_that_it_is_given(tmp_path: Path) -> None:

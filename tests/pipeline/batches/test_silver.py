@@ -10,7 +10,7 @@ from pipeline.batches.judge import LEFT_OUT
 from pipeline.batches.silver import DECODED, conflicts, decoded, firsts, silver
 from pipeline.records import reasons
 from pipeline.tables.columns import BRONZE, SILVER, arrow_schema, names
-from tests.support.landing_files import EPOCH, GATEWAY, TIME, reading
+from tests.support.disk.landing_files import EPOCH, GATEWAY, TIME, reading
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

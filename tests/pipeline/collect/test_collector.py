@@ -18,7 +18,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from tests.support.mosquitto import Mosquitto
+from tests.support.processes.mosquitto import Mosquitto
 from tests.support.waiting import SECONDS, until
 
 pytestmark = pytest.mark.mosquitto

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pipeline.landing.landing_file import RAW_BYTES_MAX, LandingName, parse_name, read_landing_file
 from pipeline.records import reasons
 from pipeline.tables.columns import QUARANTINE, names
-from tests.support.landing_files import EPOCH, GATEWAY, name_for, record, text_of
+from tests.support.disk.landing_files import EPOCH, GATEWAY, name_for, record, text_of
 
 THREE = [record(seq) for seq in (1, 2, 3)]
 

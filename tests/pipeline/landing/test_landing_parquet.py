@@ -13,7 +13,7 @@ from pipeline.landing.landing_parquet import SCHEMA, read_landing_parquet
 from pipeline.records import reasons
 from pipeline.records.record import read_record
 from pipeline.tables.columns import QUARANTINE, RECORD, arrow_schema
-from tests.support.landing_files import EPOCH, TIME
+from tests.support.disk.landing_files import EPOCH, TIME
 
 ROW: dict[str, Any] = {
     "gateway_id": "barn", "epoch": EPOCH, "stream": "main", "seq": 1, "time": TIME,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipeline.cli import main
-from tests.support.landing_files import (
+from tests.support.disk.landing_files import (
     EPOCH,
     TIME,
     name_for,

@@ -16,7 +16,15 @@ from pipeline.operation import maintain
 from pipeline.operation.status import as_prometheus, as_text, read_status
 from pipeline.settings import Settings, make_settings
 from pipeline.tables import on_disk
-from tests.support.landing_files import EPOCH, TIME, name_for, put, put_records, record, text_of
+from tests.support.disk.landing_files import (
+    EPOCH,
+    TIME,
+    name_for,
+    put,
+    put_records,
+    record,
+    text_of,
+)
 from tests.support.pipeline_tables import contents, sizes
 
 if TYPE_CHECKING:

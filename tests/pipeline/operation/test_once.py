@@ -9,7 +9,7 @@ import pytest
 from pipeline.errors import JobError, PipelineError
 from pipeline.records import reasons
 from pipeline.settings import BatchSize, make_settings
-from tests.support.landing_files import (
+from tests.support.disk.landing_files import (
     EPOCH,
     GATEWAY,
     name_for,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.errors import PipelineError
-from tests.support.landing_files import put_records, record
+from tests.support.disk.landing_files import put_records, record
 from tests.support.pipeline_tables import contents, sizes
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from pipeline.cli import main
-from tests.support.landing_files import TIME, put_records, record
+from tests.support.disk.landing_files import TIME, put_records, record
 from tests.support.pipeline_tables import rows
 
 if TYPE_CHECKING:

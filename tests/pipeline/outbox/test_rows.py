@@ -12,7 +12,7 @@ from pipeline.cli import main
 from pipeline.errors import PipelineError
 from pipeline.outbox.rows import ids, records
 from pipeline.tables.columns import RECORD, names
-from tests.support.storage import open_store, outbox_row
+from tests.support.disk.storage import open_store, outbox_row
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pipeline.records.fast_record import read_fast
 from pipeline.records.record import read_slowly
-from tests.support.landing_files import record
+from tests.support.disk.landing_files import record
 
 VALUES: list[bytes] = [
     b"null", b"true", b"0", b"-0", b"1", b"17.0", b"1e2", b"-1", b"01", b"1.", b".5", b"+1", b"NaN",

@@ -5,7 +5,7 @@ import pytest
 from pipeline.records import reasons
 from pipeline.records.record import FIELDS, INT64_MAX, INT64_MIN, NOTHING, read_record
 from pipeline.tables.columns import RECORD, names
-from tests.support.landing_files import ABSENT, EPOCH, GATEWAY, TIME, reading, record
+from tests.support.disk.landing_files import ABSENT, EPOCH, GATEWAY, TIME, reading, record
 
 FAULTS: list[tuple[dict[str, object], str, str]] = [
     ({"gateway_id": ABSENT}, reasons.KEY_INCOMPLETE, "gateway_id is missing"),

@@ -7,7 +7,7 @@ from gateway.routing.filters.operand_index import IndexEntry
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.compile import Where, compile_where
 from gateway.routing.where.evaluation.message import Message
-from tests.support.subscribers import Someone
+from tests.support.broker.subscribers import Someone
 from tests.support.where.strategies import (
     colliding_filters,
     colliding_messages,

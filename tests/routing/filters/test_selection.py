@@ -5,7 +5,7 @@ from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.evaluation.message import Message
-from tests.support.subscribers import Someone
+from tests.support.broker.subscribers import Someone
 
 
 def test_each_expression_is_evaluated_once() -> None:

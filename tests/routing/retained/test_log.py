@@ -5,7 +5,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from gateway.mqtt.publication import Publication
 from gateway.routing.retained.log import SPARE_ENTRIES, Cursor, RetainedLog
-from tests.support.publications import retained
+from tests.support.broker.publications import retained
 
 TOPICS = st.sampled_from("abcdef")
 

@@ -4,8 +4,8 @@ import pytest
 
 from gateway.mqtt.publication import Publication
 from gateway.routing.retained.retained import LEVEL_OVERHEAD, RetainedMessages
+from tests.support.broker.publications import retained as message
 from tests.support.naive.matcher import matches
-from tests.support.publications import retained as message
 from tests.support.table import table
 
 

@@ -5,9 +5,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.mqtt.publication import Publication
 from gateway.routing.retained.retained import LEVEL_OVERHEAD, RetainedMessages
+from tests.support.broker.publications import retained
+from tests.support.broker.topics import TOPIC_FILTERS, TOPICS
 from tests.support.naive.matcher import matches
-from tests.support.publications import retained
-from tests.support.topics import TOPIC_FILTERS, TOPICS
 
 
 class RetainedAgainstDict(RuleBasedStateMachine):

@@ -3,7 +3,7 @@ from gateway.routing.subscriptions.filtered import FilteredSubscriptions
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.evaluation.message import Message
-from tests.support.subscribers import Someone
+from tests.support.broker.subscribers import Someone
 
 TWO = compile_where("a = 1 AND b > 'x'")
 ONE = compile_where("a = 1")

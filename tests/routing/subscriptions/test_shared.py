@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.routing.subscriptions.shared import Group, SharedSubscriptions
+from tests.support.broker.topics import TOPICS
 from tests.support.naive.matcher import matches
-from tests.support.topics import TOPICS
 
 
 def match(shared: SharedSubscriptions[int], topic: str) -> list[list[int]]:

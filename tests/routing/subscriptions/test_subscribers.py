@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.routing.subscriptions.subscribers import Subscribers
-from tests.support.subscribers import Someone
+from tests.support.broker.subscribers import Someone
 
 EVERYONE = [Someone(name) for name in "abcd"]
 

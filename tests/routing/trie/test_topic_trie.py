@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
 from gateway.routing.trie.topic_trie import TooManyNodes, TopicTrie
+from tests.support.broker.topics import TOPIC_FILTERS, TOPICS
 from tests.support.naive.matcher import matches
-from tests.support.topics import TOPIC_FILTERS, TOPICS
 
 DEEPEST = "/" * 65_535
 """The longest string MQTT can carry, all of it empty levels."""

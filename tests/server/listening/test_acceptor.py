@@ -8,7 +8,7 @@ import pytest
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.listening import acceptor as acceptor_module
 from gateway.server.listening.acceptor import Acceptor
-from tests.support.storage import until
+from tests.support.disk.storage import until
 
 pytestmark = pytest.mark.asyncio(loop_factories=["gateway"])
 

@@ -9,9 +9,9 @@ from gateway.errors import StartError
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, Will
 from gateway.server.listening import listener as listener_module
 from gateway.server.listening.listener import Listener
+from tests.support.disk.storage import Store, until
+from tests.support.processes.server import HOST, HeldWriter, Server
 from tests.support.raw_client import RawClient
-from tests.support.server import HOST, HeldWriter, Server
-from tests.support.storage import Store, until
 
 
 async def test_nobody_is_let_in_before_the_gateway_is_ready(held: Server) -> None:

@@ -24,11 +24,11 @@ from gateway.mqtt.packets import (
 from gateway.server.tls import connection as tls_connection
 from gateway.server.tls.connection import TlsConnection
 from gateway.server.tls.context import server_context
-from tests.support.certificates import Authority, Pair
+from tests.support.disk.storage import until
 from tests.support.places import Place, open_place
+from tests.support.processes.certificates import Authority, Pair
+from tests.support.processes.server import HOST
 from tests.support.raw_client import SECONDS, RawClient
-from tests.support.server import HOST
-from tests.support.storage import until
 
 CONNACK = 0x20
 CLIENT_HELLO = bytes.fromhex("160301") + b"\x00\x05\x01\x00\x00\x01\x00"

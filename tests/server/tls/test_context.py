@@ -10,7 +10,7 @@ import pytest
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import ListenerConfig
 from gateway.server.tls.context import common_name, server_context
-from tests.support.certificates import Authority, Pair
+from tests.support.processes.certificates import Authority, Pair
 
 
 @pytest.fixture

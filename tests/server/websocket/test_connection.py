@@ -17,7 +17,7 @@ from gateway.server import transport as transport_module
 from gateway.server.transport import ClientTransport
 from gateway.server.websocket.connection import READ_BYTES, WebSocketConnection
 from gateway.server.websocket.frame_transport import FrameTransport
-from tests.support.storage import until
+from tests.support.disk.storage import until
 from tests.support.websockets import (
     BINARY,
     CLOSE,

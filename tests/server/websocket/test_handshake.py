@@ -11,9 +11,9 @@ from websockets.exceptions import InvalidStatus
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_5, Connect
-from tests.support.certificates import Authority, Pair
+from tests.support.disk.storage import until
 from tests.support.places import open_place, open_websocket
-from tests.support.storage import until
+from tests.support.processes.certificates import Authority, Pair
 from tests.support.websockets import (
     BINARY,
     CLOSE,

@@ -9,8 +9,8 @@ from gateway.session.queue.bounds import MAXIMUM_MEMORY
 from gateway.session.queue.delivery_queue import DeliveryQueue
 from gateway.session.queue.memory import QueueMemory
 from gateway.session.span import SPAN_OVERHEAD, Span
-from tests.support.publications import publish
-from tests.support.spans import kept, unkept
+from tests.support.broker.publications import publish
+from tests.support.broker.spans import kept, unkept
 
 
 def test_an_empty_queue_has_no_next_span() -> None:

@@ -14,8 +14,8 @@ from gateway.session.queue import memory as queue_memory
 from gateway.session.queue.delivery_queue import DeliveryQueue
 from gateway.session.queue.memory import QueueMemory
 from gateway.session.span import SPAN_OVERHEAD, Span
-from tests.support.publications import publish
-from tests.support.spans import OVERHEAD, Row, keep
+from tests.support.broker.publications import publish
+from tests.support.broker.spans import OVERHEAD, Row, keep
 
 HEAD = 3
 PAGE = 2

@@ -1,6 +1,6 @@
 from gateway.session.queue.memory import QueueMemory
 from gateway.session.span import SPAN_OVERHEAD, Span
-from tests.support.publications import publish
+from tests.support.broker.publications import publish
 
 
 def test_a_publication_is_counted_once_however_many_hold_it() -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from gateway.session.limits import SessionLimits, WhenFull
 from gateway.session.queue.memory import QueueMemory
-from tests.support.sessions import deliver, open_connection, payloads, persistent
-from tests.support.spans import unkept
+from tests.support.broker.sessions import deliver, open_connection, payloads, persistent
+from tests.support.broker.spans import unkept
 
 REJECTED, DROPPED = "tidegate/queues/rejected", "publish/messages/dropped"
 

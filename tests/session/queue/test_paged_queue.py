@@ -7,7 +7,7 @@ from gateway.session.queue import delivery_queue
 from gateway.session.queue import memory as queue_memory
 from gateway.session.queue.delivery_queue import DeliveryQueue
 from gateway.session.queue.memory import QueueMemory
-from tests.support.spans import kept, unkept
+from tests.support.broker.spans import kept, unkept
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from gateway.clock import Clock
 from gateway.errors import StartError
 from gateway.storage.engine.damage import note_damage, noted_damage
 from gateway.storage.engine.database import FILE_NAME, open_database
-from tests.support.storage import crash_image, open_store, outbox_row
+from tests.support.disk.storage import crash_image, open_store, outbox_row
 
 ROWS = 20
 HEADER_BYTES = 100

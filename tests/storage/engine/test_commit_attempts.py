@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import gateway.storage.engine.commit_attempts as attempts_module
-from tests.support.storage import Store, meta_names, open_store, until
+from tests.support.disk.storage import Store, meta_names, open_store, until
 
 INSERT = "INSERT INTO meta VALUES (?, ?)"
 BLOB = "INSERT INTO node_frames VALUES (?, 0, 0, 0, ?)"

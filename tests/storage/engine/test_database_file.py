@@ -12,7 +12,7 @@ from gateway.clock import Clock
 from gateway.errors import StartError
 from gateway.salvage.wal import PAGE_BYTES
 from gateway.storage.engine.database import FILE_NAME, open_database
-from tests.support.storage import open_store, outbox_row
+from tests.support.disk.storage import open_store, outbox_row
 
 
 async def _filled(folder: Path) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from gateway.storage.engine import memory_database as module
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.memory_database import open_in_memory
-from tests.support.storage import crash_image, open_store, outbox_row
+from tests.support.disk.storage import crash_image, open_store, outbox_row
 
 ROWS = 300
 

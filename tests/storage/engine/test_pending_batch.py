@@ -1,7 +1,7 @@
 """How changes are announced."""
 
 from gateway.storage.engine.pending_batch import PendingBatch
-from tests.support.sqlite_disk import SqliteDisk
+from tests.support.disk.sqlite_disk import SqliteDisk
 
 
 def test_a_commit_number_makes_due_what_was_put_off() -> None:

@@ -8,8 +8,8 @@ from random import Random, SystemRandom
 import pytest
 
 from gateway.storage.engine.database import FILE_NAME
-from tests.support.damaged_database import PAGE, fill
-from tests.support.storage import open_store
+from tests.support.disk.damaged_database import PAGE, fill
+from tests.support.disk.storage import open_store
 
 DAMAGES = int(os.environ.get("TIDEGATE_DAMAGES", "12"))
 

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.counters import Counters
 from gateway.storage.engine.reading import Reading
-from tests.support.sqlite_disk import SqliteDisk
+from tests.support.disk.sqlite_disk import SqliteDisk
 
 
 @pytest.mark.parametrize(

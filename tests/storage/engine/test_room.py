@@ -11,7 +11,7 @@ from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
 from gateway.storage.engine.log_file import log_bytes, log_of
 from gateway.storage.engine.reserve import RESERVE_BYTES, Reserve
 from gateway.storage.engine.room import FOLDED_LOG_BYTES, Room
-from tests.support.storage import open_store
+from tests.support.disk.storage import open_store
 
 BLOB = "INSERT INTO node_frames VALUES (?, 0, 0, 0, ?)"
 

@@ -9,7 +9,7 @@ import pytest
 import gateway.storage.engine.vacuum as vacuum_module
 import gateway.storage.engine.writer as writer_module
 from gateway.storage.engine.vacuum import KEEP_FREE_PAGES
-from tests.support.storage import Store, meta_names, open_store, until
+from tests.support.disk.storage import Store, meta_names, open_store, until
 
 INSERT = "INSERT INTO meta VALUES (?, ?)"
 BLOB = "INSERT INTO node_frames VALUES (?, 0, 0, 0, ?)"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import gateway.storage.engine.writer as writer_module
-from tests.support.storage import Store, meta_names, open_store, until
+from tests.support.disk.storage import Store, meta_names, open_store, until
 
 INSERT = "INSERT INTO meta VALUES (?, ?)"
 

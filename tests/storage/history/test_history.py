@@ -12,7 +12,7 @@ from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.history.history import TRIM_ROWS, History, RecordedRule
 from gateway.storage.history.reader import HistoryReader, open_history
 from gateway.storage.history.row import HistoryRow, Numbered, RuleResult, size_of
-from tests.support.storage import Store, outbox_row, refuse_writes, until
+from tests.support.disk.storage import Store, outbox_row, refuse_writes, until
 
 EPOCH = "00a1b2c3d4"
 RULES = [

@@ -8,8 +8,8 @@ import pytest
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
 from gateway.routing.where.evaluation.message import Message
 from gateway.storage.history.outcome_reader import OutcomeReader, Owed
-from tests.support.durable_broker import DurableHarness, away
-from tests.support.publishing import batch
+from tests.support.broker.durable_broker import DurableHarness, away
+from tests.support.broker.publishing import batch
 
 NUMBER = ("00a1b2c3d4", "main", 5)
 MESSAGE = Message("t", b"x", 1, received_at=1_000)

@@ -13,8 +13,8 @@ from gateway.storage.history.subscriptions import (
     HistorySubscriptions,
     RecordedSubscription,
 )
-from tests.support.storage import Store, until
-from tests.support.subscribers import Someone
+from tests.support.broker.subscribers import Someone
+from tests.support.disk.storage import Store, until
 
 
 async def settle(store: Store) -> None:

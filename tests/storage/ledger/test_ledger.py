@@ -9,8 +9,8 @@ import gateway.storage.ledger.gather as gather_module
 import gateway.storage.ledger.ledger as ledger_module
 from gateway.storage.ledger.starts import MAX_STARTS
 from gateway.storage.outbox.outcome import Outcome
-from tests.support.ledger import LedgerStore, open_ledger_store
-from tests.support.storage import crash_image, until
+from tests.support.disk.ledger import LedgerStore, open_ledger_store
+from tests.support.disk.storage import crash_image, until
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.salvage.gaps import LostNumbers
 from gateway.storage.ledger.lost import CAUSE, note_lost
-from tests.support.ledger import open_ledger_store
+from tests.support.disk.ledger import open_ledger_store
 
 OLD = "00a1b2c3d4"
 

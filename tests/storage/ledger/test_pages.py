@@ -8,8 +8,8 @@ import pytest
 import gateway.storage.ledger.pages as pages_module
 from gateway.storage.ledger.range import LedgerRange
 from gateway.storage.outbox.outcome import Outcome
-from tests.support.ledger import LedgerStore, open_ledger_store
-from tests.support.storage import crash_image
+from tests.support.disk.ledger import LedgerStore, open_ledger_store
+from tests.support.disk.storage import crash_image
 
 
 @pytest.fixture

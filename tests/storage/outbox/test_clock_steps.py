@@ -5,7 +5,7 @@ from pathlib import Path
 from gateway.storage.outbox.clock_steps import MAX_STEPS, WITHOUT_END, ClockSteps
 from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.retention import OutboxSettings, Retention, StreamSettings
-from tests.support.storage import Store, open_store, outbox_row
+from tests.support.disk.storage import Store, open_store, outbox_row
 
 HOUR = 3_600_000
 

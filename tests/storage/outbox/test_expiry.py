@@ -12,7 +12,7 @@ from gateway.storage.outbox.retention import (
     Retention,
     StreamSettings,
 )
-from tests.support.storage import open_store, outbox_row
+from tests.support.disk.storage import open_store, outbox_row
 
 
 async def test_what_has_expired_is_not_sent_and_is_swept(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 import gc
 
 from gateway.storage.outbox.fetched_rows import FetchedRows
-from tests.support.storage import outbox_row
+from tests.support.disk.storage import outbox_row
 
 
 def test_what_is_held_is_the_same_object_however_often_it_is_read() -> None:

@@ -12,7 +12,7 @@ from gateway.storage.engine.database import FILE_NAME, JOURNAL_SIZE_LIMIT
 from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.retention import OutboxSettings, StreamSettings
 from gateway.storage.outbox.row_size import row_size
-from tests.support.storage import Store, bounded, open_store, outbox_row, until
+from tests.support.disk.storage import Store, bounded, open_store, outbox_row, until
 
 
 async def test_rows_come_back_in_order_once_they_are_committed(store: Store) -> None:

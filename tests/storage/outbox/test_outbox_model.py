@@ -22,7 +22,7 @@ from gateway.storage.outbox.retention import (
     StreamSettings,
 )
 from gateway.storage.outbox.row_size import row_size
-from tests.support.storage import crash_image, open_store, outbox_row
+from tests.support.disk.storage import crash_image, open_store, outbox_row
 
 PRIORITIES = {"low": 1, "main": 5, "high": 9}
 

@@ -11,7 +11,7 @@ from gateway.storage.ledger.starts import Starts
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.owed import Owed
-from tests.support.storage import Store, open_store, outbox_row
+from tests.support.disk.storage import Store, open_store, outbox_row
 
 NAMES = ("cloud", "plant", "hall")
 EPOCH = "00a1b2c3d4"

@@ -3,7 +3,7 @@ import pytest
 import gateway.storage.outbox.recent_rows as recent_module
 from gateway.storage.outbox.outbox_row import to_columns
 from gateway.storage.outbox.recent_rows import RecentRows
-from tests.support.storage import outbox_row
+from tests.support.disk.storage import outbox_row
 
 
 def _recent(count: int, size: int = 100) -> RecentRows:

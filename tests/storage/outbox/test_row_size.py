@@ -9,7 +9,7 @@ from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.retention import OutboxSettings, StreamSettings
 from gateway.storage.outbox.row_size import row_size
-from tests.support.storage import open_store, outbox_row
+from tests.support.disk.storage import open_store, outbox_row
 
 BYTES = 2 * 1024 * 1024
 """Of rows: so many that the last page of each table is none of the result."""

@@ -14,7 +14,7 @@ from gateway.storage.outbox.retention import (
     Retention,
     StreamSettings,
 )
-from tests.support.storage import Store, bounded, open_store, outbox_row, until
+from tests.support.disk.storage import Store, bounded, open_store, outbox_row, until
 
 # --- what the model leaves out --------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import pytest
 import gateway.storage.outbox.totals as totals_module
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.outbox.outcome import Outcome
-from tests.support.storage import open_store, outbox_row
+from tests.support.disk.storage import open_store, outbox_row
 
 
 async def test_the_sums_of_a_large_outbox_are_not_counted_again(

@@ -7,8 +7,8 @@ from gateway.mqtt.packets import PubAck, Publish, PubRec, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.evaluation.message import Message
 from gateway.session.durability_class import DurabilityClass
-from tests.support.durable_broker import DurableHarness, away
-from tests.support.payloads import payloads
+from tests.support.broker.durable_broker import DurableHarness, away
+from tests.support.broker.payloads import payloads
 
 
 def publishes(count: int, qos: int = 1, *, retain: bool = False) -> list[Publish]:

@@ -9,7 +9,9 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5
 from gateway.mqtt.properties import Properties
 from gateway.storage.sessions import session_rows
-from tests.support.batch_rows import (
+from tests.support.broker.durable_broker import DurableHarness, away
+from tests.support.broker.publishing import published
+from tests.support.disk.batch_rows import (
     COUNT,
     acknowledge,
     drain,
@@ -19,8 +21,6 @@ from tests.support.batch_rows import (
     rows,
     sent,
 )
-from tests.support.durable_broker import DurableHarness, away
-from tests.support.publishing import published
 
 END = COUNT + 1
 

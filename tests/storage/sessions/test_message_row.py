@@ -11,7 +11,7 @@ from gateway.routing.where.evaluation.message import Message, message_of
 from gateway.session.kept import CLOCK_SET
 from gateway.storage.engine.message_columns import MESSAGE_COLUMNS, property_values
 from gateway.storage.sessions import message_row
-from tests.support.publications import publish
+from tests.support.broker.publications import publish
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 SIXTY_YEARS = 2_000_000_000_000

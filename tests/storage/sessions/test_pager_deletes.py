@@ -6,8 +6,8 @@ import pytest
 
 from gateway.mqtt.packets import Connect, Disconnect, Publish
 from gateway.storage.sessions import pager
-from tests.support.durable_broker import DurableHarness, away
-from tests.support.paged_queues import HEAD, MESSAGES, drain, fill, numbers
+from tests.support.broker.durable_broker import DurableHarness, away
+from tests.support.broker.paged_queues import HEAD, MESSAGES, drain, fill, numbers
 
 pytestmark = pytest.mark.usefixtures("small_pages")
 

@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
-from tests.support.durable_broker import DurableHarness, away
-from tests.support.paged_queues import MESSAGES, drain, fill, numbers
+from tests.support.broker.durable_broker import DurableHarness, away
+from tests.support.broker.paged_queues import MESSAGES, drain, fill, numbers
 
 pytestmark = pytest.mark.usefixtures("small_pages")
 

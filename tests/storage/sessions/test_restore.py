@@ -7,9 +7,9 @@ from gateway.mqtt.packets import PubAck, Publish
 from gateway.session.queue import delivery_queue
 from gateway.session.queue import memory as queue_memory
 from gateway.storage.sessions import pager, restore
-from tests.support.durable_broker import DurableHarness
-from tests.support.memory_client import MemoryClient
-from tests.support.paged_queues import HEAD, MESSAGES, drain, numbers
+from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.broker.paged_queues import HEAD, MESSAGES, drain, numbers
 
 PAGE = 3
 RUN = 5

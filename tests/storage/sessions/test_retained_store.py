@@ -11,7 +11,7 @@ from gateway.mqtt.publish_encoder import make_publication
 from gateway.session.kept import CLOCK_SET
 from gateway.storage.engine.pending_batch import PUT_OFF
 from gateway.storage.sessions import retained_store
-from tests.support.sqlite_disk import SqliteDisk
+from tests.support.disk.sqlite_disk import SqliteDisk
 
 TOPICS = ["a", "b", "a/b"]
 

@@ -27,10 +27,10 @@ from gateway.mqtt.packets import (
     PubRel,
 )
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
-from tests.support.batch_rows import nothing_is_left
-from tests.support.counted_rows import everything_is_counted
-from tests.support.durable_broker import DurableHarness, away
-from tests.support.memory_client import MemoryClient
+from tests.support.broker.durable_broker import DurableHarness, away
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.disk.batch_rows import nothing_is_left
+from tests.support.disk.counted_rows import everything_is_counted
 
 SEEDS = int(os.environ.get("TIDEGATE_LIVES", "300"))
 

@@ -11,8 +11,8 @@ from gateway.session.span import Span
 from gateway.storage.engine.pending_batch import PUT_OFF
 from gateway.storage.sessions.broker_store import BrokerStore
 from gateway.storage.sessions.session_journal import SessionJournal
-from tests.support.publications import publish
-from tests.support.sqlite_disk import SqliteDisk
+from tests.support.broker.publications import publish
+from tests.support.disk.sqlite_disk import SqliteDisk
 
 
 def one(payload: bytes = b"", qos: int = 1) -> Span:

@@ -4,7 +4,7 @@ from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Properties
 from gateway.session.kept import KeptWill
 from gateway.storage.sessions.broker_store import BrokerStore
-from tests.support.sqlite_disk import SqliteDisk
+from tests.support.disk.sqlite_disk import SqliteDisk
 
 WILL = Will(
     "t",

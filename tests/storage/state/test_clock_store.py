@@ -7,7 +7,7 @@ import pytest
 import gateway.storage.state.clock_store as store_module
 from gateway.clock.spans import Span
 from gateway.storage.state.clock_store import ClockStore
-from tests.support.storage import Store, open_store
+from tests.support.disk.storage import Store, open_store
 
 
 def _clock_store(store: Store) -> ClockStore:

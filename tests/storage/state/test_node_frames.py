@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.storage.state.node_frames import BOOTS_OF_A_NODE, MAX_NODES, WINDOW, NodeFrames
-from tests.support.storage import Store, open_store
+from tests.support.disk.storage import Store, open_store
 
 LARGEST = 2**32 - 1
 

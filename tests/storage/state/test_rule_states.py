@@ -6,7 +6,7 @@ import pytest
 
 from gateway.routing.where.language.conversions import Value
 from gateway.storage.state.rule_states import RuleKey, RuleState, RuleStates
-from tests.support.storage import Store, crash_image, open_store, refuse_writes, until
+from tests.support.disk.storage import Store, crash_image, open_store, refuse_writes, until
 
 TEMPERATURE = RuleKey("main", "sensors/#", "DEADBAND(payload.value, 0.5)")
 DOOR = RuleKey("main", "doors/#", "CHANGED(payload.open)")

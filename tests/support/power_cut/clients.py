@@ -23,7 +23,7 @@ from gateway.mqtt.packets import (
     Will,
 )
 from gateway.mqtt.properties import Properties
-from tests.support.promises import Number, Unfinished
+from tests.support.disk.promises import Number, Unfinished
 
 EXPIRY = 7_200
 """Seconds: of each session and message, so that nothing expires meanwhile and all has a time."""

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
-from tests.support.disk_recorder import Operation
+from tests.support.disk.disk_recorder import Operation
 
 BLOCK = 512
 

@@ -17,12 +17,12 @@ from gateway.app.start import start
 from gateway.cli.crashtest.client import PATIENCE
 from gateway.cli.crashtest.numbers import name_in
 from gateway.config.load import load
-from tests.support.crash_gateway import retained
+from tests.support.disk.promises import Number, Promises
+from tests.support.disk.storage import until
+from tests.support.nodes.serial_line import SerialLine
 from tests.support.ports import free_port
 from tests.support.power_cut.clients import collect, finish, work
-from tests.support.promises import Number, Promises
-from tests.support.serial_line import SerialLine
-from tests.support.storage import until
+from tests.support.processes.crash_gateway import retained
 
 NODE, BOOT = "n1", 7
 

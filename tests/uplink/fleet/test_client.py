@@ -27,8 +27,8 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.uplink.errors import LinkError
 from gateway.uplink.fleet.client import FleetClient, OnMessage
 from gateway.uplink.fleet.message import fleet_message
-from tests.support.storage import until
-from tests.support.uplinks import uplink_settings
+from tests.support.disk.storage import until
+from tests.support.fleet.uplinks import uplink_settings
 
 
 def _into(taken: list[bytes]) -> OnMessage:

@@ -11,9 +11,9 @@ from gateway.mqtt.packets import ConnAck, Disconnect
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.uplink.link.pacing import START_MESSAGES, PacingLimits
-from tests.support.fleet_broker import FleetBroker, numbers_of
-from tests.support.storage import Store, crash_image, open_store, outbox_row, until
-from tests.support.uplinks import EPOCH, add_rows, connected, running, uplink_settings
+from tests.support.disk.storage import Store, crash_image, open_store, outbox_row, until
+from tests.support.fleet.fleet_broker import FleetBroker, numbers_of
+from tests.support.fleet.uplinks import EPOCH, add_rows, connected, running, uplink_settings
 
 
 async def test_a_message_goes_up_whole_and_its_row_ends_with_the_puback(

@@ -9,9 +9,9 @@ import gateway.uplink.fleet.fleet as fleet_module
 from gateway.mqtt.packets import ConnAck, Disconnect, Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.fleet_broker import OLD_CONNACK, FleetBroker, numbers_of
-from tests.support.storage import Store, until
-from tests.support.uplinks import EPOCH, add_rows, connected, running, uplink_settings
+from tests.support.disk.storage import Store, until
+from tests.support.fleet.fleet_broker import OLD_CONNACK, FleetBroker, numbers_of
+from tests.support.fleet.uplinks import EPOCH, add_rows, connected, running, uplink_settings
 
 
 @pytest.mark.parametrize("code", [0x83, 0x97])

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.support.certificates import Authority
-from tests.support.fleet_collector import FleetCollector
-from tests.support.gateway_process import GatewayProcess
-from tests.support.mosquitto import Mosquitto
+from tests.support.disk.storage import Store, until
+from tests.support.fleet.fleet_collector import FleetCollector
+from tests.support.fleet.uplinks import add_rows, running, uplink_settings
 from tests.support.ports import free_port
-from tests.support.storage import Store, until
-from tests.support.uplinks import add_rows, running, uplink_settings
+from tests.support.processes.certificates import Authority
+from tests.support.processes.gateway_process import GatewayProcess
+from tests.support.processes.mosquitto import Mosquitto
 
 
 def _set_password(users: Path) -> None:

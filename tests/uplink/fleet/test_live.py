@@ -7,9 +7,9 @@ import pytest
 import gateway.uplink.lanes as lanes_module
 from gateway.mqtt.output import Barrier
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.fleet_broker import FleetBroker, numbers_of
-from tests.support.storage import Store, outbox_row, until
-from tests.support.uplinks import connected, running, uplink_settings
+from tests.support.disk.storage import Store, outbox_row, until
+from tests.support.fleet.fleet_broker import FleetBroker, numbers_of
+from tests.support.fleet.uplinks import connected, running, uplink_settings
 
 HOUR = 3_600.0
 SHORT = 0.05

@@ -12,13 +12,13 @@ import pytest
 from gateway.mqtt.packets import ConnAck, PubAck, Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.fleet_broker import FleetBroker
-from tests.support.gateway_process import GatewayProcess
-from tests.support.ledger_image import check_ledger
+from tests.support.disk.ledger_image import check_ledger
+from tests.support.disk.small_disk import SmallDisk
+from tests.support.disk.storage import until
+from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.fleet.slow_link import SlowLink
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import RawClient
-from tests.support.slow_link import SlowLink
-from tests.support.small_disk import SmallDisk
-from tests.support.storage import until
 
 ROUNDS = int(os.environ.get("TIDEGATE_CRASH_ROUNDS", "2"))
 

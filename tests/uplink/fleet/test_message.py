@@ -2,16 +2,16 @@ from typing import Any
 
 import pytest
 
-from gateway.mqtt.alias_budget import AliasBudget
+from gateway.mqtt.aliases.alias_budget import AliasBudget
+from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.framing import Framer
-from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish
 from gateway.mqtt.properties import Properties
 from gateway.uplink.fleet.message import FleetMessage, FleetMessages, fleet_message
-from tests.support.storage import outbox_row
+from tests.support.disk.storage import outbox_row
+from tests.support.fleet.uplinks import EPOCH, uplink_settings
 from tests.support.table import table
-from tests.support.uplinks import EPOCH, uplink_settings
 
 NOW = 1_763_740_000_000
 SEQ, TIME = ("seq", f"{EPOCH}.main.17"), ("time", "1763740000017")

@@ -8,10 +8,17 @@ import pytest
 import gateway.uplink.fleet.fleet as fleet_module
 import gateway.uplink.uplink as uplink_module
 from gateway.uplink import take_overs
-from tests.support.fleet_collector import FleetCollector, Received
-from tests.support.mosquitto import Mosquitto
-from tests.support.storage import Store, until
-from tests.support.uplinks import EPOCH, add_rows, connected, make_uplink, running, uplink_settings
+from tests.support.disk.storage import Store, until
+from tests.support.fleet.fleet_collector import FleetCollector, Received
+from tests.support.fleet.uplinks import (
+    EPOCH,
+    add_rows,
+    connected,
+    make_uplink,
+    running,
+    uplink_settings,
+)
+from tests.support.processes.mosquitto import Mosquitto
 
 pytestmark = pytest.mark.mosquitto
 

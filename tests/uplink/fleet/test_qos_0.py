@@ -3,10 +3,10 @@
 import asyncio
 
 from gateway.uplink.targets import Target
-from tests.support.fleet_broker import FleetBroker, numbers_of
+from tests.support.disk.storage import Store, until
+from tests.support.fleet.fleet_broker import FleetBroker, numbers_of
+from tests.support.fleet.uplinks import add_rows, connected, running, uplink_settings
 from tests.support.ports import free_port
-from tests.support.storage import Store, until
-from tests.support.uplinks import add_rows, connected, running, uplink_settings
 
 QOS_0 = (Target("main", "#", qos=0),)
 CONNACK = b"\x20\x03\x00\x00\x00"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fleet_broker import FleetBroker
-from tests.support.storage import Store, until
-from tests.support.uplinks import add_rows, connected, running, uplink_settings
+from tests.support.disk.storage import Store, until
+from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.fleet.uplinks import add_rows, connected, running, uplink_settings
 
 FOLDER = Path(__file__).parents[2] / "support" / "tls"
 CERTIFICATE = FOLDER / "server.pem"

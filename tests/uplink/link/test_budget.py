@@ -15,9 +15,9 @@ from gateway.storage.state.uplink_usage import UplinkUsage
 from gateway.uplink.link.budget import Budget
 from gateway.uplink.link.metering import Metering
 from gateway.uplink.uplink import Uplink
-from tests.support.fleet_broker import FleetBroker
-from tests.support.storage import Store, open_store, until
-from tests.support.uplinks import add_rows, connected, make_uplink, uplink_settings
+from tests.support.disk.storage import Store, open_store, until
+from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.fleet.uplinks import add_rows, connected, make_uplink, uplink_settings
 
 ZONE = ZoneInfo("Europe/Berlin")
 

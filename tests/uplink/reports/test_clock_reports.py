@@ -14,9 +14,9 @@ from gateway.uplink.reports.clock_reports import ClockReports, clock_record, clo
 from gateway.uplink.reports.control_messages import ControlMessages
 from gateway.uplink.reports.kept_messages import MAX_UNANSWERED, REFUSED_SECONDS
 from tests.support.clocks import NOW, ManualClock
-from tests.support.ledger import answer_all
+from tests.support.disk.ledger import answer_all
+from tests.support.disk.storage import Store, open_store
 from tests.support.schemas import validator_of
-from tests.support.storage import Store, open_store
 
 BOOT = ManualClock().boot_id()
 

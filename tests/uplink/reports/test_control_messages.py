@@ -13,9 +13,16 @@ from gateway.uplink.reports.control_messages import (
     ControlMessage,
     ControlMessages,
 )
-from tests.support.fleet_broker import FleetBroker
-from tests.support.storage import Store, until
-from tests.support.uplinks import EPOCH, add_rows, connected, make_uplink, running, uplink_settings
+from tests.support.disk.storage import Store, until
+from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.fleet.uplinks import (
+    EPOCH,
+    add_rows,
+    connected,
+    make_uplink,
+    running,
+    uplink_settings,
+)
 
 
 def test_the_queue_is_bounded_by_what_nobody_has_answered() -> None:

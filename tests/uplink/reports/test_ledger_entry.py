@@ -9,7 +9,7 @@ import gateway.uplink.reports.ledger_entry as entry_module
 from gateway.storage.ledger.range import LedgerRange
 from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.reports.ledger_entry import ledger_entries
-from tests.support.ledger import open_ledger_store
+from tests.support.disk.ledger import open_ledger_store
 
 EPOCH = "00a1b2c3d4"
 

@@ -7,8 +7,8 @@ from typing import Any
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.reports.ledger_reports import PASS_SECONDS
-from tests.support.ledger import LedgerStore, answer_all, open_ledger_store
-from tests.support.storage import until
+from tests.support.disk.ledger import LedgerStore, answer_all, open_ledger_store
+from tests.support.disk.storage import until
 
 
 async def _look(kept: LedgerStore) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.bridges.serial import node_commands
 from tests.bridges.serial.commands.rig import Line, Rig
-from tests.support.storage import until
+from tests.support.disk.storage import until
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from node.loop import Node
 from gateway.bridges.serial.serial_bridge import SerialBridge
 from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.bridges import Gateway
+from tests.support.nodes.bridges import Gateway
 
 TOPIC = "sensors/n1/command"
 BOOT = 0x0A1B2C3D

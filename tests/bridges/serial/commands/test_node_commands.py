@@ -9,7 +9,7 @@ from gateway.bridges.serial.node_commands import ATTEMPTS, NODES_MAX, WAITING_MA
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.bridges.serial.commands.rig import BOOT, Rig, Ticks
 from tests.support.clocks import NOW, ManualClock
-from tests.support.storage import until
+from tests.support.disk.storage import until
 from tests.support.table import table
 
 

@@ -2,7 +2,7 @@
 
 from gateway.bridges.serial.node_order import parse_order
 from tests.bridges.serial.commands.rig import TOPIC, Rig, install
-from tests.support.storage import until
+from tests.support.disk.storage import until
 from tests.support.table import table
 
 INSTALLS = [

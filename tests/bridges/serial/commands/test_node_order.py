@@ -4,7 +4,7 @@ from gateway.bridges.serial.command_body import Command
 from gateway.bridges.serial.node_order import parse_order
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.bridges.serial.commands.rig import TOPIC, Rig, install
-from tests.support.storage import until
+from tests.support.disk.storage import until
 from tests.support.table import table
 
 ORDERS = [

@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.bridges.serial.commands.rig import BOOT, Rig
-from tests.support.storage import until
+from tests.support.disk.storage import until
 
 
 async def test_an_update_is_the_gateways_and_the_next_command_waits_for_it(rig: Rig) -> None:

@@ -11,8 +11,8 @@ from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.evaluation.message import Message
 from tests.bridges.serial.intake.node_frames import BOOT, HUMIDITY, TEMPERATURE, frame, statuses
-from tests.support.bridges import Broker, Disk, MemoryFrames
 from tests.support.clocks import NOW, ManualClock
+from tests.support.nodes.bridges import Broker, Disk, MemoryFrames
 
 
 def test_a_frame_becomes_a_message_for_each_reading(

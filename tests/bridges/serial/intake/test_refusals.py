@@ -9,7 +9,7 @@ from gateway.bridges.serial.serial_frames import encode_frame
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.bridges.serial.intake.node_frames import HUMIDITY, TEMPERATURE, frame, statuses
-from tests.support.bridges import Broker
+from tests.support.nodes.bridges import Broker
 
 
 @pytest.mark.parametrize(

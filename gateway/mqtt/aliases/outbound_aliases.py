@@ -1,0 +1,153 @@
+"""The topic aliases that the server sets on one network connection (MQTT 5, section 3.3.2.3.4)."""
+
+from collections import OrderedDict
+
+from gateway.mqtt.aliases.alias_budget import AliasBudget
+from gateway.mqtt.aliases.topic_aliases import ALIAS_PROPERTY
+
+STRING_LENGTH = 2
+"""Bytes before a topic name that say how long it is; without a name they say 0."""
+
+SHORTEST_TOPIC = STRING_LENGTH + ALIAS_PROPERTY + 2
+"""Bytes of a topic name, behind its length, that gets an alias: so many are always saved by it.
+
+The property may make the property length a byte longer.
+"""
+
+MAPPING_OVERHEAD = 200
+"""Bytes of the objects around a topic name that has an alias (64-bit CPython 3.11 to 3.13)."""
+
+MAXIMUM_PATIENCE = 32
+"""Topics without an alias that are sent between two replacements, at most."""
+
+USES_OF_A_GOOD_MAPPING = 8
+"""Packets without the topic name from which on a mapping was not replaced too early."""
+
+
+class Mapping:
+    """The alias that a topic name has, and how many packets have gone without the name since."""
+
+    __slots__ = ("alias", "uses")
+
+    def __init__(self, alias: int) -> None:
+        self.alias = alias
+        self.uses = 0
+
+
+class OutboundAliases:
+    """What the aliases stand for that the client of one connection has been told.
+
+    At most `maximum` of them, and within the budget. While there is room a topic gets one with
+    its first packet: 3 bytes, where waiting for a second packet would cost a whole name. Later
+    it takes over that of the topic used least recently, though not every time. Where topics come
+    round in a circle that is larger than the table, every replacement would be in vain, so one
+    of a mapping that was little used doubles the wait until the next, and one of a mapping that
+    was used well halves it (docs/decisions/2026-11-21-outbound-topic-aliases.md).
+
+    A mapping counts from its packet on: the caller appends that to the output of this connection
+    before it asks for more. The output keeps the order, and loses
+    nothing but its end, with the connection and this table.
+    """
+
+    __slots__ = (
+        "_budget",
+        "_bytes",
+        "_free",
+        "_mappings",
+        "_maximum",
+        "_patience",
+        "_waited",
+    )
+
+    def __init__(self, maximum: int, budget: AliasBudget) -> None:
+        self._maximum = maximum
+        self._budget = budget
+        self._mappings: OrderedDict[bytes, Mapping] = OrderedDict()  # least recently used first
+        self._bytes = 0
+        self._free: list[int] = []  # aliases that stand for nothing any more; at most `maximum`
+        self._patience = 1
+        self._waited = 0
+
+    def choose(self, topic: bytes) -> tuple[int, bool]:
+        """Return the alias for the next packet's topic, 0 for none, and whether it is known.
+
+        `topic` is in UTF-8, behind its length. An alias that is not known yet must travel with
+        the topic name in this packet.
+        """
+        figures = self._budget.figures
+        mapping = self._mappings.get(topic)
+        if mapping is not None:
+            mapping.uses += 1
+            self._mappings.move_to_end(topic)
+            figures.hits += 1
+            figures.bytes_saved += len(topic) - STRING_LENGTH - ALIAS_PROPERTY
+            return mapping.alias, True
+        figures.misses += 1
+        size = len(topic) + MAPPING_OVERHEAD
+        if len(topic) < SHORTEST_TOPIC or not self._make_room(size):
+            return 0, False
+        figures.mappings += 1
+        figures.bytes_saved -= ALIAS_PROPERTY
+        return self._add(topic, size), False
+
+    def close(self) -> None:
+        """Forget every alias: the connection is over."""
+        self._budget.figures.bytes_held -= self._bytes
+        self._bytes = 0
+        self._mappings.clear()
+        self._free.clear()
+
+    def _add(self, topic: bytes, size: int) -> int:
+        alias = self._free.pop() if self._free else len(self._mappings) + 1
+        self._mappings[topic] = Mapping(alias)
+        self._bytes += size
+        self._budget.figures.bytes_held += size
+        return alias
+
+    def _make_room(self, size: int) -> bool:
+        """Return whether one more topic may have an alias, having taken it from another if needed.
+
+        The connection's own bounds and the soft limit let it keep its number of aliases, the hard
+        limit lets it have none.
+        """
+        budget, figures = self._budget, self._budget.figures
+        if size > budget.client_bytes:
+            return False
+        room = len(self._mappings) < self._maximum and self._fits(size)
+        if room and figures.bytes_held + size > budget.soft_bytes:
+            figures.refused_soft += 1
+            room = False
+        if not room and not self._replace(size):
+            return False
+        if figures.bytes_held + size > budget.hard_bytes:
+            figures.refused_hard += 1
+            figures.evictions += len(self._mappings)
+            self.close()
+            return False
+        return True
+
+    def _fits(self, size: int) -> bool:
+        return self._bytes + size <= self._budget.client_bytes
+
+    def _replace(self, size: int) -> bool:
+        """Give up the mapping used least recently, and more until `size` fits, if it is time."""
+        self._waited += 1
+        if self._waited < self._patience or not self._mappings:
+            return False
+        self._waited = 0
+        if self._evict().uses < USES_OF_A_GOOD_MAPPING:
+            self._patience = min(self._patience * 2, MAXIMUM_PATIENCE)
+        else:
+            self._patience = max(self._patience // 2, 1)
+        while not self._fits(size):
+            self._evict()
+        return True
+
+    def _evict(self) -> Mapping:
+        topic, mapping = self._mappings.popitem(last=False)
+        size = len(topic) + MAPPING_OVERHEAD
+        self._bytes -= size
+        self._free.append(mapping.alias)
+        self._budget.figures.bytes_held -= size
+        self._budget.figures.evictions += 1
+        return mapping
