@@ -46,6 +46,7 @@ class Freezer:
 def set_up_collector() -> None:
     """Have the collector look seldom, and then among few objects."""
     gc.freeze()  # what was imported stays
+    gc.collect()  # of nothing: how much outlasts a look decides when the next is
     if sys.version_info >= (3, 14):
         gc.set_threshold(YOUNG_OBJECTS)  # it looks at the old in pieces of its own
     else:

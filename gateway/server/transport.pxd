@@ -31,6 +31,8 @@ cdef class ClientTransport:
     @cython.locals(turn=Turn, traffic=Traffic, until=double, late=bint, turns="long long")
     cdef _handle(self, Client client, bytes data)
     cdef _end(self)
+    @cython.locals(turn=Turn)
+    cdef _look_at_time(self)
     @cython.locals(
         client=Client, connection=Connection, session=Session, buffered=Buffered, monotonic=double,
         delivery=DeliveryClass, size=Py_ssize_t)

@@ -26,7 +26,8 @@ SLICE = 0.005
 """Seconds for which the packets of one client are handled before all others have their turn."""
 
 SMALL = 256
-"""Bytes of one read that are handled at once, though other clients have taken all the time."""
+"""Bytes of one read that are handled at once, though other clients have taken all the time; of a
+client that is not known yet none are."""
 
 _SMALL = SMALL  # compiled, a C name
 
@@ -108,8 +109,10 @@ class ClientTransport:
             logger.exception(MISTAKE, client.peer)
             self._turn.broker.counters.add("tidegate/clients/errors")
             client.disconnect(ReasonCode.UNSPECIFIED_ERROR)
-        if unknown and client.session is not None:
-            turn.write_early(self)  # while it reads CONNACK, others are let in
+        if unknown:
+            if client.session is not None:
+                turn.write_early(self)  # while it reads CONNACK, others are let in
+            self._look_at_time()
         connection, transport = client.connection, self._transport
         if connection.framer.held or client.held:
             self._note_held(client)
@@ -124,7 +127,8 @@ class ClientTransport:
         turn = self._turn
         broker, traffic, instant = turn.broker, turn.broker.traffic, turn.now()
         turn.client = client  # to be named should the turn be a long one
-        if turn.overrun and len(data) > _SMALL:  # another client has taken all the time
+        if turn.overrun and (len(data) > _SMALL or client.session is None):
+            # others have taken all the time; a CONNECT may take over what another connection had
             self._unhandled = data
             self._rest = True
             turn.later(self._go_on)
@@ -171,15 +175,31 @@ class ClientTransport:
         self._end()
 
     def _end(self) -> None:
-        """Tell the broker that the connection is lost, once all that came is handled."""
+        """Tell the broker that the connection is lost, once all that came is handled.
+
+        If others have taken all the time, that is later: thousands may be lost in one moment.
+        """
         if self._rest:
             return
+        if self._turn.overrun:
+            self._turn.later(self._end_now)
+        else:
+            self._end_now()
+
+    def _end_now(self) -> None:
         try:
             self._leave()
         except Exception:  # the same border
             logger.exception("unexpected error when a client left")
             self._turn.broker.counters.add("tidegate/clients/errors")
         self._on_lost(self)
+        self._look_at_time()
+
+    def _look_at_time(self) -> None:
+        """Put off what is not urgent, if the turn has taken all the time there is."""
+        turn = self._turn
+        if turn.monotonic() >= turn.now().monotonic + SLICE:
+            turn.overrun = True
 
     def pause_writing(self) -> None:
         """Note that the peer reads too slowly."""

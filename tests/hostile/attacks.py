@@ -16,9 +16,11 @@ from tests.hostile.wire import (
     connect,
     packet,
     publish,
+    publish_numbered,
     subscribe,
     text,
     unsubscribe,
+    user_property,
 )
 
 USER_PROPERTY = b"\x26\0\0\0\0"
@@ -196,6 +198,82 @@ def take_overs(scene: Scene) -> None:
         scene.attacker().send(connect("same") + filters)
 
 
+def queue_for(scene: Scene, client_id: str, count: int, block: bytes = b"") -> None:
+    """Have so many messages of QoS 1 wait for a client that has gone."""
+    gone = scene.attacker()
+    gone.send(connect(client_id, flags=0))
+    assert gone.next()[0] == 0x20
+    gone.send(subscribe([f"{client_id}/#"], qos=1))
+    assert gone.next()[0] == 0x90
+    gone.close()
+    publisher = scene.client(f"to {client_id}", 5)
+    for first in range(0, count, 100):
+        for number in range(first, min(first + 100, count)):
+            topic = f"{client_id}/{number % 1_000}"
+            publisher.send(publish_numbered(topic, b"x" * 30, number % 1_000 + 1, block))
+        for _ in range(first, min(first + 100, count)):
+            assert publisher.next()[0] == 0x40
+
+
+def take_overs_of_a_long_queue(scene: Scene) -> None:
+    """A client with 100,000 messages that wait, taken over 200 times by itself, unread."""
+    queue_for(scene, "q", scene.many(100_000))
+    for _ in range(scene.many(200)):
+        scene.attacker(receive_buffer=4_096).send(connect("q", flags=0))
+
+
+def many_wills(scene: Scene) -> None:
+    """5,000 clients with wills that are cut off in the same moment, and one that gets them all."""
+    reader = scene.client("r")
+    reader.send(subscribe(["will/#"]))
+    assert reader.next()[0] == 0x90
+    attackers = [scene.attacker() for _ in range(scene.many(5_000))]
+    for number, attacker in enumerate(attackers):
+        attacker.send(connect(f"w{number}", will=(f"will/{number}", b"x" * 100)))
+        assert attacker.next()[0] == 0x20
+    for attacker in attackers:
+        attacker.close()
+    for _ in attackers:
+        assert reader.next()[0] & 0xF0 == 0x30
+
+
+def expiries(scene: Scene) -> None:
+    """50,000 messages and 2,000 sessions of 20 subscriptions that expire in the same second."""
+    queue_for(scene, "e", scene.many(50_000), b"\x02\0\0\0\x01")
+    for number in range(scene.many(2_000)):
+        attacker = scene.attacker()
+        attacker.send(connect(f"s{number}", 5, b"\x11\0\0\0\x01"))
+        assert attacker.next()[0] == 0x20
+        attacker.send(subscribe([f"s/{number}/{each}" for each in range(20)], 5))
+        assert attacker.next()[0] == 0x90
+        attacker.close()
+    time.sleep(2.5)
+
+
+BOMBS = (
+    "payload LIKE '" + "%a" * 40 + "%b'",
+    " OR ".join(f"payload.a{number} > {number}" for number in range(100)),
+    "(" * 20 + "payload.a.a.a.a.a.a.a.a > 1" + ")" * 20,
+    "topic LIKE '%a%a%a%a%a%a%b'",
+)
+"""Expressions that look at much, or that a simple matcher would try for ever."""
+
+
+def where_bombs(scene: Scene) -> None:
+    """Expressions with 40 wildcards and 100 comparisons over 500 payloads made for them."""
+    attacker = scene.client("b", 5)
+    for number, expression in enumerate(BOMBS, start=1):
+        block = user_property("$where", expression)
+        attacker.send(subscribe([f"b/{'+/' * number}#"], 5, number, block=block))
+        assert attacker.next()[0] == 0x90
+    payloads = (b"a" * 60_000, b"[" * 60_000, b'{"a":' * 10_000, b"[" + b"1," * 30_000 + b"1]")
+    for number in range(scene.many(500)):
+        attacker.send(publish("b/" + "a/" * 60, payloads[number % 4], block=b""))
+    attacker.send(PINGREQ)
+    while attacker.next()[0] != 0xD0:
+        pass
+
+
 def trickling(scene: Scene) -> None:
     """500 connections that send a CONNECT byte by byte."""
     attackers = [scene.attacker() for _ in range(scene.many(500))]
@@ -232,6 +310,10 @@ ATTACKS: tuple[Attack, ...] = (
     retained_again_and_again,
     floods_of_pings,
     take_overs,
+    take_overs_of_a_long_queue,
+    many_wills,
+    expiries,
+    where_bombs,
     trickling,
     nonsense,
 )

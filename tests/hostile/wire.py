@@ -30,14 +30,36 @@ def properties(block: bytes) -> bytes:
     return remaining_length(len(block)) + block
 
 
-def connect(client_id: str, version: int = 4, block: bytes = b"") -> bytes:
-    head = text("MQTT") + bytes((version, 2)) + struct.pack(">H", 600)
-    return packet(0x10, head + (properties(block) if version == 5 else b"") + text(client_id))
+CLEAN_START, WILL = 0x02, 0x0E
+"""Flags of CONNECT; the will is sent at QoS 1."""
 
 
-def subscribe(filters: list[str], version: int = 4, packet_id: int = 1) -> bytes:
-    body = struct.pack(">H", packet_id) + (b"\0" if version == 5 else b"")
-    return packet(0x82, body + b"".join(text(each) + b"\0" for each in filters))
+def connect(
+    client_id: str,
+    version: int = 4,
+    block: bytes = b"",
+    flags: int = CLEAN_START,
+    will: tuple[str, bytes] | None = None,
+) -> bytes:
+    flags |= 0 if will is None else WILL
+    head = text("MQTT") + bytes((version, flags)) + struct.pack(">H", 600)
+    head += (properties(block) if version == 5 else b"") + text(client_id)
+    return packet(0x10, head + (b"" if will is None else text(will[0]) + text(will[1])))
+
+
+def subscribe(
+    filters: list[str],
+    version: int = 4,
+    packet_id: int = 1,
+    qos: int = 0,
+    block: bytes = b"",
+) -> bytes:
+    body = struct.pack(">H", packet_id) + (properties(block) if version == 5 else b"")
+    return packet(0x82, body + b"".join(text(each) + bytes((qos,)) for each in filters))
+
+
+def user_property(name: str, value: str) -> bytes:
+    return b"\x26" + text(name) + text(value)
 
 
 def unsubscribe(filters: list[str], packet_id: int = 2) -> bytes:
@@ -47,6 +69,12 @@ def unsubscribe(filters: list[str], packet_id: int = 2) -> bytes:
 def publish(topic: str, payload: bytes, retain: bool = False, block: bytes | None = None) -> bytes:
     extra = b"" if block is None else properties(block)
     return packet(0x30 | retain, text(topic) + extra + payload)
+
+
+def publish_numbered(topic: str, payload: bytes, packet_id: int, block: bytes) -> bytes:
+    """Return a PUBLISH at QoS 1 in MQTT 5."""
+    head = text(topic) + struct.pack(">H", packet_id) + properties(block)
+    return packet(0x32, head + payload)
 
 
 class Attacker:
