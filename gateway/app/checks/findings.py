@@ -51,11 +51,15 @@ def look(patient: Patient) -> Iterator[Finding]:
             Health.BAD, f"data folder {patient.data} does not exist: start the gateway once"
         )
         return
+    closed: set[Finding] = set()  # several checks may read the same file
     for check in CHECKS:
         try:
             yield from check(patient)
         except OSError as error:
-            yield _closed(error)
+            found = _closed(error)
+            if found not in closed:
+                closed.add(found)
+                yield found
 
 
 def _closed(error: OSError) -> Finding:
