@@ -85,7 +85,10 @@ async def test_ports_alarms_and_log(application: TidegateApp, publisher: Publish
     async with application.run_test(size=(120, 40)) as pilot:
         await shown(pilot, "serial ttyUSB0 ● open", "serial ttyACM0 ◌ waiting", "no such device")
         await shown(pilot, "▲ ALARM disk since", "the disk is full")
-        line = b'{"time": 1763740000000, "level": "ERROR", "logger": "uplink", "message": "[b]odd"}'
+        line = (
+            b'{"time": 1763740000000, "level": "ERROR", "logger": "gateway.uplink.fleet.fleet",'
+            b' "message": "[b]odd"}'
+        )
         publisher.publish("told/broker/tidegate/log", line)
         await shown(pilot, "error   uplink [b]odd")
         publisher.publish("told/broker/tidegate/alarm/disk", b"", retain=True)

@@ -59,7 +59,7 @@ class LogPane(RichLog):
         return Text.assemble(
             (f"{time_of_day(line.time)} ", self._style("time")),
             (f"{fit(level, LEVEL_WIDTH)}", self._style(level)),
-            (f"{line.logger} ", self._style("time")),
+            (f"{_room(line.logger)} ", self._style("time")),
             line.message,
         )
 
@@ -68,3 +68,8 @@ class LogPane(RichLog):
         if name not in self.COMPONENT_CLASSES:
             return Style.null()
         return self.get_component_rich_style(name, partial=True)
+
+
+def _room(logger: str) -> str:
+    """Return which part of the gateway speaks: the whole name of its module would fill a line."""
+    return logger.removeprefix("gateway.").partition(".")[0]

@@ -32,8 +32,8 @@ class Uplink(Live):
         """Draw the counts."""
         pairs = [(label, amount(state.count(name))) for label, name in SHOWN]
         pairs.append(("outbox size", size(state.count(figures.OUTBOX_BYTES))))
-        pairs.append(("survives offline", outage(state.count(figures.OUTBOX_SURVIVES))))
-        pairs.append(("then drains in", outage(state.count(figures.OUTBOX_DRAINS))))
+        pairs.append(("survives offline", outage(state.counts.get(figures.OUTBOX_SURVIVES))))
+        pairs.append(("then drains in", outage(state.counts.get(figures.OUTBOX_DRAINS))))
         pairs.append(("saved by rules", size(state.count(figures.RULES_SAVED))))
         pairs.append(("written a day", size(state.count(figures.STORAGE_WRITTEN_PER_DAY))))
         pairs.append(("card lasts", long_span(state.count(figures.STORAGE_CARD_DAYS))))
