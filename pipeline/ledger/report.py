@@ -111,5 +111,5 @@ def _shown(time: datetime | None) -> str:
 def _rows(root: Path, table: str, gateway: str | None) -> list[Row]:
     if not delta.exists(root / table):
         raise PipelineError(f"there are no tables in {root}: run `tidegate-pipeline once` first")
-    rows: list[Row] = delta.read(root / table).to_pylist()
+    rows: list[Row] = delta.read_all(root / table).to_pylist()
     return [row for row in rows if gateway is None or row["gateway"] == gateway]

@@ -101,8 +101,8 @@ def _drop_batches(root: Path, committed: State, limit_ms: int) -> int:
     rows = []
     for row in committed.batches.to_pylist():
         rows.append(row)
-        folders = [on_disk.batch_folder(root, name, row["batch"]) for name in on_disk.IN_BATCHES]
-        if any(folder.exists() for folder in folders) and _is_older(folders, limit_ms):
+        folders = on_disk.folders_of(root, row["batch"], row["last"])
+        if folders and _is_older(folders, limit_ms):
             staging.discard(root, folders)
             dropped += sum(row[name] for name in on_disk.IN_BATCHES)
             rows[-1] = row | dict.fromkeys(on_disk.IN_BATCHES, 0)

@@ -16,7 +16,7 @@ from pipeline.operation.runs import note_run
 from pipeline.operation.spark_errors import cause
 from pipeline.settings import Settings
 from pipeline.tables import joined, on_disk, staging, state
-from pipeline.tables.damage import damaged, first_of
+from pipeline.tables.damage import damaged, last_of
 from pipeline.tables.lock import locked
 from pipeline.tables.state import State
 
@@ -139,7 +139,7 @@ def _derive(
 
 def _forget(settings: Settings, committed: State, plan: Plan) -> None:
     for batch in plan.forget:
-        on_disk.remove_batch(settings.tables, batch, first_of(settings.tables, committed, batch))
+        on_disk.remove_batch(settings.tables, batch, last_of(settings.tables, committed, batch))
     left = on_disk.silver_islands(settings.tables)
     state.forget(settings.checkpoints, committed, plan.forget, left)
 

@@ -41,30 +41,33 @@ def _damage(root: Path, state: State, number: int, known: set[int]) -> Damaged:
     return Damaged(number, frozenset(files), rows, committed)
 
 
-def first_of(root: Path, state: State, number: int) -> int:
-    """Return the first of the batches that were joined with this one: itself, if none were."""
-    known = state.first_of(number)
+def last_of(root: Path, state: State, number: int) -> int:
+    """Return the last of the batches that were joined with this one: itself, if none were."""
+    known = state.last_of(number)
     if known is not None:
         return known
     folders = (on_disk.batch_folder(root, table, number) for table in on_disk.IN_BATCHES)
-    return min((span.first for folder in folders if (span := span_of(folder))), default=number)
+    return max((span.last for folder in folders if (span := span_of(folder))), default=number)
 
 
 def _by_names(root: Path, state: State) -> set[int]:
     wrong: set[int] = set()
     for table in on_disk.IN_BATCHES:
-        holds = state.batches.filter(pc.field(table) > 0)["batch"].to_pylist()
-        wrong |= set(holds) ^ on_disk.batches(root / table)
+        expected, found = state.numbers_with(table), on_disk.batches(root / table)
+        wrong |= expected - found | set(_joined(sorted(found), state)) - expected
     if state.rows("silver") and not delta.has_rows(root / "silver"):
-        wrong |= set(state.batches.filter(pc.field("silver") > 0)["batch"].to_pylist())
+        wrong |= state.numbers_with("silver")
     return wrong
 
 
 def _by_rows(root: Path, state: State) -> set[int]:
     counted: dict[str, Counter[int]] = {table: Counter() for table in on_disk.IN_BATCHES}
     for table in on_disk.IN_BATCHES:
-        for number in on_disk.batches(root / table):
-            counted[table][number] = on_disk.count_rows(on_disk.batch_folder(root, table, number))
+        numbers = sorted(on_disk.batches(root / table))
+        names = dict(zip(numbers, _joined(numbers, state), strict=True))
+        for number in numbers:
+            rows = on_disk.count_rows(on_disk.batch_folder(root, table, number))
+            counted[table][names[number]] += rows
     in_silver = _silver_rows(root, state)
     wrong = {number for table in counted.values() for number in table} - state.numbers()
     for row in state.batches.to_pylist():
@@ -75,8 +78,16 @@ def _by_rows(root: Path, state: State) -> set[int]:
     return wrong
 
 
+def _joined(numbers: list[int], state: State) -> list[int]:
+    """Return numbers of batches, those of joined ones as the first of them."""
+    found: list[int] = renumbered(
+        pa.chunked_array([pa.array(numbers, pa.int64())]), state.batches
+    ).to_pylist()
+    return found
+
+
 def _silver_rows(root: Path, state: State) -> Counter[int]:
-    """Return silver's rows by batch, those of joined batches under the last."""
+    """Return silver's rows by batch, those of joined batches under the first."""
     try:
         column = delta.read(root / "silver", ["batch"])["batch"]
     except (OSError, pa.ArrowInvalid) as error:
@@ -85,6 +96,6 @@ def _silver_rows(root: Path, state: State) -> Counter[int]:
 
 
 def rows_by_batch(state: State, column: pa.ChunkedArray) -> Counter[int]:
-    """Return how many times each batch stands in the column, joined ones under the last."""
+    """Return how many times each batch stands in the column, joined ones under the first."""
     counts = pc.value_counts(renumbered(column, state.batches)).to_pylist()
     return Counter({each["values"]: each["counts"] for each in counts})

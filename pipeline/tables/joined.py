@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from pipeline.errors import PipelineError
@@ -33,7 +32,7 @@ _AT_CWD = -100
 
 
 class Span(NamedTuple):
-    """Committed batches that become one, which has the number of the last."""
+    """Committed batches that become one, which has the number of the first."""
 
     first: int
     last: int
@@ -45,7 +44,7 @@ def join_batches(root: Path, checkpoints: Path, committed: State) -> None:
     Raises PipelineError where the disk cannot swap folders, or holds other rows than committed.
     """
     joining = {
-        Span(committed.first_of(group[0]) or group[0], group[-1]): group
+        Span(group[0], committed.last_of(group[-1]) or group[-1]): group
         for group in _groups(root, committed)
         if _has_many_files(root, group)
     }
@@ -77,15 +76,21 @@ def span_of(folder: Path) -> Span | None:
 
 
 def _groups(root: Path, committed: State) -> Iterator[list[int]]:
-    """Yield committed batches in turn, cut by size and by the day when rows were received."""
+    """Yield committed batches in turn, cut by size and by the day when rows were received.
+
+    The first has rows in each table in which the others have, as `_keep_folders` needs it.
+    """
     group: list[int] = []
     whole, day = 0, None
+    held: set[str] = set()
     for number in sorted(committed.numbers()):
         size, received = _size_and_day(root, number)
+        holds = {table for table in IN_BATCHES if batch_folder(root, table, number).exists()}
         another_day = None not in {day, received} and day != received
-        if group and (another_day or whole + size > JOINED_BYTES):
+        if group and (another_day or whole + size > JOINED_BYTES or not holds <= held):
             yield group
             group, whole, day = [], 0, None
+        held = held if group else holds
         group.append(number)
         whole += size
         day = received if day is None else day
@@ -124,6 +129,7 @@ def _stage_table(
     target = staged / table
     target.mkdir()
     gone = {number for numbers in joining.values() for number in numbers}
+    _keep_folders(root, target, gone)
     for number in on_disk.batches(root / table) - gone | {0}:
         _link(batch_folder(root, table, number), batch_folder(staged, table, number))
     for span, numbers in joining.items():
@@ -132,9 +138,20 @@ def _stage_table(
     staging.sync_all(target)
 
 
+def _keep_folders(root: Path, target: Path, numbers: set[int]) -> None:
+    """Make empty folders for joined batches, one of which gets the rows.
+
+    A reader lists a table's folder first and the folders in it later. If one of these were
+    missing then, some readers would go on without its rows. So it finds either the file of
+    before, which it cannot open after the swap, or no file, and all rows at the first batch.
+    """
+    for number in numbers & on_disk.batches(root / target.name):
+        (target / f"batch={number}").mkdir()
+
+
 def _link(folder: Path, target: Path) -> None:
-    target.mkdir()
     for file in parquet_files(folder):
+        target.mkdir(exist_ok=True)  # not for an empty folder that an earlier join left
         os.link(file, target / file.name)
 
 
@@ -142,7 +159,7 @@ def _write_joined(
     root: Path, staged: Path, table: str, span: Span, numbers: list[int], committed: State
 ) -> None:
     files = [f for number in numbers for f in parquet_files(batch_folder(root, table, number))]
-    folder = batch_folder(staged, table, span.last)
+    folder = batch_folder(staged, table, span.first)
     rows = 0
     with TaskFiles(folder.parent, 0, 0) as joined:
         for batch in _rows(files, arrow_schema(IN_BATCHES[table])):
@@ -161,6 +178,8 @@ def _write_joined(
 
 
 def _rows(files: list[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    import pyarrow.dataset as ds  # brings pandas, for which a run with nothing new has no time
+
     if files:
         found = ds.dataset([str(file) for file in files], schema=schema, format="parquet")
         yield from found.to_batches(batch_readahead=1, fragment_readahead=1)
@@ -188,13 +207,13 @@ def _finish(
 
 def _join_state(committed: State, spans: list[Span]) -> None:
     first, last = zip(*spans, strict=True)
-    wanted = pa.table({"first": first, "batch": last})
+    wanted = pa.table({"batch": first, "last": last})
 
     def joined(table: pa.Table) -> pa.Table:
         column = renumbered(table["batch"], wanted)
         return table.set_column(table.schema.get_field_index("batch"), "batch", column)
 
-    sums = [("first", "min"), *((table, "sum") for table in state.TABLES)]
+    sums = [("last", "max"), *((table, "sum") for table in state.TABLES)]
     batches = joined(committed.batches).group_by("batch").aggregate(sums)
     batches = batches.select(["batch", *("_".join(each) for each in sums)])
     committed.batches = batches.rename_columns(state.BATCHES.names).cast(state.BATCHES)

@@ -78,14 +78,21 @@ def batch_folder(root: Path, table: str, batch: int) -> Path:
     return root / table / f"batch={batch}"
 
 
-def remove_batch(root: Path, batch: int, first: int | None = None) -> None:
+def folders_of(root: Path, first: int, last: int) -> list[Path]:
+    """Return the folders in bronze and quarantine of batches that were joined."""
+    every = (batch_folder(root, t, n) for t in IN_BATCHES for n in range(first, last + 1))
+    return [folder for folder in every if folder.exists()]
+
+
+def remove_batch(root: Path, batch: int, last: int | None = None) -> None:
     """Take the rows of a batch out of all tables, and the files that a kill left of it.
 
-    `first` is the first of the batches that were joined with it, if any were.
+    `last` is the last of the batches that were joined with it, if any were.
     """
-    discard(root, [batch_folder(root, table, batch) for table in IN_BATCHES])
+    last = batch if last is None else last
+    discard(root, folders_of(root, batch, last))
     for table in ("silver", "ledger", "clocks"):
-        delta.remove_rows(root / table, batch if first is None else first, batch)
+        delta.remove_rows(root / table, batch, last)
 
 
 def silver_islands(root: Path) -> pa.Table:

@@ -27,8 +27,8 @@ SNAPSHOT_EVERY = 64
 """Commits after which a run folds them into a snapshot."""
 
 TABLES = ("bronze", "quarantine", "silver")
-BATCHES = pa.schema([(name, pa.int64()) for name in ("batch", "first", *TABLES)])
-"""Batches that were joined are one row, from `first` to `batch`."""
+BATCHES = pa.schema([(name, pa.int64()) for name in ("batch", "last", *TABLES)])
+"""Batches that were joined are one row, from `batch` to `last`."""
 FILES = pa.schema(
     [("name", pa.string()), ("size", pa.int64()), ("mtime", pa.int64()), ("batch", pa.int64())]
 )
@@ -88,21 +88,24 @@ class State:
         return pc.sum(self.batches[table]).as_py() or 0
 
     def numbers(self) -> set[int]:
-        """Return the batches that count; of joined ones the last."""
+        """Return the batches that count; of joined ones the first."""
         return set(self.batches["batch"].to_pylist())
 
-    def first_of(self, batch: int) -> int | None:
-        """Return the first of the batches that were joined with this one, None if none counts."""
-        around = (pc.field("first") <= batch) & (pc.field("batch") >= batch)
-        return min(self.batches.filter(around)["first"].to_pylist(), default=None)
+    def numbers_with(self, table: str) -> set[int]:
+        """Return the batches that gave a table rows."""
+        return set(self.batches.filter(pc.greater(self.batches[table], 0))["batch"].to_pylist())
+
+    def last_of(self, batch: int) -> int | None:
+        """Return the last of the batches that were joined with this one, None if none counts."""
+        around = (pc.field("batch") <= batch) & (pc.field("last") >= batch)
+        return max(self.batches.filter(around)["last"].to_pylist(), default=None)
 
     def new(self, files: Mapping[str, Mark]) -> dict[str, Mark]:
         """Return those of the files that no batch read as they are now."""
         if not files:
             return {}
         asked = pa.array([_mark(name, *mark) for name, mark in files.items()])
-        known = pc.is_in(asked, value_set=_marks(self.files))
-        fresh = pc.invert(known).to_pylist()
+        fresh = pc.invert(pc.is_in(asked, value_set=_marks(self.files))).to_pylist()
         return {name: files[name] for name, new in zip(files, fresh, strict=True) if new}
 
     def files_of(self, batch: int) -> set[str]:
@@ -117,7 +120,7 @@ class State:
         for commit in commits:
             self.last = max(self.last, commit.batch)
             self.reasons.update(commit.reasons)
-            rows.append({"batch": commit.batch, "first": commit.batch, **commit.rows})
+            rows.append({"batch": commit.batch, "last": commit.batch, **commit.rows})
             marks += [
                 {"name": name, "size": mark[0], "mtime": mark[1], "batch": commit.batch}
                 for name, mark in commit.files.items()
@@ -130,14 +133,14 @@ class State:
 
 
 def renumbered(numbers: pa.ChunkedArray, batches: pa.Table) -> pa.Array:
-    """Return numbers of batches; what is between a row's `first` and `batch` becomes `batch`."""
+    """Return numbers of batches; what is between a row's `batch` and `last` becomes `batch`."""
     batches = batches.sort_by("batch")
-    asked, first, last = (c.to_numpy() for c in (numbers, batches["first"], batches["batch"]))
-    if not len(last):
+    asked, first, last = (c.to_numpy() for c in (numbers, batches["batch"], batches["last"]))
+    if not len(first):
         return numbers.combine_chunks()
-    place = np.minimum(np.searchsorted(last, asked), len(last) - 1)
+    place = np.maximum(np.searchsorted(first, asked, side="right") - 1, 0)
     inside = (first[place] <= asked) & (asked <= last[place])
-    return pa.array(np.where(inside, last[place], asked), pa.int64())
+    return pa.array(np.where(inside, first[place], asked), pa.int64())
 
 
 def load(folder: Path) -> State:
@@ -147,7 +150,7 @@ def load(folder: Path) -> State:
     """
     state = _read_snapshot(folder)
     loose = [commit for path in sorted(folder.glob("*.json")) if (commit := _read(path))]
-    state.add(*(commit for commit in loose if state.first_of(commit.batch) is None))
+    state.add(*(commit for commit in loose if state.last_of(commit.batch) is None))
     return state
 
 
@@ -248,9 +251,9 @@ def _read_snapshot(folder: Path) -> State:
         state = State(
             last=header["last"],
             trimmed=header["trimmed"],
-            batches=_with_first(pq.read_table(body / "batches.parquet")),
-            files=pq.read_table(body / "files.parquet"),
-            islands=pq.read_table(body / "islands.parquet"),
+            batches=_with_last(_read_table(body / "batches.parquet")),
+            files=_read_table(body / "files.parquet"),
+            islands=_read_table(body / "islands.parquet"),
             reasons=Counter(header["reasons"]),
         )
     note = folder / "derived.json"
@@ -261,11 +264,16 @@ def _read_snapshot(folder: Path) -> State:
     return state
 
 
-def _with_first(batches: pa.Table) -> pa.Table:
+def _read_table(file: Path) -> pa.Table:
+    with pq.ParquetFile(file) as opened:  # `read_table` would bring pandas into memory
+        return opened.read()
+
+
+def _with_last(batches: pa.Table) -> pa.Table:
     """Return the batches of an earlier version of this program, which joined none, as of now."""
-    if "first" in batches.schema.names:
+    if "last" in batches.schema.names:
         return batches
-    return batches.append_column("first", batches["batch"]).select(BATCHES.names)
+    return batches.append_column("last", batches["batch"]).select(BATCHES.names)
 
 
 def _read(path: Path) -> Commit | None:
