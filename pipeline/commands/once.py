@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pipeline.operation.once import Totals
     from pipeline.settings import Settings
 
+DOUBLED = 1
+"""The exit status if silver has a key more than once."""
 STREAMS_SHOWN = 50
 """Streams that `once` prints a line for."""
 
@@ -27,7 +29,9 @@ def add_once(commands: Any) -> None:
     add_landing(once)
     add_tables(once)
     once.add_argument(
-        "--verify", action="store_true", help="count the rows of every batch in the tables first"
+        "--verify",
+        action="store_true",
+        help="count the rows of every batch in the tables first, and look for keys that came twice",
     )
     once.add_argument("--json", action="store_true", help="print the totals as one JSON object")
     once.add_argument("--no-gold", action="store_true", help="leave the gold tables for later")
@@ -58,14 +62,18 @@ def run_command(options: argparse.Namespace) -> int:
         name, reason = next(iter(totals.left.items()))
         left = f"not read in {settings.landing}: {len(totals.left)} (first: {name}, {reason})"
         print(f"tidegate-pipeline: {left}", file=sys.stderr)
+    if totals.doubled:
+        keys, first = totals.doubled
+        print(
+            f"tidegate-pipeline: silver has {keys:,} keys more than once (first: {first})",
+            file=sys.stderr,
+        )
     streams = read_streams(settings.tables)
     if options.json:
         print(_as_json(totals, streams))
-        return 0
-    print(_as_table(totals))
-    for line in _sums(streams):
-        print(line)
-    return 0
+    else:
+        print("\n".join([_as_table(totals), *_sums(streams)]))
+    return DOUBLED if totals.doubled else 0
 
 
 def _as_json(totals: "Totals", streams: list[dict[str, Any]]) -> str:
@@ -77,6 +85,7 @@ def _as_json(totals: "Totals", streams: list[dict[str, Any]]) -> str:
             "reasons": dict(sorted(totals.reasons.items())),
             "files": totals.files,
             "left": totals.left,
+            "doubled": totals.doubled.keys if totals.doubled else 0,
             "streams": [stream | {"last_time": _shown(stream["last_time"])} for stream in streams],
         }
     )

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from pipeline.operation.runs import note_run
 from pipeline.operation.spark_errors import cause
 from pipeline.settings import Settings
 from pipeline.tables import joined, on_disk, staging, state
-from pipeline.tables.damage import damaged, last_of
+from pipeline.tables.damage import Doubled, damaged, doubled, last_of
 from pipeline.tables.lock import locked
 from pipeline.tables.state import State
 
@@ -39,6 +39,8 @@ class Totals:
     """Landing files read in this run."""
     left: dict[str, str] = field(default_factory=dict)
     """What lies in the landing folder and was not read, and why."""
+    doubled: Doubled | None = None
+    """Keys that silver has more than once, if it was asked to verify."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class How:
     """How a run is done, and who hears of it."""
 
     verify: bool = False
-    """Whether the rows of every batch are counted first."""
+    """Whether the rows of every batch are counted first, and keys looked for that came twice."""
     gold: bool = True
     """Whether the gold tables are made, too; a later run makes what is left."""
     stopping: Callable[[], bool] = lambda: False
@@ -82,6 +84,8 @@ def run_once(
         except JobError as failed:
             error = failed
         totals = _totals(committed, done, listing)
+        if how.verify:
+            totals = replace(totals, doubled=doubled(settings.tables))
         try:
             note_run(settings.tables, begun, totals.files, before, _counts(committed), error)
         finally:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from pipeline.errors import PipelineError
 from pipeline.tables import delta, on_disk
+from pipeline.tables.columns import KEY
 from pipeline.tables.joined import span_of
 from pipeline.tables.state import TABLES, State, renumbered
 
@@ -22,6 +23,25 @@ class Damaged(NamedTuple):
     rows: bool
     """Whether the tables hold any rows of it."""
     committed: bool
+
+
+class Doubled(NamedTuple):
+    """Keys that silver has more than once."""
+
+    keys: int
+    first: str
+    """One of them: the gateway, and its number as messages bear it."""
+
+
+def doubled(root: Path) -> Doubled | None:
+    """Return what silver has more than once, None if each key stands there once."""
+    rows = delta.read(root / "silver", KEY)
+    counts = rows.group_by(list(KEY)).aggregate([([], "count_all")])
+    again = counts.filter(pc.greater(counts["count_all"], 1))
+    if not again.num_rows:
+        return None
+    first = again.sort_by([(name, "ascending") for name in KEY]).slice(0, 1).to_pylist()[0]
+    return Doubled(again.num_rows, "{gateway_id} {epoch}.{stream}.{seq}".format(**first))
 
 
 def damaged(root: Path, state: State, *, verify: bool) -> list[Damaged]:

@@ -6,13 +6,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline.cli import main
 from pipeline.errors import BusyError, JobError, PipelineError
 from pipeline.settings import make_settings
+from pipeline.tables import delta
+from pipeline.tables.columns import SILVER, arrow_schema
 from pipeline.tables.lock import locked
-from tests.support.disk.landing_files import put_records, record
+from tests.support.disk.landing_files import EPOCH, put_records, record
 from tests.support.pipeline_tables import sizes, table_rows
 from tests.support.waiting import until
 
@@ -76,6 +80,27 @@ def test_wrong_arguments_end_with_two(
         main(arguments)
     assert ended.value.code == 2
     assert "usage: tidegate-pipeline" in capsys.readouterr().err
+
+
+def test_a_key_that_silver_has_twice_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(once(tmp_path, "--verify")) == 0
+    silver, staged = tmp_path / "tables" / "silver", tmp_path / "staged"
+    columns = arrow_schema(SILVER[:-1])  # the date is the folder's name
+    for date in ("2025-11-20", "2025-11-21"):
+        key = {"gateway_id": "barn", "epoch": EPOCH, "stream": "main", "batch": 1}
+        rows = [key | {"seq": 7}, key | {"seq": int(date[-2:])}]
+        (staged / f"event_date={date}").mkdir(parents=True)
+        file = staged / f"event_date={date}" / "rows.parquet"
+        pq.write_table(pa.Table.from_pylist(rows, schema=columns), file)
+    delta.commit(silver, delta.adopt(staged, silver, "twice"))
+    capsys.readouterr()
+    assert main(once(tmp_path)) == 0, "nobody looked"
+    assert main(once(tmp_path, "--verify", "--json")) == 1
+    said = capsys.readouterr()
+    assert f"silver has 1 keys more than once (first: barn {EPOCH}.main.7)" in said.err
+    assert json.loads(said.out.splitlines()[-1])["doubled"] == 1
 
 
 def test_without_java_it_says_what_to_install(
