@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from gateway.uplink.context import UplinkContext
     from gateway.uplink.destination import Destination
 
-WINDOW = 100
-"""Maximum messages in flight; bounds the duplicates that a crash can cause."""
+WINDOW = 1_000
+"""Maximum messages in flight; bounds the duplicates that a crash can cause.
+
+A commit ends a quarter of them at once in a drain, so a small window is many commits."""
 
 PUBACK_SECONDS = 30.0
 """Seconds a PUBACK may take, beyond the time a slow link needs for the bytes before it."""

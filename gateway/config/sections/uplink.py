@@ -121,7 +121,7 @@ class UplinkConfig:
         whole_number(1, 65_535),
         "messages sent and not yet acknowledged for good, or eight full batches if that "
         "is more; bounds what a crash repeats. The server's Receive Maximum holds too",
-        100,
+        1_000,
     )
     commit_within: float = key(
         number(0, 60),

@@ -36,5 +36,10 @@ cdef class Sender:
     cdef double _now(self) except? -1
     cdef bint _may_send(self) except -1
     cdef bint _backlog_may_go(self) except -1
+    @cython.locals(lanes=Lanes, row=OutboxRow)
+    cdef _in_memory(self, now)
+    cdef _paced(self, OutboxRow row)
+    cdef bint _backlog_is_due(self, now) except -1
+    cdef bint _was_repeated(self, OutboxRow row) except -1
     cdef _send(self, picked, now, wall)
     cdef _line(self, picked, wall)

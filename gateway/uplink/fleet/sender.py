@@ -124,7 +124,7 @@ class Sender:
             self._send_batch(self._batch)
         elif (own := self._context.control_messages.next()) is not None:
             self._publisher.own(own)
-        elif (picked := self._next or await self._pick_alone(now)) is not None:
+        elif (picked := self._next or self._in_memory(now) or await self._read(now)) is not None:
             self._next = None
             if self._outbox.take(picked.row, wall, self._uplink):
                 self._send(picked, now, wall)
@@ -167,11 +167,11 @@ class Sender:
             return False
         return self._may_send()
 
-    async def _pick_alone(self, now: float) -> Picked | None:
-        """Return the next row; while it is read nothing else takes the room that it is for."""
+    async def _read(self, now: float) -> Picked | None:
+        """Read the next row; meanwhile nothing else takes the room that it is for."""
         self._picking = True
         try:
-            return await self._pick(now)
+            return await self._on_disk(now)
         finally:
             self._picking = False
 
@@ -194,30 +194,49 @@ class Sender:
     def _backlog_may_go(self) -> bool:
         return self._lanes.backlog_waits and not self._metering.backlog_spent
 
-    async def _pick(self, now: float) -> Picked | None:
+    def _in_memory(self, now: float) -> Picked | None:
+        """Return the next row if it is in memory, None if it must be read or there is none."""
         row = self._inflight.again()
         if row is not None:
             return Picked(row, resent=True, paced=False)
         lanes = self._lanes
         row = lanes.next_live()
-        if row is None and lanes.live_waits:
-            row = await lanes.live()
         if row is not None:
             return Picked(row, resent=False, paced=False)
-        if self._backlog_may_go() and self._pacing.ready(now):
-            row = await self._backlog()
-            if row is not None:
-                return Picked(row, resent=lanes.waited(row), paced=True)
-        return None
+        if lanes.live_waits or not self._backlog_is_due(now):
+            return None
+        row = lanes.next_waited()
+        while row is not None and self._was_repeated(row):
+            row = lanes.next_waited()
+        return self._paced(row)
 
-    async def _backlog(self) -> OutboxRow | None:
-        """Return the next backlog row that was not resent on this connection."""
+    async def _on_disk(self, now: float) -> Picked | None:
+        """Return the next row while none is in memory, None if there is none."""
         lanes = self._lanes
-        row = lanes.next_waited() or await lanes.backlog()
-        while row is not None and row.id in self._repeated:
-            self._repeated.remove(row.id)
-            row = lanes.next_waited() or await lanes.backlog()
-        return row
+        row = await lanes.live() if lanes.live_waits else None
+        if row is not None:
+            return Picked(row, resent=False, paced=False)
+        if not self._backlog_is_due(now):
+            return None
+        row = await lanes.backlog()
+        while row is not None and self._was_repeated(row):
+            row = await lanes.backlog()
+        return self._paced(row)
+
+    def _paced(self, row: OutboxRow | None) -> Picked | None:
+        if row is None:
+            return None
+        return Picked(row, resent=self._lanes.waited(row), paced=True)
+
+    def _backlog_is_due(self, now: float) -> bool:
+        return self._backlog_may_go() and self._pacing.ready(now)
+
+    def _was_repeated(self, row: OutboxRow) -> bool:
+        """Return whether the row was resent on this connection, and so is not sent again."""
+        if row.id not in self._repeated:
+            return False
+        self._repeated.remove(row.id)
+        return True
 
     def _send(self, picked: Picked, now: float, wall: int) -> None:
         """Send a row or add it to the batch; a batch is sent before a row that cannot join it."""

@@ -17,9 +17,9 @@ live message. A quarter of what live messages may take leaves room for the rest.
 START_MESSAGES, START_BYTES = 1_000.0, 64.0 * 1024
 """The rates a second with which a connection begins; each step doubles them (slow start)."""
 
-QUICK_INTERVAL = 0.25
-"""Seconds between two doublings where PUBACKs take at most half as long: each is to be felt before
-the next. On a slower way it is twice what a PUBACK takes, up to INTERVAL."""
+QUICK_INTERVAL = 0.05
+"""Seconds between two doublings at least: each is to be felt before the next. On a slower way
+they are twice what a PUBACK takes, up to INTERVAL."""
 
 LEAST_STEP_MESSAGES, LEAST_STEP_BYTES = 50.0, 8.0 * 1024
 STEPS = 8

@@ -11,6 +11,7 @@ from gateway.uplink.link.pacing import (
     LEAST_BYTES,
     LEAST_MESSAGES,
     NO_LIMITS,
+    QUICK_INTERVAL,
     START_MESSAGES,
     Pacing,
     PacingLimits,
@@ -18,6 +19,7 @@ from gateway.uplink.link.pacing import (
 from tests.support.table import table
 
 SIZE = 200
+DOUBLINGS = 6 * QUICK_INTERVAL
 
 
 def _drive(
@@ -41,7 +43,7 @@ def _pacing(limits: PacingLimits = NO_LIMITS) -> Pacing:
 
 
 @pytest.mark.parametrize(
-    ("delay", "interval"), [(0.001, 0.25), (0.125, 0.25), (0.2, 0.4), (0.5, 1.0), (3.0, 1.0)]
+    ("delay", "interval"), [(0.001, 0.05), (0.025, 0.05), (0.125, 0.25), (0.5, 1.0), (3.0, 1.0)]
 )
 def test_it_doubles_while_nothing_is_wrong_as_fast_as_that_is_felt(
     delay: float, interval: float
@@ -64,22 +66,22 @@ def test_a_moment_in_which_nothing_could_go_does_not_count_as_all_there_was() ->
 
 def test_trouble_halves_and_then_it_grows_slowly() -> None:
     pacing = _pacing()
-    _drive(pacing, 1.5)
+    _drive(pacing, DOUBLINGS)
     fast = pacing.messages_per_second
-    pacing.slow_down(1.5)
+    pacing.slow_down(DOUBLINGS)
     halved = pacing.messages_per_second
     assert halved <= fast / 2
     assert pacing.slowdowns == 1
-    pacing.slow_down(2.0)  # the same trouble still
+    pacing.slow_down(DOUBLINGS + 0.5)  # the same trouble still
     assert pacing.messages_per_second == halved
-    _drive(pacing, 10.0, 1.5)
+    _drive(pacing, 10.0, DOUBLINGS)
     assert halved < pacing.messages_per_second <= halved * (1 + 11 / 8)
 
 
 def test_a_new_connection_begins_slowly_and_returns_quickly_to_half_of_what_went() -> None:
     pacing = _pacing()
-    _drive(pacing, 2.1)
-    pacing.slow_down(2.1)
+    _drive(pacing, DOUBLINGS)
+    pacing.slow_down(DOUBLINGS)
     halved = pacing.messages_per_second
     pacing.begin(0.001, 5.0)
     assert pacing.messages_per_second == START_MESSAGES
