@@ -140,6 +140,7 @@ def test_a_missing_landing_folder_gives_zeros(
         "bronze": 0,
         "silver": 0,
         "quarantined": 0,
+        "doubled": 0,
         "reasons": {},
         "files": 0,
         "left": {},
