@@ -15,7 +15,7 @@ INSTALLED := $(VENV)/.installed
 PIPELINE := $(VENV)/.pipeline
 DEVELOP := $(VENV)/.develop
 # Much of what tests do is to wait; beside others one has not got the machine to itself.
-WORKERS := $(shell expr 2 \* $$(nproc))
+WORKERS := $(shell expr 3 \* $$(nproc))
 SIDE_BY_SIDE := pytest -q -p no:cacheprovider -n $(WORKERS) --reruns 1 --timeout 300
 # What tests reach of it whole; of the rest, nine tenths.
 CORE := gateway/mqtt/*,gateway/session/*,gateway/routing/*,gateway/broker/*
