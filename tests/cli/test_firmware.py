@@ -95,10 +95,13 @@ def test_all_boards_are_those_of_the_configuration_too(
     config.write_text(
         '[[serial]]\nport = "/dev/ttyNO2"\n[[serial]]\nport = "/dev/ttyNO3"\nformat = "json"\n'
         '[[serial]]\nport = "topic://nodes/n1"\n[[serial]]\nport = "/dev/ttyNO1"\n'
+        '[[serial]]\nport = "usb:1a86:7523:gone"\n'
     )
     given = options(all=True, config=config, url=LOCAL_BROKER)
     assert command_update(given) == 1
-    assert "0 of 2 nodes" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "0 of 3 nodes" in told.out
+    assert "no adapter 1a86:7523:gone is plugged in" in told.err
     assert given.url == LOCAL_BROKER
     config.write_text('[[listener]]\nport = 1999\n[[serial]]\nport = "/dev/ttyNO2"\n')
     for url, asked in ((LOCAL_BROKER, "mqtt://127.0.0.1:1999"), ("mqtt://b:1", "mqtt://b:1")):

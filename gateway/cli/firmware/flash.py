@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gateway.bridges.serial.frame_body import ReadingsFrame
-from gateway.bridges.serial.serial_port import find_device
+from gateway.bridges.serial.serial_port import PortError, find_device
 from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.cli.firmware.borrowing import borrowed
 from gateway.cli.firmware.ports import only_port
@@ -67,10 +67,10 @@ def command_update(options: argparse.Namespace) -> int:
     failed = 0
     for path in paths:
         try:
-            with borrowed(options, path) as port:
+            with borrowed(options, find_device(path)) as port:
                 done = flash(port, Reporter(), compiled=not options.source)
             _show(port, done)
-        except FlashingError as error:
+        except (FlashingError, PortError) as error:
             print(error, file=sys.stderr)
             failed += 1
     print(f"{len(paths) - failed} of {len(paths)} nodes have this version")
@@ -102,8 +102,15 @@ def _named(bridges: Iterable[BridgeConfig], found: list[str]) -> list[str]:
     settings = [each.settings for each in bridges]
     serial = [each for each in settings if isinstance(each, SerialSettings)]
     nodes = [each.port for each in serial if each.format == "frames" and "://" not in each.port]
-    devices = [find_device(port) for port in nodes]
-    return [port for port in devices if os.path.realpath(port) not in there]
+    return [port for port in nodes if _real_path(port) not in there]
+
+
+def _real_path(port: str) -> str:
+    """Return where a port is; its own name if it is an adapter that is not plugged in."""
+    try:
+        return os.path.realpath(find_device(port))
+    except PortError:
+        return port
 
 
 def _show(port: Port, done: Flashed) -> None:
