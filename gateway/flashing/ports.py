@@ -35,7 +35,10 @@ def plugged_in() -> list[PluggedIn]:
 
 
 def runs_on(port: Port) -> str:
-    """Return in words what runs on the board at a port; a running node is only listened to."""
+    """Return in words what runs on the board at a port.
+
+    A node that is heard is left alone; a board that is not heard is interrupted and started again.
+    """
     try:
         open_port(port, LISTEN_SECONDS).close()  # which says at once what is wrong
         reading = first_reading(port, LISTEN_SECONDS)
