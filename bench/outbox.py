@@ -20,7 +20,7 @@ from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.retention import OutboxSettings, Retention, StreamSettings
+from gateway.storage.outbox.streams.retention import OutboxSettings, Retention, StreamSettings
 
 PAYLOAD = 1_000
 """Bytes of each message."""

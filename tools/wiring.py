@@ -1,4 +1,4 @@
-"""Draw how each sensor is wired to a Pico: docs/wiring-<driver>.svg, for light and dark pages."""
+"""Draw how each sensor is wired to a Pico: docs/wiring/<driver>.svg, for light and dark pages."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,7 +118,7 @@ def _resistor(value: str, rows: int) -> str:
 def main() -> None:
     """Write all pictures."""
     for name, wiring in WIRINGS.items():
-        (DOCS / f"wiring-{name}.svg").write_text(picture(wiring), encoding="utf-8")
+        (DOCS / "wiring" / f"{name}.svg").write_text(picture(wiring), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from gateway.storage.history.subscriptions import HistorySubscriptions
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
-    from gateway.uplink.rule import Rule
-    from gateway.uplink.rules import RuleSet
+    from gateway.uplink.rules.rule import Rule
+    from gateway.uplink.rules.rules import RuleSet
 
 ALL = "#"
 """What is recorded: every topic but those that begin with `$`."""

@@ -14,7 +14,7 @@ from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.mqtt.topics import check_topic_name, topic_matches
 from gateway.routing.where.evaluation.message import Message
 from gateway.uplink.hops import has_hop, with_hop
-from gateway.uplink.topic_template import fill
+from gateway.uplink.rules.topic_template import fill
 
 logger = logging.getLogger(__name__)
 

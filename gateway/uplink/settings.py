@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.uplink.batch_limits import BatchLimits
-from gateway.uplink.landing_folder import NO_BOUNDS, LandingBounds
+from gateway.uplink.landing_bounds import NO_BOUNDS, LandingBounds
 from gateway.uplink.link.pacing import NO_LIMITS, PacingLimits
 from gateway.uplink.link.schedule import Schedule
-from gateway.uplink.targets import Target
+from gateway.uplink.rules.targets import Target
 from gateway.uplink.topic_bounds import MQTT_BOUNDS, TopicBounds
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from gateway.routing.where.rule import compile_rule
 from gateway.storage.history.history import History
 from gateway.storage.history.reader import open_history
 from gateway.storage.history.row import Numbered, RuleResult
-from gateway.uplink.rule import Rule
-from gateway.uplink.rules import RuleSet
+from gateway.uplink.rules.rule import Rule
+from gateway.uplink.rules.rules import RuleSet
 from tests.support.disk.storage import Store, bounded, open_store
 
 EPOCH = "00a1b2c3d4"

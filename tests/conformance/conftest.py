@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.conformance import limited_gateway, wire
-from tests.conformance.kept import Kept
-from tests.conformance.peer import Peer, Peers
+from tests.conformance.support import limited_gateway, wire
+from tests.conformance.support.kept import Kept
+from tests.conformance.support.peer import Peer, Peers
 from tests.support.processes.gateway_process import GatewayProcess
 
 NUMBERS = itertools.count()

@@ -4,11 +4,15 @@ import string
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.answers import read_connack
-from tests.conformance.codes import BAD_AUTHENTICATION_METHOD, PACKET_TOO_LARGE, SESSION_TAKEN_OVER
-from tests.conformance.peer import Peers
-from tests.conformance.statements import keeps
+from tests.conformance.support import wire
+from tests.conformance.support.answers import read_connack
+from tests.conformance.support.codes import (
+    BAD_AUTHENTICATION_METHOD,
+    PACKET_TOO_LARGE,
+    SESSION_TAKEN_OVER,
+)
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.statements import keeps
 
 
 @keeps("3.1.1:3.1.4-4", "3.1.1:3.2.0-1", "3.1.1:3.2.2-1", "3.1.1:3.1.3-5")

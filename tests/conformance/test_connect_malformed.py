@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.cases import BOTH, ONLY_3, Case, case_table
-from tests.conformance.codes import MALFORMED, PROTOCOL_ERROR, TOPIC_NAME_INVALID
-from tests.conformance.peer import Peers
-from tests.conformance.statements import keeps
+from tests.conformance.support import wire
+from tests.conformance.support.cases import BOTH, ONLY_3, Case, case_table
+from tests.conformance.support.codes import MALFORMED, PROTOCOL_ERROR, TOPIC_NAME_INVALID
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.statements import keeps
 
 FORM = "5:3.1.4-1 5:4.13.1-1 3.1.1:3.1.4-1 3.1.1:3.2.2-6"
 CLIENT_ID = wire.text("x")

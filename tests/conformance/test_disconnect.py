@@ -4,12 +4,12 @@ import socket
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.cases import ONLY_5, Case, case_table
-from tests.conformance.codes import MALFORMED, PROTOCOL_ERROR
-from tests.conformance.peer import Peers
-from tests.conformance.statements import keeps
-from tests.conformance.wire import Will
+from tests.conformance.support import wire
+from tests.conformance.support.cases import ONLY_5, Case, case_table
+from tests.conformance.support.codes import MALFORMED, PROTOCOL_ERROR
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.statements import keeps
+from tests.conformance.support.wire import Will
 from tests.support.table import table
 
 KNOWN_CODES = [0x00, 0x04, 0x80, 0x81, 0x82, 0x83, 0x90, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99]

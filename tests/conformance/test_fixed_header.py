@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.cases import BOTH, ONLY_3, Case, case_table
-from tests.conformance.codes import MALFORMED, PROTOCOL_ERROR
-from tests.conformance.peer import Peers
-from tests.conformance.statements import keeps
+from tests.conformance.support import wire
+from tests.conformance.support.cases import BOTH, ONLY_3, Case, case_table
+from tests.conformance.support.codes import MALFORMED, PROTOCOL_ERROR
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.statements import keeps
 
 FLAGS = "5:2.1.3-1 5:4.13.1-1 3.1.1:2.2.2-1 3.1.1:2.2.2-2"
 RESERVED = "5:2.1.2 5:4.13.1-1 3.1.1:2.2.1 3.1.1:4.8.0-1"

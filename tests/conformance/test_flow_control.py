@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.codes import RECEIVE_MAXIMUM_EXCEEDED
-from tests.conformance.peer import Peer, Peers
-from tests.conformance.statements import keeps
-from tests.conformance.wire import PUBACK, PUBCOMP, PUBREC, PUBREL, acknowledgement
+from tests.conformance.support import wire
+from tests.conformance.support.codes import RECEIVE_MAXIMUM_EXCEEDED
+from tests.conformance.support.peer import Peer, Peers
+from tests.conformance.support.statements import keeps
+from tests.conformance.support.wire import PUBACK, PUBCOMP, PUBREC, PUBREL, acknowledgement
 
 
 def window(size: int) -> bytes:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.peer import Peers
-from tests.conformance.statements import keeps
+from tests.conformance.support import wire
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.statements import keeps
 
 PROPERTIES = [
     (wire.PAYLOAD_FORMAT_INDICATOR, 1),

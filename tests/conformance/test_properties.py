@@ -4,17 +4,24 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.cases import ONLY_5, Case, case_table
-from tests.conformance.codes import (
+from tests.conformance.support import wire
+from tests.conformance.support.cases import ONLY_5, Case, case_table
+from tests.conformance.support.codes import (
     MALFORMED,
     PROTOCOL_ERROR,
     TOPIC_ALIAS_INVALID,
     TOPIC_NAME_INVALID,
 )
-from tests.conformance.peer import Peers
-from tests.conformance.property_cases import FIRST, LATER, Carrier, connect, publish, subscribe
-from tests.conformance.wire import byte_property, four_property, two_property, user_property
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.property_cases import (
+    FIRST,
+    LATER,
+    Carrier,
+    connect,
+    publish,
+    subscribe,
+)
+from tests.conformance.support.wire import byte_property, four_property, two_property, user_property
 
 
 def tables(carriers: list[Carrier]) -> Iterable[Case]:

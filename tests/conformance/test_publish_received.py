@@ -4,18 +4,18 @@ from functools import partial
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.cases import ONLY_3, ONLY_5, Case, case_table
-from tests.conformance.codes import (
+from tests.conformance.support import wire
+from tests.conformance.support.cases import ONLY_3, ONLY_5, Case, case_table
+from tests.conformance.support.codes import (
     NO_MATCHING_SUBSCRIBERS,
     NOT_AUTHORIZED,
     NOT_FOUND,
     PROTOCOL_ERROR,
     TOPIC_NAME_INVALID,
 )
-from tests.conformance.peer import Peers
-from tests.conformance.statements import keeps
-from tests.conformance.wire import PUBACK, PUBCOMP, PUBREC, PUBREL, acknowledgement
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.statements import keeps
+from tests.conformance.support.wire import PUBACK, PUBCOMP, PUBREC, PUBREL, acknowledgement
 
 ERROR = "5:4.13.1-1 3.1.1:4.8.0-1"
 

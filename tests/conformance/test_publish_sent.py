@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.codes import NOT_FOUND
-from tests.conformance.peer import Peer, Peers
-from tests.conformance.statements import keeps
-from tests.conformance.wire import PUBACK, PUBCOMP, PUBREC, PUBREL, acknowledgement
+from tests.conformance.support import wire
+from tests.conformance.support.codes import NOT_FOUND
+from tests.conformance.support.peer import Peer, Peers
+from tests.conformance.support.statements import keeps
+from tests.conformance.support.wire import PUBACK, PUBCOMP, PUBREC, PUBREL, acknowledgement
 
 REFUSING = [0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99]
 

@@ -2,8 +2,8 @@
 
 from hypothesis import HealthCheck, given, settings
 
-from tests.conformance import wire
-from tests.conformance.peer import Peer, Peers
+from tests.conformance.support import wire
+from tests.conformance.support.peer import Peer, Peers
 from tests.fuzz.streams import BEGINNINGS, STREAMS
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.answers import read_publish
-from tests.conformance.peer import Peers
-from tests.conformance.statements import keeps
+from tests.conformance.support import wire
+from tests.conformance.support.answers import read_publish
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.statements import keeps
 
 
 @keeps("5:3.3.1-5", "5:3.3.1-9", "3.1.1:3.3.1-5", "3.1.1:3.3.1-6", "3.1.1:3.3.1-8")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.codes import PROTOCOL_ERROR
-from tests.conformance.peer import Peers
-from tests.conformance.statements import keeps
-from tests.conformance.wire import session_expiry
+from tests.conformance.support import wire
+from tests.conformance.support.codes import PROTOCOL_ERROR
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.statements import keeps
+from tests.conformance.support.wire import session_expiry
 
 FOREVER = 0xFFFFFFFF
 

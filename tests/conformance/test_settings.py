@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.codes import (
+from tests.conformance.scenarios.scenarios import Since
+from tests.conformance.support import wire
+from tests.conformance.support.codes import (
     KEEP_ALIVE_TIMEOUT,
     NOT_AUTHORIZED,
     PACKET_TOO_LARGE,
@@ -15,11 +16,10 @@ from tests.conformance.codes import (
     TOPIC_FILTER_INVALID,
     TOPIC_NAME_INVALID,
 )
-from tests.conformance.limited_gateway import CONNECT_TIMEOUT, PASSWORD, USER, Ports
-from tests.conformance.peer import Peers
-from tests.conformance.scenarios import Since
-from tests.conformance.statements import keeps
-from tests.conformance.wire import PUBACK, PUBREC, Will, acknowledgement
+from tests.conformance.support.limited_gateway import CONNECT_TIMEOUT, PASSWORD, USER, Ports
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.statements import keeps
+from tests.conformance.support.wire import PUBACK, PUBREC, Will, acknowledgement
 
 
 def opened(port: int, name: Callable[[], str]) -> Iterator[Peers]:

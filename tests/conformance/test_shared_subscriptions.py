@@ -4,11 +4,11 @@ from itertools import chain
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.answers import read_publish
-from tests.conformance.peer import Peer, Peers
-from tests.conformance.statements import keeps
-from tests.conformance.wire import PUBACK, PUBCOMP, PUBREC, PUBREL, acknowledgement
+from tests.conformance.support import wire
+from tests.conformance.support.answers import read_publish
+from tests.conformance.support.peer import Peer, Peers
+from tests.conformance.support.statements import keeps
+from tests.conformance.support.wire import PUBACK, PUBCOMP, PUBREC, PUBREL, acknowledgement
 
 
 def take_all(peers: list[Peer]) -> list[list[bytes]]:

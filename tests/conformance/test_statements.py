@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.kept import VERSIONS, named_by, named_by_rows
-from tests.conformance.statements import STATEMENTS, version_of
+from tests.conformance.support.kept import VERSIONS, named_by, named_by_rows
+from tests.conformance.support.statements import STATEMENTS, version_of
 
 FOLDER = Path(__file__).parent
 
@@ -31,7 +31,7 @@ def test_a_statement_is_one_short_line() -> None:
 def test_each_statement_that_can_be_seen_has_a_test(request: pytest.FixtureRequest) -> None:
     collected = {item.path for item in request.session.items}
     selected = request.config.getoption("keyword") or request.config.getoption("markexpr")
-    if selected or set(FOLDER.glob("test_*.py")) - collected:
+    if selected or set(FOLDER.rglob("test_*.py")) - collected:
         pytest.skip("not all tests of tests/conformance were selected")
     named = {
         name for item in request.session.items for name in named_by(item) | named_by_rows(item)

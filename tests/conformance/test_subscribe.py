@@ -2,16 +2,16 @@
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.cases import ONLY_3, ONLY_5, Case, case_table
-from tests.conformance.codes import (
+from tests.conformance.support import wire
+from tests.conformance.support.cases import ONLY_3, ONLY_5, Case, case_table
+from tests.conformance.support.codes import (
     MALFORMED,
     NO_SUBSCRIPTION_EXISTED,
     PROTOCOL_ERROR,
     TOPIC_FILTER_INVALID,
 )
-from tests.conformance.peer import Peers
-from tests.conformance.statements import keeps
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.statements import keeps
 from tests.support.table import table
 
 REFUSED_3 = 0x80

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.answers import read_publish
-from tests.conformance.peer import Peers
-from tests.conformance.statements import keeps
+from tests.conformance.support import wire
+from tests.conformance.support.answers import read_publish
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.statements import keeps
 
 
 @keeps("5:3.8.3-3")

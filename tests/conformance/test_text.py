@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.cases import BOTH, ONLY_5, Case, case_table
-from tests.conformance.codes import MALFORMED
-from tests.conformance.peer import Peers
-from tests.conformance.statements import keeps
-from tests.conformance.texts import NOT_TEXT, NULL, TEXT
+from tests.conformance.support import wire
+from tests.conformance.support.cases import BOTH, ONLY_5, Case, case_table
+from tests.conformance.support.codes import MALFORMED
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.statements import keeps
+from tests.conformance.support.texts import NOT_TEXT, NULL, TEXT
 
 Place = Callable[[int, bytes], bytes]
 """Makes a packet of a protocol version with these bytes in the place of a text."""

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.answers import read_publish
-from tests.conformance.codes import PROTOCOL_ERROR, TOPIC_ALIAS_INVALID
-from tests.conformance.peer import Peer, Peers
-from tests.conformance.statements import keeps
-from tests.conformance.wire import PUBACK, acknowledgement
+from tests.conformance.support import wire
+from tests.conformance.support.answers import read_publish
+from tests.conformance.support.codes import PROTOCOL_ERROR, TOPIC_ALIAS_INVALID
+from tests.conformance.support.peer import Peer, Peers
+from tests.conformance.support.statements import keeps
+from tests.conformance.support.wire import PUBACK, acknowledgement
 
 
 def alias(number: int) -> bytes:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.peer import Peers
-from tests.conformance.statements import keeps
+from tests.conformance.support import wire
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.statements import keeps
 
 RULE = ("5:4.7.1", "3.1.1:4.7.1")
 CASE_AND_SPACE = ("5:4.7.3-4", "3.1.1:4.7.3-4")

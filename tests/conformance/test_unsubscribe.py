@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.codes import NO_SUBSCRIPTION_EXISTED
-from tests.conformance.peer import Peers
-from tests.conformance.statements import keeps
-from tests.conformance.wire import PUBACK, PUBCOMP, PUBREC, PUBREL, acknowledgement
+from tests.conformance.support import wire
+from tests.conformance.support.codes import NO_SUBSCRIPTION_EXISTED
+from tests.conformance.support.peer import Peers
+from tests.conformance.support.statements import keeps
+from tests.conformance.support.wire import PUBACK, PUBCOMP, PUBREC, PUBREL, acknowledgement
 
 
 @keeps("5:3.10.4-4", "5:3.10.4-5", "5:2.2.1-6", "5:3.11.3-2")

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.limited_gateway import Ports
-from tests.conformance.peer import Peer, Peers
-from tests.conformance.statements import keeps
-from tests.conformance.websocket import CONTINUATION, TEXT, WebSocket, frame
+from tests.conformance.support import wire
+from tests.conformance.support.limited_gateway import Ports
+from tests.conformance.support.peer import Peer, Peers
+from tests.conformance.support.statements import keeps
+from tests.conformance.support.websocket import CONTINUATION, TEXT, WebSocket, frame
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.conformance import wire
-from tests.conformance.peer import Peer, Peers
-from tests.conformance.statements import keeps
-from tests.conformance.wire import Will, session_expiry, will_delay
+from tests.conformance.support import wire
+from tests.conformance.support.peer import Peer, Peers
+from tests.conformance.support.statements import keeps
+from tests.conformance.support.wire import Will, session_expiry, will_delay
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ async def test_at_a_broker(
 async def test_in_a_directory_beside_the_records(
     tmp_path: Path, validator: Draft202012Validator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.uplink.landing_file.FILE_SECONDS", 0.05)
+    monkeypatch.setattr("gateway.uplink.landing.file.FILE_SECONDS", 0.05)
     monkeypatch.setattr("gateway.uplink.reports.ledger_reports.PASS_SECONDS", 0.0)
     kept = await open_ledger_store(tmp_path / "data")
     await _with_every_outcome(kept)

@@ -24,7 +24,7 @@ from gateway.mqtt.packets import (
     Unsubscribe,
 )
 from gateway.mqtt.properties import Properties
-from gateway.uplink.landing_file import OPEN
+from gateway.uplink.landing.file import OPEN
 from tests.crash.conftest import MakeGateway
 from tests.support.processes.crash_faults import Call, Strace, calls_in
 from tests.support.processes.crash_gateway import OUTBOX_FIRST

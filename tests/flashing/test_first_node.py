@@ -159,6 +159,6 @@ def test_the_page_leads_to_a_plot(board: StandInBoard, tmp_path: Path) -> None:
 def test_each_sensor_has_its_picture() -> None:
     assert set(WIRINGS) == set(SENSORS)
     for name, wiring in WIRINGS.items():
-        drawn = (ROOT / "docs" / f"wiring-{name}.svg").read_text(encoding="utf-8")
+        drawn = (ROOT / "docs" / "wiring" / f"{name}.svg").read_text(encoding="utf-8")
         assert drawn == picture(wiring), f"python tools/wiring.py draws {name} anew"
-        assert f"(wiring-{name}.svg)" in PAGE
+        assert f"(wiring/{name}.svg)" in PAGE

@@ -2,8 +2,8 @@
 
 from gateway.session.inflight import MAXIMUM_BYTES
 from gateway.session.queue.bounds import MAXIMUM_MESSAGES
-from tests.conformance import wire
-from tests.conformance.answers import read_publish
+from tests.conformance.support import wire
+from tests.conformance.support.answers import read_publish
 from tests.judge.disagreement import check
 from tests.judge.judge import Judge
 from tests.judge.player import Player

@@ -1,6 +1,6 @@
 """The few bytes that tests of bounds and counts need a client to say."""
 
-from tests.conformance import wire
+from tests.conformance.support import wire
 from tests.judge.driver import Driver, Link
 
 

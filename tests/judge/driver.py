@@ -15,8 +15,8 @@ from gateway.broker.restore import restore
 from gateway.broker.settings import BrokerSettings
 from gateway.counters import Counters
 from gateway.session.session import Session
-from tests.conformance import wire
-from tests.conformance.answers import read_publish, whole_packet
+from tests.conformance.support import wire
+from tests.conformance.support.answers import read_publish, whole_packet
 from tests.support.disk.sqlite_disk import SqliteDisk
 
 MOMENT = 0.001

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
-from tests.conformance import wire
-from tests.conformance.answers import Properties
+from tests.conformance.support import wire
+from tests.conformance.support.answers import Properties
 from tests.judge.messages import Message
 
 WHERE: dict[str, Callable[[Message], bool]] = {

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.broker.settings import BrokerSettings
-from tests.conformance import wire
-from tests.conformance.answers import body, read_connack
+from tests.conformance.support import wire
+from tests.conformance.support.answers import body, read_connack
 from tests.judge.disagreement import check
 from tests.judge.driver import Driver
 from tests.judge.items import WHERE

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from gateway.session.inflight import MAXIMUM_BYTES
-from tests.conformance import wire
-from tests.conformance.answers import Publish, body, read_publish
+from tests.conformance.support import wire
+from tests.conformance.support.answers import Publish, body, read_publish
 from tests.judge.disagreement import DisagreementError, check
 from tests.judge.messages import Copy
 from tests.judge.player import Player

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from gateway.broker.settings import BrokerSettings
-from tests.conformance import wire
+from tests.conformance.support import wire
 from tests.judge.items import PROPERTIES, WHERE, Item
 from tests.judge.judge import Request
 from tests.judge.player import Profile

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tests.conformance import wire
-from tests.conformance.answers import Properties, Value
+from tests.conformance.support import wire
+from tests.conformance.support.answers import Properties, Value
 
 
 @dataclass(frozen=True, eq=False, slots=True)

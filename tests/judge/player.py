@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gateway.session.inflight import MAXIMUM_BYTES
-from tests.conformance import wire
+from tests.conformance.support import wire
 from tests.judge.driver import Link
 from tests.judge.messages import Copy, Message, encode
 

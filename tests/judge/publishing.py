@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.conformance import wire
+from tests.conformance.support import wire
 from tests.judge.disagreement import check
 from tests.judge.listener import read_answer
 from tests.judge.messages import Message

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tests.conformance.answers import Publish
+from tests.conformance.support.answers import Publish
 from tests.judge.disagreement import check
 from tests.judge.messages import Choice, Copy
 from tests.judge.player import Player

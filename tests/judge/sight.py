@@ -1,7 +1,7 @@
 """What a client sees of a copy."""
 
-from tests.conformance import wire
-from tests.conformance.answers import Properties, Publish, Value
+from tests.conformance.support import wire
+from tests.conformance.support.answers import Properties, Publish, Value
 from tests.judge.disagreement import check
 from tests.judge.messages import Copy
 from tests.judge.player import Player

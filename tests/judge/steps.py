@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.conformance import wire
+from tests.conformance.support import wire
 from tests.judge.items import Item
 from tests.judge.judge import Judge, Request
 from tests.judge.messages import Message

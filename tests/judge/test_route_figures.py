@@ -1,6 +1,6 @@
 """`routes/hits` and `routes/misses` count each message once, however it came."""
 
-from tests.conformance import wire
+from tests.conformance.support import wire
 from tests.judge.clients import join, reads
 from tests.judge.driver import Driver
 from tests.support.table import table

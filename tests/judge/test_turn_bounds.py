@@ -1,7 +1,7 @@
 """What one turn gives all connections is bounded in bytes, whatever the payloads' sizes."""
 
 from gateway.session.traffic import TURN_BYTES
-from tests.conformance import wire
+from tests.conformance.support import wire
 from tests.judge.clients import join
 from tests.judge.driver import ALL, Driver
 from tests.support.table import table

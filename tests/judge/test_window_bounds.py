@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.session.inflight import MAXIMUM_BYTES
-from tests.conformance import wire
-from tests.conformance.answers import read_publish
+from tests.conformance.support import wire
+from tests.conformance.support.answers import read_publish
 from tests.judge.clients import join, reads
 from tests.judge.driver import Driver
 from tests.support.table import table

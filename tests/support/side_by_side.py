@@ -16,7 +16,7 @@ from xdist.scheduler import LoadFileScheduling
 DETERMINISTIC = ("mqtt", "session", "routing", "broker", "conformance")
 """Folders whose tests ask no clock and nobody else: one that fails there is a defect at once."""
 
-TIMED = ("tests/conformance/test_time.py", "tests/conformance/test_settings.py")
+TIMED = ("tests/conformance/scenarios/test_time.py", "tests/conformance/test_settings.py")
 """Those of them that wait for a gateway's clock."""
 
 UNMEASURED = frozenset(
@@ -37,7 +37,7 @@ measure coverage takes more than half of the time of what is measured."""
 
 TOGETHER = (
     "tests/pipeline/",  # one Java for all of them
-    "tests/conformance/test_time.py",  # its scenarios wait at the same time
+    "tests/conformance/scenarios/test_time.py",  # its scenarios wait at the same time
     "tests/systemd/test_booted.py",  # one system is booted
     "tests/test_setup.py",  # one source distribution is built
 )

@@ -14,7 +14,7 @@ from gateway.routing.where.evaluation.message import Message
 from gateway.storage.state.down_seen import REMEMBERED, DownSeen
 from gateway.uplink import down as down_module
 from gateway.uplink.down import Down, DownRule
-from gateway.uplink.topic_template import fill
+from gateway.uplink.rules.topic_template import fill
 from tests.support.disk.storage import Store, crash_image, open_store
 from tests.support.table import table
 

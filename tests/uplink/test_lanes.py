@@ -6,7 +6,7 @@ import pytest
 
 import gateway.uplink.row_cursor as cursor_module
 from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.storage.outbox.retention import OutboxSettings, StreamSettings
+from gateway.storage.outbox.streams.retention import OutboxSettings, StreamSettings
 from gateway.uplink.lanes import Lanes
 from tests.support.disk.storage import Store, open_store, outbox_row
 

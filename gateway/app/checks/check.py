@@ -73,7 +73,7 @@ def _different_targets(configuration: Configuration) -> Iterator[ConfigurationEr
     rules = rules_of(configuration.uplinks)
     if all(each.rule.way == DEFAULT_RULE.way for each in rules):
         return
-    from gateway.uplink.targets import overlap
+    from gateway.uplink.rules.targets import overlap
 
     for index, (key, rule, uplinks) in enumerate(rules):
         for _, other, others in rules[:index]:

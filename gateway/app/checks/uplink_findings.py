@@ -10,10 +10,11 @@ from gateway.app.uplink.landing import landing_directory
 from gateway.config.settings import OutboxConfig, UplinkConfig
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
-from gateway.storage.outbox.retention import for_rows
-from gateway.storage.outbox.streams import SMALL_ROW
+from gateway.storage.outbox.streams.retention import for_rows
+from gateway.storage.outbox.streams.streams import SMALL_ROW
 from gateway.telemetry.card_life import spell_bytes
-from gateway.uplink.landing_folder import WAIT, landed_files
+from gateway.uplink.landing.folder import landed_files
+from gateway.uplink.landing_bounds import WAIT
 
 NEARLY_FULL = 0.8
 """The part of a bound from which on it deserves a warning."""

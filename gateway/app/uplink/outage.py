@@ -7,7 +7,7 @@ from gateway.app.uplink.headroom import Load, Room, drains, spell_seconds, survi
 from gateway.storage.engine.damage import free_bytes
 from gateway.storage.engine.reserve import RESERVE_BYTES
 from gateway.storage.outbox.outbox import Outbox
-from gateway.storage.outbox.retention import for_rows
+from gateway.storage.outbox.streams.retention import for_rows
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

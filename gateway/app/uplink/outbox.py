@@ -12,7 +12,7 @@ from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.retention import (
+from gateway.storage.outbox.streams.retention import (
     Mode,
     OutboxSettings,
     Retention,

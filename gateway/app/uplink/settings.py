@@ -11,13 +11,13 @@ from gateway.config.sections.uplinks import DEFAULT_RULE, PlacedRule
 from gateway.config.settings import UplinkConfig
 from gateway.routing.where.rule import compile_rule
 from gateway.uplink.batch_limits import BatchLimits
-from gateway.uplink.directory import DirectoryDestination
-from gateway.uplink.landing_folder import LandingBounds
+from gateway.uplink.landing.directory import DirectoryDestination
+from gateway.uplink.landing_bounds import LandingBounds
 from gateway.uplink.link.pacing import PacingLimits
 from gateway.uplink.link.schedule import Schedule
-from gateway.uplink.rule import Rule
+from gateway.uplink.rules.rule import Rule
+from gateway.uplink.rules.targets import Target
 from gateway.uplink.settings import UplinkSettings
-from gateway.uplink.targets import Target
 from gateway.uplink.topic_bounds import TopicBounds
 from gateway.version import VERSION
 

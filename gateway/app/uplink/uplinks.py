@@ -28,8 +28,8 @@ from gateway.storage.state.uplink_session import leave_resumable, take_resumable
 from gateway.storage.state.uplink_usage import UplinkUsage
 from gateway.uplink.link.budget import Budget
 from gateway.uplink.link.metering import Metering
-from gateway.uplink.rule import Rule, key_of
-from gateway.uplink.rules import RuleSet
+from gateway.uplink.rules.rule import Rule, key_of
+from gateway.uplink.rules.rules import RuleSet
 from gateway.uplink.uplink import Uplink
 
 if TYPE_CHECKING:

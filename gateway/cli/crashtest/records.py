@@ -13,7 +13,7 @@ from zlib import crc32
 
 from gateway.cli.crashtest.numbers import Received, note
 from gateway.storage.engine.database import FILE_NAME
-from gateway.uplink.landing_file import OPEN, whole_records
+from gateway.uplink.landing.file import OPEN, whole_records
 
 Key = tuple[str, str, int]
 """Epoch, stream and number: the name of a message for ever."""

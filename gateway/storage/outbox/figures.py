@@ -4,7 +4,7 @@ from gateway.config.when_full import GIVING_UP
 from gateway.counters import Counters
 from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.owed import Owed
-from gateway.storage.outbox.streams import OutboxStreams
+from gateway.storage.outbox.streams.streams import OutboxStreams
 
 CAUSES = (*GIVING_UP, "latest")
 """Why an acknowledged message is given up."""

@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Callable
 
 from gateway.storage.outbox.batches import OutboxBatches
-from gateway.storage.outbox.heads import OutboxHeads
 from gateway.storage.outbox.reader import OutboxReader
-from gateway.storage.outbox.streams import OutboxStreams
+from gateway.storage.outbox.streams.heads import OutboxHeads
+from gateway.storage.outbox.streams.streams import OutboxStreams
 
 logger = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
 import cython
 
 from gateway.storage.outbox.outbox_row cimport OutboxRow
-from gateway.storage.outbox.stream cimport OutboxStream
-from gateway.storage.outbox.streams cimport OutboxStreams
+from gateway.storage.outbox.streams.stream cimport OutboxStream
+from gateway.storage.outbox.streams.streams cimport OutboxStreams
 from gateway.storage.outbox.writes cimport OutboxWrites
 
 @cython.final

@@ -9,10 +9,8 @@ from gateway.storage.engine.database import Database
 from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.batches import OutboxBatches
-from gateway.storage.outbox.expiry import OutboxExpiry, expiry_of
 from gateway.storage.outbox.fetched_rows import FetchedRows
 from gateway.storage.outbox.figures import OutboxFigures
-from gateway.storage.outbox.heads import OutboxHeads
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.looks import OutboxLooks
 from gateway.storage.outbox.outbox_row import OutboxRow
@@ -20,11 +18,13 @@ from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.owed import EVERY, Owed
 from gateway.storage.outbox.reader import OutboxReader
 from gateway.storage.outbox.recent_rows import RecentRows
-from gateway.storage.outbox.retention import Mode, OutboxSettings, log_excess
 from gateway.storage.outbox.row_size import row_size
-from gateway.storage.outbox.stream import MAX_LATEST_TOPICS
-from gateway.storage.outbox.streams import OutboxStreams
-from gateway.storage.outbox.totals import OutboxTotals
+from gateway.storage.outbox.streams.expiry import OutboxExpiry, expiry_of
+from gateway.storage.outbox.streams.heads import OutboxHeads
+from gateway.storage.outbox.streams.retention import Mode, OutboxSettings, log_excess
+from gateway.storage.outbox.streams.stream import MAX_LATEST_TOPICS
+from gateway.storage.outbox.streams.streams import OutboxStreams
+from gateway.storage.outbox.streams.totals import OutboxTotals
 from gateway.storage.outbox.writes import OutboxWrites
 
 

@@ -15,8 +15,8 @@ from gateway.mqtt.packets import MQTT_5, PacketType
 from gateway.mqtt.properties import Properties
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.envelope import has_more, remaining_expiry, write_user_properties
+from gateway.uplink.rules.targets import Targets
 from gateway.uplink.settings import UplinkSettings
-from gateway.uplink.targets import Targets
 
 PACKET_IDENTIFIER = 2
 """Bytes of a packet identifier (section 2.2.1)."""

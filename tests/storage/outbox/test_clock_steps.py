@@ -4,7 +4,7 @@ from pathlib import Path
 
 from gateway.storage.outbox.clock_steps import MAX_STEPS, WITHOUT_END, ClockSteps
 from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.retention import OutboxSettings, Retention, StreamSettings
+from gateway.storage.outbox.streams.retention import OutboxSettings, Retention, StreamSettings
 from tests.support.disk.storage import Store, open_store, outbox_row
 
 HOUR = 3_600_000

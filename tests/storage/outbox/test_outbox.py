@@ -10,8 +10,8 @@ import pytest
 import gateway.storage.outbox.reader as reader_module
 from gateway.storage.engine.database import FILE_NAME, JOURNAL_SIZE_LIMIT
 from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.retention import OutboxSettings, StreamSettings
 from gateway.storage.outbox.row_size import row_size
+from gateway.storage.outbox.streams.retention import OutboxSettings, StreamSettings
 from tests.support.disk.storage import Store, bounded, open_store, outbox_row, until
 
 

@@ -11,17 +11,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import gateway.storage.outbox.totals as totals_module
+import gateway.storage.outbox.streams.totals as totals_module
 from gateway.config.when_full import WhenFull
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.retention import (
+from gateway.storage.outbox.row_size import row_size
+from gateway.storage.outbox.streams.retention import (
     Mode,
     OutboxSettings,
     Retention,
     StreamSettings,
 )
-from gateway.storage.outbox.row_size import row_size
 from tests.support.disk.storage import crash_image, open_store, outbox_row
 
 PRIORITIES = {"low": 1, "main": 5, "high": 9}

@@ -7,8 +7,8 @@ import pytest
 
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.storage.outbox.retention import OutboxSettings, StreamSettings
 from gateway.storage.outbox.row_size import row_size
+from gateway.storage.outbox.streams.retention import OutboxSettings, StreamSettings
 from tests.support.disk.storage import open_store, outbox_row
 
 BYTES = 2 * 1024 * 1024

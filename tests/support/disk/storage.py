@@ -19,7 +19,7 @@ from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.rejected import Rejected
-from gateway.storage.outbox.retention import OutboxSettings, Retention
+from gateway.storage.outbox.streams.retention import OutboxSettings, Retention
 from gateway.storage.state.node_frames import NodeFrames
 
 

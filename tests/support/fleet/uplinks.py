@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.clock import Clock
-from gateway.uplink.directory import DirectoryDestination
+from gateway.uplink.landing.directory import DirectoryDestination
 from gateway.uplink.link.metering import Metering
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink

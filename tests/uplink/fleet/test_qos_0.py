@@ -2,7 +2,7 @@
 
 import asyncio
 
-from gateway.uplink.targets import Target
+from gateway.uplink.rules.targets import Target
 from tests.support.disk.storage import Store, until
 from tests.support.fleet.fleet_broker import FleetBroker, numbers_of
 from tests.support.fleet.uplinks import add_rows, connected, running, uplink_settings

@@ -1,0 +1,245 @@
+"""The directory destination: landing files, renamed into place only when complete."""
+
+import asyncio
+import itertools
+import logging
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.storage.engine.sync_folder import make_folder, sync_folder
+from gateway.storage.outbox.lane import RECALL
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.outcome import Outcome
+from gateway.uplink.context import UplinkContext
+from gateway.uplink.destination import Link, removals_on_disk
+from gateway.uplink.errors import LinkError
+from gateway.uplink.landing import file as landing_file
+from gateway.uplink.landing.file import recover
+from gateway.uplink.landing.folder import LandingFolder
+from gateway.uplink.landing.live import LiveLanding
+from gateway.uplink.landing.record import file_name, landing_line
+from gateway.uplink.lanes import Lanes
+from gateway.uplink.reports.control_messages import ControlMessage
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _PendingFile:
+    """The rows of the next file of one epoch and stream, due at a monotonic time."""
+
+    due: float
+    rows: list[OutboxRow] = field(default_factory=list)
+
+
+class DirectoryDestination:
+    """Moves the outbox into files below `<directory>/<gateway_id>/`.
+
+    Live rows are appended to open files (`LiveLanding`). What waited is gathered in memory and
+    stays in the outbox; its file is written whole under a hidden name, synced, renamed, its
+    folder synced, and only then are its rows removed. A crash in between repeats rows in a later
+    file under the same numbers.
+    """
+
+    def __init__(self, directory: Path, context: UplinkContext) -> None:
+        self.name = str(directory)
+        self._context = context
+        self._settings = context.settings
+        self._outbox = context.outbox
+        self._uplink = context.uplink
+        self._counters = context.counters
+        self._clock = context.clock
+        self._control_messages = context.control_messages
+        self._folder = directory / context.settings.gateway_id
+        self._pending: dict[tuple[str, str, bool], _PendingFile] = {}
+        self._bytes = 0
+        self._boundary = 0
+        self._own_files = 0
+        self._prepared: set[Path] = set()
+        self._landing = LandingFolder(self._folder, context.settings.landing)
+        self._counters.set("tidegate/uplink/landing_bytes", 0)
+        self._counters.add("tidegate/uplink/landing_deleted", 0)
+
+    async def run(self, link: Link) -> None:
+        """Write rows to files until the link stops; rows in memory are written before it returns.
+
+        Raises LinkError when a file cannot be written.
+        """
+        try:
+            await asyncio.to_thread(_prepare, self._folder)
+            await asyncio.to_thread(recover, self._folder)
+            await self._make_room()
+            await removals_on_disk(self._outbox, self._uplink, link)
+            link.connected()
+            await self._gather(link)
+            await self._land_all()
+        except OSError as error:
+            raise LinkError(str(error)) from error
+        finally:
+            self._prepared.clear()
+            self._pending.clear()
+            self._bytes = 0
+
+    async def _gather(self, link: Link) -> None:
+        """Land rows until the link stops, and then what came just before."""
+        self._boundary = self._outbox.last_id
+        lanes = Lanes(self._outbox, self._uplink)
+        live = LiveLanding(self._context, self._folder, self._landing, self._make_room, lanes, link)
+        self._outbox.writes.begin_live(live, self._uplink)
+        try:
+            stopping = False
+            while not stopping:
+                stopping = link.stopping
+                more = await live.land(all_rows=stopping)
+                more = await self._gather_backlog(lanes) or more
+                await self._land_control_messages()
+                await live.finish(all_files=stopping)
+                await self._land_due()
+                if not more and not stopping:
+                    await link.wait(self._seconds_left(live))
+        finally:
+            self._outbox.writes.end_live(self._uplink)
+            live.abandon()
+
+    async def _gather_backlog(self, lanes: Lanes) -> bool:
+        """Gather some rows of the backlog; return whether there may be more."""
+        for _ in range(landing_file.FILE_LINES):
+            if not lanes.backlog_waits:
+                return False
+            row = lanes.next_waited() or await lanes.backlog()
+            if row is None:
+                return False
+            await self._gather_row(row)
+        return True
+
+    async def _gather_row(self, row: OutboxRow) -> None:
+        key = (row.epoch, row.stream, row.lane == RECALL)  # whose numbers rise each on their own
+        file = self._pending.get(key)
+        if file is None:
+            due = self._clock.monotonic() + landing_file.FILE_SECONDS
+            file = self._pending[key] = _PendingFile(due)
+        file.rows.append(row)
+        self._bytes += row.size
+        if len(file.rows) >= landing_file.FILE_LINES:
+            await self._land(key)
+        elif self._bytes >= landing_file.MAX_GATHERED_BYTES:
+            await self._land_all()
+
+    def _seconds_left(self, live: LiveLanding) -> float | None:
+        """Return the seconds until a file is due, None when none is begun."""
+        now = self._clock.monotonic()
+        waits = [max(0.0, file.due - now) for file in self._pending.values()]
+        if (wait := live.seconds_left()) is not None:
+            waits.append(wait)
+        return min(waits, default=None)
+
+    async def _land_due(self) -> None:
+        now = self._clock.monotonic()
+        for key in [key for key, file in self._pending.items() if file.due <= now]:
+            await self._land(key)
+
+    async def _land_all(self) -> None:
+        for key in list(self._pending):
+            await self._land(key)
+
+    async def _land(self, key: tuple[str, str, bool]) -> None:
+        gathered = self._pending.pop(key).rows
+        self._bytes -= sum(row.size for row in gathered)
+        now = self._clock.wall_ms()
+        rows = [row for row in gathered if self._outbox.take(row, now, self._uplink)]
+        if not rows:
+            return
+        resent = [row.id <= self._boundary or row.lane == RECALL for row in rows]
+        await self._make_room()
+        await asyncio.to_thread(self._write, rows, resent, now)
+        self._counters.set("tidegate/uplink/landing_bytes", self._landing.bytes)
+        self._outbox.remove(rows, Outcome.DELIVERED, uplink=self._uplink)
+        self._outbox.end_turn()
+        self._counters.add("tidegate/uplink/sent", len(rows))
+        self._counters.add("tidegate/uplink/acknowledged", len(rows))
+
+    async def _make_room(self) -> None:
+        """Keep the bounds of the landing folder; raise LinkError if it is full and stays so."""
+        before = self._landing.deleted
+        now = self._clock.monotonic()
+        try:
+            await asyncio.to_thread(self._landing.make_room, now)
+        finally:
+            self._counters.set("tidegate/uplink/landing_bytes", self._landing.bytes)
+        deleted = self._landing.deleted - before
+        if deleted:
+            self._counters.add("tidegate/uplink/landing_deleted", deleted)
+            logger.warning(
+                "%s: %d landing files were deleted, the oldest, for the bounds of the folder",
+                self._folder,
+                deleted,
+            )
+
+    def _write(self, rows: list[OutboxRow], resent: list[bool], received: int) -> None:
+        """Write a file, or two where recalled rows would take the place of others."""
+        if rows[0].lane == RECALL and (self._folder / _name_of(rows)).exists():
+            half = len(rows) // 2
+            if half:  # the only row of a file that exists has landed before
+                self._write(rows[:half], resent[:half], received)
+                self._write(rows[half:], resent[half:], received)
+            return
+        lines = (
+            landing_line(row, self._settings, resent=again, received=received)
+            for row, again in zip(rows, resent, strict=True)
+        )
+        self._landing.wrote(_write_file(self._folder, _name_of(rows), lines))
+
+    async def _land_control_messages(self) -> None:
+        """Write ledger and clock records: a file for each folder, one line for each message."""
+        folders: dict[str, list[ControlMessage]] = {}
+        while (message := self._control_messages.next()) is not None:
+            folders.setdefault(message.suffix, []).append(message)
+        try:
+            while folders:
+                suffix = next(iter(folders))
+                await self._land_folder(suffix, folders[suffix])
+                del folders[suffix]
+        finally:
+            for message in itertools.chain(*folders.values()):
+                self._control_messages.put_back(message)
+
+    async def _land_folder(self, suffix: str, messages: list[ControlMessage]) -> None:
+        self._own_files += 1
+        name = f"{self._settings.epoch}.{self._own_files}.jsonl"
+        lines = [message.payload + b"\n" for message in messages]
+        await asyncio.to_thread(self._write_own, self._folder / suffix, name, lines)
+        for message in messages:
+            self._control_messages.answered(message, ReasonCode.SUCCESS)
+
+    def _write_own(self, folder: Path, name: str, lines: list[bytes]) -> None:
+        if folder not in self._prepared:
+            _prepare(folder)
+            self._prepared.add(folder)
+        self._landing.wrote(_write_file(folder, name, lines))
+
+
+def _write_file(folder: Path, name: str, lines: Iterable[bytes]) -> Path:
+    """Write a file that is whole from the moment it has its name, on disk when this returns."""
+    hidden = folder / f".{name}.tmp"
+    with hidden.open("wb") as file:
+        file.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
+    hidden.rename(folder / name)
+    sync_folder(folder)
+    return folder / name
+
+
+def _name_of(rows: list[OutboxRow]) -> str:
+    first, last = rows[0], rows[-1]
+    return file_name(first.epoch, first.stream, first.seq, last.seq, len(rows))
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder; remove the unfinished files of an earlier run, whose rows still wait."""
+    make_folder(folder)
+    for left_over in folder.glob(".*.jsonl.tmp"):
+        left_over.unlink()

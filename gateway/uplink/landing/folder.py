@@ -1,0 +1,118 @@
+"""The bounds of the landing folder in bytes and age, so that nobody's reading fills no card."""
+
+import heapq
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+
+from gateway.uplink.errors import LinkError
+from gateway.uplink.landing_bounds import WAIT, LandingBounds
+
+FOLDERS = ("", "ledger", "clock")
+"""Where a gateway's files are, below its own folder."""
+
+SCAN_SECONDS = 600.0
+"""Seconds after which the folder is counted anew: its reader may have deleted files."""
+
+OLDEST = 1_000
+"""Files that are deleted between two counts, at most."""
+
+LOW_MARK = 0.95
+"""The part of the bound that may be left when files were deleted to make room."""
+
+BLOCK = 512
+"""Bytes of the unit in which stat tells what a file takes of the disk."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LandedFile:
+    """A file with the bytes that it takes of the disk."""
+
+    changed: float
+    path: str
+    bytes: int
+
+
+class LandingFolder:
+    """Keeps the files of one gateway within bounds, in a thread.
+
+    `bytes` are what they take of the disk by the last count and what was written since;
+    `deleted` counts the files that were deleted.
+    """
+
+    def __init__(self, folder: Path, bounds: LandingBounds) -> None:
+        self.bytes = 0
+        self.deleted = 0
+        self._folder = folder
+        self._bounds = bounds
+        self._next_count = 0.0
+
+    def make_room(self, monotonic: float) -> None:
+        """Delete what is too old or too much before another file is written.
+
+        Raises LinkError where the bound is reached and the policy is to wait for a reader.
+        """
+        if monotonic < self._next_count and not self._full:
+            return
+        self._next_count = monotonic + SCAN_SECONDS
+        self._count()
+        if self._full and self._bounds.when_full == WAIT:
+            raise LinkError(
+                f"{self._folder} holds {self.bytes} bytes, and landing_maximum_bytes is"
+                f" {self._bounds.maximum_bytes}: it waits until files are removed"
+            )
+        while self._full and self._delete_oldest():
+            self._count()
+
+    def wrote(self, path: Path) -> None:
+        """Count a file that was written."""
+        self.bytes += path.stat().st_blocks * BLOCK
+
+    @property
+    def _full(self) -> bool:
+        return self._bounds.maximum_bytes is not None and self.bytes > self._bounds.maximum_bytes
+
+    def _count(self) -> None:
+        """Count what there is, and delete what is too old."""
+        age = self._bounds.maximum_age
+        before = None if age is None else time() - age
+        self.bytes = 0
+        for file in landed_files(self._folder):
+            if before is not None and file.changed < before:
+                self._delete(file)
+            else:
+                self.bytes += file.bytes
+
+    def _delete_oldest(self) -> bool:
+        """Delete the oldest files until some room is free; return whether there were any."""
+        low = LOW_MARK * (self._bounds.maximum_bytes or 0)
+        left, deleted = self.bytes, self.deleted
+        for file in heapq.nsmallest(OLDEST, landed_files(self._folder)):
+            if left <= low:
+                break
+            self._delete(file)
+            left -= file.bytes
+        return self.deleted > deleted
+
+    def _delete(self, file: LandedFile) -> None:
+        Path(file.path).unlink(missing_ok=True)  # its reader may have been quicker
+        self.deleted += 1
+
+
+def landed_files(folder: Path) -> Iterator[LandedFile]:
+    """Give the whole files of one gateway; raise OSError if a folder cannot be read."""
+    for name in FOLDERS:
+        place = folder / name
+        if not place.is_dir():
+            continue
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if not entry.name.endswith(".jsonl") or entry.name.startswith("."):
+                    continue
+                try:
+                    found = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue  # its reader has deleted it
+                yield LandedFile(found.st_mtime, entry.path, found.st_blocks * BLOCK)

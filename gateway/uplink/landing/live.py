@@ -1,0 +1,161 @@
+"""Live rows on their way into landing files: on disk as soon as a publisher waits for it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.outcome import Outcome
+from gateway.uplink.context import UplinkContext
+from gateway.uplink.destination import REMOVAL_SECONDS, Link
+from gateway.uplink.landing import file as landing_file
+from gateway.uplink.landing.file import LandingFile
+from gateway.uplink.landing.folder import LandingFolder
+from gateway.uplink.lanes import MAX_FRESH_BYTES, Lanes
+
+UNHURRIED_SECONDS = 0.5
+"""Seconds for which live rows that nobody waits for are held in memory."""
+
+_Key = tuple[str, str]
+
+
+class LiveLanding:
+    """Appends live rows to open files, one of each epoch and stream, and ends them (`LiveWay`).
+
+    Their publishers are answered when the lines are on disk: a row that lands within `[uplink]
+    commit_within` is never written to the database. `land` runs in the destination's task.
+    """
+
+    def __init__(
+        self,
+        context: UplinkContext,
+        folder: Path,
+        landing: LandingFolder,
+        make_room: Callable[[], Awaitable[None]],
+        lanes: Lanes,
+        link: Link,
+    ) -> None:
+        self._context = context
+        self._folder = folder
+        self._landing = landing
+        self._make_room = make_room
+        self._lanes = lanes
+        self._link = link
+        self._files: dict[_Key, LandingFile] = {}
+        self._awaited = False
+        self._since: float | None = None  # the first row in memory came at this monotonic time
+
+    def takes(self, row: OutboxRow) -> bool:
+        """Return whether `send` may follow; if not, the row is read from the outbox later."""
+        return self._lanes.takes(row)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the row can be acknowledged soon: the backlog is no hindrance."""
+        return True
+
+    def send(self, row: OutboxRow) -> None:
+        """Keep a live row that was just added until the destination's task lands it."""
+        self._lanes.push(row)
+        if self._since is None:
+            self._since = self._context.clock.monotonic()
+            self._link.wake.set()
+        if row.barrier is not None and not self._awaited:
+            self._awaited = True
+            self._link.wake.set()
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds until there is something to do without being woken."""
+        due = [file.due for file in self._files.values()]
+        if self._since is not None:
+            due.append(self._since + UNHURRIED_SECONDS)
+        return max(0.0, min(due) - self._context.clock.monotonic()) if due else None
+
+    async def land(self, *, all_rows: bool = False) -> bool:
+        """Land the rows that are awaited or old enough, and what is read; return if it did."""
+        begun = self._context.clock.monotonic()
+        due = self._since is not None and begun >= self._since + UNHURRIED_SECONDS
+        if not (self._awaited or due or all_rows or self._is_behind):
+            return False
+        self._since, self._awaited = None, False
+        rows = await self._next_rows()
+        wall = self._context.clock.wall_ms()
+        by_key: dict[_Key, list[OutboxRow]] = {}
+        for row in rows:
+            if self._context.outbox.take(row, wall, self._context.uplink):
+                by_key.setdefault((row.epoch, row.stream), []).append(row)
+        for key, group in by_key.items():
+            await self._append(key, group, wall)
+        if rows:
+            delay = self._context.clock.monotonic() - begun
+            self._context.outbox.writes.answered(delay, self._context.uplink)
+        return bool(rows)
+
+    async def finish(self, *, all_files: bool = False) -> None:
+        """Name the files that have been open for long enough."""
+        now = self._context.clock.monotonic()
+        for key in [key for key, file in self._files.items() if all_files or file.due <= now]:
+            await self._finish(key)
+
+    def abandon(self) -> None:
+        """Close the files as they are; the next run names them."""
+        for file in self._files.values():
+            file.abandon()
+        self._files.clear()
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether live rows have to be read from the outbox."""
+        return self._lanes.live_waits and not self._lanes.has_fresh
+
+    async def _next_rows(self) -> list[OutboxRow]:
+        rows: list[OutboxRow] = []
+        size = 0
+        while len(rows) < landing_file.FILE_LINES and size < MAX_FRESH_BYTES:
+            row = await self._next()
+            if row is None:
+                break
+            rows.append(row)
+            size += row.size
+        if self._lanes.has_fresh:
+            self._awaited = True  # of what waits for its commit, that wakes the link
+        return rows
+
+    async def _next(self) -> OutboxRow | None:
+        """Return the next live row, None when there is none at the moment."""
+        row = self._lanes.next_live()
+        if row is None and self._lanes.live_waits:
+            row = await self._lanes.live()
+        return row
+
+    async def _append(self, key: _Key, rows: Sequence[OutboxRow], wall: int) -> None:
+        """Bring rows of one epoch and stream to disk."""
+        while rows:
+            file = self._files.get(key)
+            if file is None:
+                await self._make_room()
+                due = self._context.clock.monotonic() + landing_file.FILE_SECONDS
+                file = LandingFile(self._folder, self._context.settings, due)
+                self._files[key] = file
+            room = landing_file.FILE_LINES - file.lines
+            part, rows = rows[:room], rows[room:]
+            await asyncio.to_thread(file.write, part, wall)
+            self._end(part)
+            if file.lines >= landing_file.FILE_LINES or (
+                file.bytes >= landing_file.MAX_GATHERED_BYTES
+            ):
+                await self._finish(key)
+
+    def _end(self, rows: Sequence[OutboxRow]) -> None:
+        outbox, counters = self._context.outbox, self._context.counters
+        uplink = self._context.uplink
+        outbox.remove(rows, Outcome.DELIVERED, within=REMOVAL_SECONDS, uplink=uplink)
+        outbox.end_turn()
+        counters.add("tidegate/uplink/sent", len(rows))
+        counters.add("tidegate/uplink/acknowledged", len(rows))
+
+    async def _finish(self, key: _Key) -> None:
+        file = self._files.pop(key)
+        path = await asyncio.to_thread(file.finish)
+        self._landing.wrote(path)
+        self._context.counters.set("tidegate/uplink/landing_bytes", self._landing.bytes)

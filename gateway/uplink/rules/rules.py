@@ -1,0 +1,211 @@
+"""Numbers messages, evaluates the rules, and adds accepted messages to the outbox."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from gateway.access.policy import EVERYTHING
+from gateway.counters import Counters
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.budget import Budget
+from gateway.routing.where.evaluation.message import Message
+from gateway.storage.history.row import Numbered
+from gateway.storage.ledger.ledger import Ledger
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.outbox_row import OutboxRow, row_of_message
+from gateway.storage.state.rule_states import RuleKey, RuleState
+from gateway.uplink.hops import has_hop
+from gateway.uplink.rules.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
+
+UNPROMISED = 1.0
+"""Seconds for which a message may go unwritten whose publisher is promised nothing."""
+
+NO_STATES: Mapping[RuleKey, RuleState] = {}
+"""The restored states of a gateway that stores none."""
+
+
+class Verdict:
+    """The results of one stream's rules for a message: each evaluated rule with its result.
+
+    For each uplink they are asked in order, until one answers TRUE: `uplinks` are those that get
+    the message, and `rule` is the first that took it for one.
+    """
+
+    __slots__ = ("asked", "rule", "stream", "uplinks")
+
+    def __init__(self, stream: str, rules: Sequence[ActiveRule], message: Message) -> None:
+        self.stream = stream
+        self.asked: list[tuple[ActiveRule, bool | None]] = []
+        self.uplinks = 0
+        self.rule: Rule | None = None
+        for active in rules:
+            rule = active.rule
+            if not rule.uplinks & ~self.uplinks:
+                continue  # each of its uplinks gets the message already
+            result = active.evaluate(message)
+            self.asked.append((active, result))
+            if result is True:
+                self.uplinks |= rule.uplinks
+                self.rule = self.rule or rule
+
+    def last_for(self, uplink: int) -> ActiveRule:
+        """Return the rule that was evaluated last for an uplink, or for any if none was for it."""
+        own = (active for active, _ in reversed(self.asked) if active.rule.uplinks & uplink)
+        return next(own, self.asked[-1][0])
+
+
+class RuleSet:
+    """The inline client between the broker and the outbox.
+
+    The broker subscribes it to `topic_filters` and calls `receive` with each message that
+    matches, once, with the filters that matched. In each stream that has a rule for one of
+    them the message gets the next number, from 1 in each `epoch`; the stream's rules are then
+    evaluated in order, and the first whose `where` is TRUE accepts it, for each uplink by itself.
+    A message that no rule accepts uses up a number too: the ledger explains every gap
+    (docs/fleet.md).
+
+    `states` is what `RuleStates.restore` found of the rules that remember something; `numbers`
+    are those that the last message was given. `budget` measures expressions.
+    `commit_within` is for how many seconds an answer may wait for the fleet's PUBACK before the
+    disk is asked, 0 for none. `ledger`, if any, records how every number ended; `before_numbers`
+    are called with each message before it gets its first number.
+    """
+
+    __slots__ = (
+        "_commit_within",
+        "_counters",
+        "_epoch",
+        "_last",
+        "_ledger",
+        "_outbox",
+        "_streams",
+        "_uplinks",
+        "before_numbers",
+        "gateway_id",
+        "numbers",
+    )
+
+    client_id = "$uplink"
+    inline = True
+    access = EVERYTHING
+
+    @property
+    def refusal(self) -> str:
+        """Why `receive` refuses a message that it may take later."""
+        return self._outbox.refusal
+
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        outbox: Outbox,
+        counters: Counters,
+        epoch: str,
+        states: Mapping[RuleKey, RuleState] = NO_STATES,
+        budget: Budget | None = None,
+        ledger: Ledger | None = None,
+        commit_within: float = 0.0,
+    ) -> None:
+        self.gateway_id = ""
+        """What came down through this gateway gets no number and does not go up."""
+        self._commit_within = commit_within
+        self._outbox = outbox
+        self._counters = counters
+        self._epoch = epoch
+        self._ledger = ledger
+        self.before_numbers: list[Callable[[Message], None]] = []
+        self.numbers: list[Numbered] = []
+        self._streams: dict[str, list[ActiveRule]] = {}
+        self._last: dict[str, int] = {}
+        self._uplinks: dict[str, int] = {}
+        rules = rules or DEFAULT_RULES
+        for index, rule in enumerate(rules):
+            key = key_of(rules, index)
+            state = None if key is None else states.get(key)
+            active = ActiveRule(index, rule, counters, budget or Budget(), state)
+            self._streams.setdefault(rule.stream, []).append(active)
+            self._last[rule.stream] = 0
+            self._uplinks[rule.stream] = self._uplinks.get(rule.stream, 0) | rule.uplinks
+
+    @property
+    def topic_filters(self) -> list[str]:
+        """The topic filters to subscribe to, each once, in the order of the rules."""
+        topics = (active.rule.topic for rules in self._streams.values() for active in rules)
+        return list(dict.fromkeys(topics))
+
+    def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
+        """Add `message` to the outbox once for each stream with a rule that accepts it.
+
+        Returns QUOTA_EXCEEDED, with no number used and nothing remembered, if a rule accepts it
+        and the outbox is full; the publisher may try again later.
+        """
+        if message.user_properties and has_hop(message.user_properties, self.gateway_id):
+            self.numbers = []  # it came down: to send it up again would be a loop
+            return ReasonCode.SUCCESS
+        for look in self.before_numbers:
+            look(message)
+        verdicts = []
+        for stream, rules in self._streams.items():
+            matching = [active for active in rules if active.rule.topic in topic_filters]
+            if matching:
+                verdicts.append(Verdict(stream, matching, message))
+        accepted = [
+            (self._row(message, verdict, rule), rule)
+            for verdict in verdicts
+            if (rule := verdict.rule) is not None
+        ]
+        rows = [row for row, _ in accepted]
+        if rows and not self._outbox.admits(rows):
+            self._outbox.refuse()
+            return ReasonCode.QUOTA_EXCEEDED
+        self.numbers = [self._number(message, verdict) for verdict in verdicts]
+        within = message.commit_within
+        barrier = None if within is None else message.barrier
+        for row, rule in accepted:
+            self._outbox.add(row, within, self._wait(message, rule), barrier)
+        return ReasonCode.SUCCESS
+
+    def save(self) -> None:
+        """Add what rules remember and is not on disk yet to the pending batch, before a stop."""
+        for rules in self._streams.values():
+            for active in rules:
+                active.save()
+
+    def _wait(self, message: Message, rule: Rule) -> float:
+        """Return for how many seconds the message may go unwritten while the fleet can take it."""
+        wait = self._commit_within if rule.commit_within is None else rule.commit_within
+        if not wait:
+            return 0.0
+        if message.commit_within is None or not message.qos:
+            return max(wait, UNPROMISED)
+        if message.barrier is None:  # its answer waits for the disk, whatever the fleet says
+            return 0.0
+        return max(wait, message.commit_within)
+
+    def _row(self, message: Message, verdict: Verdict, rule: Rule) -> OutboxRow:
+        """Return the outbox row with the next number of the stream."""
+        number = self._last[verdict.stream] + 1
+        row = row_of_message(message, self._epoch, verdict.stream, number, rule.lane)
+        row.owed = verdict.uplinks
+        return row
+
+    def _number(self, message: Message, verdict: Verdict) -> Numbered:
+        stream = verdict.stream
+        number = self._last[stream] = self._last[stream] + 1
+        self._counters.add("tidegate/rules/matched")
+        results = tuple(active.record(message, result) for active, result in verdict.asked)
+        if verdict.uplinks:
+            self._counters.add("tidegate/rules/accepted")
+            if self._ledger is not None:
+                self._ledger.taken(stream, number)
+        else:
+            self._counters.add("tidegate/rules/filtered")
+            verdict.asked[-1][0].count_saved(message)
+        without = self._uplinks[stream] & ~verdict.uplinks
+        if without and self._ledger is not None:
+            self._note_filtered(self._ledger, verdict, number, without)
+        return Numbered(stream, number, results)
+
+    def _note_filtered(self, ledger: Ledger, verdict: Verdict, number: int, uplinks: int) -> None:
+        while uplinks:
+            uplink = uplinks & -uplinks
+            uplinks &= ~uplink
+            rule = verdict.last_for(uplink)
+            ledger.filtered(verdict.stream, number, rule.name, uplink)

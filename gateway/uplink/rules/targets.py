@@ -1,0 +1,81 @@
+"""How a rule's messages go up: to which topic of the fleet, whether retained, at which QoS."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.mqtt.topics import topic_matches
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.uplink.rules.topic_template import fill
+
+KNOWN_TOPICS = 4_096
+"""Topics whose target is remembered; when there are more, all are worked out again."""
+
+Address = tuple[bytes, bool, int]
+"""A topic at the fleet's broker, whether messages keep their RETAIN flag, and the QoS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a rule says of the way of its messages; without `target` they go below `data/`."""
+
+    stream: str
+    topic_filter: str
+    target: str | None = None
+    retain: bool = False
+    qos: int = 1
+
+
+class Targets:
+    """Finds the target of a row by its stream and topic: that of the first rule that has them.
+
+    The configuration lets no other rule with the same stream and topic have another one.
+    """
+
+    def __init__(self, targets: Sequence[Target], gateway_id: str, prefix: str) -> None:
+        self._targets = targets
+        self._gateway_id = gateway_id
+        self._prefix = prefix
+        self._known: dict[tuple[str, str], Address] = {}
+
+    def of(self, row: OutboxRow) -> Address:
+        """Return where the row goes."""
+        key = (row.stream, row.topic)
+        address = self._known.get(key)
+        if address is None:
+            if len(self._known) >= KNOWN_TOPICS:
+                self._known.clear()
+            address = self._known[key] = self._find(row)
+        return address
+
+    def _find(self, row: OutboxRow) -> Address:
+        for each in self._targets:
+            if each.stream == row.stream and topic_matches(each.topic_filter, row.topic):
+                topic = f"{self._prefix}{row.topic}"
+                if each.target is not None:
+                    topic = fill(each.target, self._gateway_id, row.topic)
+                return topic.encode(), each.retain, each.qos
+        # its rule was taken out of the configuration meanwhile
+        return f"{self._prefix}{row.topic}".encode(), False, 1
+
+
+def overlap(first: str, second: str) -> bool:
+    """Return whether there is a topic that both topic filters match."""
+    return _overlap(first.split("/"), second.split("/"))
+
+
+def _overlap(first: list[str], second: list[str]) -> bool:
+    for number, (one, other) in enumerate(zip(first, second, strict=False)):
+        if "#" in (one, other):
+            return number > 0 or not _is_own(first[0], second[0])
+        if one != other and "+" not in (one, other):
+            return False
+        if number == 0 and _is_own(one, other):
+            return False
+    longer = first if len(first) > len(second) else second
+    shorter = min(len(first), len(second))
+    return len(first) == len(second) or longer[shorter:] == ["#"]
+
+
+def _is_own(one: str, other: str) -> bool:
+    """Whether only one of two first levels begins with $, which wildcards do not match."""
+    return (one[:1] == "$" and other in ("+", "#")) or (other[:1] == "$" and one in ("+", "#"))

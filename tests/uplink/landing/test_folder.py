@@ -1,0 +1,107 @@
+"""The landing folder's bounds: what is deleted, in which order, and what waits."""
+
+import os
+from pathlib import Path
+from time import time
+
+import pytest
+
+from gateway.uplink.errors import LinkError
+from gateway.uplink.landing.folder import SCAN_SECONDS, LandingFolder
+from gateway.uplink.landing_bounds import LandingBounds
+from tests.support.disk.storage import Store, until
+from tests.support.fleet.uplinks import add_rows, folder_files, running, uplink_settings
+
+BLOCKS = 8_192
+"""What each file of the tests takes of the disk."""
+
+
+def _land(folder: Path, name: str, age: float) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(bytes(BLOCKS))
+    os.utime(path, (time() - age, time() - age))
+    return path
+
+
+def _there(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.jsonl"))
+
+
+def test_the_oldest_files_make_room_and_a_tail_stays(tmp_path: Path) -> None:
+    for number in range(10):
+        _land(tmp_path, f"e.main.{number}.jsonl", 100 - number)
+    _land(tmp_path, "ledger/e.1.jsonl", 200)
+    _land(tmp_path, "keep.txt", 500)
+    landing = LandingFolder(tmp_path, LandingBounds(maximum_bytes=10 * BLOCKS))
+    landing.make_room(1.0)
+    assert _there(tmp_path) == [f"e.main.{number}.jsonl" for number in range(1, 10)]
+    assert (landing.deleted, landing.bytes) == (2, 9 * BLOCKS)
+    landing.wrote(_land(tmp_path, "e.main.10.jsonl", 0))
+    landing.make_room(2.0)
+    assert landing.deleted == 2, "there is just room"
+    landing.wrote(_land(tmp_path, "e.main.11.jsonl", 0))
+    landing.make_room(3.0)
+    assert landing.deleted == 4
+    assert (tmp_path / "keep.txt").exists()
+
+
+def test_old_files_go_whatever_the_policy(tmp_path: Path) -> None:
+    _land(tmp_path, "e.main.1.jsonl", 3_700)
+    _land(tmp_path, "clock/e.1.jsonl", 3_700)
+    _land(tmp_path, "e.main.2.jsonl", 3_500)
+    landing = LandingFolder(tmp_path, LandingBounds(maximum_age=3_600, when_full="wait"))
+    landing.make_room(1.0)
+    assert _there(tmp_path) == ["e.main.2.jsonl"]
+    os.utime(tmp_path / "e.main.2.jsonl", (0, 0))
+    landing.make_room(SCAN_SECONDS)
+    assert _there(tmp_path) == ["e.main.2.jsonl"], "it is not counted all the time"
+    landing.make_room(SCAN_SECONDS + 1)
+    assert _there(tmp_path) == []
+
+
+def test_with_wait_nothing_is_deleted(tmp_path: Path) -> None:
+    paths = [_land(tmp_path, f"e.main.{number}.jsonl", 1) for number in range(2)]
+    bounds = LandingBounds(maximum_bytes=BLOCKS, when_full="wait")
+    landing = LandingFolder(tmp_path, bounds)
+    with pytest.raises(LinkError, match=f"holds {2 * BLOCKS} bytes, and landing_maximum_bytes"):
+        landing.make_room(1.0)
+    paths[0].unlink()
+    landing.make_room(2.0)
+    assert landing.deleted == 0
+
+
+async def test_a_full_folder_leaves_messages_in_the_outbox(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "landing" / "barn"
+    path = _land(folder, "e.main.1.jsonl", 1)
+    bounds = LandingBounds(maximum_bytes=BLOCKS // 2, when_full="wait")
+    settings = uplink_settings(directory=tmp_path / "landing", landing=bounds)
+    add_rows(store, 1, 3)
+    await store.settle()
+    async with running(store, settings) as uplink:
+        await until(lambda: uplink.state == "disconnected")
+        error = str(store.counters.values["tidegate/uplink/error"])
+        assert "it waits until files are removed" in error
+        assert store.outbox.rows == 3
+        path.unlink()
+        uplink.resume()
+        await until(lambda: uplink.state == "connected")
+    assert folder_files(folder) == ["00a1b2c3d4.main.1-3.3.jsonl"]
+    assert store.counters.values["tidegate/uplink/landing_deleted"] == 0
+
+
+async def test_deleted_files_are_counted_and_said(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "landing" / "barn"
+    _land(folder, "e.main.1.jsonl", 1)
+    settings = uplink_settings(
+        directory=tmp_path / "landing", landing=LandingBounds(maximum_bytes=BLOCKS // 2)
+    )
+    add_rows(store, 1, 3)
+    await store.settle()
+    async with running(store, settings):
+        await until(lambda: "tidegate/uplink/landing_deleted" in store.counters.values)
+        await until(lambda: store.counters.count("tidegate/uplink/landing_deleted") == 1)
+    assert folder_files(folder) == ["00a1b2c3d4.main.1-3.3.jsonl"]
+    assert "1 landing files were deleted" in caplog.text

@@ -1,0 +1,145 @@
+"""The documented configurations, each against a Mosquitto with the same demands."""
+
+import asyncio
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gateway.mqtt.packets import PubAck, Publish
+from tests.support.disk.storage import until
+from tests.support.fleet.fleet_collector import FleetCollector
+from tests.support.ports import free_port
+from tests.support.processes.certificates import Authority
+from tests.support.processes.gateway_process import GatewayProcess
+from tests.support.processes.mosquitto import Mosquitto
+from tests.support.raw_client import RawClient
+
+PAGE = Path(__file__).parents[3] / "docs" / "presets.md"
+BLOCK = re.compile(r"^## (.*?)\n.*?```toml\n(.*?)```", re.MULTILINE | re.DOTALL)
+PRESETS = dict(BLOCK.findall(PAGE.read_text("utf-8")))
+
+TOKEN = "A1_TEST_TOKEN"
+OWN = "pattern readwrite tidegate/%u/#\n"
+CERTIFICATE = "require_certificate true\nuse_identity_as_username true\n"
+
+DEMANDS = {
+    "Mosquitto": ("password", OWN),
+    "AWS IoT Core": (
+        CERTIFICATE + "max_packet_size 149504\nmax_inflight_messages 100\nmax_topic_alias 8\n",
+        "pattern readwrite tidegate/%c/#\n",  # %c: the client identifier, which is the thing's name
+    ),
+    "Azure Event Grid": (
+        CERTIFICATE + "retain_available false\nmax_inflight_messages 16\nmax_topic_alias 10\n",
+        OWN,
+    ),
+    "HiveMQ Cloud": ("password", OWN),
+    "ThingsBoard": ("", f"user {TOKEN}\ntopic write v1/devices/me/telemetry\n"),
+}
+"""What the broker demands (`password` for a password file), and its access rules, by preset."""
+
+FLEET_LISTENER = """\
+per_listener_settings true
+listener {port} 127.0.0.1
+allow_anonymous {anonymous}
+certfile {certificate}
+keyfile {key}
+cafile {ca_file}
+acl_file {acl}
+"""
+
+
+class _Place:
+    """Everything that a preset names, in a folder."""
+
+    def __init__(self, folder: Path, preset: str) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.authority = Authority(folder)
+        self.demands, self.rules = DEMANDS[preset]
+        self.text = PRESETS[preset]
+
+    async def broker(self) -> Mosquitto:
+        """Return the service's stand-in; a second port of it takes everybody, to look at it."""
+        server, acl = self.authority.issue("localhost"), self.folder / "acl"
+        acl.write_text(self.rules)
+        listener = FLEET_LISTENER.format(
+            port=self.port,
+            certificate=server.certificate,
+            key=server.key,
+            ca_file=self.authority.ca_file,
+            acl=acl,
+            anonymous=str(self.demands != "password").lower(),
+        )
+        if self.demands == "password":
+            users = self.folder / "users"
+            command = ("mosquitto_passwd", "-b", "-c", str(users), "barn", "geheim")
+            assert await (await asyncio.create_subprocess_exec(*command)).wait() == 0
+            listener += f"password_file {users}\n"
+        else:
+            listener += self.demands
+        broker = Mosquitto(self.folder)
+        config = self.folder / "mosquitto" / "mosquitto.conf"
+        # what is set for all comes first
+        for name in ("retain_available", "max_packet_size"):
+            if found := re.search(rf"^{name} .*\n", listener, re.MULTILINE):
+                listener = found[0] + listener.replace(found[0], "")
+        config.write_text(listener + config.read_text())
+        broker.start()
+        return broker
+
+    def config(self) -> str:
+        """Return the preset with the places of this machine."""
+        barn, text = self.authority.issue("barn"), self.text
+        secrets = {"password": "geheim", "hivemq-password": "geheim", "thingsboard-token": TOKEN}
+        for name, secret in secrets.items():
+            (self.folder / name).write_text(secret)
+            text = text.replace(f"/etc/tidegate/{name}", str(self.folder / name))
+        text = re.sub(r'url = ".*"', f'url = "mqtts://localhost:{self.port}"', text)
+        text = re.sub(r"^ca_file = .*\n", "", text, flags=re.MULTILINE)
+        text = text.replace("[uplink]\n", f'[uplink]\nca_file = "{self.authority.ca_file}"\n')
+        text = re.sub(r'tls_certificate = ".*"', f'tls_certificate = "{barn.certificate}"', text)
+        return re.sub(r'tls_key = ".*"', f'tls_key = "{barn.key}"', text) + LISTENER
+
+
+LISTENER = '[[listener]]\nhost = "127.0.0.1"\n'
+
+
+@pytest.mark.mosquitto
+@pytest.mark.parametrize("preset", DEMANDS)
+async def test_messages_go_up_as_the_page_says(tmp_path: Path, preset: str) -> None:
+    assert PRESETS.keys() == DEMANDS.keys()
+    place = _Place(tmp_path, preset)
+    rule = tomllib.loads(place.text)["uplink"]["rule"][0]
+    broker = await place.broker()
+    collector = FleetCollector(broker.port, "#")
+    gateway = GatewayProcess(tmp_path, place.config())
+    topic = rule["topic"].replace("#", "+/+").replace("+/+", "n1/temperature")
+    target = rule.get("target", f"tidegate/barn/data/{topic}")
+    try:
+        await asyncio.to_thread(gateway.start)
+        client = await RawClient.open(gateway.port)
+        await client.say_connect("publisher")
+        for number in range(1, 301):
+            payload = b'{"value":%d}' % number
+            await client.send(Publish(topic, payload, 1, packet_id=number))
+        for _ in range(300):
+            assert isinstance(await client.receive(), PubAck)
+        await client.close()
+
+        def arrived() -> set[str]:
+            return {each.payload.decode() for each in collector.received if each.topic == target}
+
+        await until(lambda: len(arrived()) == 300)
+        reports = {each.topic for each in collector.received} - {target}
+        told = {f"tidegate/barn/{name}" for name in ("status", "ledger", "clock")}
+        if preset == "ThingsBoard":
+            assert not reports
+        else:
+            await until(lambda: told <= {each.topic for each in collector.received})
+        assert "rejected" not in gateway.log()
+    finally:
+        gateway.kill()
+        collector.close()
+        broker.kill()
