@@ -127,7 +127,7 @@ def end(broker: "Broker", session: Session, instant: Instant) -> None:
 
 def _close_journal(session: Session) -> None:
     if session.journal is not NO_JOURNAL:
-        session.journal.close(session.owed())
+        session.journal.close(session.undelivered())
         session.journal = NO_JOURNAL
 
 

@@ -1,4 +1,4 @@
-"""Which subscriptions a message met, what their filters said, and what is still owed of it."""
+"""Which subscriptions a message met, what their filters said, and what is still to be delivered."""
 
 from collections.abc import Iterator
 
@@ -69,12 +69,12 @@ def _owed(history: HistoryReader, subscription: RecordedSubscription, message: M
     if min(subscription.qos, message.qos) == 0:
         return "at QoS 0 nobody acknowledges it"
     outcomes, client_id = history.outcomes, subscription.client_id
-    owed = outcomes.owed(client_id, message)
-    if owed is None:
+    waiting = outcomes.undelivered(client_id, message)
+    if waiting is None:
         if outcomes.has_session(client_id):
             return "not owed to its stored session any more: acknowledged, expired or dropped"
         return "its session is not stored: nobody knows here whether it was acknowledged"
-    if owed.packet_id is None:
+    if waiting.packet_id is None:
         return "waits in its session's queue"
-    answer = "PUBCOMP" if owed.released else _ANSWERS[min(subscription.qos, message.qos)]
-    return f"sent with packet identifier {owed.packet_id}, {answer} has not come yet"
+    answer = "PUBCOMP" if waiting.released else _ANSWERS[min(subscription.qos, message.qos)]
+    return f"sent with packet identifier {waiting.packet_id}, {answer} has not come yet"

@@ -18,7 +18,7 @@ cdef class Publication:
     cdef public list messages
     cdef public bint mixed
     cdef readonly bint mqtt5
-    cdef public Py_ssize_t owed
+    cdef public Py_ssize_t stored_for
     cdef public object packet_id
     cdef public PacketBatch packets
     cdef readonly PublishProperties properties

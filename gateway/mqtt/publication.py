@@ -25,8 +25,8 @@ class Publication:
     seconds by which a commit may be put off, None for what is kept in memory alone. `barrier` is
     what the publisher's answer may wait for, set while the messages are handed out.
 
-    `holders` counts the spans in queues that hold it, `owed` those that it is kept for on disk,
-    where its number is `row`; there others may refer to it too if it is `shared`.
+    `holders` counts the spans in queues that hold it, `stored_for` the sessions that it is kept
+    for on disk, where its number is `row`; there others may refer to it too if it is `shared`.
     """
 
     __slots__ = (
@@ -40,7 +40,6 @@ class Publication:
         "messages",
         "mixed",
         "mqtt5",
-        "owed",
         "packet_id",
         "packets",
         "properties",
@@ -49,6 +48,7 @@ class Publication:
         "retain",
         "row",
         "shared",
+        "stored_for",
         "topic",
         "topic_name",
         "username",
@@ -79,7 +79,7 @@ class Publication:
         self.commit_within: float | None = 0.0
         self.barrier: Barrier | None = None
         self.holders = 0
-        self.owed = 0
+        self.stored_for = 0
         self.row = 0
         self.shared = False
         # in which receivers are sent it, while they share them: see `publish_encoder.form`

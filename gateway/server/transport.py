@@ -310,7 +310,7 @@ class ClientTransport:
         return self._transport is not None or self._client is not None
 
     @property
-    def owes(self) -> bool:
+    def unfinished(self) -> bool:
         """True while something is still to be sent, or to be closed in an orderly way."""
         transport = self._transport
         return transport is not None and not (self._finished and transport.can_write_eof())

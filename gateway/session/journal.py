@@ -23,11 +23,11 @@ class PagedQueue(Protocol):
 
 
 class Journal(Protocol):
-    """Takes down what one persistent session owes, has sent, has accepted and has subscribed to.
+    """Takes down what one persistent session has to deliver, has sent, accepted and subscribed to.
 
     Those that return a commit number make what they took down due at once; what must not leave
     before it is on disk waits for that number. The others are due at once where the session's
-    client is answered because of them (`owe`, `keep`, `subscribe`, `unsubscribe`,
+    client is answered because of them (`enqueue`, `keep`, `subscribe`, `unsubscribe`,
     `keep_incoming`, `forget_incoming`), and within a second where losing them only makes something
     come twice that may.
     """
@@ -40,7 +40,7 @@ class Journal(Protocol):
         """Note that the session has no connection since `wall`, in milliseconds since 1970."""
         ...
 
-    def owe(self, span: Span, deferred: bool) -> None:
+    def enqueue(self, span: Span, deferred: bool) -> None:
         """Keep the messages of a span, of one if its QoS is 2, until `done`.
 
         A write that is `deferred` is not made if the receiver acknowledges them before its batch
@@ -100,8 +100,8 @@ class Journal(Protocol):
         """Forget a subscription."""
         ...
 
-    def close(self, owed: Sequence[Span]) -> None:
-        """Forget the session, which still owed these and what is on disk alone.
+    def close(self, undelivered: Sequence[Span]) -> None:
+        """Forget the session, which had still to deliver these and what is on disk alone.
 
         Nothing is noted afterwards. What is on disk alone is offered to other members of shared
         subscriptions (`broker.store.Store.on_left_over`).
@@ -120,7 +120,7 @@ class NoJournal:
     def leave(self, wall: int) -> None:
         """Do nothing."""
 
-    def owe(self, span: Span, deferred: bool) -> None:
+    def enqueue(self, span: Span, deferred: bool) -> None:
         """Do nothing."""
 
     def done(self, span: Span, first: int, count: int) -> None:
@@ -162,7 +162,7 @@ class NoJournal:
     def unsubscribe(self, topic_filter: str) -> None:
         """Do nothing."""
 
-    def close(self, owed: Sequence[Span]) -> None:
+    def close(self, undelivered: Sequence[Span]) -> None:
         """Do nothing."""
 
 

@@ -46,7 +46,7 @@ class KeptSubscription:
 
 @dataclass(frozen=True, slots=True)
 class KeptSpan:
-    """What a session still owes; its packet identifier is 0 while it is not known to be sent."""
+    """What a session must still deliver; its packet identifier is 0 unless it was sent."""
 
     span: Span
     released: bool = False

@@ -182,7 +182,7 @@ class Session:
         ]
         return [*begun, *(span for span in self.queue if span.topic_filter)]
 
-    def owed(self) -> list[Span]:
+    def undelivered(self) -> list[Span]:
         """Return everything in memory that the session is still owed, in order."""
         return [*self.inflight.spans(), *self.queue]
 
@@ -333,7 +333,7 @@ class Session:
                 if count < span.count:
                     span, rest = span.split(count)
                 if self.journal is not NO_JOURNAL:
-                    self.journal.owe(span, span.qos == 1)
+                    self.journal.enqueue(span, span.qos == 1)
                 sending.send_span(self, connection, span, now)
                 if rest is None:
                     return

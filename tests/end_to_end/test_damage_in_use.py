@@ -21,7 +21,7 @@ SOUND = 64 * 4096
 ALARM = "$SYS/broker/tidegate/alarm/database"
 
 
-async def owe(gateway: GatewayProcess) -> None:
+async def leave_session(gateway: GatewayProcess) -> None:
     """Leave a session behind that is owed messages."""
     clients = Clients(gateway.port)
     absent = await clients.connect("s", clean_start=False, properties=STAYS)
@@ -46,7 +46,7 @@ def spoil(file: Path) -> None:
 
 
 async def test_it_ends_and_the_next_start_salvages(gateway: GatewayProcess) -> None:
-    await owe(gateway)
+    await leave_session(gateway)
     assert gateway.stop() == 0  # which brings everything from the log into the file
     gateway.start()
     clients = Clients(gateway.port)

@@ -63,7 +63,7 @@ def test_a_part_says_the_same_of_fewer_messages() -> None:
     whole = publish([b"1", b"22", b"333"], 2, retain=True, properties=DESCRIBED)
     whole.client_id, whole.username = "c", "u"
     whole.received_at, whole.arrived, whole.commit_within = 7, 5.0, None
-    whole.owed = whole.holders = 3
+    whole.stored_for = whole.holders = 3
     part, one = whole.part(1, 2), whole.one(2)
     assert (payloads(part), payloads(one)) == ([b"22", b"333"], [b"333"])
     assert payloads(whole.copy()) == payloads(whole)
@@ -73,7 +73,7 @@ def test_a_part_says_the_same_of_fewer_messages() -> None:
         assert (each.client_id, each.username) == ("c", "u")
         assert (each.received_at, each.arrived, each.commit_within) == (7, 5.0, None)
         assert each.properties is whole.properties
-        assert (each.owed, each.holders) == (0, 0)
+        assert (each.stored_for, each.holders) == (0, 0)
 
 
 FIELDS: dict[str, object] = {

@@ -34,7 +34,7 @@ def test_what_is_sent_at_qos_1_is_owed_until_it_is_acknowledged(count: int) -> N
     deliver(session, *contents)
     assert payloads(connection) == contents
     assert session.finish(range(1, count + 1), 0) == count
-    assert journal.notes == [("owe", contents), ("done", contents)]
+    assert journal.notes == [("enqueue", contents), ("done", contents)]
     assert journal.deferred == [True]
 
 
@@ -43,11 +43,11 @@ def test_each_message_of_qos_2_is_owed_by_itself_and_waits_for_the_disk() -> Non
     session.attach(connection := open_connection(), 2)
     deliver(session, b"1", b"2", b"3", qos=2)
     assert journal.notes == [
-        ("owe", [b"1"]),
+        ("enqueue", [b"1"]),
         ("sent", [b"1"]),
-        ("owe", [b"2"]),
+        ("enqueue", [b"2"]),
         ("sent", [b"2"]),
-        ("owe", [b"3"]),
+        ("enqueue", [b"3"]),
     ]
     assert journal.deferred == [False] * 3
     assert connection.data_to_send(6) is None
@@ -75,7 +75,7 @@ def test_what_a_window_ends_in_is_owed_in_two() -> None:
     session = noted(journal := NotedJournal())
     session.attach(open_connection(), 2)
     deliver(session, b"1", b"2", b"3", b"4")
-    assert journal.notes == [("owe", [b"1", b"2"]), ("owe", [b"3", b"4"])]
+    assert journal.notes == [("enqueue", [b"1", b"2"]), ("enqueue", [b"3", b"4"])]
     acknowledge(session, 2)
     assert journal.notes[2:] == [("done", [b"2"])]
 
@@ -194,5 +194,5 @@ def test_a_publication_that_was_split_leaves_as_it_is_owed() -> None:
     session.attach(connection := open_connection(), 9)
     publication = publish([b"1", b"2", b"3"])
     session.accept(publication, 1, 2, 1)
-    assert journal.notes == [("owe", [b"2", b"3"])]
+    assert journal.notes == [("enqueue", [b"2", b"3"])]
     assert payloads(connection) == [b"2", b"3"]

@@ -215,7 +215,7 @@ def test_what_others_of_a_shared_subscription_get_when_the_session_ends(qos: int
     begun = [(first, 0, 1), (first, 2, 1)] if qos == 1 else []
     left = [(span.publication, span.first, span.count) for span in session.left_over()]
     assert left == [*begun, (second, 0, 3)]
-    owed = [span.publication for span in session.owed()]
+    owed = [span.publication for span in session.undelivered()]
     assert (owed[0], owed[2], len(owed)) == (first, second, 4)
 
 

@@ -34,7 +34,7 @@ class LinkLines:
         self._uplink = uplink
         self._outbox = outbox
         self._name = f"uplink {uplink.name}" if uplink.name else "uplink"
-        self._place = outbox.owed.names.index(uplink.name)
+        self._index = outbox.uplinks.names.index(uplink.name)
         self._down_since: float | None = gateway.clock.monotonic()
         self._reminded = self._down_since
 
@@ -76,13 +76,13 @@ class LinkLines:
     @property
     def _rows(self) -> int:
         """How many messages wait for this uplink."""
-        return self._outbox.owed.rows[self._place]
+        return self._outbox.uplinks.rows[self._index]
 
     def _waiting(self) -> str:
         rows, oldest = self._rows, self._outbox.oldest_time
         if not rows or oldest is None:
             return "no message waits"
-        if self._outbox.owed.several:  # the oldest may be another uplink's
+        if self._outbox.uplinks.several:  # the oldest may be another uplink's
             return f"{rows:,} messages wait"
         waited = max(0, self._gateway.clock.wall_ms() - oldest) / 1000
         return f"{rows:,} messages wait, the oldest for {spell_seconds(waited)}"

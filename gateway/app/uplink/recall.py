@@ -35,7 +35,7 @@ def start_recall(
     keeps = gateway.configuration.history.keep > 0
     recall = Recall(gateway.database, outbox, gateway.counters, history=keeps)
     gateway.stack.push_async_callback(recall.close)
-    desk = RecallDesk(gateway, recall, outbox.owed.every)
+    desk = RecallDesk(gateway, recall, outbox.uplinks.every)
     gateway.control.answer("recall", desk.receive)
     for index, (uplink, config) in enumerate(uplinks):
         if config.recall:

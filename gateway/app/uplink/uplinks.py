@@ -63,9 +63,9 @@ async def start_uplinks(gateway: "Gateway") -> None:
         LinkLines(gateway, uplink, outbox).start()
         await uplink.start()
         gateway.stack.push_async_callback(uplink.close)
-    told = [uplink for uplink, each in zip(uplinks, configs, strict=True) if each.reports]
-    report_ledger(gateway, ledger, outbox, told)
-    watch.report([uplink.control_messages for uplink in told])
+    reporting = [uplink for uplink, each in zip(uplinks, configs, strict=True) if each.reports]
+    report_ledger(gateway, ledger, outbox, reporting)
+    watch.report([uplink.control_messages for uplink in reporting])
 
 
 async def _rule_set(
@@ -85,8 +85,8 @@ async def _make_all(
 ) -> list[Uplink]:
     configs = gateway.configuration.uplinks
     uplinks = []
-    counters_of = uplink_counters(gateway.counters, outbox.owed.names)
-    for index, (name, counters) in enumerate(zip(outbox.owed.names, counters_of, strict=True)):
+    counters_of = uplink_counters(gateway.counters, outbox.uplinks.names)
+    for index, (name, counters) in enumerate(zip(outbox.uplinks.names, counters_of, strict=True)):
         own = [each for each in rules if index in each.uplinks]
         made = await _make(gateway, configs[index], name, own, outbox, rejected, counters, index)
         uplinks.append(made)

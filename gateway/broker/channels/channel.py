@@ -222,7 +222,7 @@ class Channel(Session):
             self.waiting.returned.put(offer, second)
         self.alarm.set(0.0)
 
-    def owed(self) -> list[Span]:
+    def undelivered(self) -> list[Span]:
         """Return everything in memory that waits or is in flight."""
         return [*(each.source for each in self.deliveries), *self.waiting.spans()]
 

@@ -123,7 +123,7 @@ class Channels:
         """Give up all messages that wait or are in flight."""
         persistent = channel.persistent
         if persistent:
-            channel.journal.close(channel.owed())
+            channel.journal.close(channel.undelivered())
         channel.discard()
         if persistent:
             self._keep(channel)
@@ -131,7 +131,7 @@ class Channels:
     def delete(self, channel: Channel) -> None:
         """End a channel with its messages; a configured one is there again after a restart."""
         if channel.persistent:
-            channel.journal.close(channel.owed())
+            channel.journal.close(channel.undelivered())
         channel.ended = True
         channel.discard()
         topic_filter = _shared_filter(channel.settings)

@@ -63,7 +63,7 @@ class Dispatcher:
         if member is None:
             return 0
         if span.qos:
-            self._channel.journal.owe(span, deferred=True)
+            self._channel.journal.enqueue(span, deferred=True)
         share, given = consumers.share(count), 0
         if share < count and span.publication.forms is None:
             span.publication.share_forms()

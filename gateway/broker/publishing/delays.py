@@ -95,7 +95,7 @@ class Delays(Session):
         span = Span(publication, first, count, min(publication.qos, 1))
         if kept:
             self._open()
-            self.journal.owe(span, deferred=False)
+            self.journal.enqueue(span, deferred=False)
         self._hold(span)
         return count, ReasonCode.SUCCESS, None
 

@@ -9,7 +9,7 @@ from gateway.config.sections.rule import RuleConfig
 from gateway.config.sections.uplink import UplinkConfig
 
 MAX_UPLINKS = 8
-"""Uplinks of one gateway; of each message it is known which of them it is still owed."""
+"""Uplinks of one gateway; of each message it is known for which of them it still waits."""
 
 DEFAULT_RULE = RuleConfig("sensors/#")
 """What goes up by an uplink that no rule is for."""

@@ -158,7 +158,9 @@ class Listener:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + CLOSE_TIMEOUT
         while self.connections.clients:
-            if loop.time() >= deadline or not any(each.owes for each in self.connections.clients):
+            if loop.time() >= deadline or not any(
+                each.unfinished for each in self.connections.clients
+            ):
                 self.connections.abort_all()
             await asyncio.sleep(POLL_INTERVAL)
 

@@ -96,7 +96,7 @@ class DeliveryQueue(QueueUsage):
             else:
                 tail.push(span)
                 self._forget(span)
-                span.publication.owed -= 1  # the row knows
+                span.publication.stored_for -= 1  # the row knows
             newest.popleft()
         memory.page(tail.messages - messages, tail.bytes - kept)
         return not newest

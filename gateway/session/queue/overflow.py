@@ -33,7 +33,7 @@ def enqueue(session: "Session", span: Span, promised: bool) -> None:
 
 def _enqueue(session: "Session", span: Span) -> None:
     if span.qos:
-        session.journal.owe(span, span.qos == 1 and session.comes_soon)
+        session.journal.enqueue(span, span.qos == 1 and session.comes_soon)
     session.queue.append(span)
 
 

@@ -21,11 +21,11 @@ _LEDGER = (
     " WHERE epoch = ? AND stream = ? AND first <= ? AND last >= ? ORDER BY uplink"
 )
 _SESSION = "SELECT id FROM session WHERE client_id = ?"
-_OWED = (
+_SINGLY = (
     "SELECT packet_id, released FROM delivery WHERE session = ? AND message IN"
     " (SELECT id FROM message WHERE topic = ? AND time = ? AND payload = ?)"
 )
-_OWED_BATCHES = (
+_IN_BATCHES = (
     "SELECT packet_id, released, topic, m.payload, version, gone FROM delivery"
     " JOIN message AS m ON m.id = message"
     " WHERE session = ? AND topic IN (?, '') AND time = ? AND version IS NOT NULL"
@@ -33,7 +33,7 @@ _OWED_BATCHES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
+class Undelivered:
     """A message that a stored session is owed; `packet_id` is None while it waits in the queue."""
 
     packet_id: int | None
@@ -65,19 +65,19 @@ class OutcomeReader:
         found = self._rows(_UPLINKS, number)
         return ", ".join(str(found[0][0] or "").strip(",").split(",")) if found else ""
 
-    def owed(self, client_id: str, message: Message) -> Owed | None:
+    def undelivered(self, client_id: str, message: Message) -> Undelivered | None:
         """Return how a stored session is owed the message, None if it is not (any more)."""
         sessions = self._rows(_SESSION, (client_id,))
         if not sessions:
             return None
         of_message = (message.topic, message.received_at, message.payload)
-        found = self._rows(_OWED, (sessions[0][0], *of_message))
+        found = self._rows(_SINGLY, (sessions[0][0], *of_message))
         if found:
-            return Owed(found[0][0] or None, bool(found[0][1]))
-        for values in self._rows(_OWED_BATCHES, (sessions[0][0], *of_message[:2])):
-            owed = _owed_of(message, *values)
-            if owed is not None:
-                return owed
+            return Undelivered(found[0][0] or None, bool(found[0][1]))
+        for values in self._rows(_IN_BATCHES, (sessions[0][0], *of_message[:2])):
+            undelivered = _undelivered_of(message, *values)
+            if undelivered is not None:
+                return undelivered
         return None
 
     def has_session(self, client_id: str) -> bool:
@@ -93,7 +93,7 @@ class OutcomeReader:
             raise
 
 
-def _owed_of(
+def _undelivered_of(
     message: Message,
     last_id: int,
     released: int,
@@ -101,7 +101,7 @@ def _owed_of(
     packets: bytes,
     version: int,
     gone: bytes | None,
-) -> Owed | None:
+) -> Undelivered | None:
     """Return how the message is owed if it is among those of a batch that still are."""
     try:
         publication = stored_publication(packets, topic, mqtt5=version == MQTT_5)
@@ -112,5 +112,5 @@ def _owed_of(
         said = publication.topic_of(number), publication.packets.one(number)
         if not bits >> number & 1 and said == (message.topic, message.payload):
             packet_id = last_id - (count - 1 - number) if last_id else None
-            return Owed(packet_id, bool(released))
+            return Undelivered(packet_id, bool(released))
     return None

@@ -32,10 +32,10 @@ from gateway.storage.ledger.table import (
 )
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.owed import EVERY, Owed
+from gateway.storage.outbox.uplink_bits import EVERY, UplinkBits
 
 LEDGER_SECONDS = 60.0
-"""How long what is worth no commit waits for another's: filtered numbers, ranges that were told."""
+"""Seconds that what is worth no commit waits for another: filtered numbers, reported ranges."""
 
 MAX_OPEN_RANGES = 256
 """Ranges on disk that the number behind them may still extend; the oldest are closed."""
@@ -50,7 +50,7 @@ class Ledger:
     """Ranges that wait for the fleet, `rows` of them on disk or gathered.
 
     With several `uplinks` each number has an outcome at each, and `rows_of` counts by name. Those
-    that are not among the `told`, as bits, are told nothing, and nothing is kept for them.
+    that are not among the `reporting`, as bits, get no reports, and nothing is kept for them.
 
     What becomes of numbers is collapsed in memory and goes to disk with the next batch, whatever
     that is for, or after LEDGER_SECONDS. The end of a row of the outbox is in the batch of the
@@ -64,12 +64,12 @@ class Ledger:
         counters: Counters,
         starts: Starts,
         uplinks: Sequence[str] = (),
-        told: int = EVERY,
+        reporting: int = EVERY,
     ) -> None:
-        self._told = told
+        self._reporting = reporting
         self.rows_of: Counter[str] = Counter()
         self.starts = starts
-        self._owed = Owed(uplinks)
+        self._uplinks = UplinkBits(uplinks)
         self._first_name = uplinks[0] if uplinks else ""
         self.closed_id = 0
         self.closed_batch = 0
@@ -90,7 +90,7 @@ class Ledger:
     @property
     def uplinks(self) -> tuple[str, ...]:
         """The names of the uplinks, "" if there is one."""
-        return self._owed.names
+        return self._uplinks.names
 
     @property
     def rows(self) -> int:
@@ -124,11 +124,11 @@ class Ledger:
         """Note a number whose message `rule` was the last not to take for these uplinks."""
         self.taken(stream, number)
         epoch = self.starts.present.epoch
-        for place in self._owed.places(uplinks & self._told):
+        for index in self._uplinks.indexes(uplinks & self._reporting):
             self._note(
                 LedgerRange(
                     *(epoch, stream, number, number, Outcome.FILTERED, {rule: 1}),
-                    uplink=self.uplinks[place],
+                    uplink=self.uplinks[index],
                 )
             )
 
@@ -138,10 +138,10 @@ class Ledger:
         for row in rows:
             numbers.setdefault((row.epoch, row.stream, row.ending), []).append(row.seq)
         for (epoch, stream, ending), each in numbers.items():
-            for place in self._owed.places(ending & self._told):
+            for index in self._uplinks.indexes(ending & self._reporting):
                 for first, last in ranges_of(each):
                     count = {reason: last - first + 1}
-                    name = self.uplinks[place]
+                    name = self.uplinks[index]
                     self._note(LedgerRange(epoch, stream, first, last, outcome, count, uplink=name))
 
     def note(self, each: LedgerRange) -> None:

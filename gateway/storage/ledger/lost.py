@@ -19,7 +19,7 @@ _KNOWN = (
 async def note_lost(database: Database, ledger: Ledger, numbers: Iterable[LostNumbers]) -> int:
     """Note numbers as lost of which the ledger knows nothing else; return how many.
 
-    Some may have ended before, and been told: the fleet keeps the first word, and a message
+    Some may have ended before, and been reported: the fleet keeps the first word, and a message
     that arrived has arrived (docs/fleet.md). A range without a known end ends with the last
     number that was on disk, and is passed over where that is not known either.
     """

@@ -27,7 +27,7 @@ class LedgerPages:
     """Gives the ledger's ranges for an uplink in passes, in the order of epoch, stream and number.
 
     A pass gives each range that was there when it began, once; ranges that were given and not
-    told are passed over in the next. One task at a time may call `next_page` and `shorten`.
+    reported are passed over in the next. One task at a time may call `next_page` and `shorten`.
 
     Two ranges with a waiting row between them cannot become one. Beyond MAX_LEDGER_RANGES, and
     one for each row of the outbox, neighbouring ranges become one that only says how many of
@@ -114,8 +114,8 @@ class LedgerPages:
         return await self._database.reader.query(PAGE, row, ranges)
 
     def _free(self, page: list[LedgerRange]) -> list[LedgerRange]:
-        told = self._ledger.reported_ids
-        return [each for each in page if each.id not in self._given and each.id not in told]
+        reported = self._ledger.reported_ids
+        return [each for each in page if each.id not in self._given and each.id not in reported]
 
     def _join(self, page: list[LedgerRange]) -> None:
         ends = {each.id: each.last for each in page}

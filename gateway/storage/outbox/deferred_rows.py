@@ -78,7 +78,7 @@ class DeferredRows:
         if due <= (now := loop.time()):
             for due, row in firsts:
                 if due <= now:
-                    self._on_late(row.owed)
+                    self._on_late(row.uplinks)
             self.write()
         elif due < math.inf:
             self._arm(loop, due)

@@ -3,8 +3,8 @@
 from gateway.config.when_full import GIVING_UP
 from gateway.counters import Counters
 from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.owed import Owed
 from gateway.storage.outbox.streams.streams import OutboxStreams
+from gateway.storage.outbox.uplink_bits import UplinkBits
 
 CAUSES = (*GIVING_UP, "latest")
 """Why an acknowledged message is given up."""
@@ -13,10 +13,10 @@ CAUSES = (*GIVING_UP, "latest")
 class OutboxFigures:
     """Shows the sums of `streams` under `$SYS/broker/tidegate/outbox/` and counts beside them."""
 
-    def __init__(self, counters: Counters, streams: OutboxStreams, owed: Owed) -> None:
+    def __init__(self, counters: Counters, streams: OutboxStreams, uplinks: UplinkBits) -> None:
         self._counters = counters
         self._streams = streams
-        self._owed = owed
+        self._uplinks = uplinks
         for cause in CAUSES:
             counters.add(f"tidegate/outbox/evicted/{cause}", 0)
         counters.add("tidegate/outbox/unwritten", 0)
@@ -29,8 +29,8 @@ class OutboxFigures:
         for stream in map(self._streams.of, names):
             values[stream.rows_name] = stream.rows
             values[stream.bytes_name] = stream.bytes
-        if self._owed.several:
-            for name, rows in zip(self._owed.names, self._owed.rows, strict=True):
+        if self._uplinks.several:
+            for name, rows in zip(self._uplinks.names, self._uplinks.rows, strict=True):
                 self._counters.set(f"tidegate/uplink/{name}/waiting", rows)
 
     def ended(self, rows: int, outcome: Outcome, reason: str) -> None:

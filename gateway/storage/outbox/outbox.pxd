@@ -21,7 +21,7 @@ cdef class Outbox:
     cdef readonly set lanes
     cdef readonly list on_change
     cdef readonly list on_outcome
-    cdef readonly object owed
+    cdef readonly object uplinks
     cdef public object recalled
     cdef readonly OutboxWrites writes
 

@@ -15,7 +15,6 @@ from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.looks import OutboxLooks
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.owed import EVERY, Owed
 from gateway.storage.outbox.reader import OutboxReader
 from gateway.storage.outbox.recent_rows import RecentRows
 from gateway.storage.outbox.row_size import row_size
@@ -25,19 +24,20 @@ from gateway.storage.outbox.streams.retention import Mode, OutboxSettings, log_e
 from gateway.storage.outbox.streams.stream import MAX_LATEST_TOPICS
 from gateway.storage.outbox.streams.streams import OutboxStreams
 from gateway.storage.outbox.streams.totals import OutboxTotals
+from gateway.storage.outbox.uplink_bits import EVERY, UplinkBits
 from gateway.storage.outbox.writes import OutboxWrites
 
 
 class Outbox:
     """Rows in the order in which they came; ids rise by one and are never used twice in a run.
 
-    Each of the `uplinks` reads it by itself, under its bit (`Owed`); a row leaves when none is owed
-    it any more. `writes` gives live rows to those that are up, as they are added. `lanes` are the
-    lanes that rows have had since the start; `recalled` rows are in the lane `recall`, of which no
-    outcome is told, since their numbers have ended before. `on_change` are called after each commit
-    that brought or removed rows. `on_outcome` are called with rows that end for the uplinks that
-    are `ending` in them, with how and why, in the turn that gathers it: what they gather is in the
-    same batch. A row that was not fetched comes without what the publisher put into it.
+    Each of the `uplinks` reads it by itself, under its bit (`UplinkBits`); a row leaves when none
+    waits for it any more. `writes` gives live rows to those that are up, as they are added. `lanes`
+    are the lanes that rows have had since the start; `recalled` rows are in the lane `recall`, of
+    which no outcome is reported, since their numbers have ended before. `on_change` are called
+    after each commit that brought or removed rows. `on_outcome` are called with rows that end for
+    the uplinks that are `ending` in them, with how and why, in the turn that gathers it: what they
+    gather is in the same batch. A row that was not fetched comes without what the publisher put into it.
 
     A caller asks `admits` first and refuses the message with 0x97 when it does not, calling
     `refuse()`, which counts it in `tidegate/outbox/rejected` or `tidegate/storage/rejected`. Where
@@ -60,8 +60,8 @@ class Outbox:
         "lanes",
         "on_change",
         "on_outcome",
-        "owed",
         "recalled",
+        "uplinks",
         "writes",
     )
 
@@ -74,7 +74,7 @@ class Outbox:
         pending: PendingBatch | None = None,
         uplinks: Sequence[str] = (),
     ) -> None:
-        self.owed = Owed(uplinks)
+        self.uplinks = UplinkBits(uplinks)
         self.lanes: set[str] = set()
         self.recalled = 0
         self.on_change: list[Callable[[], None]] = []
@@ -84,11 +84,11 @@ class Outbox:
         self._fetched = FetchedRows()
         self._streams = OutboxStreams(settings or OutboxSettings(), self._fetched.is_taken)
         self._totals = OutboxTotals(database, writer, self._streams)
-        self._reader = OutboxReader(database, writer, self.owed)
+        self._reader = OutboxReader(database, writer, self.uplinks)
         self._recent = RecentRows()
         self._batches = OutboxBatches()
         self._expiry = OutboxExpiry(self._reader, self._streams, self._fetched, self._expire)
-        self._figures = OutboxFigures(counters, self._streams, self.owed)
+        self._figures = OutboxFigures(counters, self._streams, self.uplinks)
         self.writes = OutboxWrites(
             writer,
             self._reader,
@@ -96,7 +96,7 @@ class Outbox:
             self._batches,
             self._fetched,
             self._figures,
-            self.owed,
+            self.uplinks,
             pending,
         )
         heads = OutboxHeads(self._reader, self._streams)
@@ -143,7 +143,7 @@ class Outbox:
         self._batches.committed_id = self.last_id
         await self._expiry.load(self._database, self.last_id)
         self._recent.start(self.last_id)
-        await self.owed.load(self._database, self.rows)
+        await self.uplinks.load(self._database, self.rows)
         if self.rows:
             self.recalled = await self._reader.count_recalled()
         await self._reader.load(self.last_id, several=len(self._streams) > 1)
@@ -206,14 +206,14 @@ class Outbox:
             row.size = row_size(row)
         policy = self._make_room(row) if stream.may_give_up else None
         if policy is not None:
-            row.ending = row.owed
+            row.ending = row.uplinks
             self._tell([row], Outcome.EVICTED, policy)
             return self._writer.batch
         row.id = self._totals.last_id = self._totals.last_id + 1
         self._looks.added(row.time)
         self.lanes.add(row.lane)
         self.recalled += row.lane == RECALL
-        self.owed.count(row.owed, 1)
+        self.uplinks.count(row.uplinks, 1)
         if not self._streams.added(row):
             self._figures.overflowed()
         self._figures.show(row.stream)
@@ -230,18 +230,18 @@ class Outbox:
     ) -> int:
         """Gather that rows ended as `outcome` says, for an uplink; return the batch's number.
 
-        Those that others are owed stay, for them. Rows that have left meanwhile are passed over.
+        Those that other uplinks wait for stay. Rows that have left meanwhile are passed over.
         `within` is as in `Writer.add`.
         """
         leaving: list[OutboxRow] = []
         staying: list[OutboxRow] = []
         for row in rows:
-            ending = row.owed & uplink
+            ending = row.uplinks & uplink
             if row.left or not ending:
                 continue
             row.ending = ending
-            self.owed.count(ending, -1)
-            (leaving if ending == row.owed else staying).append(row)
+            self.uplinks.count(ending, -1)
+            (leaving if ending == row.uplinks else staying).append(row)
         if leaving:
             self._remove(leaving, outcome, within)
         if staying:
@@ -262,7 +262,7 @@ class Outbox:
         if row.message_expiry is not None and not row.left and self._expiry.has_passed(row, now):
             self.remove([row], Outcome.EXPIRED)
             self.end_turn()
-        if row.left or not row.owed & uplink:
+        if row.left or not row.uplinks & uplink:
             return False
         row.taken |= uplink
         return True
@@ -340,7 +340,7 @@ class Outbox:
 
     def _change(self, rows: Sequence[OutboxRow], outcome: Outcome, within: float) -> None:
         for row in rows:
-            row.owed &= ~row.ending
+            row.uplinks &= ~row.ending
             row.taken &= ~row.ending
             self._streams.of(row.stream).changed(row)
         self.writes.change(rows, outcome, within)

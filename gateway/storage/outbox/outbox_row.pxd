@@ -16,7 +16,7 @@ cdef class OutboxRow:
     cdef public object lane
     cdef public bint left
     cdef public object message_expiry
-    cdef public object owed
+    cdef public object uplinks
     cdef public object payload
     cdef public object payload_format
     cdef public object qos

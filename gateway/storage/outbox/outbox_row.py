@@ -30,8 +30,8 @@ class OutboxRow:
     (`epoch`, `stream`, `seq`) with the gateway's id name it for ever. `time` is when the gateway
     accepted it (ms since 1970); `qos` and `retain` are the publisher's. `id` and `size` (bytes,
     as the outbox counts them) are given by `Outbox.add`; `left` is True once it was removed.
-    Uplinks are bits (`Owed`): it is `owed` those that have not taken it, is `taken` by those that
-    it is on its way to, and `ending` are those for which it ends now.
+    Uplinks are bits (`UplinkBits`): `uplinks` wait for it, it is `taken` by those that it is on
+    its way to, and `ending` are those for which it ends now.
     `barrier` is what the publisher's answer waits for until the fleet has acknowledged the message.
     A live row that `awaits_commit` may not be sent before it is on disk.
     `stepped` is how many ms the wall clock was set forward since `time`, as `Outbox.take` found.
@@ -50,7 +50,6 @@ class OutboxRow:
         "lane",
         "left",
         "message_expiry",
-        "owed",
         "payload",
         "payload_format",
         "qos",
@@ -63,6 +62,7 @@ class OutboxRow:
         "taken",
         "time",
         "topic",
+        "uplinks",
         "user_properties",
         "username",
     )
@@ -88,7 +88,7 @@ class OutboxRow:
         user_properties: tuple[tuple[str, str], ...] = (),
         identifier: int = 0,
         size: int = 0,
-        owed: int = 1,
+        uplinks: int = 1,
     ) -> None:
         self.epoch = epoch
         self.stream = stream
@@ -111,7 +111,7 @@ class OutboxRow:
         self.size = size
         self.left = False
         self.awaits_commit = False
-        self.owed = owed
+        self.uplinks = uplinks
         self.taken = 0
         self.ending = 0
         self.stepped = 0

@@ -9,7 +9,7 @@ from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.outbox_row import COLUMNS, SIZE_INDEX, OutboxRow, from_columns
-from gateway.storage.outbox.owed import Owed
+from gateway.storage.outbox.uplink_bits import UplinkBits
 
 logger = logging.getLogger(__name__)
 
@@ -44,10 +44,10 @@ class OutboxReader:
     nobody needs it, and it would be one more page to write in each commit.
     """
 
-    def __init__(self, database: Database, writer: Writer, owed: Owed) -> None:
+    def __init__(self, database: Database, writer: Writer, uplinks: UplinkBits) -> None:
         self.indexed = False
         self._unindexed = _ALL_IDS
-        self._owed = owed
+        self._uplinks = uplinks
         self._database = database
         self._writer = writer
         self._leaving: dict[int, set[int]] = {}
@@ -75,9 +75,9 @@ class OutboxReader:
         """Show these rows no more: the batch of this number deletes them."""
         self._leaving.setdefault(batch, set()).update(identifiers)
 
-    def change(self, owed: Mapping[int, int], batch: int) -> None:
-        """Show these rows as owed to these uplinks: the batch of this number says so on disk."""
-        self._changing.setdefault(batch, {}).update(owed)
+    def change(self, uplinks: Mapping[int, int], batch: int) -> None:
+        """Show rows as waited for by these uplinks: the batch of this number says so on disk."""
+        self._changing.setdefault(batch, {}).update(uplinks)
 
     def forget(self) -> None:
         """Forget the removals that every read can see; call it after each commit."""
@@ -107,7 +107,7 @@ class OutboxReader:
             statement, lane = _RECALLED, None
         elif stream is not None and after_id >= self._unindexed:
             statement = _OF_STREAM
-        condition, more = self._owed.condition(uplink)
+        condition, more = self._uplinks.condition(uplink)
         statement += condition
         for column, value in (("lane", lane), ("stream", stream)):
             if value is not None:
@@ -119,7 +119,7 @@ class OutboxReader:
         while True:
             values = (after_id, up_to, *more, limit)
             found = await self.read(statement, values, self._rows_up_to_bytes)
-            rows = [row for row in self._shown(found) if row.owed & uplink]
+            rows = [row for row in self._shown(found) if row.uplinks & uplink]
             if rows or not found:
                 return rows
             after_id = found[-1].id  # all of them have left; there may be more behind
@@ -131,10 +131,10 @@ class OutboxReader:
         return self._changed(rows)
 
     def _changed(self, rows: list[OutboxRow]) -> list[OutboxRow]:
-        """Return `rows` as they are owed by now."""
+        """Return `rows` for the uplinks that wait for each by now."""
         for changed in self._changing.values():
             for row in rows:
-                row.owed = changed.get(row.id, row.owed)
+                row.uplinks = changed.get(row.id, row.uplinks)
         return rows
 
     async def head(self, stream: str, after_id: int, up_to: int, limit: int) -> list[OutboxRow]:
@@ -188,7 +188,7 @@ class OutboxReader:
         size = 0
         for *values, uplinks in cursor:
             row = from_columns(values)
-            row.owed = self._owed.bits(uplinks)
+            row.uplinks = self._uplinks.bits(uplinks)
             rows.append(row)
             size += values[SIZE_INDEX]
             if size >= MAX_FETCH_BYTES:
@@ -203,7 +203,7 @@ class OutboxReader:
                 time=time,
                 identifier=identifier,
                 size=size,
-                owed=self._owed.bits(uplinks),
+                uplinks=self._uplinks.bits(uplinks),
             )
             for identifier, size, epoch, stream, seq, lane, topic, time, uplinks in rows
         ]

@@ -23,9 +23,9 @@ class RecentRows:
         """Begin behind the rows that an earlier run left."""
         self._complete_from = last_id + 1
 
-    def add(self, identifier: int, size: int, values: Row, owed: int = 1) -> None:
+    def add(self, identifier: int, size: int, values: Row, uplinks: int = 1) -> None:
         """Take in a row that is being written; those that came first go for it."""
-        self._rows[identifier] = (size, values, owed)
+        self._rows[identifier] = (size, values, uplinks)
         self._bytes += size
         while len(self._rows) > MAX_RECENT_ROWS or (
             self._bytes > MAX_RECENT_BYTES and len(self._rows) > 1
@@ -39,10 +39,10 @@ class RecentRows:
         if (found := self._rows.pop(identifier, None)) is not None:
             self._bytes -= found[0]
 
-    def change(self, identifier: int, owed: int) -> None:
-        """Note that a row is owed these uplinks and no others."""
+    def change(self, identifier: int, uplinks: int) -> None:
+        """Note that these uplinks and no others wait for a row."""
         if (found := self._rows.get(identifier)) is not None:
-            self._rows[identifier] = (*found[:2], owed)
+            self._rows[identifier] = (*found[:2], uplinks)
 
     def fetch(
         self,
@@ -64,7 +64,7 @@ class RecentRows:
             if found is None or not found[2] & uplink:
                 continue  # it has left, or has never been for this uplink
             row = from_columns(found[1])
-            row.owed = found[2]
+            row.uplinks = found[2]
             if (lane is None or row.lane == lane) and (stream is None or row.stream == stream):
                 rows.append(row)
                 size += row.size

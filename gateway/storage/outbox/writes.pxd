@@ -11,7 +11,7 @@ cdef class OutboxWrites:
     cdef object _figures
     cdef object _pending
     cdef dict _live
-    cdef object _owed
+    cdef object _uplinks
     cdef object _reader
     cdef object _recent
     cdef object _writer

@@ -16,9 +16,9 @@ from gateway.storage.outbox.lane import LIVE
 from gateway.storage.outbox.live_way import Live, LiveWay
 from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, to_columns
 from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.owed import Owed
 from gateway.storage.outbox.reader import OutboxReader
 from gateway.storage.outbox.recent_rows import RecentRows
+from gateway.storage.outbox.uplink_bits import UplinkBits
 
 _INSERT = insert_statement("outbox", (*COLUMNS, "indexed", "uplinks"))
 _CHANGE = "UPDATE outbox SET uplinks = ? WHERE id BETWEEN ? AND ?"
@@ -34,10 +34,10 @@ class OutboxWrites:
         "_fetched",
         "_figures",
         "_live",
-        "_owed",
         "_pending",
         "_reader",
         "_recent",
+        "_uplinks",
         "_writer",
     )
 
@@ -49,11 +49,11 @@ class OutboxWrites:
         batches: OutboxBatches,
         fetched: FetchedRows,
         figures: OutboxFigures,
-        owed: Owed,
+        uplinks: UplinkBits,
         pending: PendingBatch | None,
     ) -> None:
         self._live: dict[int, Live] = {}
-        self._owed = owed
+        self._uplinks = uplinks
         self._writer = writer
         self._reader = reader
         self._recent = recent
@@ -96,11 +96,11 @@ class OutboxWrites:
             return
         takers, soon = [], 0
         for live in self._live.values():
-            if live.uplink & row.owed and live.way.takes(row):
+            if live.uplink & row.uplinks and live.way.takes(row):
                 takers.append(live)
                 if live.delay < wait and live.way.is_free:
                     soon |= live.uplink
-        if soon == row.owed:
+        if soon == row.uplinks:
             self._defer(row, wait, barrier)
         else:
             self._write(row, within)
@@ -111,20 +111,20 @@ class OutboxWrites:
             live.way.send(row)
 
     def change(self, rows: Sequence[OutboxRow], outcome: Outcome, within: float) -> None:
-        """Write that rows are owed to fewer uplinks, since they ended so for those `ending`."""
+        """Write that fewer uplinks wait for rows, which ended for those `ending`."""
         written: dict[tuple[int, int], set[int]] = {}
         for row in rows:
-            self._recent.change(row.id, row.owed)
+            self._recent.change(row.id, row.uplinks)
             if row.id not in self._deferred:
-                written.setdefault((row.owed, row.ending), set()).add(row.id)
+                written.setdefault((row.uplinks, row.ending), set()).add(row.id)
             elif outcome is not Outcome.DELIVERED:
                 self._writer.schedule_commit(0.0)
-        for (owed, ending), identifiers in written.items():
+        for (uplinks, ending), identifiers in written.items():
             for each in ranges_of(identifiers):
-                self._writer.add(_CHANGE, (self._owed.text(owed), *each), within)
+                self._writer.add(_CHANGE, (self._uplinks.text(uplinks), *each), within)
             self._batches.remove(self._writer.batch)
             self._batches.deliver(self._writer.batch, ending, len(identifiers))
-            self._reader.change(dict.fromkeys(identifiers, owed), self._writer.batch)
+            self._reader.change(dict.fromkeys(identifiers, uplinks), self._writer.batch)
 
     def remove(self, rows: Sequence[OutboxRow], outcome: Outcome, within: float) -> None:
         """Delete rows, those that are not written by never writing them.
@@ -164,13 +164,13 @@ class OutboxWrites:
             self._pending.defer_to_batch()
         self._deferred.add(row, wait)
 
-    def _note_late(self, owed: int) -> None:
+    def _note_late(self, uplinks: int) -> None:
         for live in self._live.values():
-            if live.uplink & owed:
+            if live.uplink & uplinks:
                 live.delay = math.inf
 
     def _write(self, row: OutboxRow, within: float | None = 0.0) -> None:
-        values, uplinks = to_columns(row), self._owed.text(row.owed)
+        values, uplinks = to_columns(row), self._uplinks.text(row.uplinks)
         batch = self._writer.add(_INSERT, (*values, self._reader.indexed, uplinks), within)
-        self._recent.add(row.id, row.size, values, row.owed)
+        self._recent.add(row.id, row.size, values, row.uplinks)
         self._batches.add(batch, row.id)

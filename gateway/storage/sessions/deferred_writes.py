@@ -7,7 +7,7 @@ from gateway.storage.sessions.delivery_row import DeliveryRow
 
 
 class DeferredWrites:
-    """The rows that were owed with a deferred write, in the order in which they came.
+    """The rows of deferred writes, in the order in which they came.
 
     They are for the batch after the one that gathers then. That one is closed for their sake only
     if one of them is older than half of the commit delay; nothing is gathered, and no batch begun,

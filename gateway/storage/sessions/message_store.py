@@ -57,14 +57,14 @@ class MessageStore:
 
         That is a copy where the row is another session's own.
         """
-        if publication.owed and not publication.shared and publication.row not in self._new:
+        if publication.stored_for and not publication.shared and publication.row not in self._new:
             publication = publication.copy()
-        if not publication.owed:
+        if not publication.stored_for:
             self._last += 1
             publication.row = self._last
             publication.shared = False
             self._new[publication.row] = publication
-        publication.owed += 1
+        publication.stored_for += 1
         return publication
 
     def release(self, publication: Publication) -> int:
@@ -72,8 +72,8 @@ class MessageStore:
 
         Returns how many rows need not be written because of that: 1 or 0.
         """
-        publication.owed -= 1
-        if publication.owed:
+        publication.stored_for -= 1
+        if publication.stored_for:
             return 0
         if self._new.pop(publication.row, None) is not None:
             return 1
@@ -97,7 +97,7 @@ class MessageStore:
         for row in sorted(rows & self._new.keys()):
             publication = self._new.pop(row)
             # a retained message may be owed to others later
-            publication.shared = publication.owed > 1 or publication.retain
+            publication.shared = publication.stored_for > 1 or publication.retain
             if publication.packets.count > 1:
                 add(INSERT_BATCH, (row, *message_row.batch_to_row(publication)))
             elif publication.properties is not NO_PUBLISH_PROPERTIES:

@@ -221,7 +221,7 @@ class _End:
         last = read[-1].last if reader.size >= PAGE_BYTES else up_to
         shared = [each for each in read if each.topic_filter]
         for each in shared:
-            each.publication.owed = 0  # whoever gets it has it written anew
+            each.publication.stored_for = 0  # whoever gets it has it written anew
         pager.on_left_over(shared, *pager.now())
         return last
 

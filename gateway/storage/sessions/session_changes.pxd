@@ -8,6 +8,6 @@ cdef class Changes:
     cdef public list gone
     cdef public Py_ssize_t gone_messages
     cdef public dict incoming
-    cdef public dict owed
+    cdef public dict enqueued
     cdef public dict progress
     cdef public dict subscriptions

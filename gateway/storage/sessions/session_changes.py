@@ -11,16 +11,16 @@ class Changes:
         "attempts",
         "begun",
         "deferred",
+        "enqueued",
         "gone",
         "gone_messages",
         "incoming",
-        "owed",
         "progress",
         "subscriptions",
     )
 
     def __init__(self) -> None:
-        self.owed: dict[int, DeliveryRow] = {}  # to be written with the next batch
+        self.enqueued: dict[int, DeliveryRow] = {}  # to be written with the next batch
         self.deferred: dict[int, DeliveryRow] = {}  # to be written with the one after that
         self.begun: dict[int, DeliveryRow] = {}  # written, and now in part gone
         self.progress: dict[int, DeliveryRow] = {}  # written, and sent or released since
@@ -39,7 +39,7 @@ class Changes:
         """
         if not self.deferred:
             return set()
-        written = [last for last, row in self.owed.items() if row.qos == 1]
+        written = [last for last, row in self.enqueued.items() if row.qos == 1]
         written += [last for last, row in self.deferred.items() if row.publication.row in messages]
         latest = max(written, default=0)
         return {row.publication.row for last, row in self.deferred.items() if last < latest}
@@ -50,7 +50,7 @@ class Changes:
         for row in self.begun.values():
             more += row.left - row.written
             row.written = row.left
-        for row in self.owed.values():
+        for row in self.enqueued.values():
             more += row.left
             row.written = row.left
             row.batch = batch

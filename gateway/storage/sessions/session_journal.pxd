@@ -16,7 +16,7 @@ cdef class SessionJournal(SessionRecord):
     cdef public object queue
 
     @cython.locals(barrier=Barrier, row=DeliveryRow, pending=PendingBatch)
-    cpdef owe(self, Span span, bint deferred)
+    cpdef enqueue(self, Span span, bint deferred)
     @cython.locals(publication=Publication, row=DeliveryRow)
     cdef DeliveryRow _row_of(self, Span span, long long base)
     cpdef done(self, Span span, Py_ssize_t first, Py_ssize_t count)

@@ -37,7 +37,7 @@ class SessionJournal(SessionRecord):
         self.queue: PagedQueue | None = None
         self._last_sequence = last_sequence
 
-    def owe(self, span: Span, deferred: bool) -> None:
+    def enqueue(self, span: Span, deferred: bool) -> None:
         """Give the messages their sequence numbers and write them, or defer that."""
         within, barrier = span.publication.commit_within, span.publication.barrier
         if within is None:
@@ -53,7 +53,7 @@ class SessionJournal(SessionRecord):
             barrier.add()
             self._store.deferred_writes.add(row)
         else:
-            changes.owed[row.last] = row
+            changes.enqueued[row.last] = row
             pending.changed(within)
 
     def _row_of(self, span: Span, base: int) -> DeliveryRow:
@@ -74,7 +74,7 @@ class SessionJournal(SessionRecord):
         row = span.row
         if row is None or not self.open:
             return
-        assert isinstance(row, DeliveryRow)  # noqa: S101 - whoever owes a span gives it no other
+        assert isinstance(row, DeliveryRow)  # noqa: S101 - whoever enqueues a span gives it no other
         if self.attempts:
             for sequence in range(row.base + first, row.base + first + count):
                 self.forget_attempts(sequence)
@@ -100,7 +100,7 @@ class SessionJournal(SessionRecord):
             changes.gone.append((row.base if row.whole else last, last))
             changes.gone_messages += row.written
         else:
-            if changes.owed.pop(last, None) is None:
+            if changes.enqueued.pop(last, None) is None:
                 changes.deferred.pop(last, None)
             elided += 1
         if elided:
@@ -127,7 +127,7 @@ class SessionJournal(SessionRecord):
         elif self._begun().deferred.pop(row.last, None) is not None:
             # The client has left while the message was on its way. It may acknowledge it by this
             # identifier when it is back, so that the row is needed, and with it.
-            self._begun().owed[row.last] = row
+            self._begun().enqueued[row.last] = row
         self._store.pending.put_off()
 
     def _cut(self, span: Span, row: DeliveryRow) -> DeliveryRow:
@@ -140,7 +140,7 @@ class SessionJournal(SessionRecord):
         own = self._row_of(span, row.base + first)
         own.gone, own.left = gone, count - gone.bit_count()
         row.whole = False
-        self._begun().owed[own.last] = own
+        self._begun().enqueued[own.last] = own
         if row.barrier is not None:  # which waits for both rows now
             own.barrier = row.barrier
             own.barrier.add()
@@ -198,9 +198,9 @@ class SessionJournal(SessionRecord):
         changes.gone_messages += count
         self._store.messages.forget(message, size, alone=alone)
 
-    def close(self, owed: Sequence[Span]) -> None:
+    def close(self, undelivered: Sequence[Span]) -> None:
         """Delete everything of the session; what is on disk alone goes bit by bit."""
-        for row in {span.row: None for span in owed}:  # each once: spans share rows
+        for row in {span.row: None for span in undelivered}:  # each once: spans share rows
             if isinstance(row, DeliveryRow):
                 row.left = 0
                 self._note_done(row)
@@ -216,4 +216,4 @@ class SessionJournal(SessionRecord):
             left.gone, left.gone_messages = changes.gone, changes.gone_messages
             self._store.pager.end(self)
         else:
-            self._store.end_owed(self)
+            self._store.end_deliveries(self)

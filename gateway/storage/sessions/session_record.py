@@ -57,7 +57,7 @@ class SessionRecord:
         deferred, changes.deferred = changes.deferred, {}
         for last, row in deferred.items():
             now = row.publication.row in messages
-            (changes.owed if now else self._begun().owed)[last] = row
+            (changes.enqueued if now else self._begun().enqueued)[last] = row
         return changes
 
     def keep(self, expiry_interval: int, username: str | None) -> None:
@@ -76,9 +76,9 @@ class SessionRecord:
         changes = self._changes
         if changes is None:
             return
-        changes.owed |= changes.deferred  # nobody is there any more who could make it needless
+        changes.enqueued |= changes.deferred  # nobody is there any more who could make it needless
         changes.deferred = {}
-        if changes.owed:
+        if changes.enqueued:
             self._store.pending.commit_number()
 
     def keep_incoming(self, packet_ids: Sequence[int]) -> None:

@@ -6,4 +6,4 @@ from gateway.storage.sessions.session_changes cimport Changes
 from gateway.storage.sessions.session_journal cimport SessionJournal
 
 @cython.locals(row=DeliveryRow, publication=Publication)
-cdef _write_owed(add, add_rows, SessionJournal journal, Changes changes)
+cdef _write_deliveries(add, add_rows, SessionJournal journal, Changes changes)

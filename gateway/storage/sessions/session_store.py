@@ -84,7 +84,7 @@ class SessionStore:
         self._ended.append(journal)
         self.pending.changed()
 
-    def end_owed(self, journal: SessionJournal) -> None:
+    def end_deliveries(self, journal: SessionJournal) -> None:
         """Note that nothing of what it was owed is needed any more."""
         self._owed_ended.append(journal)
 
@@ -116,8 +116,8 @@ class SessionStore:
             _write_attempts(add, journal, changes)
             if not emptied:
                 _write_left(add, journal, changes)
-            _write_owed(add, add_rows, journal, changes)
-            if changes.owed:
+            _write_deliveries(add, add_rows, journal, changes)
+            if changes.enqueued:
                 self._uncommitted[journal] = None
         self._delete_done(add, changed, everything=emptied)
         self.messages.gather_deletions(add, everything=emptied)
@@ -171,7 +171,7 @@ def _to_write(begun: Sequence[Changes]) -> set[int]:
     A publication is written for all its sessions at once, and may stand behind a deferred one in
     each.
     """
-    messages = {row.publication.row for changes in begun for row in changes.owed.values()}
+    messages = {row.publication.row for changes in begun for row in changes.enqueued.values()}
     found = len(messages)
     # Until nothing more is found: a message that is written for one session is written for all, and
     # in another it may stand behind deferred ones, which then are written for a third.
@@ -229,10 +229,12 @@ def _write_left(add: Add, journal: SessionJournal, changes: Changes) -> None:
         add(session_rows.PROGRESS, (row.packet_id, row.released, number, row.last))
 
 
-def _write_owed(add: Add, add_rows: AddRows, journal: SessionJournal, changes: Changes) -> None:
+def _write_deliveries(
+    add: Add, add_rows: AddRows, journal: SessionJournal, changes: Changes
+) -> None:
     plain: list[tuple[object, ...]] = []
     number = journal.number
-    for last, row in changes.owed.items():
+    for last, row in changes.enqueued.items():
         publication = row.publication
         if (
             row.packet_id

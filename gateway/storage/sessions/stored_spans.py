@@ -112,7 +112,7 @@ class SpanReader:
         row.released = bool(released)
         row.batch = WRITTEN
         row.written = messages
-        publication.owed += 1
+        publication.stored_for += 1
         if count == 1:
             row.kept = size
         self.messages += messages

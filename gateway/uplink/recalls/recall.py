@@ -119,7 +119,7 @@ class Recall:
                     await self._room.wait()
             except TimeoutError:
                 continue  # other things than commits make room, too
-        row.owed = self._uplinks
+        row.uplinks = self._uplinks
         self._outbox.add(row)
         self._outbox.end_turn()
         self._counters.add("tidegate/recall/messages")

@@ -183,7 +183,7 @@ class RuleSet:
         """Return the outbox row with the next number of the stream."""
         number = self._last[verdict.stream] + 1
         row = row_of_message(message, self._epoch, verdict.stream, number, rule.lane)
-        row.owed = verdict.uplinks
+        row.uplinks = verdict.uplinks
         return row
 
     def _number(self, message: Message, verdict: Verdict) -> Numbered:

@@ -17,7 +17,7 @@ class Rig:
         self.clock = ManualClock()
         self.uplink = SimpleNamespace(name="", state="connecting", error="")
         self.outbox = SimpleNamespace(
-            oldest_time=None, owed=SimpleNamespace(names=("",), rows=[0], several=False)
+            oldest_time=None, uplinks=SimpleNamespace(names=("",), rows=[0], several=False)
         )
         gateway: Any = SimpleNamespace(clock=self.clock)
         self.lines = LinkLines(gateway, cast("Any", self.uplink), cast("Any", self.outbox))
@@ -47,7 +47,7 @@ def test_a_link_that_is_back_says_how_long_it_was_away_and_how_many_wait(
 ) -> None:
     rig.now("connected", 0.3)
     rig.now("disconnected")
-    rig.outbox.owed.rows[0], rig.outbox.oldest_time = 3204, NOW + 60_300
+    rig.outbox.uplinks.rows[0], rig.outbox.oldest_time = 3204, NOW + 60_300
     rig.now("connecting", 700)
     rig.now("connected", 20)
     assert caplog.messages == [

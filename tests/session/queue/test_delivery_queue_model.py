@@ -91,7 +91,7 @@ class QueueAgainstList(RuleBasedStateMachine):
         row = Row(self.sequence + 1, count) if kept else None
         if row is not None:
             keep(span, row)
-            publication.owed = 1
+            publication.stored_for = 1
         self.sequence += count
         self.queue.append(span)
         self.owed += [
@@ -175,7 +175,7 @@ class QueueAgainstList(RuleBasedStateMachine):
             each.publication = publication
         span = Span(publication, row[0].number, len(row), 1)
         assert row[0].row is not None
-        publication.owed = 1
+        publication.stored_for = 1
         keep(span, row[0].row)
         return span
 
@@ -218,7 +218,7 @@ class QueueAgainstList(RuleBasedStateMachine):
         rows = self.rows()
         self.owed = [each for row in rows for each in row]
         for each in self.owed:
-            each.publication.owed = 0
+            each.publication.stored_for = 0
         self.begin()
         last = rows[-1][-1].sequence if rows else 0
         self.queue.restore_tail(0, last, len(self.owed), sum(each.kept for each in self.owed))
@@ -265,7 +265,7 @@ class QueueAgainstList(RuleBasedStateMachine):
         held = {span.publication for span in self.queue}
         for each in self.owed:
             if each.row is not None:
-                assert each.publication.owed == (each.publication in held)
+                assert each.publication.stored_for == (each.publication in held)
 
     @invariant()
     def is_in_order(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
 from gateway.routing.where.evaluation.message import Message
-from gateway.storage.history.outcome_reader import OutcomeReader, Owed
+from gateway.storage.history.outcome_reader import OutcomeReader, Undelivered
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.publishing import batch
 
@@ -27,7 +27,7 @@ def test_without_the_tables_nothing_is_known(connection: sqlite3.Connection) -> 
     assert outcomes.waiting(NUMBER) is None
     assert outcomes.refusal(NUMBER) is None
     assert outcomes.ledger(NUMBER) == []
-    assert outcomes.owed("c", MESSAGE) is None
+    assert outcomes.undelivered("c", MESSAGE) is None
     assert not outcomes.has_session("c")
 
 
@@ -57,11 +57,11 @@ def test_the_ledger_has_ranges(
 
 
 @pytest.mark.parametrize(
-    ("packet_id", "released", "owed"),
-    [(0, 0, Owed(None, False)), (7, 0, Owed(7, False)), (7, 1, Owed(7, True))],
+    ("packet_id", "released", "expected"),
+    [(0, 0, Undelivered(None, False)), (7, 0, Undelivered(7, False)), (7, 1, Undelivered(7, True))],
 )
 def test_what_a_stored_session_is_owed(
-    connection: sqlite3.Connection, packet_id: int, released: int, owed: Owed
+    connection: sqlite3.Connection, packet_id: int, released: int, expected: Undelivered
 ) -> None:
     connection.executescript(
         "CREATE TABLE session (id, client_id);"
@@ -74,8 +74,8 @@ def test_what_a_stored_session_is_owed(
     connection.execute("INSERT INTO delivery VALUES (?, ?, ?, ?)", delivery)
     connection.execute("INSERT INTO delivery VALUES (2, 9, 3, 0)")
     outcomes = OutcomeReader(connection)
-    assert outcomes.owed("c", MESSAGE) == owed
-    assert outcomes.owed("d", MESSAGE) is None
+    assert outcomes.undelivered("c", MESSAGE) == expected
+    assert outcomes.undelivered("d", MESSAGE) is None
     assert outcomes.has_session("d")
     assert not outcomes.has_session("e")
 
@@ -87,21 +87,21 @@ def test_a_message_of_a_batch_is_found_by_its_payload(version: int) -> None:
     harness.connect("publisher", version).send(*batch(20, 1))
     outcomes = OutcomeReader(harness.disk.connection)
 
-    def owed(payload: bytes) -> Owed | None:
-        return outcomes.owed("away", Message("a/b", payload, 1, received_at=harness.wall))
+    def undelivered(payload: bytes) -> Undelivered | None:
+        return outcomes.undelivered("away", Message("a/b", payload, 1, received_at=harness.wall))
 
-    assert owed(b"4") == Owed(None, False)
-    assert owed(b"x") is None
+    assert undelivered(b"4") == Undelivered(None, False)
+    assert undelivered(b"x") is None
     client = harness.persistent("away", receive_maximum=15)
     client.send(*(PubAck(number) for number in (1, 2, 3, 5)))
     client.drop()
     harness.settle()
-    assert [owed(b"%d" % number) for number in (3, 5)] == [None, None]
+    assert [undelivered(b"%d" % number) for number in (3, 5)] == [None, None]
     for number in (4, 6, 15, 16, 17, 18, 19):  # what goes into the window was sent
-        assert owed(b"%d" % number) == Owed(number, False)
-    assert owed(b"20") == Owed(None, False)
+        assert undelivered(b"%d" % number) == Undelivered(number, False)
+    assert undelivered(b"20") == Undelivered(None, False)
     harness.disk.connection.execute("UPDATE message SET payload = x'00'")
-    assert owed(b"4") is None
+    assert undelivered(b"4") is None
 
 
 def test_a_message_among_others_is_found_by_topic_and_payload() -> None:
@@ -115,8 +115,8 @@ def test_a_message_among_others_is_found_by_topic_and_payload() -> None:
     assert [tuple(row) for row in rows] == [("",)]
     outcomes = OutcomeReader(harness.disk.connection)
     found = {
-        topic: outcomes.owed("away", Message(topic, b"x", 1, received_at=harness.wall))
+        topic: outcomes.undelivered("away", Message(topic, b"x", 1, received_at=harness.wall))
         for topic in ("a/b", "a/longer", "a/other", "")
     }
-    here = Owed(None, False)
+    here = Undelivered(None, False)
     assert found == {"a/b": here, "a/longer": here, "a/other": None, "": None}

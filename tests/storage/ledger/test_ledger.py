@@ -137,7 +137,7 @@ async def test_ranges_in_memory_are_bounded(
     ]
 
 
-async def test_told_ranges_are_deleted_with_a_later_batch(kept: LedgerStore) -> None:
+async def test_reported_ranges_are_deleted_with_a_later_batch(kept: LedgerStore) -> None:
     kept.filter(3)
     await kept.settle()
     page: list[object] | None = None

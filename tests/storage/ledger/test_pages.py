@@ -56,7 +56,7 @@ async def test_a_pass_gives_each_range_once_and_in_order(kept: LedgerStore) -> N
     await kept.settle()
     assert [each.first for each in await _pass(kept)] == [7]  # the others are in hand
     kept.pages.reported(first)
-    assert await _pass(kept) == []  # told, though not deleted yet
+    assert await _pass(kept) == []  # reported, though not deleted yet
     await kept.settle()
     assert await kept.on_disk() == [(7, 7, "filtered", "0@00000000")]
 

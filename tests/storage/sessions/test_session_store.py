@@ -82,7 +82,7 @@ def test_deliveries_are_due_as_the_class_of_their_message_says(
     _, journal = opened(disk)
     span = one()
     span.publication.commit_within = within
-    journal.owe(span, deferred=False)
+    journal.enqueue(span, deferred=False)
     assert disk.wanted == wanted
 
 
@@ -92,19 +92,19 @@ def test_what_is_kept_in_memory_alone_has_no_row(disk: SqliteDisk, deferred: boo
     span = one(qos=2)
     span.publication.commit_within = None
     span.publication.barrier = Barrier()
-    journal.owe(span, deferred)
+    journal.enqueue(span, deferred)
     assert journal.sent(span) == journal.released(span) == 0
     journal.identify(span)
     journal.done(span, 0, 1)
     journal.close([span])
-    assert (span.sequence, span.publication.owed, store.pending.deferred) == (0, 0, 0)
+    assert (span.sequence, span.publication.stored_for, store.pending.deferred) == (0, 0, 0)
 
 
 def test_what_is_released_before_its_row_is_written_is_so_in_it(disk: SqliteDisk) -> None:
     _, journal = opened(disk)
     journal.keep(60, None)
     span = one(qos=2)
-    journal.owe(span, deferred=False)
+    journal.enqueue(span, deferred=False)
     span.packet_id = 7
     assert journal.sent(span) == journal.released(span) == disk.batch
     disk.commit()
@@ -118,7 +118,7 @@ def owe_all(journals: list[SessionJournal], number: int, *, defer: bool, qos: in
     publication = publish([b"%d" % number], qos, topic="t")
     publication.barrier = Barrier()
     for place, journal in enumerate(journals):
-        journal.owe(Span(publication, 0, 1, qos), defer and not place)
+        journal.enqueue(Span(publication, 0, 1, qos), defer and not place)
 
 
 def on_disk(disk: SqliteDisk) -> dict[str, list[bytes]]:
@@ -169,7 +169,7 @@ def test_a_row_that_cannot_be_read_is_left_out(
 ) -> None:
     _, journal = opened(disk)
     journal.keep(60, None)
-    journal.owe(one(), deferred=False)
+    journal.enqueue(one(), deferred=False)
     journal.subscribe(KeptSubscription("t", 1))
     journal.keep_incoming((5,))
     disk.commit()
@@ -185,8 +185,8 @@ def test_a_row_that_cannot_be_read_is_left_out(
     assert counters.count("tidegate/storage/unreadable") >= 1
     another = store.open("d", 0.0)  # what comes now takes no place of what could not be read
     another.keep(60, None)
-    another.owe(one(b"new"), deferred=False)
-    session.journal.owe(one(b"new"), deferred=False)
+    another.enqueue(one(b"new"), deferred=False)
+    session.journal.enqueue(one(b"new"), deferred=False)
     disk.commit()
     _, kept = disk.restore(0.0, 0)
     assert [payload(each.spans[-1].span) for each in kept.sessions] == [b"new"] * 2
@@ -195,7 +195,7 @@ def test_a_row_that_cannot_be_read_is_left_out(
 def test_messages_that_nobody_is_owed_are_deleted_at_the_start(disk: SqliteDisk) -> None:
     _, journal = opened(disk)
     journal.keep(60, None)
-    journal.owe(one(), deferred=False)
+    journal.enqueue(one(), deferred=False)
     disk.commit()
     disk.connection.execute("DELETE FROM delivery")
     disk.restore(0.0, 0)
@@ -210,7 +210,7 @@ def test_messages_that_are_owed_no_more_stay_while_others_are(
     journal.keep(60, None)
     spans = [one(b"x" * 50) for _ in range(4)]
     for span in spans:
-        journal.owe(span, deferred=False)
+        journal.enqueue(span, deferred=False)
     disk.commit()
     journal.done(spans[1], 0, 1)
     disk.commit()

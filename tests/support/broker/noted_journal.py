@@ -24,9 +24,9 @@ class NotedJournal(NoJournal):
         packets = span.publication.packets
         self.notes.append((what, [packets.one(n) for n in range(first, first + count)]))
 
-    def owe(self, span: Span, deferred: bool) -> None:
+    def enqueue(self, span: Span, deferred: bool) -> None:
         self.deferred.append(deferred)
-        self._note("owe", span, span.first, span.count)
+        self._note("enqueue", span, span.first, span.count)
 
     def done(self, span: Span, first: int, count: int) -> None:
         self._note("done", span, first, count)

@@ -33,7 +33,7 @@ def kept(sequence: int, count: int = 1, batch: int = 1, **fields: object) -> Spa
     """Return a span whose first message has this sequence number."""
     span = unkept(count, **fields)  # type: ignore[arg-type]  # none is its QoS
     keep(span, Row(sequence, count, batch))
-    span.publication.owed = 1
+    span.publication.stored_for = 1
     return span
 
 

@@ -101,11 +101,11 @@ class OutboxStream:
                 del self.latest[row.topic]
 
     def changed(self, row: OutboxRow) -> None:
-        """Take in that a row is owed fewer uplinks."""
+        """Note that fewer uplinks wait for a row."""
         latest = None if self.latest is None else self.latest.get(row.topic)
         for known in (self.head.get(row.id), latest):
             if known is not None and known.id == row.id:
-                known.owed = row.owed
+                known.uplinks = row.uplinks
 
     def read_on(self, rows: Iterable[OutboxRow], known_to: int) -> None:
         """Take in the rows that follow those of `head`, up to the id `known_to`."""
@@ -145,5 +145,5 @@ def summary(row: OutboxRow) -> OutboxRow:
         payload=b"",
         identifier=row.id,
         size=row.size,
-        owed=row.owed,
+        uplinks=row.uplinks,
     )

@@ -1,4 +1,4 @@
-"""The uplinks that a row is owed: in memory a bit for each, on disk their names."""
+"""The uplinks that wait for a row: in memory a bit for each, on disk their names."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ _COUNTS = (
 )
 
 
-class Owed:
+class UplinkBits:
     """Knows uplinks by their `names`, in the order of their bits; one alone has none on disk.
 
-    A row that is owed none of them, since the configuration has changed, is owed the first.
+    If none of them waits for a row, since the configuration has changed, the first does.
     """
 
     def __init__(self, names: Sequence[str] = ()) -> None:
@@ -25,7 +25,7 @@ class Owed:
         self.several = len(self.names) > 1
         self.every = (1 << len(self.names)) - 1
         self.rows = [0] * len(self.names)
-        self._places: dict[int, tuple[int, ...]] = {}
+        self._indexes: dict[int, tuple[int, ...]] = {}
         self._texts: dict[int, str | None] = {}
         self._bits: dict[str | None, int] = {None: 1}
 
@@ -41,16 +41,16 @@ class Owed:
 
     def count(self, bits: int, rows: int) -> None:
         """Add to what waits for these uplinks."""
-        for place in self._places.get(bits) or self.places(bits):
-            self.rows[place] += rows
+        for index in self._indexes.get(bits) or self.indexes(bits):
+            self.rows[index] += rows
 
-    def places(self, bits: int) -> tuple[int, ...]:
-        """Return the places of these uplinks in the configuration, from 0."""
-        places = self._places.get(bits)
-        if places is None:
-            places = tuple(index for index in range(len(self.names)) if bits >> index & 1)
-            self._places[bits] = places
-        return places
+    def indexes(self, bits: int) -> tuple[int, ...]:
+        """Return the indexes of these uplinks in the configuration, from 0."""
+        indexes = self._indexes.get(bits)
+        if indexes is None:
+            indexes = tuple(index for index in range(len(self.names)) if bits >> index & 1)
+            self._indexes[bits] = indexes
+        return indexes
 
     def text(self, bits: int) -> str | None:
         """Return what stands on disk."""
@@ -58,7 +58,7 @@ class Owed:
             return None
         text = self._texts.get(bits)
         if text is None:
-            names = ",".join(self.names[place] for place in self.places(bits))
+            names = ",".join(self.names[index] for index in self.indexes(bits))
             text = self._texts[bits] = f",{names},"
         return text
 
@@ -72,7 +72,7 @@ class Owed:
         return bits
 
     def condition(self, uplink: int) -> tuple[str, tuple[str, ...]]:
-        """Return SQL with its values that holds for the rows that an uplink is owed, "" for all."""
+        """Return SQL and values that hold for the rows that an uplink waits for, "" for all."""
         if not self.several:
             return "", ()
         own = f",{self.names[uplink.bit_length() - 1]},"

@@ -1,4 +1,4 @@
-"""Rows that several uplinks are owed: each reads its own, and a row leaves with the last."""
+"""Rows that several uplinks wait for: each reads its own, and a row leaves with the last."""
 
 import sqlite3
 from pathlib import Path
@@ -10,7 +10,7 @@ from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.ledger.starts import Starts
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.owed import Owed
+from gateway.storage.outbox.uplink_bits import UplinkBits
 from tests.support.disk.storage import Store, open_store, outbox_row
 
 NAMES = ("cloud", "plant", "hall")
@@ -23,7 +23,7 @@ class _Run:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.owed: dict[int, int] = {}
+        self.waiting: dict[int, int] = {}
         self.ended: dict[tuple[int, int], str] = {}
         self.last = 0
         self.store: Store
@@ -37,12 +37,12 @@ class _Run:
         await ledger.load()
         self.store.outbox.on_outcome.append(ledger.ended)
 
-    def add(self, owed: int, expiry: int | None) -> None:
+    def add(self, uplinks: int, expiry: int | None) -> None:
         self.last += 1
         row = outbox_row(self.last, message_expiry=expiry)
-        row.owed = owed
+        row.uplinks = uplinks
         self.store.outbox.add(row)
-        self.owed[self.last] = owed
+        self.waiting[self.last] = uplinks
 
     async def rows(self, uplink: int) -> list[OutboxRow]:
         return await self.store.outbox.fetch(0, 10_000, uplink=uplink)
@@ -58,26 +58,26 @@ class _Run:
     async def expire(self) -> None:
         await self.store.settle()
         await self.store.outbox.sweep(outbox_row(self.last).time + 5_000, 0.0)
-        for number, owed in list(self.owed.items()):
+        for number, uplinks in list(self.waiting.items()):
             if number % 10 == 0:
-                self.note(number, owed, Outcome.EXPIRED)
+                self.note(number, uplinks, Outcome.EXPIRED)
 
     def note(self, number: int, uplinks: int, outcome: Outcome) -> None:
         for uplink in (1, 2, 4):
             if uplinks & uplink:
                 assert (number, uplink) not in self.ended
                 self.ended[number, uplink] = outcome.value
-        self.owed[number] &= ~uplinks
-        if not self.owed[number]:
-            del self.owed[number]
+        self.waiting[number] &= ~uplinks
+        if not self.waiting[number]:
+            del self.waiting[number]
 
     async def check(self) -> None:
         await self.store.settle()
-        assert self.store.outbox.rows == len(self.owed)
+        assert self.store.outbox.rows == len(self.waiting)
         for place, uplink in enumerate((1, 2, 4)):
-            expected = [number for number, owed in self.owed.items() if owed & uplink]
+            expected = [number for number, uplinks in self.waiting.items() if uplinks & uplink]
             assert [row.seq for row in await self.rows(uplink)] == expected
-            assert self.store.outbox.owed.rows[place] == len(expected)
+            assert self.store.outbox.uplinks.rows[place] == len(expected)
 
     async def told(self) -> dict[tuple[int, int], str]:
         query = "SELECT uplink, first, last, outcome FROM ledger"
@@ -119,22 +119,22 @@ async def test_what_nobody_is_owed_any_more_goes_to_the_first(tmp_path: Path) ->
     for names in (("old", "older"), ("cloud", "plant"), ()):
         store = await open_store(tmp_path, uplinks=names)
         row = outbox_row(store.outbox.rows + 1)
-        row.owed = 2 if names else 1
+        row.uplinks = 2 if names else 1
         store.outbox.add(row)
         await store.settle()
         first = [row.seq for row in await store.outbox.fetch(0, 10, uplink=1)]
         second = [row.seq for row in await store.outbox.fetch(0, 10, uplink=2)]
-        assert (first, second, store.outbox.owed.rows) == {
+        assert (first, second, store.outbox.uplinks.rows) == {
             "old": ([], [1], [0, 1]),
             "cloud": ([1], [2], [1, 1]),
             "": ([1, 2, 3], [], [3]),
-        }[store.outbox.owed.names[0]]
+        }[store.outbox.uplinks.names[0]]
         await store.close()
 
 
 def test_one_alone_has_no_name_on_disk() -> None:
-    owed = Owed(["cloud"])
-    assert (owed.names, owed.text(1), owed.bits(None), owed.condition(1)) == (
+    bits = UplinkBits(["cloud"])
+    assert (bits.names, bits.text(1), bits.bits(None), bits.condition(1)) == (
         ("",),
         None,
         1,
@@ -143,6 +143,6 @@ def test_one_alone_has_no_name_on_disk() -> None:
 
 
 def test_the_first_of_several_has_what_no_other_is_owed() -> None:
-    owed = Owed(NAMES)
-    assert (owed.every, owed.rows) == (0b111, [0, 0, 0])
-    assert owed.condition(1)[1] == (",cloud,", ",plant,", ",hall,")
+    bits = UplinkBits(NAMES)
+    assert (bits.every, bits.rows) == (0b111, [0, 0, 0])
+    assert bits.condition(1)[1] == (",cloud,", ",plant,", ",hall,")
