@@ -37,7 +37,8 @@ class Outbox:
     which no outcome is reported, since their numbers have ended before. `on_change` are called
     after each commit that brought or removed rows. `on_outcome` are called with rows that end for
     the uplinks that are `ending` in them, with how and why, in the turn that gathers it: what they
-    gather is in the same batch. A row that was not fetched comes without what the publisher put into it.
+    gather is in the same batch. A row that was not fetched comes without what the publisher put
+    into it.
 
     A caller asks `admits` first and refuses the message with 0x97 when it does not, calling
     `refuse()`, which counts it in `tidegate/outbox/rejected` or `tidegate/storage/rejected`. Where
