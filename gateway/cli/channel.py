@@ -10,7 +10,7 @@ from gateway.errors import TidegateError
 
 if TYPE_CHECKING:
     from gateway.cli.local_broker import LocalBroker
-    from gateway.cli.main import Commands
+    from gateway.cli.parser import Commands
     from gateway.cli.uplink_status import Figures
 
 COMMANDS = ("pause", "resume", "empty", "delete")

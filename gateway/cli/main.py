@@ -1,15 +1,15 @@
 """The command `tidegate`: what it can do, and how a mistake is told."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING
 
 from gateway.cli.channel import add_channel
 from gateway.cli.crashtest.arguments import add_crashtest
 from gateway.cli.firmware.arguments import add_firmware
+from gateway.cli.parser import CANNOT_START, LOCAL_BROKER, Parser
 from gateway.cli.user import add_user
 from gateway.cli.where import add_where
 from gateway.config.errors import ConfigurationError
@@ -17,12 +17,9 @@ from gateway.errors import RestartError, TidegateError
 from gateway.version import VERSION
 
 if TYPE_CHECKING:
-    Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001 - it has no public name
+    from gateway.cli.parser import Commands
 
-LOCAL_BROKER = "mqtt://127.0.0.1:1883"
-CANNOT_START = 2
 START_AGAIN = 3
-DEFAULT_COLUMNS = 80
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,39 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130  # what a shell reports for SIGINT
 
 
-class _Formatter(argparse.HelpFormatter):
-    """Looks how wide the terminal is without shutil, which brings three compressors into memory.
-
-    argparse makes one for each argument, also when nobody asks for help.
-    """
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_columns() - 2)
-
-
-def _columns() -> int:
-    """Return the width of the terminal, or as COLUMNS says; 80 where there is neither."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdecimal() and int(given):
-        return int(given)
-    try:
-        return os.get_terminal_size().columns or DEFAULT_COLUMNS
-    except OSError:
-        return DEFAULT_COLUMNS
-
-
-class _Parser(argparse.ArgumentParser):
-    """Tells a mistake in one line, like every other."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(formatter_class=_Formatter, **settings)
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(CANNOT_START, f"{self.prog}: {message}\n")
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="tidegate", description="An MQTT edge gateway that loses nothing it acknowledged."
     )
     parser.add_argument("--version", action="version", version=f"tidegate {VERSION}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gateway.errors import TidegateError
 
 if TYPE_CHECKING:
-    from gateway.cli.main import Commands
+    from gateway.cli.parser import Commands
     from gateway.config.settings import Configuration
 
 CONFIG = Path("/etc/tidegate/gateway.toml")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gateway.errors import TidegateError
 
 if TYPE_CHECKING:
-    from gateway.cli.main import Commands
+    from gateway.cli.parser import Commands
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _NUMBER = re.compile(r"([0-9a-f]{10})\.([A-Za-z0-9_-]{1,16})\.([0-9]{1,18})", re.ASCII)

@@ -10,7 +10,7 @@ from gateway.cli.firmware.flash import command_flash, command_update
 from gateway.cli.firmware.new import write_new
 from gateway.cli.firmware.ports import only_port, show_ports
 from gateway.cli.firmware.reporter import Reporter
-from gateway.cli.main import LOCAL_BROKER
+from gateway.cli.parser import LOCAL_BROKER
 from gateway.errors import TidegateError
 from gateway.flashing.ports import PluggedIn
 from tests.support.table import table

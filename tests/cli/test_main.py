@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.main import _columns, main
+from gateway.cli import parser
+from gateway.cli.main import main
 
 BAD_PORTS = ["0", "65536", "-1", "http", "1883.0", "", "٣", " 1"]
 
@@ -58,7 +59,7 @@ def test_the_width_of_the_terminal(
     if said is not None:
         monkeypatch.setenv("COLUMNS", said)
     monkeypatch.setattr(os, "get_terminal_size", size)
-    assert _columns() == columns
+    assert parser.columns() == columns
 
 
 def test_help_is_as_wide_as_the_terminal(

@@ -7,7 +7,7 @@ import socket
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from gateway.bridges.serial.serial_port import READ_MAX, Port, PortError
+from gateway.bridges.serial.port import READ_MAX, Port, PortError
 
 if TYPE_CHECKING:
     from serial import Serial

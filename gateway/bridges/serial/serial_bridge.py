@@ -11,10 +11,11 @@ from gateway.bridges.serial.json_lines import parse_json
 from gateway.bridges.serial.line_intake import LineIntake
 from gateway.bridges.serial.nmea_lines import parse_nmea
 from gateway.bridges.serial.node_commands import NodeCommands
+from gateway.bridges.serial.port import Port
 from gateway.bridges.serial.raw_intake import RawIntake
 from gateway.bridges.serial.regex_lines import compile_pattern
 from gateway.bridges.serial.sample import Parse
-from gateway.bridges.serial.serial_port import Port, open_port
+from gateway.bridges.serial.serial_port import open_port
 from gateway.bridges.serial.serial_settings import SerialSettings, port_name
 from gateway.bridges.serial.topic_port import SCHEME, TopicPort
 from gateway.bridges.supervision.host import Host

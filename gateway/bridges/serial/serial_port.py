@@ -6,35 +6,15 @@ import errno
 import os
 import re
 import termios
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from gateway.bridges.supervision.errors import BridgeError
+from gateway.bridges.serial.port import READ_MAX, Port, PortError
 
 if TYPE_CHECKING:
     from serial import Serial
 
-READ_MAX = 4096
-"""Bytes taken at once: what the kernel keeps for a terminal."""
-
 USB = re.compile(r"usb:([0-9a-fA-F]{4}):([0-9a-fA-F]{4})(?::(.+))?")
 """An adapter by vendor, product and serial number, whatever number the kernel gives it."""
-
-
-class PortError(BridgeError):
-    """The port cannot be opened, or it was unplugged; the text says which in a few words."""
-
-
-class Port(Protocol):
-    """A line to a node, however it is reached."""
-
-    async def read(self) -> bytes:
-        """Return the next bytes, at least one; raises PortError once the line is lost."""
-
-    def write(self, data: bytes) -> bool:
-        """Send without waiting; return False when it does not fit or the line is lost."""
-
-    def close(self) -> None:
-        """Close at once; what was not yet sent is dropped."""
 
 
 async def open_port(port: str, baud: int) -> Port:

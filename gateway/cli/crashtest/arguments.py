@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gateway.cli.main import Commands
+    from gateway.cli.parser import Commands
 
 ROUNDS = 20
 SECONDS = 0.5

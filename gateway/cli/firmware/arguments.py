@@ -4,10 +4,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.cli.parser import LOCAL_BROKER
 from gateway.cli.user import CONFIG
 
 if TYPE_CHECKING:
-    from gateway.cli.main import Commands
+    from gateway.cli.parser import Commands
 
 SETTINGS = Path("node.toml")
 BOARD_WORDS = "such as pico, pico_w or esp32"
@@ -88,8 +89,6 @@ def _add_update(actions: "Commands") -> None:
 
 
 def _add_gateway(parser: argparse.ArgumentParser) -> None:
-    from gateway.cli.main import LOCAL_BROKER
-
     parser.add_argument(
         "--gateway",
         dest="url",

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gateway.bridges.serial.frame_body import ReadingsFrame
-from gateway.bridges.serial.serial_port import PortError, find_device
+from gateway.bridges.serial.port import PortError
+from gateway.bridges.serial.serial_port import find_device
 from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.cli.firmware.borrowing import borrowed
 from gateway.cli.firmware.ports import only_port
 from gateway.cli.firmware.reporter import Reporter
-from gateway.cli.main import LOCAL_BROKER
+from gateway.cli.parser import LOCAL_BROKER
 from gateway.cli.run import gateway_url
 from gateway.config.bridges import BridgeConfig
 from gateway.config.errors import ConfigurationError

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from serial.tools import list_ports
 
-from gateway.bridges.serial.serial_port import PortError, SerialPort, find_device
+from gateway.bridges.serial.port import PortError
+from gateway.bridges.serial.serial_port import SerialPort, find_device
 from tests.support.nodes.serial_line import SerialLine
 
 

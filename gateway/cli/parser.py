@@ -1,0 +1,44 @@
+"""How the command line is read: one line for a mistake, and as wide as the terminal."""
+
+import argparse
+import os
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+if TYPE_CHECKING:
+    Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - it has no public name
+
+LOCAL_BROKER = "mqtt://127.0.0.1:1883"
+CANNOT_START = 2
+DEFAULT_COLUMNS = 80
+
+
+class Formatter(argparse.HelpFormatter):
+    """Looks how wide the terminal is without shutil, which brings three compressors into memory.
+
+    argparse makes one for each argument, also when nobody asks for help.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=columns() - 2)
+
+
+def columns() -> int:
+    """Return the width of the terminal, or as COLUMNS says; 80 where there is neither."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size().columns or DEFAULT_COLUMNS
+    except OSError:
+        return DEFAULT_COLUMNS
+
+
+class Parser(argparse.ArgumentParser):
+    """Tells a mistake in one line, like every other."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(formatter_class=Formatter, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Print the mistake without the usage and exit with 2."""
+        self.exit(CANNOT_START, f"{self.prog}: {message}\n")
