@@ -40,6 +40,8 @@ class Settings:
     batch: BatchSize = field(default_factory=BatchSize)
     spark: Mapping[str, str] = field(default_factory=dict)
     """Spark's own settings, by name, which go before those of `session.py`."""
+    cache: Path | None = None
+    """Where Java's archive of Spark's classes is; None for none."""
 
     @property
     def local(self) -> bool:
@@ -63,6 +65,7 @@ def make_settings(
     master: str | None = None,
     batch: BatchSize | None = None,
     spark: Mapping[str, str] | None = None,
+    cache: Path | None = None,
 ) -> Settings:
     """Return settings for these folders; an absent master is the environment's, then local.
 
@@ -85,4 +88,5 @@ def make_settings(
         master=master or os.environ.get(MASTER_VARIABLE) or MASTER,
         batch=batch,
         spark=dict(spark or {}),
+        cache=cache.absolute() if cache else None,
     )

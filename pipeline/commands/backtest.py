@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pipeline.commands.options import add_master, add_tables, days, existing
+from pipeline.commands.options import add_spark, add_tables, days, existing
 from pipeline.errors import PipelineError
 from pipeline.operation.preflight import check_installed
 
@@ -23,7 +23,7 @@ def add_backtest(commands: Any) -> None:
     command.add_argument("--tariff", type=float, default=TARIFF, metavar="PRICE", help="a megabyte")
     command.add_argument("--json", action="store_true", help="print one JSON object")
     command.add_argument("--report", type=Path, metavar="FILE.html", help="write a page")
-    add_master(command)
+    add_spark(command)
     command.set_defaults(run=run_backtest)
 
 

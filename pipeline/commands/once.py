@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pipeline.commands.options import add_landing, add_master, add_sizes, add_tables, settings_of
+from pipeline.commands.options import add_landing, add_sizes, add_spark, add_tables, settings_of
 from pipeline.operation.preflight import check_installed
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def add_once(commands: Any) -> None:
     )
     once.add_argument("--json", action="store_true", help="print the totals as one JSON object")
     once.add_argument("--no-gold", action="store_true", help="leave the gold tables for later")
-    add_master(once)
+    add_spark(once)
     add_sizes(once)
     once.set_defaults(run=run_command)
 

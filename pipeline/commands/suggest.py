@@ -5,7 +5,7 @@ import json
 import math
 from typing import Any
 
-from pipeline.commands.options import add_master, add_tables, days, existing
+from pipeline.commands.options import add_spark, add_tables, days, existing
 from pipeline.errors import PipelineError
 from pipeline.operation.preflight import check_installed
 
@@ -21,7 +21,7 @@ def add_suggest(commands: Any) -> None:
     command.add_argument("--last", type=days, metavar="30d", help="the last days of the tables")
     command.add_argument("--gateway", metavar="ID", help="this gateway alone")
     command.add_argument("--json", action="store_true", help="print one JSON object")
-    add_master(command)
+    add_spark(command)
     command.set_defaults(run=run_suggest)
 
 

@@ -1,5 +1,6 @@
 """The Spark session: quiet, in UTC, and local unless a master says otherwise."""
 
+import atexit
 import fcntl
 import logging
 import os
@@ -15,6 +16,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from pipeline.errors import PipelineError
+from pipeline.operation.class_archive import ClassArchive, class_archive
 from pipeline.operation.preflight import INSTALL_JAVA, find_java
 from pipeline.settings import Settings
 
@@ -43,18 +45,50 @@ LOCALLY = {
 }
 SERVERS = (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer)
 """They print a traceback when Java ends while it talks to them, which the job tells in a line."""
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+SHORT_RUN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """A run is short: the first compiler and the plain collector halve its time."""
 
 
-def open_session(settings: Settings, extra: Mapping[str, str] | None = None) -> SparkSession:
+def open_session(
+    settings: Settings, extra: Mapping[str, str] | None = None, *, service: bool = False
+) -> SparkSession:
     """Start Spark; what it would write on the terminal goes to `settings.spark_log`.
 
     What ended processes left in `settings.scratch` is cleared first; the caller holds the lock of
-    the checkpoints. `extra` adds to the configuration. Raises PipelineError when
-    Java does not start Spark.
+    the checkpoints. `extra` adds to the configuration. A service uses Java's class
+    archive and does not write one. Raises PipelineError when Java does not start Spark.
     """
     java = find_java()
+    _prepare_process(settings)
+    given = dict(extra or {}) | dict(settings.spark)
+    archive = ClassArchive()
+    if settings.local and JAVA_OPTIONS not in given:
+        archive = class_archive(settings.cache, java, write=not service)
+    options = EVERYWHERE | given
+    if settings.local:
+        options = EVERYWHERE | _locally(_own_scratch(settings.scratch), archive.option) | given
+    builder = SparkSession.builder.master(settings.master)
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    try:
+        with _terminal_to(settings.spark_log, archive.log):
+            spark = builder.getOrCreate()
+    except PySparkRuntimeError:
+        raise PipelineError(
+            f"{java} did not start Spark, which needs Java 17 or 21 ({INSTALL_JAVA}); "
+            f"it wrote {settings.spark_log}"
+        ) from None
+    java_process = spark.sparkContext._gateway.proc  # type: ignore[union-attr]  # noqa: SLF001
+    atexit.register(archive.keep, java_process)
+    if "spark.sql.shuffle.partitions" not in options:
+        partitions = PARTITIONS_PER_CORE * spark.sparkContext.defaultParallelism
+        spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    return spark
+
+
+def _prepare_process(settings: Settings) -> None:
+    """Set what Spark takes from its process, and quieten what would write on the terminal."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers else take PATH's python3
     if settings.local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else it looks the host's name up
@@ -63,23 +97,6 @@ def open_session(settings: Settings, extra: Mapping[str, str] | None = None) -> 
     for server in SERVERS:
         server.handle_error = _ignore  # type: ignore[method-assign,assignment]  # any will do
     settings.spark_log.parent.mkdir(parents=True, exist_ok=True)
-    options = EVERYWHERE | (_locally(_own_scratch(settings.scratch)) if settings.local else {})
-    options |= dict(extra or {}) | dict(settings.spark)
-    builder = SparkSession.builder.master(settings.master)
-    for name, value in options.items():
-        builder = builder.config(name, value)
-    try:
-        with _terminal_to(settings.spark_log):
-            spark = builder.getOrCreate()
-    except PySparkRuntimeError:
-        raise PipelineError(
-            f"{java} did not start Spark, which needs Java 17 or 21 ({INSTALL_JAVA}); "
-            f"it wrote {settings.spark_log}"
-        ) from None
-    if "spark.sql.shuffle.partitions" not in options:
-        partitions = PARTITIONS_PER_CORE * spark.sparkContext.defaultParallelism
-        spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
-    return spark
 
 
 def _ignore(_server: object, _request: object, _client: object) -> None:
@@ -116,22 +133,22 @@ def _is_locked(folder: Path) -> bool:
     return False
 
 
-def _locally(scratch: Path) -> dict[str, str]:
+def _locally(scratch: Path, archive: str) -> dict[str, str]:
     """Return the settings of a Spark in this machine, with its working files in `scratch`."""
-    return LOCALLY | {
-        "spark.local.dir": str(scratch),
-        "spark.driver.extraJavaOptions": f'{JAVA_OPTIONS} "-Djava.io.tmpdir={scratch}"',
-    }
+    java_options = f'{SHORT_RUN} {archive} "-Djava.io.tmpdir={scratch}"'
+    return LOCALLY | {"spark.local.dir": str(scratch), JAVA_OPTIONS: java_options}
 
 
 @contextmanager
-def _terminal_to(log: Path) -> Iterator[None]:
-    """Let the Java process that starts meanwhile inherit a log file as its terminal."""
+def _terminal_to(log: Path, first: str) -> Iterator[None]:
+    """Let the Java process that starts meanwhile inherit a log file, of such a first line."""
     sys.stdout.flush()
     sys.stderr.flush()
     saved = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
     try:
         with open(log, "wb", opener=_appending) as file:
+            file.write(f"{first}\n".encode())
+            file.flush()
             for descriptor in saved:
                 os.dup2(file.fileno(), descriptor)
         yield

@@ -1,5 +1,6 @@
 """One Spark session for all tests of the pipeline, and the way to run the pipeline in it."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.timeout(SECONDS))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _without_java_cache() -> Iterator[None]:
+    """Let commands leave the user's cache as it is, and spend no time on an archive for one run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", os.devnull)
+        yield
 
 
 @pytest.fixture(scope="session")

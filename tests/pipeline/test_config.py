@@ -12,6 +12,7 @@ FILE = """
 landing = "/srv/landing"
 tables = "/srv/tables"
 master = "local[4]"
+java_cache = "none"
 
 [run]
 every = 30
@@ -49,6 +50,7 @@ def test_the_file_says_what_the_command_line_does_not(
     run = options("run", "--config", file, "--tables", "here")
     assert (run.landing, run.tables) == (Path("/srv/landing"), Path("here"))
     assert (run.every, run.no_gold, run.batch_files, run.master) == (30.0, True, 500, "local[4]")
+    assert run.java_cache is None
     assert run.spark == {
         "spark.driver.memory": "8g",
         "spark.sql.shuffle.partitions": "64",
