@@ -12,7 +12,7 @@ from pipeline.gold import make as gold
 from pipeline.settings import Settings
 from pipeline.tables import delta, joined, on_disk, staging, state
 from pipeline.tables.columns import BRONZE
-from pipeline.tables.damage import rows_by_batch
+from pipeline.tables.damage import silver_rows
 from pipeline.tables.lock import locked
 from pipeline.tables.state import State
 
@@ -121,6 +121,6 @@ def _is_older(folders: list[Path], limit_ms: int) -> bool:
 
 
 def _recount_silver(root: Path, committed: State) -> None:
-    counts = rows_by_batch(committed, delta.read(root / "silver", ["batch"])["batch"])
+    counts = silver_rows(root, committed)
     rows = [row | {"silver": counts[row["batch"]]} for row in committed.batches.to_pylist()]
     committed.batches = pa.Table.from_pylist(rows, schema=committed.batches.schema)

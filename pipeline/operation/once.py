@@ -15,7 +15,7 @@ from pipeline.operation.derive import derive
 from pipeline.operation.runs import note_run
 from pipeline.operation.spark_errors import cause
 from pipeline.settings import Settings
-from pipeline.tables import joined, on_disk, staging, state
+from pipeline.tables import delta, joined, on_disk, staging, state
 from pipeline.tables.damage import Doubled, damaged, doubled, last_of
 from pipeline.tables.lock import locked
 from pipeline.tables.state import State
@@ -65,7 +65,7 @@ def run_once(
 ) -> Totals:
     """Read every landing file that is not in the tables yet; return what they then hold.
 
-    Spark is started only when there are records to read. Raises PipelineError when it cannot
+    Spark is started only when there are records to read, or keys to verify. Raises PipelineError when it cannot
     begin, JobError when Spark gives up; batches that were committed by then stay.
     """
     if settings.tables.exists() and not settings.tables.is_dir():
@@ -78,14 +78,14 @@ def run_once(
         committed, plan = _prepare(settings, listing, verify=how.verify)
         before = _counts(committed)
         done: list[Batch] = []
-        error = None
+        error = twice = None
+        session = cache(open_session)
         try:
-            _bring_up(settings, plan, committed, cache(open_session), how, done)
+            _bring_up(settings, plan, committed, session, how, done)
+            twice = _doubled(settings, session) if how.verify else None
         except JobError as failed:
             error = failed
-        totals = _totals(committed, done, listing)
-        if how.verify:
-            totals = replace(totals, doubled=doubled(settings.tables))
+        totals = replace(_totals(committed, done, listing), doubled=twice)
         try:
             note_run(settings.tables, begun, totals.files, before, _counts(committed), error)
         finally:
@@ -125,6 +125,13 @@ def _bring_up(
             _derive(settings, committed, session, how)
     if len(committed.loose) >= state.SNAPSHOT_EVERY:
         state.fold(settings.checkpoints, committed)
+
+
+def _doubled(settings: Settings, session: "Callable[[], SparkSession]") -> Doubled | None:
+    if not delta.has_rows(settings.tables / "silver"):
+        return None
+    with spark_errors(settings):
+        return doubled(session(), settings.tables)
 
 
 def _is_behind(committed: State, how: How) -> bool:

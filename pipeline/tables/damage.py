@@ -2,16 +2,20 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.errors import PipelineError
 from pipeline.tables import delta, on_disk
-from pipeline.tables.columns import KEY
+from pipeline.tables.columns import KEY, SILVER
 from pipeline.tables.joined import span_of
 from pipeline.tables.state import TABLES, State, renumbered
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class Damaged(NamedTuple):
@@ -33,15 +37,23 @@ class Doubled(NamedTuple):
     """One of them: the gateway, and its number as messages bear it."""
 
 
-def doubled(root: Path) -> Doubled | None:
-    """Return what silver has more than once, None if each key stands there once."""
-    rows = delta.read(root / "silver", KEY)
-    counts = rows.group_by(list(KEY)).aggregate([([], "count_all")])
-    again = counts.filter(pc.greater(counts["count_all"], 1))
-    if not again.num_rows:
+def doubled(spark: "SparkSession", root: Path) -> Doubled | None:
+    """Return what silver has more than once, None if each key stands there once.
+
+    Spark groups the keys, which it puts on the disk where memory is short of them.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+    from pipeline.tables.spark_files import read_files
+
+    folder = root / "silver"
+    found = [folder / unquote(each["path"]) for each in delta.files(folder)]
+    keys = read_files(spark, folder, found, SILVER).groupBy(*KEY).count().where("count > 1")
+    again = keys.agg(F.count("*").alias("keys"), F.min(F.struct(*KEY)).alias("first")).first()
+    if again is None or not again["keys"]:
         return None
-    first = again.sort_by([(name, "ascending") for name in KEY]).slice(0, 1).to_pylist()[0]
-    return Doubled(again.num_rows, "{gateway_id} {epoch}.{stream}.{seq}".format(**first))
+    first = "{gateway_id} {epoch}.{stream}.{seq}".format(**again["first"].asDict())
+    return Doubled(again["keys"], first)
 
 
 def damaged(root: Path, state: State, *, verify: bool) -> list[Damaged]:
@@ -107,15 +119,17 @@ def _joined(numbers: list[int], state: State) -> list[int]:
 
 
 def _silver_rows(root: Path, state: State) -> Counter[int]:
-    """Return silver's rows by batch, those of joined batches under the first."""
     try:
-        column = delta.read(root / "silver", ["batch"])["batch"]
+        return silver_rows(root, state)
     except (OSError, pa.ArrowInvalid) as error:
         raise PipelineError(f"{root / 'silver'} cannot be read: {error}") from error
-    return rows_by_batch(state, column)
 
 
-def rows_by_batch(state: State, column: pa.ChunkedArray) -> Counter[int]:
-    """Return how many times each batch stands in the column, joined ones under the first."""
-    counts = pc.value_counts(renumbered(column, state.batches)).to_pylist()
-    return Counter({each["values"]: each["counts"] for each in counts})
+def silver_rows(root: Path, state: State) -> Counter[int]:
+    """Return silver's rows by batch, those of joined batches under the first."""
+    rows: Counter[int] = Counter()
+    for part in delta.scan(root / "silver", ["batch"]):
+        names = renumbered(pa.chunked_array([part["batch"]]), state.batches)
+        for each in pc.value_counts(names).to_pylist():
+            rows[each["values"]] += each["counts"]
+    return rows

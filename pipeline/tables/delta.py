@@ -6,7 +6,7 @@ A reader sees a table as of a commit of its log, so a batch is there wholly or n
 import json
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ STATISTICS = ("gateway_id", "epoch", "stream", "seq", "batch")
 _SEQ = ("seq", "first", "last")
 WRITER = "tidegate"
 _PREFIX = "batch"
+SCANNED = 1_000_000
+"""Rows that a scan has in memory."""
 EMPTY_LOG = 2
 """Files in the log of a table that never got a row: its schema, and an empty file."""
 
@@ -116,6 +118,13 @@ def read(root: Path, columns: Sequence[str] | None = None, filters: Any = None) 
     return DeltaTable(root.as_uri()).to_pyarrow_table(
         columns=wanted, filters=filters, filesystem=local
     )
+
+
+def scan(root: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of the table's rows, of those in the files, at most SCANNED at once."""
+    for each in files(root):
+        with pq.ParquetFile(root / unquote(each["path"])) as file:
+            yield from file.iter_batches(SCANNED, columns=list(columns))
 
 
 def read_all(root: Path) -> pa.Table:

@@ -97,8 +97,11 @@ def remove_batch(root: Path, batch: int, last: int | None = None) -> None:
 
 def silver_islands(root: Path) -> pa.Table:
     """Return the islands of silver's rows, by the rows themselves."""
-    rows = delta.read(root / "silver", [*KEY, "event_time"])
-    return islands.islands_of(with_ms(rows))
+    found = islands.SCHEMA.empty_table()
+    for part in delta.scan(root / "silver", [*KEY, "event_time"]):
+        more = islands.islands_of(with_ms(pa.Table.from_batches([part])))
+        found = islands.merged(pa.concat_tables([found, more]))
+    return found
 
 
 def with_ms(rows: pa.Table) -> pa.Table:

@@ -4,7 +4,7 @@ import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,6 +19,9 @@ from pipeline.tables.lock import locked
 from tests.support.disk.landing_files import EPOCH, put_records, record
 from tests.support.pipeline_tables import sizes, table_rows
 from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DEADLINE = 300.0
 """Seconds until a run must have come to where a test waits for it."""
@@ -82,15 +85,20 @@ def test_wrong_arguments_end_with_two(
     assert "usage: tidegate-pipeline" in capsys.readouterr().err
 
 
+@pytest.mark.spark
 def test_a_key_that_silver_has_twice_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    spark: "SparkSession",
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setattr("pipeline.operation.session.open_session", lambda settings: spark)
     assert main(once(tmp_path, "--verify")) == 0
     silver, staged = tmp_path / "tables" / "silver", tmp_path / "staged"
     columns = arrow_schema(SILVER[:-1])  # the date is the folder's name
     for date in ("2025-11-20", "2025-11-21"):
         key = {"gateway_id": "barn", "epoch": EPOCH, "stream": "main", "batch": 1}
-        rows = [key | {"seq": 7}, key | {"seq": int(date[-2:])}]
+        rows = [key | {"seq": seq} for seq in (7, 12, int(date[-2:]))]
         (staged / f"event_date={date}").mkdir(parents=True)
         file = staged / f"event_date={date}" / "rows.parquet"
         pq.write_table(pa.Table.from_pylist(rows, schema=columns), file)
@@ -99,8 +107,8 @@ def test_a_key_that_silver_has_twice_is_told(
     assert main(once(tmp_path)) == 0, "nobody looked"
     assert main(once(tmp_path, "--verify", "--json")) == 1
     said = capsys.readouterr()
-    assert f"silver has 1 keys more than once (first: barn {EPOCH}.main.7)" in said.err
-    assert json.loads(said.out.splitlines()[-1])["doubled"] == 1
+    assert f"silver has 2 keys more than once (first: barn {EPOCH}.main.7)" in said.err
+    assert json.loads(said.out.splitlines()[-1])["doubled"] == 2
 
 
 def test_without_java_it_says_what_to_install(
