@@ -65,8 +65,8 @@ def run_once(
 ) -> Totals:
     """Read every landing file that is not in the tables yet; return what they then hold.
 
-    Spark is started only when there are records to read, or keys to verify. Raises PipelineError when it cannot
-    begin, JobError when Spark gives up; batches that were committed by then stay.
+    Spark is started only when there are records to read, or keys to verify. Raises PipelineError
+    when it cannot begin, JobError when Spark gives up; batches that were committed by then stay.
     """
     if settings.tables.exists() and not settings.tables.is_dir():
         raise PipelineError(f"tables folder {settings.tables} is a file, not a folder")
