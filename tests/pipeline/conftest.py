@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 
     Run = Callable[..., Totals]
 
+CODE = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
+INTERPRETED = dict(zip(CODE, ("false", "NO_CODEGEN"), strict=True))
 FAST = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
     "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    **INTERPRETED,
 }
+"""To make a plan, and Java code of it, takes most of the time of a query over few rows."""
 
 
 SECONDS = 600
@@ -53,6 +58,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     session = open_session(settings, FAST)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def compiled_spark(spark: "SparkSession") -> "Iterator[SparkSession]":
+    """Return the session as the command has it, where what Spark makes of a query is the test."""
+    for name, value in zip(CODE, ("true", "FALLBACK"), strict=True):
+        spark.conf.set(name, value)
+    yield spark
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture(scope="session")

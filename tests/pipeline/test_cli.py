@@ -239,7 +239,8 @@ def test_a_kill_in_the_middle_and_then_a_service(tmp_path: Path) -> None:
     config = tmp_path / "pipeline.toml"
     config.write_text(
         f'landing = "{tmp_path}/landing"\ntables = "{tmp_path}/tables"\n'
-        f'[run]\nevery = 0.2\nmetrics = "{metrics}"\n[spark]\ndriver.memory = "1g"\n'
+        f'[run]\nevery = 0.2\nno_gold = true\nmetrics = "{metrics}"\n'
+        '[spark]\ndriver.memory = "1g"\n'
     )
     service = [sys.executable, "-m", "pipeline.cli", "run", "--config", str(config)]
     log = tmp_path / "service.log"

@@ -140,29 +140,13 @@ def agree(spark: "SparkSession", texts: Sequence[str], messages: Sequence[Messag
     return count
 
 
-@pytest.fixture
-def interpreted(spark: "SparkSession") -> "Iterator[SparkSession]":
-    """Give a session that compiles no query, which takes longer than a few rows do."""
-    settings = {
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    }
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    yield spark
-    for name in settings:
-        spark.conf.unset(name)
-
-
-def test_every_vector(interpreted: "SparkSession") -> None:
+def test_every_vector(spark: "SparkSession") -> None:
     vectors = [row for row in where_vectors() if "result" in row]
     unique = {repr(row["message"]): message_of(row["message"]) for row in vectors}
-    assert (
-        agree(interpreted, sorted({row["expr"] for row in vectors}), list(unique.values())) > 5_000
-    )
+    assert agree(spark, sorted({row["expr"] for row in vectors}), list(unique.values())) > 5_000
 
 
-def test_random_expressions(spark: "SparkSession") -> None:
+def test_random_expressions(compiled_spark: "SparkSession") -> None:
     draw = random.Random(SEED)
     texts = set(OFTEN)
     while len(texts) < 200:
@@ -172,7 +156,7 @@ def test_random_expressions(spark: "SparkSession") -> None:
         except WhereError:
             continue
         texts.add(text)
-    assert agree(spark, sorted(texts), [message(draw) for _ in range(300)]) > 10_000
+    assert agree(compiled_spark, sorted(texts), [message(draw) for _ in range(300)]) > 10_000
 
 
 def test_what_remembers_is_decided_only_where_it_is_not_sent(spark: "SparkSession") -> None:

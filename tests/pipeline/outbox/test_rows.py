@@ -85,7 +85,6 @@ async def test_spark_reads_it_by_its_format(database: Path, spark: "SparkSession
         20, 210, '{"value":10}',
     )  # fmt: skip
     assert read.option("table", "history").load(str(database)).count() == 2
-    assert read.option("table", "rejected").load(str(database)).count() == 0
 
 
 def test_what_is_no_database_is_told(tmp_path: Path) -> None:
