@@ -6,6 +6,7 @@
 import sys
 import time
 
+import micropython
 import node
 from node import const
 from node.board import Board
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from node.loop import Node
 
 _POLL_MS = const(20)
+
+_CTRL_C = const(3)
+_NO_INTERRUPT = const(-1)
 
 WATCHDOG_MS = const(8000)
 """Milliseconds after which a board that hangs is reset; an RP2040 counts no further than 8388. The
@@ -51,6 +55,9 @@ def run(folder: str, top: str, clock: Uptime, starts: Starts) -> None:
         del start, settings
         forget_start()
         step_on(made, board, starts)
+    except KeyboardInterrupt:
+        save(board)
+        raise
     finally:
         if hasattr(port, "close"):
             port.close()
@@ -60,6 +67,18 @@ def forget_start() -> None:
     """Give the memory back that only the start of the node needed."""
     del sys.modules["node.start"]
     del node.start
+
+
+def save(board: Board) -> None:
+    """Put what nobody has acknowledged onto the flash; Ctrl-C does not end that."""
+    if board.save is None:
+        return
+    micropython.kbd_intr(_NO_INTERRUPT)
+    try:
+        board.save()
+    except (ValueError, IndexError) as failure:  # a UART's Ctrl-C came in the middle of a change
+        print("not saved:", failure)
+    micropython.kbd_intr(_CTRL_C)
 
 
 def step_on(made: "Node", board: Board, starts: Starts) -> None:

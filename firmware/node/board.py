@@ -6,6 +6,8 @@ from .light import IDENTIFYING, is_lit
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .loop import Clock
 
 
@@ -14,7 +16,7 @@ class Board:
 
     After `watchdog_ms` without a call of `feed` its hardware watchdog, if it has one, resets the
     board, and nothing can stop that again; 0 leaves the watchdog alone. A pin that the board does
-    not have is no LED.
+    not have is no LED. `save` is called before the board starts anew.
     """
 
     def __init__(self, led: "int | str | None", clock: "Clock", watchdog_ms: int = 0) -> None:
@@ -26,6 +28,7 @@ class Board:
                 pass
         self._clock = clock
         self._identify_until = 0
+        self.save: Callable[[], None] | None = None
         self._watchdog = None
         if watchdog_ms and hasattr(machine, "WDT"):
             self._watchdog = machine.WDT(timeout=watchdog_ms)
@@ -50,4 +53,6 @@ class Board:
 
     def restart(self) -> None:
         """Start anew, with another boot id."""
+        if self.save is not None:
+            self.save()
         machine.reset()

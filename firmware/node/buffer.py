@@ -7,6 +7,8 @@ from .ring import Ring
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .spill import Spill
 
 WINDOW = const(8)
@@ -102,7 +104,7 @@ class Buffer:
         packed = sample.pack(self._clock_in)
         while not self._waiting.append(packed):
             oldest = self._pop()
-            if self._spill is None:
+            if self._spill is None or not self._spill.grows:
                 self._dropped += 1
             else:
                 self._spill.append(self._number(), oldest.clock, oldest.pack(0))
@@ -159,9 +161,29 @@ class Buffer:
                 return None
         if not len(self._waiting) or not self._has_room(None, self._next_sequence):
             return None
+        return self.take_waiting()
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether samples wait in memory that never had a number."""
+        return len(self._waiting) > 0
+
+    def take_waiting(self) -> Sample:
+        """Return the oldest of them with its number, and forget it."""
         sample = self._pop()
         sample.sequence = self._number()
         return sample
+
+    def unsettled(self) -> "Iterator[Sample]":
+        """Give what has a number, is not acknowledged, and is in no file; its end forgets it."""
+        spill = self._spill
+        for sample in self._window + ([] if self._next is None else [self._next]):
+            if not (sample.spilled and spill is not None and spill.reads_file):
+                yield sample
+        while spill is not None and spill.reads_memory:
+            spilled = spill.pop()
+            if spilled is not None:
+                yield self._from_spill(*spilled)
 
     def _from_spill(self, boot: int, sequence: int, ended: int, packed: bytes) -> Sample:
         sample = _unpack(packed, 0)

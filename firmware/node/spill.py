@@ -11,12 +11,16 @@ from binascii import crc32
 
 from . import const
 
-_SEGMENT_BYTES = const(4096)
+SEGMENT_BYTES = const(4096)
 """Bytes of a file: what a flash erases at once. As many are in memory before one is written."""
 
-_SIZE_MIN = const(2 * _SEGMENT_BYTES)
+_SIZE_MIN = const(2 * SEGMENT_BYTES)
 
-_MEMORY_BYTES = const(_SEGMENT_BYTES + 1024)
+_FRONT_FILES = const(16)
+"""Numbers of files that stay free for what the window has when the node is interrupted: it has at
+most 7 gaps, and what was to become a file may be behind it."""
+
+_MEMORY_BYTES = const(SEGMENT_BYTES + 1024)
 """What the entries in memory take, and the file that is read."""
 
 _FILE_HEAD = "<IIQH"  # boot id, number of the first entry, clock of the last one, entries
@@ -30,23 +34,28 @@ class Spill:
     """Keeps numbered entries of up to 320 bytes in at most `size` bytes of files below `folder`.
 
     When they are full, the oldest file makes room. `dropped` counts the entries that were given up
-    for that, or because the flash failed. `boot` is that of the present start. ValueError for fewer
-    than SIZE_MIN bytes.
+    for that, or because the flash failed. `boot` is that of the present start. With a `size` of 0
+    it only has what an earlier start left, and `grows` is False. ValueError for other sizes below
+    SIZE_MIN.
+
+    Files get rising numbers, from `next_file` on; those from `front_file` on are before all others
+    of this start.
     """
 
-    memory = _MEMORY_BYTES
-
     def __init__(self, folder: str, size: int, boot: int = 0) -> None:
-        if size < _SIZE_MIN:
+        if 0 != size < _SIZE_MIN:
             raise ValueError("a spill of %d bytes: at least %d" % (size, _SIZE_MIN))
         self.dropped = 0
         self._folder = folder
-        self._files_max = size // _SEGMENT_BYTES
+        self.files_max = size // SEGMENT_BYTES
+        self.grows = size > 0
+        self.memory = _MEMORY_BYTES if size else 0
         self._boot = boot
         self._files: list[int] = []  # numbers of the files that were not begun, the oldest first
-        self._next_file = 0
+        self.front_file = 0
         self._ended: dict[int, int] = {}  # by earlier boot id: the last clock that is known of it
         self._find()
+        self.next_file = self.front_file + _FRONT_FILES
         self._file: int | None = None  # that is read, None where it never left the memory
         self._memory = b""  # what is read then
         self._position = 0
@@ -61,11 +70,21 @@ class Spill:
         """Whether there is nothing to take, now or later."""
         return not (self._left or self._files or self._filling)
 
+    @property
+    def reads_file(self) -> bool:
+        """Whether what was taken last is in a file, and found there by the next start."""
+        return self._file is not None
+
+    @property
+    def reads_memory(self) -> bool:
+        """Whether what is taken next was never in a file."""
+        return self._file is None and self._left > 0
+
     def append(self, sequence: int, clock: int, entry: bytes) -> None:
-        """Keep an entry, behind all others; its number is one above that of the one before."""
+        """Keep an entry, behind all others; behind a gap in the numbers it begins a file."""
         size = _FILE_HEAD_BYTES + len(self._filling) + _ENTRY_HEAD_BYTES + len(entry)
-        if size > _SEGMENT_BYTES:
-            self._write()
+        if size > SEGMENT_BYTES or sequence != self._head[0] + self._head[2]:
+            self.write()
         self._head = (self._head[0] if self._filling else sequence, clock, self._head[2] + 1)
         self._filling += struct.pack(_ENTRY_HEAD, len(entry), crc32(entry) & 0xFFFF) + entry
 
@@ -143,19 +162,22 @@ class Spill:
         self._memory = b""
         self._position = 0
 
-    def _write(self) -> None:
-        if len(self._files) + (self._file is not None) >= self._files_max and self._files:
+    def write(self) -> None:
+        """Make a file of what waits to become one."""
+        if not self._filling:
+            return
+        if len(self._files) + (self._file is not None) >= self.files_max and self._files:
             oldest = self._files.pop(0)
             head = self._read_head(oldest)
             self.dropped += 0 if head is None else head[3]
             self._remove(oldest)
         sequence, clock, count = self._head
         try:
-            with open(self._path(self._next_file), "wb") as file:
+            with open(self._path(self.next_file), "wb") as file:
                 file.write(struct.pack(_FILE_HEAD, self._boot, sequence, clock, count))
                 file.write(self._filling)
-            self._files.append(self._next_file)
-            self._next_file += 1
+            self._files.append(self.next_file)
+            self.next_file += 1
         except OSError:
             self.dropped += count
         self._empty_filling()
@@ -200,4 +222,4 @@ class Spill:
             head = self._read_head(number)
             if head is not None:
                 self._ended[head[0]] = max(self._ended.get(head[0], 0), head[2])
-        self._next_file = self._files[-1] + 1 if self._files else 0
+        self.front_file = self._files[-1] + 1 if self._files else 0

@@ -115,7 +115,7 @@ def make_node(
 
         sensor = Advertised(sensor, name, settings.get("key"), folder + "counter")
     boot = int.from_bytes(os.urandom(4), "little")
-    spill = _make_spill(settings, folder, boot)
+    spill = None if starts.safe else _make_spill(settings, folder, boot)
     node = Node(
         name,
         boot,
@@ -134,15 +134,26 @@ def make_node(
         board.feed()
         node.measure()
 
+    def save() -> None:
+        from .saving import save
+
+        save(node.buffer, spill, folder + "spill", boot, board.feed)
+
     if hasattr(port, "idle"):
         port.idle = idle
+    board.save = save
     return node
 
 
 def _make_spill(settings: "dict[str, Any]", folder: str, boot: int) -> "Spill | None":
-    """Return the room on the flash that the settings give."""
-    if not settings.get("spill_bytes"):
+    """Return the room on the flash that the settings give, or what an earlier start saved."""
+    size = settings.get("spill_bytes") or 0
+    try:
+        saved = os.listdir(folder + "spill")
+    except OSError:  # nothing ever was
+        saved = []
+    if not size and not saved:
         return None
     from .spill import Spill  # a node without it does without its memory
 
-    return Spill(folder + "spill", settings["spill_bytes"], boot)
+    return Spill(folder + "spill", size, boot)

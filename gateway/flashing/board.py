@@ -26,6 +26,15 @@ REPL_SECONDS = 2.0
 
 ATTEMPTS = 3
 
+SAVING = b"saving"
+"""What a node says again and again while it puts onto its flash what nobody has acknowledged."""
+
+SAVING_SECONDS = 90.0
+"""Seconds in which an hour of samples is saved."""
+
+HEARD_MAX = 256
+"""Bytes that are searched for what a node says while it is interrupted."""
+
 FRAME_END = b"\0"
 """Behind it a node takes Ctrl-C for what it is; a REPL makes nothing of it."""
 
@@ -117,11 +126,21 @@ class _Line:
     def __init__(self, serial: "Serial") -> None:
         self.serial = serial
         self.deadline = 0.0
+        self.heard = b""
+        """The last bytes that were read."""
 
     def read(self, size: int = 1) -> bytes:
         if time.monotonic() > self.deadline:
             raise TimeoutError("no end of its answer")
-        return self.serial.read(size)
+        data = self.serial.read(size)
+        self.heard = (self.heard + data)[-HEARD_MAX:]
+        return data
+
+    def await_silence(self, seconds: float) -> None:
+        """Read until nothing comes for a while, at most so long."""
+        end = time.monotonic() + seconds
+        while self.serial.read(1) and time.monotonic() < end:
+            pass
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.serial, name)
@@ -222,17 +241,27 @@ class Board:
             raise FlashingError(f"{self.port}: unexpected answer {printed[:80]!r}") from error
 
     def _enter(self) -> None:
-        """Interrupt what runs; a board that is just starting may miss it."""
-        for left in reversed(range(ATTEMPTS)):
+        """Interrupt what runs; a board that is starting may miss it, and a node saves first."""
+        end = time.monotonic() + SAVING_SECONDS
+        left = ATTEMPTS
+        while True:
             try:
                 with self._errors("offer its REPL", REPL_SECONDS):
                     self._line.write(FRAME_END)
                     self._transport.enter_raw_repl(soft_reset=False, timeout_overall=REPL_SECONDS)
+                    return
             except FlashingError:
+                left -= 1
+                if SAVING in self._line.heard and time.monotonic() < end:
+                    left = ATTEMPTS
+                    self._wait_while_saving(end)
                 if not left:
                     raise
-            else:
-                return
+
+    def _wait_while_saving(self, end: float) -> None:
+        with self._errors("save its samples"):
+            self._line.await_silence(end - time.monotonic())
+        self._line.heard = b""
 
     @contextlib.contextmanager
     def _errors(self, what: str, seconds: float = ANSWER_SECONDS) -> Iterator[None]:

@@ -78,9 +78,11 @@ class Listener:
 
 
 def first_reading(port: Port, seconds: float) -> ReadingsFrame | None:
-    """Return the first frame of what a board that was just reset samples, None if none comes.
+    """Return the first frame of a board that was just reset, None if none comes.
 
-    A USB board takes its port away at a reset, perhaps after it was opened.
+    An `earlier` one shows that the program runs, and not that sensors answer: until somebody has
+    acknowledged what is on its flash, a node sends nothing else. A USB board takes its port away at
+    a reset, perhaps after it was opened.
     """
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
@@ -93,7 +95,7 @@ def first_reading(port: Port, seconds: float) -> ReadingsFrame | None:
 
 
 def _is_well(frame: ReadingsFrame | None) -> bool:
-    """Say whether the present start has sampled: old samples and its complaints prove nothing."""
-    if frame is None or frame.earlier:
+    """Say whether a frame is no complaint of the present start."""
+    if frame is None:
         return False
-    return not any(each.quantity in COMPLAINTS for each in frame.readings)
+    return frame.earlier or not any(each.quantity in COMPLAINTS for each in frame.readings)

@@ -3,7 +3,7 @@
 import contextlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from gateway.flashing.install import (
     is_installed,
     missing,
     read_fault,
+    read_sensors,
     read_slots,
     read_version,
     send,
@@ -153,13 +154,30 @@ def _send(board: Board, files: Mapping[str, bytes], reporter: Reporter) -> str:
 def _prove(port: Port, version: str, seconds: float) -> ReadingsFrame:
     """Return the first reading of the only version; raise FlashingError with its traceback."""
     reading = first_reading(port, seconds)
-    if reading is not None:
+    if reading is not None and not reading.earlier:
         return reading
     with contextlib.closing(retried(partial(Board.connect, port), TRIAL_SECONDS)) as board:
-        fault = read_fault(board)
+        reading, fault = _measured(board, reading)
         board.reset()
+    if reading is not None:
+        return reading
     text = f"{port}: version {version} sent no reading within {seconds:g} s"
     raise FlashingError("\n".join((text, *fault)))
+
+
+def _measured(board: Board, frame: ReadingsFrame | None) -> tuple[ReadingsFrame | None, list[str]]:
+    """Return the frame with what the sensors measure now, if it is of an earlier start.
+
+    None, and why, without a frame or if no sensor answers.
+    """
+    if frame is None:
+        return None, read_fault(board)
+    if not frame.earlier:
+        return frame, []
+    try:
+        return replace(frame, readings=read_sensors(board), earlier=False), []
+    except FlashingError as error:
+        return None, [str(error)]
 
 
 def _try_out(
@@ -171,10 +189,10 @@ def _try_out(
     with contextlib.closing(retried(partial(Board.connect, port), TRIAL_SECONDS)) as board:
         slots = read_slots(board)
         lasted = slots.tried == folder
-        fault = read_fault(board)
-        settle(board, folder if lasted and reading else slots.current or folder)
+        reading, fault = _measured(board, reading if lasted else None)
+        settle(board, folder if reading else slots.current or folder)
         board.reset()
-    if lasted and reading is not None:
+    if reading is not None:
         return reading
     _prove(port, str(before), seconds)
     what = "sent no reading" if lasted else "ended"

@@ -8,6 +8,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gateway.bridges.readings.reading import Value
+from gateway.bridges.serial.frame_body import FrameReading
 from gateway.flashing.board import Board, Progress
 from gateway.flashing.errors import FlashingError
 from gateway.flashing.package import VERSION_FILE
@@ -20,16 +22,23 @@ STARTS = "/starts"
 
 MAIN = "/main.py"
 READ_SENSORS = """
-import sys
+import sys, time
 folder = "/%s"
 sys.path.insert(0, folder)
 from node.sensors import Sensors
 from node.start import read_settings
-try:
-    Sensors(read_settings(folder), lambda: None).read()
-except OSError as failure:
-    print(failure)
+def read(sensors, tries):
+    try:
+        return sensors.read()
+    except OSError as failure:
+        if tries == 1:
+            return str(failure)
+    time.sleep(2)
+    return read(sensors, tries - 1)
+print(repr(read(Sensors(read_settings(folder), lambda: None), 2)))
 """
+"""Tries twice, since the program may just have read a sensor that answers every two seconds."""
+
 OTHER_MAIN = "/main.before.py"
 """Where a program goes that was not ours."""
 
@@ -138,12 +147,25 @@ def read_fault(board: Board) -> list[str]:
     content = board.read(FAULT)
     if content is not None:
         return content.decode(errors="replace").splitlines()
-    slots = read_slots(board)
     try:
-        told = board.run(READ_SENSORS % (slots.tried or slots.current)).strip()
+        read_sensors(board)
     except FlashingError as error:
         return [str(error)]
-    return [f"{board.port}: a sensor does not answer: {told}"] if told else []
+    return []
+
+
+def read_sensors(board: Board) -> tuple[FrameReading, ...]:
+    """Return what the sensors of the last version measure now; FlashingError if none answers."""
+    slots = read_slots(board)
+    told = board.ask(READ_SENSORS % (slots.tried or slots.current))
+    if isinstance(told, str):
+        raise FlashingError(f"{board.port}: a sensor does not answer: {told}")
+    return tuple(FrameReading(name, _number(value), unit) for name, value, unit in told)
+
+
+def _number(value: Value | tuple[int, int]) -> Value:
+    """Return the value of a reading; a decimal is a mantissa and a power of ten."""
+    return float(f"{value[0]}e{value[1]}") if isinstance(value, tuple) else value
 
 
 def _hashes(folder: str, files: Mapping[str, bytes]) -> dict[str, str]:

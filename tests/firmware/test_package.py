@@ -92,7 +92,7 @@ def test_the_manifest_freezes_the_node_and_its_main() -> None:
 
 
 @pytest.mark.micropython
-@pytest.mark.parametrize("link", ["usb", "mqtt", "ble", "spill"])
+@pytest.mark.parametrize("link", ["usb", "mqtt", "ble", "spill", "saved"])
 def test_the_program_fits_into_its_memory(micropython: str, tmp_path: Path, link: str) -> None:
     """With a BME280, a filter and an hour's buffer, and umqtt, though some images have it."""
     compiled, sources = tmp_path / "compiled", tmp_path / "sources"
@@ -111,6 +111,9 @@ def test_the_program_fits_into_its_memory(micropython: str, tmp_path: Path, link
     for number, (interpreter, modules, limit) in enumerate(runs):
         folder = tmp_path / str(number)
         folder.mkdir()
+        if link == "saved":
+            (folder / "spill").mkdir()
+            (folder / "spill" / "16").touch()
         start, full, dropped = measure(interpreter, modules, folder, link)
         assert max(start, full) < limit, f"{interpreter}, {modules.name}: {start}, {full}"
         assert dropped < SAMPLES - 3600, "an hour's samples are kept"

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node.buffer import Buffer, Sample
 from node.ring import SIZE_MIN as RING_MIN
-from node.spill import _SEGMENT_BYTES, _SIZE_MIN, Spill
+from node.saving import save
+from node.spill import _SIZE_MIN, SEGMENT_BYTES, Spill
 
 BOOT = 0xB0071
 """Of the present start, where a test has only one."""
@@ -25,7 +26,7 @@ def entry(number: int) -> bytes:
     return b"%032d" % number
 
 
-PER_FILE = (_SEGMENT_BYTES - 18) // (4 + len(entry(0)))
+PER_FILE = (SEGMENT_BYTES - 18) // (4 + len(entry(0)))
 
 
 def fill(spill: Spill, entries: int, first: int = 0) -> None:
@@ -91,13 +92,13 @@ def test_a_file_stays_until_all_of_it_is_acknowledged(folder: Path) -> None:
     for _ in range(PER_FILE):
         spill.pop()
     assert spill.pop() is None
-    assert sorted(each.name for each in folder.iterdir()) == ["0", "1"]
+    assert sorted(each.name for each in folder.iterdir()) == ["16", "17"]
     for _ in range(PER_FILE):
         spill.settle()
     taken = spill.pop()
     assert taken is not None
     assert taken[1] == PER_FILE + 1
-    assert [each.name for each in folder.iterdir()] == ["1"]
+    assert [each.name for each in folder.iterdir()] == ["17"]
 
 
 def test_the_next_start_finds_what_was_left(folder: Path) -> None:
@@ -122,13 +123,13 @@ def test_a_damaged_file_costs_what_is_damaged_and_no_more(
 ) -> None:
     folder = tmp_path_factory.mktemp("spill")
     fill(Spill(str(folder), 1 << 20, BOOT), 2 * PER_FILE + 1)
-    content = bytearray((folder / "0").read_bytes())
+    content = bytearray((folder / "16").read_bytes())
     place = data.draw(st.integers(18, len(content) - 1), "place")
     if data.draw(st.booleans(), "cut off"):
         content = content[:place]
     else:
         content[place] ^= data.draw(st.integers(1, 255), "bits")
-    (folder / "0").write_bytes(content)
+    (folder / "16").write_bytes(content)
     spill = Spill(str(folder), 1 << 20, BOOT + 1)
     whole = (place - 18) // (4 + len(entry(0)))
     found = drain(spill)
@@ -140,7 +141,7 @@ def test_a_damaged_file_costs_what_is_damaged_and_no_more(
 def test_what_a_failing_flash_costs_is_counted(folder: Path) -> None:
     spill = Spill(str(folder), _SIZE_MIN, BOOT)
     fill(spill, PER_FILE + 1)
-    (folder / "0").write_bytes(b"half a head")
+    (folder / "16").write_bytes(b"half a head")
     assert drain(spill) == [(BOOT, PER_FILE + 1)]
     shutil.rmtree(folder)
     fill(spill, PER_FILE + 1)
@@ -250,7 +251,90 @@ def test_what_cannot_be_read_is_dropped_and_the_next_is_sent(folder: Path) -> No
     buffer = buffer_of(folder, BOOT)
     for number in range(SAMPLES):
         buffer.add(sample(number))
-    (count,) = struct.unpack("<H", (folder / "0").read_bytes()[16:18])
-    (folder / "0").write_bytes(b"")
+    (count,) = struct.unpack("<H", (folder / "16").read_bytes()[16:18])
+    (folder / "16").write_bytes(b"")
     (first, *_) = buffer.due(0)
     assert first.clock == count * 1000
+
+
+def frames(buffer: Buffer) -> list[tuple[int | None, int, int]]:
+    """Return boot id, number and clock of all that is sent when each frame is acknowledged."""
+    found = []
+    while due := buffer.due(0):
+        for sample in due:
+            found.append((sample.boot, sample.sequence, sample.clock))
+            buffer.acknowledge(sample.sequence, refused=False, boot=sample.boot)
+    return found
+
+
+SAVED_SHAPES = [
+    # bytes of a spill (0: none), samples, numbers acknowledged before, of those first sent
+    (0, 3, ()),
+    (0, 12, (2, 3, 5, 7)),
+    (0, 400, (1,)),
+    (1 << 20, 12, (2,)),
+    (1 << 20, 30, ()),  # some are to become a file
+    (1 << 20, 400, (4,)),  # files as well
+    (1 << 20, 400, tuple(range(1, 60))),  # some of a file are in the window
+]
+
+
+def test_what_is_saved_is_sent_by_the_next_start(tmp_path: Path) -> None:
+    """In the order of their numbers; of a file also what the gateway has seen."""
+    wrong = {}
+    for number, (size, samples, acknowledged) in enumerate(SAVED_SHAPES):
+        folder = str(tmp_path / str(number))
+        spill = Spill(folder, size, BOOT)
+        memory = RING_MIN if size else 1 << 14
+        buffer = Buffer(0, memory, spill if size else None, BOOT)
+        for clock in range(samples):
+            buffer.add(Sample(clock, None, [b"%032d" % (clock * 7919)]))
+            buffer.due(clock)
+        for sequence in acknowledged:
+            buffer.acknowledge(sequence, refused=False)
+            buffer.due(samples)
+        save(buffer, spill if size else None, folder, BOOT, lambda: None)
+        names = [(BOOT, each + 1, each) for each in range(samples) if each + 1 not in acknowledged]
+        after = Spill(folder, 0, BOOT + 1)
+        again = Buffer(0, 1 << 14, after, BOOT + 1)
+        again.add(Sample(5, None, [b"new"]))
+        sent = frames(again)
+        known = [each for each in sent if each[0] is None or each[1] not in acknowledged]
+        if known != [*names, (None, 1, 5)] or list(Path(folder).iterdir()):
+            wrong[number] = sent
+    assert wrong == {}
+
+
+def test_a_node_without_a_spill_drops_beside_what_was_saved(folder: Path) -> None:
+    before = Buffer(0, RING_MIN, None, BOOT)
+    before.add(Sample(1, None, [b"x"]))
+    save(before, None, str(folder), BOOT, lambda: None)
+    after = Spill(str(folder), 0, BOOT + 1)
+    buffer = Buffer(0, RING_MIN, after, BOOT + 1)
+    for clock in range(100):
+        buffer.add(Sample(clock, None, [b"%032d" % (clock * 7919)]))
+    assert len(list(folder.iterdir())) == 1
+    assert frames(buffer)[0] == (BOOT, 1, 1)
+    assert buffer.dropped > 40
+    assert after.dropped == 0
+
+
+def test_saving_leaves_room_for_a_version(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest make room beyond it; a flash that fails there costs what is not written."""
+    blocks = 196_608 // 4096 + 2
+    monkeypatch.setattr("os.statvfs", lambda _path: (4096, 4096, 256, blocks))
+    buffer = Buffer(0, 1 << 14, None, BOOT)
+    for clock in range(400):
+        buffer.add(Sample(clock, None, [b"%032d" % (clock * 7919)]))
+    save(buffer, None, str(folder), BOOT, lambda: None)
+    left = drain(Spill(str(folder), 0, BOOT + 1))
+    assert left == [(BOOT, number) for number in range(401 - len(left), 401)]
+    assert 90 < len(left) < 200
+
+    def fail(_path: str) -> None:
+        raise OSError(5)
+
+    monkeypatch.setattr("os.statvfs", fail)
+    buffer.add(Sample(400, None, [b"x"]))
+    save(buffer, None, str(folder), BOOT, lambda: None)
+    assert drain(Spill(str(folder), 0, BOOT + 1)) == [(BOOT, 401)]

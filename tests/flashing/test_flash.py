@@ -6,16 +6,26 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 
 import pytest
 
+from gateway.bridges.serial.command_body import Command, encode_command
+from gateway.bridges.serial.frame_body import (
+    ReadingsFrame,
+    Status,
+    decode_readings,
+    encode_acknowledgement,
+)
+from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
+from gateway.counters import Counters
 from gateway.flashing.board import Board, Progress
 from gateway.flashing.errors import FlashingError
 from gateway.flashing.first_reading import first_reading
 from gateway.flashing.flash import Flashed, flash
 from gateway.flashing.package import Package, build_package
-from gateway.flashing.port import Port
+from gateway.flashing.port import Port, open_port, retried
 from tests.support.nodes.micropython import ROOT
 from tests.support.nodes.stand_in_board import StandInBoard
 
@@ -31,6 +41,21 @@ def main(folder):
     micropython.kbd_intr(-1)  # so that Ctrl-C does not help
     while True:
         pass
+"""
+SAVING = """
+import micropython, time
+def main(folder):
+    try:
+        print("runs")
+        while True:
+            time.sleep(0.1)
+    except KeyboardInterrupt:
+        micropython.kbd_intr(-1)
+        for _ in range(12):
+            print("saving")
+            time.sleep(0.2)
+        micropython.kbd_intr(3)
+        raise
 """
 ROUNDS = int(os.environ.get("TIDEGATE_FLASH_ROUNDS", "1"))
 
@@ -227,3 +252,73 @@ def test_flashing_that_is_killed_goes_on_where_it_stopped(board: StandInBoard) -
         process.send_signal(signal.SIGKILL)
         process.wait()
         runs_old_or_new(board)
+
+
+def received(port: str, seconds: float) -> list[ReadingsFrame]:
+    """Return what a gateway would take of so many seconds, each frame acknowledged."""
+    decoder, frames = FrameDecoder(Counters()), list[ReadingsFrame]()
+    end = time.monotonic() + seconds
+    with contextlib.closing(retried(lambda: open_port(Port(port), 0.05))) as line:
+        while time.monotonic() < end:
+            for body in decoder.feed(line.read(line.in_waiting or 1)):
+                frame = decode_readings(body)
+                if frame is not None:
+                    frames.append(frame)
+                    answer = encode_acknowledgement(Status.STORED, frame.boot, frame.sequence)
+                    line.write(encode_frame(answer))
+    return frames
+
+
+def numbers(frames: list[ReadingsFrame]) -> dict[int, list[int]]:
+    """Return the numbers that arrived of each start."""
+    names = sorted({(frame.boot, frame.sequence) for frame in frames})
+    return {boot: [each for start, each in names if start == boot] for boot, _ in names}
+
+
+def test_samples_that_nobody_has_taken_outlive_updates(
+    board: StandInBoard, other_main: list[str]
+) -> None:
+    """One version is taken back, one stays; with a `spill` as well in the large form."""
+    shapes: list[dict[str, int]] = [{"spill_bytes": 1 << 16}, {}]
+    frames = list[ReadingsFrame]()
+    for number, spill in enumerate(shapes[-min(ROUNDS, 2) :]):
+        settings = {"name": "barn1", "interval_ms": 100 + number, **spill}
+        install(board, settings)
+        frames += received(board.port, 1)
+        boot = frames[-1].boot
+        time.sleep(1.5)  # the window is full, and more is behind it
+        other_main.append(HANGING)
+        with pytest.raises(FlashingError, match="runs again"):
+            install(board, seconds=1)
+        other_main.clear()
+        assert install(board, {**settings, "interval_ms": 110}).changed
+        frames += received(board.port, 3)
+        found = numbers(frames)
+        wrong = {boot: seen for boot, seen in found.items() if seen != [*range(1, len(seen) + 1)]}
+        assert wrong == {}
+        assert len(found[boot]) >= 20
+
+
+def test_a_command_to_restart_saves_what_waits(board: StandInBoard) -> None:
+    install(board, {"name": "barn1", "interval_ms": 100})
+    before = received(board.port, 0.5)
+    boot = before[0].boot
+    time.sleep(1)
+    command = encode_frame(encode_command(boot, 1, Command.RESTART, b""))
+    with contextlib.closing(open_port(Port(board.port), 0.05)) as line:
+        line.write(command)
+        time.sleep(1)
+    found = numbers([*before, *received(board.port, 2)])
+    assert len(found[boot]) > 15
+    assert found[boot] == [*range(1, len(found[boot]) + 1)]
+
+
+def test_a_node_has_the_time_to_save(board: StandInBoard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.flashing.board.REPL_SECONDS", 0.3)
+    with contextlib.closing(Board.connect(Port(board.port))) as connected:
+        connected.write("/main.py", SAVING.encode() + b"main('')")
+    with contextlib.closing(open_port(Port(board.port), 20)) as line:
+        board.tell("cut")
+        assert line.read_until(b"runs").endswith(b"runs")
+    with contextlib.closing(Board.connect(Port(board.port))) as connected:
+        assert connected.ask("print(1 + 1)") == 2

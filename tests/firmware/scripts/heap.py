@@ -2,7 +2,8 @@
 
     micropython heap.py FOLDER LINK
 
-LINK is usb, mqtt, ble, or spill: by USB with room on the flash, in FOLDER.
+LINK is usb, mqtt, ble, or by USB: spill, with room on the flash, in FOLDER, and saved, with samples
+there that an earlier start has saved.
 """
 
 import gc
@@ -27,6 +28,7 @@ LINKS = {
     },
     "ble": {"link": "ble", "key": "231d39c1d7cc1ab1aee224cd096db932"},
     "spill": {"spill_bytes": 1 << 20},
+    "saved": {},
 }
 
 
