@@ -19,6 +19,7 @@ import sys
 import time
 
 import machine
+import micropython
 
 TRIAL_MS = 60000
 HOLD_MS = 120000
@@ -28,6 +29,9 @@ program leaves no more than 8."""
 
 FEED_MS = 2000
 """Milliseconds between two times that a hold feeds the watchdog of an interrupted program."""
+
+CTRL_C = 3
+NO_INTERRUPT = -1
 
 STATE = "slot"
 HOLD = "hold"
@@ -139,6 +143,8 @@ if __name__ == "__main__":
             print("held")
         else:
             run(*choose())
-    except KeyboardInterrupt:  # whoever pressed Ctrl-C may be gone
+    except KeyboardInterrupt:  # whoever pressed Ctrl-C may be gone, or may press it again
+        micropython.kbd_intr(NO_INTERRUPT)
         hold()
+        micropython.kbd_intr(CTRL_C)
         print("starts again after %d s; hold() begins that time anew" % (HOLD_MS // 1000))

@@ -56,6 +56,7 @@ def run(folder: str, top: str, clock: Uptime, starts: Starts) -> None:
         forget_start()
         step_on(made, board, starts)
     except KeyboardInterrupt:
+        starts.succeed()  # before Ctrl-C counts again: a second one is to meet the launcher's hold
         save(board)
         raise
     finally:
