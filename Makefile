@@ -71,8 +71,8 @@ test-compiled: compile ## run every test on the compiled modules, which are remo
 test-cluster: $(DEVELOP) ## run the pipeline on a standalone Spark cluster, one of whose workers is killed
 	@TIDEGATE_CLUSTER=1 $(BIN)/pytest -q -p no:cacheprovider tests/pipeline/test_cluster.py
 
-test-fleet: $(DEVELOP) ## compare the pipeline's tables with the truth of a made-up fleet of $(or $(TIDEGATE_FLEET),200) gateways
-	@TIDEGATE_FLEET=$${TIDEGATE_FLEET:-200} $(BIN)/pytest -q -p no:cacheprovider --timeout 7200 tests/pipeline/simulate/test_fleet.py
+test-fleet: $(DEVELOP) ## compare the pipeline's tables with the truth of a made-up fleet of $(or $(TIDEGATE_FLEET),700) gateways, a million rows
+	@TIDEGATE_FLEET=$${TIDEGATE_FLEET:-700} $(BIN)/pytest -q -p no:cacheprovider --timeout 7200 tests/pipeline/simulate/test_fleet.py
 
 check: $(DEVELOP) ## lint, types, layers
 	$(BIN)/ruff check .

@@ -59,7 +59,7 @@ def gateway_day(silver: DataFrame, quarantined: DataFrame) -> DataFrame:
         expr("count_if(resent)").alias("resent_rows"),
         expr("count_if(resent) / count(*)").alias("resent_share"),
         expr("max(silence)").alias("longest_silence_ms"),
-        expr("count(DISTINCT IF(seq = 1, epoch, NULL))").alias("restarts"),
+        expr("CAST(size(collect_set(IF(seq = 1, epoch, NULL))) AS BIGINT)").alias("restarts"),
         expr("max(event_time)").alias("last_time"),
     )
     dated = figures.withColumnRenamed("event_date", "date")
@@ -73,7 +73,7 @@ def node_day(silver: DataFrame) -> DataFrame:
     silent = _silent(silver.where("node IS NOT NULL"), "gateway_id, node")
     figures = silent.groupBy("gateway_id", "node", "event_date").agg(
         expr("count(*)").alias("rows"),
-        expr("count(DISTINCT quantity)").alias("quantities"),
+        expr("CAST(size(collect_set(quantity)) AS BIGINT)").alias("quantities"),
         expr("count(decode_error)").alias("errors"),
         expr("percentile_approx(lateness_ms, 0.99)").alias("lateness_p99_ms"),
         expr("count_if(resent) / count(*)").alias("resent_share"),

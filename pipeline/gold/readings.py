@@ -30,8 +30,15 @@ READINGS: Columns = (
 """`states` has the milliseconds in each state, for values that are text or boolean."""
 
 SENSOR = "gateway_id, node, quantity"
+NEEDED = (
+    *("gateway_id", "node", "quantity", "event_date", "event_time", "epoch", "stream", "seq"),
+    *("value", "value_text", "unit"),
+)
+"""The columns of silver that readings are made from; rows are kept in memory with them alone."""
 _OF_DAY = f"PARTITION BY {SENSOR}, event_date"
-_ORDER = "ORDER BY event_time, epoch, stream, seq"
+UNITS = ("day", "hour", "minute")
+_ORDER = f"ORDER BY {', '.join(UNITS)}, event_time, epoch, stream, seq"
+"""That of the event times; the windows stand in it so that their sums need no sort of their own."""
 _PLACE = "struct(event_time, epoch, stream, seq)"
 
 
@@ -45,8 +52,10 @@ def spaced(silver: DataFrame) -> DataFrame:
     following = f"lead(unix_millis(event_time)) OVER ({_OF_DAY} {_ORDER})"
     before = f"lag(unix_millis(event_time)) OVER ({_OF_DAY} {_ORDER})"
     readings = silver.where("node IS NOT NULL AND event_time IS NOT NULL")
+    windows = [f"date_trunc('{unit}', event_time) AS {unit}" for unit in UNITS]
     return (
-        readings.withColumn("before", expr(f"unix_millis(event_time) - {before}"))
+        readings.selectExpr(*NEEDED, *windows)
+        .withColumn("before", expr(f"unix_millis(event_time) - {before}"))
         .withColumn("until", expr(f"coalesce({following}, {day_end})"))
         .withColumn("usual", expr(f"percentile_approx(before, 0.5) OVER ({_OF_DAY})"))
         .withColumn("gap", expr(f"before > {SILENT} * usual"))
@@ -55,8 +64,8 @@ def spaced(silver: DataFrame) -> DataFrame:
 
 def by_window(rows: DataFrame, unit: str) -> DataFrame:
     """Return READINGS by windows of a `minute`, an `hour` or a `day`, of `spaced` rows."""
-    placed = rows.withColumn("window_start", expr(f"date_trunc('{unit}', event_time)"))
-    figures = placed.groupBy("gateway_id", "node", "quantity", "window_start").agg(
+    within = UNITS[: UNITS.index(unit) + 1]  # an hour is of one day; sums go by the rows' order
+    figures = rows.groupBy("gateway_id", "node", "quantity", "event_date", *within).agg(
         expr("min(value)").alias("min"),
         expr("max(value)").alias("max"),
         expr("avg(value)").alias("mean"),
@@ -69,9 +78,9 @@ def by_window(rows: DataFrame, unit: str) -> DataFrame:
         expr("count_if(gap)").alias("gaps"),
     )
     keys = ["gateway_id", "node", "quantity", "window_start"]
-    joined = figures.join(_states(rows, unit), keys, "left")
-    dated = joined.withColumn("date", expr("to_date(window_start)"))
-    return dated.select([name for name, _ in READINGS])
+    named = figures.withColumnsRenamed({"event_date": "date", unit: "window_start"})
+    joined = named.join(_states(rows, unit), keys, "left")
+    return joined.select([name for name, _ in READINGS])
 
 
 def _states(rows: DataFrame, unit: str) -> DataFrame:
