@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from bench.forwarding.measure import at_rate, outage, to_directory
-from bench.forwarding.ways import LINKS, FleetAt, bridge, fleet, gateway
+from bench.forwarding.ways import LINKS, FleetAt, bridge, fleet, gateway, relay
 from bench.harness import builds
 from bench.harness.machine import describe
 from bench.harness.markdown import table
@@ -59,7 +59,7 @@ def main() -> None:
                 if link != "directory":
                     ways.insert(0, bridge(link, at))
                 for rate in arguments.rates:
-                    for way in ways:
+                    for way in [*ways, *([relay(at)] if link == "mqtt" else [])]:
                         if link == "directory":
                             cells = to_directory(way, rate, arguments.seconds)
                         else:

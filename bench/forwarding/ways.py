@@ -1,5 +1,6 @@
 """The gateways that are compared, and the fleet's broker: how each is configured."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,6 +90,15 @@ def bridge(link: str, at: FleetAt) -> Broker:
         return [mosquitto_program(), "-c", str(file)]
 
     return Broker("Mosquitto's bridge", command)
+
+
+def relay(at: FleetAt) -> Broker:
+    """Return the program that only copies, in plain Python: no gateway in Python can be cheaper."""
+
+    def command(port: int, _folder: Path, _: Keeping) -> list[str]:
+        return [sys.executable, str(Path(__file__).with_name("relay.py")), str(port), str(at.port)]
+
+    return Broker("Python alone", command)
 
 
 def gateway(name: str, package: Path, link: str, at: FleetAt) -> Broker:
