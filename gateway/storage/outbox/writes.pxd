@@ -9,6 +9,7 @@ cdef class OutboxWrites:
     cdef DeferredRows _deferred
     cdef object _fetched
     cdef object _figures
+    cdef object _group_commit
     cdef object _pending
     cdef dict _live
     cdef object _uplinks
@@ -21,4 +22,5 @@ cdef class OutboxWrites:
     cpdef add(self, OutboxRow row, within, wait, barrier)
     @cython.locals(row=OutboxRow)
     cpdef remove(self, rows, outcome, within)
+    cdef _group(self, within, wait)
     cdef _defer(self, OutboxRow row, wait, barrier)

@@ -12,6 +12,7 @@ from gateway.storage.outbox.batches import OutboxBatches
 from gateway.storage.outbox.deferred_rows import DeferredRows
 from gateway.storage.outbox.fetched_rows import FetchedRows
 from gateway.storage.outbox.figures import OutboxFigures
+from gateway.storage.outbox.group_commit import GroupCommit
 from gateway.storage.outbox.lane import LIVE
 from gateway.storage.outbox.live_way import Live, LiveWay
 from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, to_columns
@@ -33,6 +34,7 @@ class OutboxWrites:
         "_deferred",
         "_fetched",
         "_figures",
+        "_group_commit",
         "_live",
         "_pending",
         "_reader",
@@ -62,6 +64,7 @@ class OutboxWrites:
         self._figures = figures
         self._pending = pending
         self._deferred = DeferredRows(writer, self._write, self._note_late)
+        self._group_commit = GroupCommit(writer)
 
     def begin_live(self, live_way: LiveWay, uplink: int = 1) -> Live:
         """Give an uplink's live rows to `live_way` as they are added."""
@@ -92,7 +95,7 @@ class OutboxWrites:
     ) -> None:
         """Write a row, or put that off (`Outbox.add`), and give it to its uplinks."""
         if row.lane != LIVE or not self._live:
-            self._write(row, within)
+            self._write(row, self._group(within, wait))
             return
         takers, soon = [], 0
         for live in self._live.values():
@@ -103,7 +106,7 @@ class OutboxWrites:
         if soon == row.uplinks:
             self._defer(row, wait, barrier)
         else:
-            self._write(row, within)
+            self._write(row, self._group(within, wait))
             row.awaits_commit = barrier is None and within is not None and row.qos > 0
         if takers:
             self._fetched.known([row])
@@ -163,6 +166,10 @@ class OutboxWrites:
             barrier.add()
             self._pending.defer_to_batch()
         self._deferred.add(row, wait)
+
+    def _group(self, within: float | None, wait: float) -> float | None:
+        """Return in how many seconds to commit a row whose publisher would wait for the fleet."""
+        return self._group_commit.within() if wait and within == 0.0 else within
 
     def _note_late(self, uplinks: int) -> None:
         for live in self._live.values():

@@ -1,0 +1,89 @@
+"""Rows that must be written share commits when many come, and nobody waits long for that."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gateway.storage.outbox import group_commit
+from gateway.storage.outbox.group_commit import GROUP_ROWS, GROUP_SECONDS
+from tests.support.disk.storage import Store, open_store, outbox_row, until
+
+WAIT = 0.25
+"""Seconds for which a publisher's answer could wait for a fleet that answers."""
+
+SECONDS = 4 * GROUP_SECONDS
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    store = await open_store(tmp_path)
+    yield store
+    await store.close()
+
+
+def add(store: Store, first: int, count: int = 1, wait: float = WAIT) -> None:
+    """Add rows in a turn of their own."""
+    for number in range(first, first + count):
+        store.outbox.add(outbox_row(number), 0.0, wait)
+    store.writer.hand_over()
+
+
+async def added_at_once(store: Store) -> None:
+    """Add the first row after a pause, whose commit waits for nothing."""
+    add(store, 1)
+    begun = store.writer.batch
+    await until(lambda: store.writer.committed >= begun)
+
+
+async def test_rows_that_keep_coming_share_commits(store: Store) -> None:
+    loop = asyncio.get_running_loop()
+    begun, number = loop.time(), 0
+    while loop.time() - begun < SECONDS:
+        number += 1
+        add(store, number)
+        await asyncio.sleep(0.001)
+    await store.settle()
+    assert store.writer.committed <= number / 10
+    assert store.outbox.rows == number
+
+
+async def test_the_first_after_a_pause_is_committed_at_once(store: Store) -> None:
+    add(store, 1)
+    await asyncio.sleep(0)
+    assert store.writer.batch == 2  # the first is closed
+
+
+async def test_a_row_that_stays_alone_waits_until_it_is_quiet(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 60.0)
+    await added_at_once(store)
+    add(store, 2)
+    assert store.writer.due.wanted
+    await until(lambda: store.writer.committed == 2)
+
+
+async def test_many_rows_wait_for_no_more(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 60.0)
+    await added_at_once(store)
+    add(store, 2, GROUP_ROWS - 1)
+    assert not store.writer.due.passed
+    add(store, GROUP_ROWS + 1)
+    await asyncio.sleep(0)
+    assert store.writer.batch == 3
+
+
+async def test_another_commit_takes_them_along(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 60.0)
+    monkeypatch.setattr(group_commit, "QUIET_SECONDS", 60.0)
+    await added_at_once(store)
+    add(store, 2)
+    add(store, 3, wait=0.0)  # its publisher's answer may not wait
+    await until(lambda: store.writer.committed == 2)
+    assert store.outbox.rows == 3
+    await asyncio.sleep(0.05)  # the look for quiet finds nothing to do
+    assert store.writer.batch == 3
