@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -67,6 +68,17 @@ def test_two_channels_of_one_name_are_a_mistake() -> None:
     with pytest.raises(ConfigurationError) as raised:
         check_configuration(twice)
     assert (raised.value.key, raised.value.value) == ("channel[1].name", "a#tmp")
+
+
+@pytest.mark.parametrize("topic_filter", ["#", "jobs/#", "jobs/+"])
+def test_dead_letters_that_would_come_back_are_a_mistake(topic_filter: str) -> None:
+    circling = ChannelConfig("a", topic_filter, max_attempts=2, dead_letter_topic="jobs/dead")
+    with pytest.raises(ConfigurationError) as raised:
+        check_configuration(configured(circling))
+    assert (raised.value.key, raised.value.value) == ("channel[0].dead_letter_topic", "jobs/dead")
+    check_configuration(
+        configured(replace(circling, dead_letter_topic="dead/jobs", filter="jobs/#"))
+    )
 
 
 class Desk:

@@ -14,7 +14,7 @@ from gateway.config.sections.uplinks import DEFAULT_RULE, rules_of
 from gateway.config.settings import Configuration
 from gateway.config.values import values_of
 from gateway.mqtt.errors import MqttError
-from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter
+from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter, topic_matches
 from gateway.routing.where.language.errors import WhereError
 
 
@@ -42,6 +42,7 @@ def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[Con
         yield from _different_targets(configuration)
         yield from rules_without_topic(configuration)
     yield from _different_channels(configuration)
+    yield from _circling_dead_letters(configuration)
     for index in range(len(configuration.listeners)):
         if not any(key.startswith(f"listener[{index}].") for key in wrong):
             yield from _mistake_of_listener(configuration, index)
@@ -98,6 +99,16 @@ def _different_channels(configuration: Configuration) -> Iterator[ConfigurationE
                 configuration.file, key, channel.name, "a name that no other channel has"
             )
         names.add(channel.share_name)
+
+
+def _circling_dead_letters(configuration: Configuration) -> Iterator[ConfigurationError]:
+    """Give channels whose dead letters would come back to them, without end."""
+    for index, channel in enumerate(configuration.channels):
+        topic = channel.dead_letter_topic
+        if topic is not None and topic_matches(channel.filter, topic):
+            key = f"channel[{index}].dead_letter_topic"
+            allowed = f"a topic that is not the channel's own: its filter is {channel.filter}"
+            yield ConfigurationError(configuration.file, key, topic, allowed)
 
 
 def _mistake_of_listener(configuration: Configuration, index: int) -> Iterator[ConfigurationError]:
