@@ -46,8 +46,8 @@ class ClassArchive(NamedTuple):
                 java.stdin.close()  # by which Spark's Java knows that it shall end
             java.wait(SECONDS)
             _put_in_place(self.written)
-        except (OSError, TimeoutExpired):
-            return  # the next run clears what is there
+        except (OSError, TimeoutExpired, KeyboardInterrupt):
+            return  # the result was told; the next run clears what is there
         finally:
             os.close(self.lock)
 

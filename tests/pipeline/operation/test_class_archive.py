@@ -142,6 +142,23 @@ def test_java_that_does_not_end_is_not_waited_for(
     assert not list(cache.glob("*.jsa"))
 
 
+def test_whoever_is_tired_of_waiting_may_interrupt(
+    cache: Path, java: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_self: object, _timeout: float) -> None:
+        raise KeyboardInterrupt
+
+    archive = start(cache, java)
+    process = subprocess.Popen(["true"], stdin=subprocess.PIPE)
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess.Popen, "wait", interrupted)
+        archive.keep(process)
+    process.wait()
+    assert not list(cache.glob("*.jsa"))
+    end(start(cache, java))
+    assert "SharedArchiveFile" in start(cache, java).option
+
+
 def test_without_what_it_needs_java_starts_as_ever(
     cache: Path, java: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
