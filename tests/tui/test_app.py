@@ -241,7 +241,10 @@ async def test_channels(application: TidegateApp, publisher: Publisher) -> None:
             tidegate__channels__jobs__oldest_seconds="131",
             tidegate__channels=1,
         )
-        await shown(pilot, "Channels", "jobs", "paused", "12,345", "2m 11s")
+        screen = await shown(pilot, "Channels", "jobs", "paused", "12,345", "2m 11s")
+        heads, cells = (line for line in screen.splitlines() if "state" in line or "jobs" in line)
+        for head, cell in (("state", "paused"), ("waiting", "12,345"), ("oldest", "2m 11s")):
+            assert heads.index(head) + len(head) == cells.index(cell) + len(cell)
         await press(pilot, "c")
         await gone(pilot, "12,345")
         assert not application.state.ports  # it is no bridge

@@ -57,7 +57,8 @@ class Channels(ModalScreen[None]):
 
 def _line(name: str, figures: dict[str, str]) -> Content:
     cells = "".join(
-        f"{fit(figures.get(figure, ''), width - 1):>{width}}" for _, figure, width in COLUMNS
+        f"{fit(figures.get(figure, ''), width - 1).rstrip():>{width}}"
+        for _, figure, width in COLUMNS
     )
     style = "$text-warning" if figures.get("state") == "paused" else ""
     return Content.styled(f"{fit(name, NAME - 1):<{NAME}}{cells}", style)
