@@ -44,6 +44,10 @@ class Listener:
         """Let go of the port."""
         self._serial.close()
 
+    def send(self, data: bytes) -> None:
+        """Send to the board."""
+        self._serial.write(data)
+
     def frames(self, seconds: float | None) -> Iterator[ReadingsFrame | None]:
         """Give the frames of readings of so many seconds, None when nothing came for a moment."""
         end = None if seconds is None else time.monotonic() + seconds

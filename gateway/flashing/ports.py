@@ -1,17 +1,24 @@
 """What is plugged in, and what runs on it."""
 
 import contextlib
+import termios
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gateway.flashing.board import Board
 from gateway.flashing.errors import BusyPortError, FlashingError
-from gateway.flashing.first_reading import first_reading
+from gateway.flashing.first_reading import Listener
 from gateway.flashing.install import read_slots, read_version
-from gateway.flashing.port import Port, open_port
+from gateway.flashing.port import Port
 
-LISTEN_SECONDS = 2.0
-"""Seconds in which a running node sends again what nobody has acknowledged."""
+LISTEN_SECONDS = 35.0
+"""Seconds in which a node is heard: every second it sends again what nobody has acknowledged, and
+every 30 seconds a heartbeat if it filters or its sensors fail."""
+
+ASK_FOR_PROMPT = b"\0\2\r\0"
+"""Ctrl-B and a return, which a REPL answers with its prompt; to a node it is no frame."""
+
+PROMPT = ">>>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +44,13 @@ def plugged_in() -> list[PluggedIn]:
 def runs_on(port: Port) -> str:
     """Return in words what runs on the board at a port.
 
-    A node that is heard is left alone; a board that is not heard is interrupted and started again.
+    A node that is heard is left alone. A board in its REPL, or a silent one, is interrupted and
+    started again.
     """
     try:
-        open_port(port, LISTEN_SECONDS).close()  # which says at once what is wrong
-        reading = first_reading(port, LISTEN_SECONDS)
-        if reading is not None:
-            return f"node {reading.node}, sending"
+        node = _heard(port)
+        if node is not None:
+            return f"node {node}, sending"
         with _board(port) as board:
             described = board.describe()
             version = read_version(board, read_slots(board).current)
@@ -51,8 +58,23 @@ def runs_on(port: Port) -> str:
         return "in use by another program, such as a running gateway"
     except FlashingError:
         return "nothing that answers"
-    node = "no node on it yet" if version is None else f"node version {version}"
-    return f"{described.version} on {described.machine}, {node}"
+    there = "no node on it yet" if version is None else f"node version {version}"
+    return f"{described.version} on {described.machine}, {there}"
+
+
+def _heard(port: Port) -> str | None:
+    """Return the name of the node that is heard, None for a REPL or if none is."""
+    try:
+        with contextlib.closing(Listener(port)) as listener:
+            listener.send(ASK_FOR_PROMPT)
+            for frame in listener.frames(LISTEN_SECONDS):
+                if frame is not None:
+                    return frame.node
+                if any(line.startswith(PROMPT) for line in listener.take_text()):
+                    break
+    except (OSError, termios.error) as error:
+        raise FlashingError(f"{port}: {error}") from error
+    return None
 
 
 @contextlib.contextmanager

@@ -15,7 +15,8 @@ def show_ports(ports: list[str]) -> int:
         return 1
     for name in names:
         title = f"{titles[name]}: " if name in titles else ""
-        print(f"{name}  {title}{runs_on(Port(name))}")
+        print(f"{name}  {title}", end="", flush=True)  # what follows may take a while
+        print(runs_on(Port(name)))
     return 0
 
 
