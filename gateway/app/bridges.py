@@ -113,9 +113,12 @@ class Bridges:
 async def _services(gateway: "Gateway", update: "Update") -> "Services":
     from gateway.bridges.supervision.interfaces import Services
     from gateway.storage.state.node_frames import NodeFrames
+    from gateway.storage.state.packet_counters import PacketCounters
 
     frames = NodeFrames(gateway.database, gateway.writer)
     await frames.load()
+    packet_counters = PacketCounters(gateway.database, gateway.writer)
+    await packet_counters.load()
     return Services(
         gateway_id=gateway.configuration.gateway_id,
         publish=gateway.publish,
@@ -123,6 +126,7 @@ async def _services(gateway: "Gateway", update: "Update") -> "Services":
         retained=lambda topic_filter: _retained(gateway, topic_filter),
         when_on_disk=gateway.turn.when_on_disk,
         frames=frames,
+        packet_counters=packet_counters,
         alarm=gateway.telemetry.alarm,
         counters=gateway.counters,
         clock=gateway.clock,

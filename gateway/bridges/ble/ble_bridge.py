@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.bridges.ble.ble_settings import BleDevice, BleSettings
-from gateway.bridges.ble.decoders import Advertisement, Decoder, Decoders, UndecodableError
+from gateway.bridges.ble.decoders import (
+    Advertisement,
+    BThome,
+    Decoder,
+    Decoders,
+    UndecodableError,
+)
 from gateway.bridges.ble.gatt import GattReader
 from gateway.bridges.ble.ladder import Ladder
+from gateway.bridges.ble.packet_counter import PacketCounter
 from gateway.bridges.ble.scan import Scan
 from gateway.bridges.kind import BridgeKind
 from gateway.bridges.supervision.errors import BridgeError
@@ -158,8 +165,7 @@ class BleBridge:
         if listed is not None:
             heard = self._heard_listed.get(address)
             if heard is None:
-                key = bytes.fromhex(listed.encryption_key) if listed.encryption_key else None
-                heard = self._heard_listed[address] = Heard(self._decoders.of_device(key))
+                heard = self._heard_listed[address] = Heard(self._decoders_of(listed))
             return heard
         heard = self._heard.get(address)
         if heard is None:
@@ -169,6 +175,15 @@ class BleBridge:
             heard = self._heard[address] = Heard(self._decoders.of_device(None))
         self._heard.move_to_end(address)
         return heard
+
+    def _decoders_of(self, device: BleDevice) -> list[Decoder]:
+        """Return decoders with the device's key, and with the counter of what it encrypts."""
+        key = bytes.fromhex(device.encryption_key) if device.encryption_key else None
+        decoders = self._decoders.of_device(key)
+        for each in decoders:
+            if isinstance(each, BThome):
+                each.take = PacketCounter(device, self._host.services.packet_counters).take
+        return decoders
 
 
 KIND = BridgeKind(

@@ -91,6 +91,12 @@ class BleDevice:
     encryption_key: str | None = key(
         encryption_key, "32 hexadecimal digits (24 for older kinds of Xiaomi)", None, name="key"
     )
+    counter_restarts: bool = key(
+        boolean,
+        "whether it may begin to count its encrypted packets anew, as after a change of its"
+        " battery: packets with a counter below 100 can be replayed then",
+        default=False,
+    )
     characteristic: tuple[Characteristic, ...] = tables(
         Characteristic, name="characteristic", most=CHARACTERISTICS_MAX
     )

@@ -6,6 +6,7 @@ An entry point of the group `tidegate.ble_decoders` names a function that takes 
 
 import logging
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any, Protocol
@@ -77,10 +78,6 @@ class Decoders:
         return [make(key) for make in self._make]
 
 
-RESTARTED = 100
-"""Counters below it mean that a device counts anew, after its battery was changed."""
-
-
 def bthome(key: bytes | None) -> "BThome":
     """Return a decoder of BTHome, versions 1 and 2; one with a key takes nothing unencrypted."""
     from bthome_ble import BTHomeBluetoothDeviceData
@@ -127,10 +124,12 @@ class BThome(SensorData):
     """BTHome, whose parser drops repeated packets and old counters; here that is counted.
 
     The parser forgets its counter when two packets in a row have a wrong check, which anybody can
-    send; here it is remembered.
+    send, and with the process; `take` remembers it, and returns False for what is no new one.
     """
 
-    _counter = -1
+    def __init__(self, parser: Any) -> None:
+        super().__init__(parser)
+        self.take: Callable[[int], bool] = lambda _counter: True
 
     def decode(self, advertisement: Advertisement) -> Decoded | None:
         """Return what it says; raises UndecodableError for what is repeated or not trusted."""
@@ -143,10 +142,8 @@ class BThome(SensorData):
         if parser.encryption_scheme.name != "NONE":
             if parser.bindkey is None or parser.decryption_failed or not parser.bindkey_verified:
                 raise UndecodableError("undecrypted")
-            counter = parser.encryption_counter
-            if counter == self._counter or RESTARTED <= counter < self._counter:
+            if not self.take(int(parser.encryption_counter)):
                 raise UndecodableError("duplicates")
-            self._counter = counter
         if parser.last_service_info is not info:
             raise UndecodableError("duplicates")
         return _values(update)

@@ -38,6 +38,16 @@ class NodeFrames(Protocol):
         """Gather the frame for the transaction that holds what was published before."""
 
 
+class PacketCounters(Protocol):
+    """The last encryption counter of devices, kept in the same transactions as their readings."""
+
+    def last(self, address: str, key: bytes) -> int:
+        """Return the counter that was remembered last, also by an earlier run; -1 for none."""
+
+    def remember(self, address: str, key: bytes, counter: int) -> None:
+        """Gather the counter for the transaction that holds what is published next."""
+
+
 class Bridge(Protocol):
     """Something that turns what sensors say into readings for as long as it runs."""
 
@@ -67,6 +77,7 @@ class Services:
     """Returns topic and payload of the retained messages that match a topic filter."""
     when_on_disk: WhenOnDisk
     frames: NodeFrames
+    packet_counters: PacketCounters
     alarm: Callable[[str, str], None]
     """Raises an alarm by name and text; an empty text ends it."""
     counters: Counters

@@ -201,6 +201,34 @@ def test_encrypted_packets_need_the_key_and_a_rising_counter(gateway: Gateway) -
     }
 
 
+REPLAYS: list[tuple[str, int, bool, bool]] = [
+    ("a low counter", 50, False, False),
+    ("an old one", 999, False, False),
+    ("the last one", 1001, False, False),
+    ("a new one", 1002, False, True),
+    ("the last one of a device that counts anew", 1001, True, False),
+    ("an old one of it", 999, True, False),
+    ("a low one of it", 50, True, True),
+]
+
+
+@table("name, counter, restarts, taken", REPLAYS)
+def test_an_old_packet_is_refused_after_a_restart_of_the_gateway(
+    name: str, counter: int, restarts: bool, taken: bool
+) -> None:
+    gateway = Gateway.make(ManualClock())
+    listed = devices([{"address": ADDRESS, "key": KEY, "counter_restarts": restarts}])
+    bridge(gateway, device=listed).take(heard(encrypted(1001, PLAIN), 1.0))
+    before = len(gateway.broker.messages)
+    again = bridge(gateway, device=listed)
+    again.take(heard(encrypted(counter, PLAIN), 60.0))
+    assert (len(gateway.broker.messages) > before) == taken, name
+    other = devices([{"address": ADDRESS, "key": "00" * 16}])
+    before = len(gateway.broker.messages)
+    bridge(gateway, device=other).take(heard(encrypted(1, PLAIN, "00" * 16), 120.0))
+    assert len(gateway.broker.messages) > before, f"{name}: another key begins anew"
+
+
 def test_lists_strength_and_rate_limit_what_is_taken(gateway: Gateway) -> None:
     listed = devices([{"address": ADDRESS}])
     ours = bridge(gateway, accept="listed", rssi=-80, interval=5.0, device=listed)

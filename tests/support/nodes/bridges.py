@@ -6,7 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.bridges.supervision.host import Host
-from gateway.bridges.supervision.interfaces import NodeFrames, Receive, Services
+from gateway.bridges.supervision.interfaces import (
+    NodeFrames,
+    PacketCounters,
+    Receive,
+    Services,
+)
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
@@ -64,6 +69,19 @@ class MemoryFrames:
         self.remembered.append((node, boot, sequence))
 
 
+class MemoryCounters:
+    """The in-memory twin of gateway.storage.state.packet_counters.PacketCounters."""
+
+    def __init__(self) -> None:
+        self.remembered: dict[tuple[str, bytes], int] = {}
+
+    def last(self, address: str, key: bytes) -> int:
+        return self.remembered.get((address, key), -1)
+
+    def remember(self, address: str, key: bytes, counter: int) -> None:
+        self.remembered[address, key] = counter
+
+
 class Alarms:
     """The alarms that are raised."""
 
@@ -108,6 +126,7 @@ class Gateway:
     alarms: Alarms
     subscriptions: Subscriptions
     retained: dict[str, bytes]
+    packet_counters: PacketCounters = field(default_factory=MemoryCounters)
     owners: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -134,6 +153,7 @@ class Gateway:
             ],
             when_on_disk=self.disk.when_on_disk,
             frames=self.frames,
+            packet_counters=self.packet_counters,
             alarm=self.alarms.alarm,
             counters=self.counters,
             clock=self.clock,

@@ -319,6 +319,15 @@ CREATE TABLE node_frames (
     PRIMARY KEY (node, boot)
 ) STRICT, WITHOUT ROWID;
 
+-- The last encryption counter of devices that advertise, by the hash of their key.
+CREATE TABLE packet_counters (
+    address TEXT NOT NULL,
+    key BLOB NOT NULL,
+    used INTEGER NOT NULL,
+    counter INTEGER NOT NULL,
+    PRIMARY KEY (address, key)
+) STRICT, WITHOUT ROWID;
+
 -- What uplink rules remember of each topic, by rule epoch.
 CREATE TABLE rules (
     epoch INTEGER PRIMARY KEY,
