@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections import deque
+import logging
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from functools import partial
 
@@ -26,11 +27,19 @@ RESEND_SECONDS = 1.0
 ATTEMPTS = 10
 """Times that a command is sent before its client is told that there was no answer."""
 
+STARTS_MAX = 4
+"""Starts of a node that are known: one of them that is heard again is another node of its name."""
+
+SILENT_SECONDS = 60.0
+"""After which another node of the same name is given the commands."""
+
 CLOCK_SECONDS = 3600.0
 """Between two times that a node's clock is set; a board's is wrong by a fifth of a second then."""
 
 CLOCK_LOOK_SECONDS = 10.0
 """Between two looks at whether the gateway's own clock is synchronized by now."""
+
+logger = logging.getLogger(__name__)
 
 WORDS = {
     AnswerStatus.DONE: ("done", ""),
@@ -48,12 +57,24 @@ class Node:
     def __init__(self, name: str) -> None:
         self.name = name
         self.boot = -1
-        self.number = 0
-        """Of the last command in this start of the node."""
+        self.numbers: OrderedDict[int, int] = OrderedDict()
+        """Of the last command, by the node's latest starts."""
+        self.heard_at = float("-inf")
+        """When the present start was heard the last time."""
         self.clock_due = float("-inf")
         self.orders: deque[Order] = deque()
         self.timer: asyncio.TimerHandle | None = None
         self.update: asyncio.Task[None] | None = None
+        self.told = False
+        """Whether the log says that another node has this name."""
+
+    def begin(self, boot: int) -> None:
+        """Take a start for the present one."""
+        self.boot = boot
+        self.numbers.setdefault(boot, 0)
+        self.numbers.move_to_end(boot)
+        if len(self.numbers) > STARTS_MAX:
+            self.numbers.popitem(last=False)
 
     def stop(self) -> None:
         """Send nothing again."""
@@ -89,10 +110,14 @@ class NodeCommands:
                 return
             node = self._nodes[name] = Node(name)
             self._host.listen(f"sensors/{name}/command", partial(self._receive, node))
-        if node.boot != boot:
-            node.boot, node.number = boot, 0
+        now = self._host.services.clock.monotonic()
+        if boot not in node.numbers:
+            node.begin(boot)
             node.clock_due = float("-inf")
             self._go_on_after_restart(node)
+        elif boot != node.boot and not self._take_turns(node, boot, now):
+            return
+        node.heard_at = now
         self._set_clock(node)
 
     def answered(self, answer: Answer) -> None:
@@ -103,10 +128,27 @@ class NodeCommands:
                 if order.number != answer.number:
                     return
                 if answer.status is AnswerStatus.OUT_OF_DATE:  # numbered by an earlier run
-                    node.number, order.number = answer.last, 0
+                    node.numbers[node.boot], order.number = answer.last, 0
                     self._send(node)
                 else:
                     self._finish(node, *WORDS[answer.status])
+
+    def _take_turns(self, node: Node, boot: int, now: float) -> bool:
+        """Return whether a known start is given the commands: two nodes have one name."""
+        self._host.count("node_conflicts")
+        if not node.told:
+            node.told = True
+            logger.warning(
+                "%s: two nodes are called %s; commands go to the one that started last",
+                self._host.title,
+                node.name,
+            )
+        if now - node.heard_at < SILENT_SECONDS:
+            return False
+        node.begin(boot)
+        if node.orders:
+            node.orders[0].number = 0
+        return True
 
     def _receive(self, node: Node, message: Message) -> ReasonCode:
         try:
@@ -145,7 +187,7 @@ class NodeCommands:
         if order.command is Kind.RESTART and order.attempts:
             self._finish(node, "done", "")
             return
-        order.number = order.attempts = 0
+        order.number = 0
         self._send(node)
 
     def _send(self, node: Node) -> None:
@@ -159,8 +201,8 @@ class NodeCommands:
             return
         order.attempts += 1
         if not order.number:
-            node.number += 1
-            order.number = node.number
+            node.numbers[node.boot] += 1
+            order.number = node.numbers[node.boot]
         argument = order.argument(self._host.services.clock)
         body = encode_command(node.boot, order.number, order.command, argument)
         left = self._write(encode_frame(body))

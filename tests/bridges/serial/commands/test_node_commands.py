@@ -1,11 +1,13 @@
 """Commands from a client to the node's own code and back, over a line that loses what it likes."""
 
+import asyncio
+
 import pytest
 
 from gateway.bridges.serial import node_commands
 from gateway.bridges.serial.command_body import decode_answer
 from gateway.bridges.serial.frame_body import MalformedFrameError
-from gateway.bridges.serial.node_commands import ATTEMPTS, NODES_MAX, WAITING_MAX
+from gateway.bridges.serial.node_commands import ATTEMPTS, NODES_MAX, WAITING_MAX, NodeCommands
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.bridges.serial.commands.rig import BOOT, Rig, Ticks
 from tests.support.clocks import NOW, ManualClock
@@ -54,7 +56,7 @@ async def test_a_gateway_that_starts_anew_goes_on_behind_the_last_number(rig: Ri
     rig.tell(command="identify")
     await until(lambda: len(rig.answers) == 2)
     for known in rig.bridge._intake._on_node.__self__._nodes.values():  # type: ignore[attr-defined]  # what a restart forgets
-        known.number = 0
+        known.numbers[known.boot] = 0
     rig.tell(command="identify", seconds=9)
     await until(lambda: len(rig.answers) == 3)
     assert rig.board.identified == [10, 10, 9]
@@ -77,6 +79,32 @@ async def test_what_waits_goes_to_the_next_start_of_the_node(rig: Rig) -> None:
     rig.boot(BOOT + 5)
     await until(lambda: bool(rig.answers))
     assert rig.board.identified == [3]
+
+
+async def test_two_nodes_of_one_name_do_not_have_a_command_sent_for_ever(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes to one of them, ten times at most; to the other one once that is silent."""
+    monkeypatch.setattr(node_commands, "RESEND_SECONDS", 0.01)
+    commands: NodeCommands = rig.bridge._intake._on_node.__self__  # type: ignore[attr-defined]
+    clock = ManualClock()
+    object.__setattr__(rig.host.services, "clock", clock)
+    rig.line.lost_to_node = 1_000_000
+    for boot in (71, 72):
+        commands.heard("n1", boot)
+    rig.tell(command="identify")
+    sent = len(rig.line.sent)
+    while not rig.answers:
+        for boot in (71, 72):
+            commands.heard("n1", boot)
+        await asyncio.sleep(0.001)
+    assert rig.answers[0]["status"] == "no answer"
+    assert len(rig.line.sent) - sent < ATTEMPTS
+    assert commands._nodes["n1"].boot == 72
+    clock.step(node_commands.SILENT_SECONDS)
+    commands.heard("n1", 71)
+    assert commands._nodes["n1"].boot == 71
+    assert rig.gateway.counters.count("tidegate/serial/node_conflicts") > 1
 
 
 async def test_a_node_refuses_what_its_board_cannot(rig: Rig) -> None:
