@@ -16,6 +16,7 @@ cdef class SocketTransport:
     cdef object _socket
     cdef readonly list _unsent
     cdef Py_ssize_t _unsent_bytes
+    cdef public Py_ssize_t max_size
 
     @cython.locals(data=bytes)
     cpdef ready(self, int events)

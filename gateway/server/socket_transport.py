@@ -38,6 +38,7 @@ class SocketTransport:
         "_socket",
         "_unsent",
         "_unsent_bytes",
+        "max_size",
     )
 
     def __init__(
@@ -58,6 +59,7 @@ class SocketTransport:
         self._paused = False  # the protocol was told to write no more
         self._high = DEFAULT_HIGH
         self._events = 0
+        self.max_size = READ_SIZE  # bytes that are read at a time
         self._address: object = None  # of the peer, while the protocol's beginning may ask for it
         sock.settimeout(0)
 
@@ -78,7 +80,7 @@ class SocketTransport:
         if not (events & ~WRITE and self._events & READ):
             return
         try:
-            data = self._socket.recv(READ_SIZE)
+            data = self._socket.recv(self.max_size)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:

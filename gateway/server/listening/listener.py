@@ -124,7 +124,7 @@ class Listener:
             return
         loop = asyncio.get_running_loop()
         try:
-            if isinstance(loop, GatewayLoop) and self.stack.none:
+            if isinstance(loop, GatewayLoop):
                 for each in self._server.sockets:
                     self._acceptors.append(Acceptor(loop, each.dup(), self.connections.accept))
                     self._acceptors[-1].start(BACKLOG)

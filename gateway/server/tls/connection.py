@@ -13,7 +13,7 @@ from gateway.server.transport import CLOSE_TIMEOUT
 
 logger = logging.getLogger(__name__)
 
-BUFFER_BYTES = 17 * 1024
+READ_BYTES = 17 * 1024
 """Bytes that are read at a time: a whole TLS record."""
 
 RECORD_BYTES = 16 * 1024
@@ -22,17 +22,14 @@ RECORD_BYTES = 16 * 1024
 MAXIMUM_HANDSHAKE = 64 * 1024
 """Bytes that a peer may send before the handshake is over: certificates have a few thousand."""
 
-_BUFFER = bytearray(BUFFER_BYTES)
-_VIEW = memoryview(_BUFFER)
 
-
-class TlsConnection(asyncio.BufferedProtocol, asyncio.Transport):
+class TlsConnection(asyncio.Protocol, asyncio.Transport):
     """The protocol of a socket and the transport of the protocol inside, with OpenSSL between them.
 
     `create_server(ssl=...)` tells nobody of a handshake that fails, and reserves 256 KiB for each
-    connection: a small board's memory for 2,000 clients. Here one buffer serves all of them, since
-    what was read into it is handed to OpenSSL before anything else is read. What is written is
-    encrypted at once, so that the socket's transport alone knows how much waits.
+    connection: a small board's memory for 2,000 clients. Here what was read is handed to OpenSSL
+    before anything else is read. What is written is encrypted at once, so that the socket's
+    transport alone knows how much waits.
     """
 
     __slots__ = (
@@ -84,22 +81,19 @@ class TlsConnection(asyncio.BufferedProtocol, asyncio.Transport):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin the handshake."""
         self._transport = cast("asyncio.Transport", transport)
+        self._transport.max_size = READ_BYTES  # type: ignore[attr-defined] # asyncio's name, too
         self._peer = peer_name(transport)
         loop = asyncio.get_running_loop()
         reason = f"no handshake within {self._timeout} s"
         self._timer = loop.call_later(self._timeout, self._refuse, reason)
 
-    def get_buffer(self, _size: int) -> memoryview:
-        """Return where the next bytes are read to, which all connections share."""
-        return _VIEW
-
-    def buffer_updated(self, size: int) -> None:
+    def data_received(self, data: bytes) -> None:
         """Go on with what was read."""
         if self._closing:
             return  # the peer has still to read our end
-        self._incoming.write(_VIEW[:size])
+        self._incoming.write(data)
         if self._shaking_hands:
-            self._read += size
+            self._read += len(data)
             self._shake_hands()
         else:
             self._pass_on()

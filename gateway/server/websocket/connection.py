@@ -100,7 +100,8 @@ class WebSocketConnection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell the inner protocol."""
-        self._core.reader.discard()  # the core refers to itself, and would keep it for a while
+        self._transport = None
+        self._core.parser.close()  # a generator of the core that refers to the core
         self.inner.connection_lost(error)
 
     def pause_writing(self) -> None:
