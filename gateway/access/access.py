@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 
 ALL = READ | WRITE
 
+KEPT_PATTERNS = 16
+"""Patterns that are kept with a client's names in their places, 250 bytes each; where there are
+more, that is done anew for each topic."""
+
 
 class Access:
     """The rights of a client under a policy, as they were when the policy was asked.
@@ -21,6 +25,7 @@ class Access:
     __slots__ = (
         "__weakref__",
         "_client_id",
+        "_named_patterns",
         "_own",
         "_patterns",
         "_username",
@@ -50,6 +55,7 @@ class Access:
         self._own = self._named(own) if any(rule.pattern for rule in own) else own
         if self._has_wildcard:
             self._patterns = ()  # as in Mosquitto: it would match what is others'
+        self._named_patterns: list[Rule] | None = None
 
     def rights(self, topic: str) -> int:
         """Return the sum of READ and WRITE that the client has on a topic.
@@ -64,7 +70,7 @@ class Access:
         elif self.restricted:
             granted, denied = rights(self._own, topic)
             if granted != ALL and not denied:
-                granted |= rights(self._named(self._patterns), topic)[0]
+                granted |= rights(self._of_patterns(), topic)[0]
         else:
             granted = ALL
         return granted if may_publish(topic) else granted & READ
@@ -84,7 +90,7 @@ class Access:
         if any(not rule.grants and covers(rule.topic_filter, topic_filter) for rule in rules):
             return False
         if not guarded:
-            rules = [*rules, *self._named(self._patterns)]
+            rules = [*rules, *self._of_patterns()]
         readable = [rule.topic_filter for rule in rules if rule.grants & READ]
         return any(overlaps(each, topic_filter) for each in readable)
 
@@ -95,7 +101,7 @@ class Access:
         """
         guarded = is_guarded(topic)
         own = self._own if not guarded or self._trusted else ()
-        patterns = [] if guarded else self._named(self._patterns)
+        patterns = [] if guarded else self._of_patterns()
         return [
             rule.origin
             for rules in (own, patterns)
@@ -124,6 +130,15 @@ class Access:
         """Whether one of the client's names would match more than itself."""
         names = self._client_id + (self._username or "")
         return "+" in names or "#" in names
+
+    def _of_patterns(self) -> list[Rule]:
+        """Return the patterns with the client's names in their places."""
+        if self._named_patterns is not None:
+            return self._named_patterns
+        named = self._named(self._patterns)
+        if len(named) <= KEPT_PATTERNS:
+            self._named_patterns = named
+        return named
 
     def _named(self, rules: Sequence[Rule]) -> list[Rule]:
         """Return the rules with the client's names in their places, as far as that is safe."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from gateway.access.rule import NAMES, WORDS, Rule
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter
+from gateway.pieces import LINES, Pieces, complete
 
 MAXIMUM_RULES = 100_000
 """Lines of one file that say something, some 300 bytes each."""
@@ -12,7 +13,7 @@ MAXIMUM_RULES = 100_000
 MAXIMUM_OF_ONE = 1_000
 """Rules of one user, and patterns: each of them is looked at for every new topic."""
 
-LINES = "user NAME, topic [read|write|readwrite|deny] FILTER, or pattern [...] FILTER"
+ALLOWED = "user NAME, topic [read|write|readwrite|deny] FILTER, or pattern [...] FILTER"
 
 
 class AclError(Exception):
@@ -34,6 +35,11 @@ class AclRules:
 
 
 def parse(text: str) -> AclRules:
+    """Read the rules at once; raise AclError at the first line that is not one."""
+    return complete(in_pieces(text))
+
+
+def in_pieces(text: str) -> Pieces[AclRules]:
     """Read the rules; raise AclError at the first line that is not one.
 
     As in Mosquitto, rules before the first `user` are for clients without a user name, and
@@ -51,7 +57,9 @@ def parse(text: str) -> AclRules:
         elif kind == "pattern":
             _add(rules.patterns, number, kind, rest)
         else:
-            raise AclError(number, kind, LINES)
+            raise AclError(number, kind, ALLOWED)
+        if count % LINES == 0:
+            yield
     return rules
 
 

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from gateway.access.acl_file import MAXIMUM_OF_ONE, AclError, AclRules, filter_fault, parse
+from gateway.access.acl_file import MAXIMUM_OF_ONE, AclError, AclRules, filter_fault, in_pieces
 from gateway.access.policy import AccessPolicy
 from gateway.access.roles import Role
 from gateway.access.rule import WORDS, Rule
 from gateway.broker.client_pattern import client_matcher
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration, ListenerConfig, RoleConfig
+from gateway.pieces import Pieces, complete
 
 MAXIMUM_BYTES = 16 * 1024 * 1024
 """Bytes of an ACL file, which has far fewer rules."""
@@ -27,7 +28,7 @@ def access_policies(configuration: Configuration) -> list[AccessPolicy]:
     for listener in configuration.listeners:
         key = (listener.acl_file, _is_private(listener))
         if key not in shared:
-            acl = read_acl(listener)
+            acl = complete(read_acl(listener))
             shared[key] = AccessPolicy(acl, () if key[1] else roles, operators)
         policies.append(shared[key])
     return policies
@@ -48,7 +49,7 @@ def access_warnings(configuration: Configuration) -> list[str]:
     ]
 
 
-def read_acl(listener: ListenerConfig) -> AclRules | None:
+def read_acl(listener: ListenerConfig) -> Pieces[AclRules | None]:
     """Return the rules of a listener's ACL file, None if it has none; raise ConfigurationError."""
     if listener.acl_file is None:
         return None
@@ -58,7 +59,7 @@ def read_acl(listener: ListenerConfig) -> AclRules | None:
             data = file.read(MAXIMUM_BYTES + 1)
         if len(data) > MAXIMUM_BYTES:
             raise ConfigurationError(str(path), "", None, f"larger than {MAXIMUM_BYTES} bytes")
-        return parse(data.decode())
+        return (yield from in_pieces(data.decode()))
     except OSError as error:
         raise ConfigurationError(str(path), "", None, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:

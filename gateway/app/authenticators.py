@@ -6,27 +6,29 @@ from typing import TYPE_CHECKING
 from gateway.broker.access import Anonymous, Authenticator, Credentials, Decide
 from gateway.broker.instant import Instant
 from gateway.config.settings import ListenerConfig
+from gateway.pieces import Pieces
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
     from gateway.server.passwords.file import PasswordFile
 
 
-def password_file(listener: ListenerConfig) -> "PasswordFile | None":
+def password_file(listener: ListenerConfig) -> "Pieces[PasswordFile | None]":
     """Return the users of a listener, None if it asks for no password.
 
     Raises ConfigurationError if the file cannot be used.
     """
     if listener.password_file is None:
         return None
-    from gateway.server.passwords.file import load
+    from gateway.server.passwords.file import load_in_pieces
 
-    return load(Path(listener.password_file))
+    return (yield from load_in_pieces(Path(listener.password_file)))
 
 
-def authenticator(gateway: "Gateway", listener: ListenerConfig) -> Authenticator:
-    """Return who decides at a listener; raise ConfigurationError."""
-    file = password_file(listener)
+def authenticator(
+    gateway: "Gateway", listener: ListenerConfig, file: "PasswordFile | None"
+) -> Authenticator:
+    """Return who decides at a listener that has this password file."""
     if file is not None:
         from gateway.server.passwords.logins import PasswordLogins
 

@@ -50,6 +50,7 @@ class Gateway:
         self.bridges: Bridges
         self._password_thread: PasswordThread | None = None
         self.ended = asyncio.Event()
+        self.files_changed = asyncio.Event()  # of listeners, as somebody says who changed them
         self.fault = ""
         """Why the gateway ends by itself."""
         self.anew = False

@@ -1,7 +1,8 @@
 """The listeners of a gateway, as its configuration has them."""
 
+import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gateway.app.access import read_acl
 from gateway.app.authenticators import authenticator, password_file
@@ -9,6 +10,7 @@ from gateway.app.descriptors import connection_limit
 from gateway.broker import access
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration, ListenerConfig
+from gateway.pieces import Pieces, complete
 from gateway.server.listening.connection_limits import Room
 from gateway.server.listening.listener import Listener
 from gateway.server.transport_stack import load_websocket
@@ -16,7 +18,11 @@ from gateway.server.transport_stack import load_websocket
 if TYPE_CHECKING:
     import ssl
 
+    from gateway.access.acl_file import AclRules
     from gateway.app.gateway import Gateway
+    from gateway.server.passwords.file import PasswordFile
+
+_Result = TypeVar("_Result")
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +34,7 @@ def make_listeners(gateway: "Gateway") -> list[Listener]:
     return [
         Listener(
             settings,
-            authenticator(gateway, settings),
+            authenticator(gateway, settings, complete(password_file(settings))),
             gateway.turn,
             tls=_tls(settings, configuration.file, index),
             room=room,
@@ -38,35 +44,60 @@ def make_listeners(gateway: "Gateway") -> list[Listener]:
     ]
 
 
-def reload_listeners(gateway: "Gateway") -> None:
-    """Read certificates, password files and ACL files again.
+class Files(NamedTuple):
+    """What the files of a listener say."""
 
-    Access rules hold at once for everybody, and a user whose password changed has to log in again.
+    passwords: "PasswordFile | None"
+    tls: "ssl.SSLContext | None"
+    acl: "AclRules | None"
+
+
+async def reload_listeners(gateway: "Gateway") -> None:
+    """Read certificates, password files and ACL files again, in pieces: they may be long.
+
+    Access rules then hold for everybody, and a user whose password changed has to log in again.
     A listener whose files cannot be used keeps what it has, and the alarm `listener` says why.
     """
     trouble = ""
     for index, listener in enumerate(gateway.listeners):
         try:
-            who = authenticator(gateway, listener.settings)
-            tls = _tls(listener.settings, gateway.configuration.file, index)
-            acl = read_acl(listener.settings)
+            file = gateway.configuration.file
+            files = await _between_turns(_read(listener.settings, file, index))
         except ConfigurationError as error:
             trouble = str(error)
             logger.error("%s keeps its old files: %s", listener.address, error)  # noqa: TRY400 - a mistake of the file, not of ours
             continue
-        listener.stack.tls = tls
-        listener.connections.replace_authenticator(who)
-        gateway.policies[index].replace(acl)
-    access.apply(gateway.broker, gateway.policies)
+        listener.stack.tls = files.tls
+        gateway.policies[index].replace(files.acl)
+        who = authenticator(gateway, listener.settings, files.passwords)
+        await _between_turns(listener.connections.replace_authenticator(who))
+    await _between_turns(access.apply(gateway.broker, gateway.policies))
     gateway.telemetry.alarm("listener", trouble)
     if not trouble:
         logger.info("certificates, password files and access rules are read again")
 
 
+def _read(settings: ListenerConfig, file: str, index: int) -> Pieces[Files]:
+    passwords = yield from password_file(settings)
+    tls = _tls(settings, file, index)
+    return Files(passwords, tls, (yield from read_acl(settings)))
+
+
+async def _between_turns(pieces: Pieces[_Result]) -> _Result:
+    """Do the work with a turn of all others between two pieces, and return its result."""
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+        await asyncio.sleep(0)
+
+
 def check_listener(configuration: Configuration, index: int) -> None:
     """Raise ConfigurationError or StartError if the listener at this place cannot work."""
     settings = configuration.listeners[index]
-    password_file(settings)
+    complete(password_file(settings))
     _tls(settings, configuration.file, index)
     if settings.websocket:
         load_websocket()

@@ -28,7 +28,7 @@ from gateway.app.durability import durability_entries
 from gateway.app.durable_sessions import open_store
 from gateway.app.gateway import Gateway
 from gateway.app.history import record
-from gateway.app.listeners import make_listeners, reload_listeners
+from gateway.app.listeners import make_listeners
 from gateway.app.memory_limit import default_limit
 from gateway.app.metrics import bind_metrics
 from gateway.app.telemetry import Telemetry
@@ -41,6 +41,7 @@ from gateway.broker.store import Store
 from gateway.config.durability import commit_within
 from gateway.config.settings import Configuration
 from gateway.errors import RestartError
+from gateway.pieces import complete
 from gateway.server.turn import Turn
 from gateway.storage.engine.damage import UNREADABLE
 from gateway.telemetry.systemd_notify import SystemdNotify
@@ -159,7 +160,7 @@ def _make_broker(gateway: Gateway, store: Store) -> None:
     gateway.policies = access_policies(gateway.configuration)
     if len(set(gateway.policies)) == 1:  # else who is away is asked about when it is back
         gateway.broker.access = gateway.policies[0]
-    access.apply(gateway.broker, gateway.policies)
+    complete(access.apply(gateway.broker, gateway.policies))
     for warning in warnings(gateway.configuration):
         logger.warning("%s", warning)
     gateway.turn = Turn(gateway.broker, gateway.writer, gateway.clock)
@@ -191,7 +192,7 @@ async def _start_uplink(gateway: Gateway) -> None:
 
 
 def _watch_files(gateway: Gateway) -> None:
-    watching = asyncio.get_running_loop().create_task(watch(gateway))
+    watching = asyncio.get_running_loop().create_task(watch(gateway, gateway.files_changed))
     gateway.stack.callback(watching.cancel)
 
 
@@ -221,5 +222,5 @@ async def _finish(gateway: Gateway) -> None:
 
 def _reload(gateway: Gateway) -> None:
     """Read again what can change while the gateway runs: certificates, passwords, bridges."""
-    reload_listeners(gateway)
+    gateway.files_changed.set()
     gateway.bridges.reload()

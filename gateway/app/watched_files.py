@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,17 +30,28 @@ def watched(configuration: Configuration) -> list[Path]:
     return [Path(name) for name in dict.fromkeys(names) if name is not None]
 
 
-async def watch(gateway: "Gateway") -> None:
-    """Read the listeners' files again whenever one of them has changed."""
+async def watch(gateway: "Gateway", asked: asyncio.Event) -> None:
+    """Read the listeners' files again whenever one of them has changed, or it is `asked` for."""
     paths = watched(gateway.configuration)
     used = seen = look(paths)
-    while paths:
-        await asyncio.sleep(INTERVAL)
+    while True:
+        await _wait(asked, INTERVAL if paths else None)
         before, seen = seen, look(paths)
-        if seen == before and seen != used:
-            used = seen
+        if asked.is_set():
+            asked.clear()
+        elif seen == before and seen != used:
             logger.info("a file of a listener has changed")
-            reload_listeners(gateway)
+        else:
+            continue
+        used = seen
+        await reload_listeners(gateway)
+
+
+async def _wait(asked: asyncio.Event, seconds: float | None) -> None:
+    """Return when the event is set, after so many seconds at the latest."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await asked.wait()
 
 
 def look(paths: list[Path]) -> Seen:

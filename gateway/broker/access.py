@@ -1,18 +1,23 @@
 """Who may connect, and what becomes of access rules that change while clients are connected."""
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from gateway.access.access import Access
 from gateway.access.policy import AccessPolicy
 from gateway.broker.instant import Instant
 from gateway.mqtt.packets import Connect
+from gateway.pieces import Pieces
 from gateway.session.session import Session
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
     from gateway.broker.client import Client
 
+
+AT_ONCE = 200
+"""Sessions that are given new rights between two turns of all others, some 3 ms."""
 
 Decide: TypeAlias = Callable[[bool | None, Instant], None]
 """Takes whether a password is right, None if there was no room to look, and the instant."""
@@ -71,14 +76,25 @@ def access_of_restored(broker: "Broker", session: Session) -> Access:
     return broker.access.access(session.username, session.client_id, local=False, proven=False)
 
 
-def apply(broker: "Broker", policies: Iterable[AccessPolicy]) -> None:
-    """Let the rules of all listeners hold, as they are now, also for what is subscribed already."""
-    broker.router.restricts = any(policy.restricted for policy in policies)
-    for session in broker.sessions.values():
-        old = session.access
-        session.grant(
-            old.policy.access(
-                session.username, session.client_id, local=old.local, proven=old.proven
-            )
-        )
+def apply(broker: "Broker", policies: Iterable[AccessPolicy]) -> Pieces[None]:
+    """Let the rules of all listeners hold, as they are now, also for what is subscribed already.
+
+    Others may have their turn at each item: the sessions come one after the other.
+    """
+    restricts = any(policy.restricted for policy in policies)
+    broker.router.restricts = broker.router.restricts or restricts
+    sessions = iter(list(broker.sessions.values()))
+    while some := list(islice(sessions, AT_ONCE)):
+        for session in some:
+            _grant(session)
+        broker.admissions.forget_all()  # what others had made of rights that were half changed
+        yield
+    broker.router.restricts = restricts
     broker.admissions.forget_all()
+
+
+def _grant(session: Session) -> None:
+    old = session.access
+    session.grant(
+        old.policy.access(session.username, session.client_id, local=old.local, proven=old.proven)
+    )

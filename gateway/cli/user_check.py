@@ -11,6 +11,7 @@ from gateway.config.settings import Configuration, ListenerConfig
 from gateway.errors import TidegateError
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import check_topic_name
+from gateway.pieces import complete
 
 
 def explain(
@@ -32,7 +33,7 @@ def explain(
     policies = access_policies(configuration)
     for listener, policy in zip(configuration.listeners, policies, strict=True):
         yield f"listener {listener.path or f'{listener.host}:{listener.port}'}"
-        file = password_file(listener)
+        file = complete(password_file(listener))
         if username is not None and file is not None and username not in dict(file.users()):
             yield f"  {listener.password_file} has no user {username!r}"
         access = policy.access(

@@ -4,7 +4,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.access.access import Access
+from gateway.access.access import KEPT_PATTERNS, Access
 from gateway.access.acl_file import parse
 from gateway.access.policy import EVERYTHING, OPEN, AccessPolicy
 from gateway.access.roles import Role
@@ -218,6 +218,16 @@ def test_who_may_do_the_same_has_the_same_access() -> None:
     del anna
     gc.collect()
     assert not policy._known
+
+
+def test_many_patterns_say_what_few_do() -> None:
+    many = "".join(f"pattern read {number}/%c\n" for number in range(KEPT_PATTERNS + 1))
+    for text, number in ((many, KEPT_PATTERNS), ("pattern read 0/%c\n", 0)):
+        policy = AccessPolicy(parse(text))
+        one = policy.access(None, "one", local=False, proven=False)
+        for _ in range(2):
+            assert one.rights(f"{number}/one") == READ
+            assert one.rights(f"{number}/two") == 0
 
 
 def test_it_can_be_explained() -> None:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from gateway.app.authenticators import authenticator
-from gateway.broker.access import Credentials
+from gateway.app.authenticators import authenticator, password_file
+from gateway.broker.access import Authenticator, Credentials
 from gateway.broker.instant import Instant
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import ListenerConfig
+from gateway.pieces import complete
 from gateway.server.passwords.logins import PasswordThread
 
 if TYPE_CHECKING:
@@ -43,12 +44,16 @@ class WithThread:
         self.it = cast("Gateway", SimpleNamespace(password_thread=lambda: self.thread))
 
 
+def at(gateway: WithThread, listener: ListenerConfig) -> Authenticator:
+    return authenticator(gateway.it, listener, complete(password_file(listener)))
+
+
 async def decision(
     listener: ListenerConfig, username: str | None, password: bytes | None
 ) -> bool | None:
     """Return what is decided at such a listener; twice the same, remembered or not."""
     gateway = WithThread()
-    who = authenticator(gateway.it, listener)
+    who = at(gateway, listener)
     answers: asyncio.Queue[bool | None] = asyncio.Queue()
     found = []
     for _ in range(2):
@@ -97,13 +102,11 @@ async def test_where_certificates_name_clients_nobody_else_comes_in() -> None:
 
 async def test_who_need_not_log_in_again(passwords: str, tmp_path: Path) -> None:
     gateway = WithThread()
-    first, same = (authenticator(gateway.it, ListenerConfig(password_file=passwords)) for _ in "12")
+    first, same = (at(gateway, ListenerConfig(password_file=passwords)) for _ in "12")
     empty_file = tmp_path / "empty"
     empty_file.touch()
-    empty = authenticator(gateway.it, ListenerConfig(password_file=str(empty_file)))
-    closed, open_one = (
-        authenticator(gateway.it, ListenerConfig(allow_anonymous=each)) for each in (False, True)
-    )
+    empty = at(gateway, ListenerConfig(password_file=str(empty_file)))
+    closed, open_one = (at(gateway, ListenerConfig(allow_anonymous=each)) for each in (False, True))
     assert same.knows(first, "anna")
     assert not empty.knows(first, "anna")
     assert empty.knows(first, None)

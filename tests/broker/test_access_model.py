@@ -13,6 +13,7 @@ from gateway.broker import access
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.mqtt.packets import Publish, SubscriptionRequest
 from gateway.mqtt.reason_codes import FAILURE
+from gateway.pieces import complete
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.naive.acl import CLIENTS, USERS, Who, allows, random_acl, random_topic
@@ -30,7 +31,7 @@ class Model:
         self.harness = Harness()
         self.acl = random_acl(self.random)
         self.policy = AccessPolicy(parse(self.acl))
-        access.apply(self.harness.broker, [self.policy])
+        complete(access.apply(self.harness.broker, [self.policy]))
         self.clients: dict[Who, MemoryClient] = {}
         self.subscribed: dict[Who, set[str]] = {}
         for client_id in CLIENTS:
@@ -47,7 +48,7 @@ class Model:
     def change(self) -> None:
         self.acl = random_acl(self.random)
         self.policy.replace(parse(self.acl))
-        access.apply(self.harness.broker, [self.policy])
+        complete(access.apply(self.harness.broker, [self.policy]))
 
     def subscribe(self) -> None:
         who = self.random.choice(list(self.clients))

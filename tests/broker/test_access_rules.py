@@ -19,6 +19,7 @@ from gateway.mqtt.packets import (
     Will,
 )
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.pieces import complete
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.inline import Inline
 from tests.support.broker.memory_client import MemoryClient
@@ -47,7 +48,7 @@ class Place:
         self.harness = harness
         self.policy = AccessPolicy(parse(acl), operators=["olga"])
         harness.broker.access = self.policy
-        access.apply(harness.broker, [self.policy])
+        complete(access.apply(harness.broker, [self.policy]))
 
     def connect(self, username: str, **fields: object) -> MemoryClient:
         fields = {
@@ -58,7 +59,7 @@ class Place:
 
     def change(self, acl: str) -> None:
         self.policy.replace(parse(acl))
-        access.apply(self.harness.broker, [self.policy])
+        complete(access.apply(self.harness.broker, [self.policy]))
 
 
 @pytest.fixture
@@ -130,6 +131,24 @@ def test_who_may_read_gets_what_another_member_may_not(place: Place) -> None:
     for _ in range(4):
         publisher.send(Publish("s/secret", b""))
     assert (topics(viewer), topics(root)) == ([], ["s/secret"] * 4)
+
+
+def test_others_have_their_turn_while_rules_change(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "AT_ONCE", 1)
+    root, viewer = place.connect("root"), place.connect("viewer")
+    for client in (root, viewer):
+        client.subscribe("t/#")
+    place.policy.replace(parse("user viewer\ntopic read t/#\n"))
+    pieces = access.apply(place.harness.broker, [place.policy])
+    for expected in (None, None, "end"):
+        place.harness.publish("t/1")  # its route is known with the rights of this moment
+        assert next(pieces, "end") == expected
+    for client in (root, viewer):
+        client.take()
+    place.harness.publish("t/1")
+    assert (topics(root), topics(viewer)) == ([], ["t/1"])
 
 
 def test_retained_messages(place: Place) -> None:

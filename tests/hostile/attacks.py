@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tests.hostile.wire import (
     PINGREQ,
@@ -32,11 +33,17 @@ HANDSHAKE = b"\x16\x03\x01\x40\x00"
 
 @dataclass
 class Scene:
-    """The ports of a gateway, how large the attack is (1 at most), and who takes part in it."""
+    """The ports of a gateway, how large the attack is (1 at most), and who takes part in it.
+
+    `rules` is the ACL file of the listener at `rules_port`; `reload` has the gateway read it again.
+    """
 
     port: int
     tls_port: int
     websocket_port: int
+    rules_port: int
+    rules: Path
+    reload: Callable[[], None]
     scale: float
     attackers: list[Attacker] = field(default_factory=list)
 
@@ -250,6 +257,81 @@ def expiries(scene: Scene) -> None:
     time.sleep(2.5)
 
 
+def rules(count: int, word: str) -> str:
+    """Return rules of so many users, with one pattern for all clients."""
+    lines = [f"user u{number}\ntopic {word} own/{number}/#\n" for number in range(count // 2)]
+    return "".join(lines) + f"pattern {word} {SHARED_TOPIC}/#\npattern {word} c/%c/#\n"
+
+
+SHARED_TOPIC = "shared"
+"""What the rules of `rules` let everybody do something with."""
+
+
+def reloaded_rules(scene: Scene) -> None:
+    """90,000 rules that change five times while 5,000 clients under them are connected."""
+    count, lines = scene.many(5_000), scene.many(90_000)
+    scene.rules.write_text(rules(lines, "readwrite"), encoding="utf-8")
+    scene.reload()
+    clients = [scene.attacker(scene.rules_port).login(f"c{n}") for n in range(count)]
+    for number, client in enumerate(clients):
+        client.send(subscribe([f"c/c{number}/#"]))
+        assert client.next()[0] == 0x90
+    for word in ("write", "read", "deny", "write", "readwrite"):
+        scene.rules.write_text(rules(lines, word), encoding="utf-8")
+        scene.reload()
+        for number, client in enumerate(clients[:: len(clients) // 20]):
+            client.send(publish(f"c/c{number}/t", b"x") + PINGREQ)
+            while client.next()[0] != 0xD0:
+                pass
+
+
+def members_without_rights(scene: Scene) -> None:
+    """20 members of a shared subscription with 50,000 messages lose their rights and come back."""
+    scene.rules.write_text(rules(10, "readwrite"), encoding="utf-8")
+    scene.reload()
+    for number in range(20):
+        member = come_back(scene, number)
+        member.send(subscribe([f"$share/g/{SHARED_TOPIC}/#"], qos=1))
+        assert member.next()[0] == 0x90
+    publish_at_qos_1(scene, SHARED_TOPIC, scene.many(50_000))
+    for word in ("write", "readwrite", "write", "readwrite"):
+        scene.rules.write_text(rules(10, word), encoding="utf-8")
+        scene.reload()
+        for number in range(20):
+            come_back(scene, number)
+
+
+def come_back(scene: Scene, number: int) -> Attacker:
+    """Connect a member whose session goes on; an older connection of it is closed."""
+    member = scene.attacker(scene.rules_port)
+    member.send(connect(f"m{number}", flags=0))
+    assert member.next()[0] == 0x20
+    return member
+
+
+def publish_at_qos_1(scene: Scene, prefix: str, count: int) -> None:
+    """Publish so many messages, a hundred at a time, each to a topic of its own."""
+    publisher = scene.client("p", 5)
+    for first in range(0, count, 100):
+        for number in range(100):
+            topic = f"{prefix}/{first + number}"
+            publisher.send(publish_numbered(topic, b"x" * 30, number + 1, b""))
+        for _ in range(100):
+            answer = publisher.next()
+            assert (answer[0], len(answer)) == (0x40, 4)  # no reason code: a subscriber has it
+    publisher.close()
+
+
+def emptied_channels(scene: Scene) -> None:
+    """A channel with 100,000 messages, emptied, filled again and deleted by `$CONTROL`."""
+    operator = scene.client("operator", 5)
+    for number, word in enumerate(("empty", "delete"), start=1):
+        publish_at_qos_1(scene, "jobs", scene.many(100_000))
+        topic = f"$CONTROL/tidegate/channel/jobs/{word}"
+        operator.send(publish_numbered(topic, b"", number, b""))
+        assert operator.next()[-2:] != b"\x83\x00"
+
+
 BOMBS = (
     "payload LIKE '" + "%a" * 40 + "%b'",
     " OR ".join(f"payload.a{number} > {number}" for number in range(100)),
@@ -313,6 +395,9 @@ ATTACKS: tuple[Attack, ...] = (
     take_overs_of_a_long_queue,
     many_wills,
     expiries,
+    reloaded_rules,
+    members_without_rights,
+    emptied_channels,
     where_bombs,
     trickling,
     nonsense,

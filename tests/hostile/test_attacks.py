@@ -6,6 +6,7 @@ was seen into docs/robustness.md.
 
 import os
 import resource
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,15 @@ from tests.hostile.beside import bystander
 from tests.hostile.table import note
 from tests.support.ports import free_port
 from tests.support.processes.gateway_process import GatewayProcess
+from tests.support.waiting import until
 
 SCALE = float(os.environ.get("TIDEGATE_HOSTILE", "0.05"))
 
 LIMIT = 64 if SCALE < 1 else 256
 """MiB that clients may make the gateway hold."""
+
+RELOADED = "access rules are read again"
+"""What the gateway logs when changed rules hold for all clients."""
 
 OVER = 32
 """MiB that the process may take beyond what it had and that limit."""
@@ -35,27 +40,46 @@ tls_key = "{certificates}/server.key"
 [[listener]]
 port = {websocket_port}
 websocket = true
+[[listener]]
+port = {rules_port}
+acl_file = "{rules}"
+[[channel]]
+name = "jobs"
+filter = "jobs/#"
+memory_messages = 100_000
 [memory]
 limit = "{limit}MiB"
 """
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene(0, free_port(), free_port(), SCALE)
+def gateway(tmp_path: Path) -> GatewayProcess:
+    return GatewayProcess(tmp_path, "")
 
 
 @pytest.fixture
-def gateway(tmp_path: Path, scene: Scene) -> GatewayProcess:
-    text = CONFIGURATION.format(
-        tls_port=scene.tls_port,
-        websocket_port=scene.websocket_port,
-        certificates=CERTIFICATES,
-        limit=LIMIT,
+def scene(gateway: GatewayProcess) -> Scene:
+    acl = gateway.folder / "acl"
+    acl.write_text("", encoding="utf-8")
+    ports = (free_port(), free_port(), free_port())
+
+    def reload() -> None:
+        assert gateway.process is not None
+        before = gateway.log().count(RELOADED)
+        gateway.process.send_signal(signal.SIGHUP)
+        until(lambda: gateway.log().count(RELOADED) > before, "the rules are read", gateway.log)
+
+    gateway.configure(
+        CONFIGURATION.format(
+            tls_port=ports[0],
+            websocket_port=ports[1],
+            rules_port=ports[2],
+            rules=acl,
+            certificates=CERTIFICATES,
+            limit=LIMIT,
+        )
     )
-    gateway = GatewayProcess(tmp_path, text)
-    scene.port = gateway.port
-    return gateway
+    return Scene(gateway.port, *ports, acl, reload, SCALE)
 
 
 @pytest.fixture(autouse=True)

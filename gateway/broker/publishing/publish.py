@@ -30,6 +30,10 @@ MAXIMUM_NUMBERED = 256
 MAXIMUM_LOOKED_AT = 64
 """Messages of one publication each of which somebody looks at, which takes some microseconds."""
 
+MAXIMUM_ASKED = 1_280
+"""Members of shared subscriptions that may be asked for one publication: each message asks all of
+them where none has room or the right to read, which takes some 5 microseconds for each."""
+
 MAXIMUM_SKIPPED = 15
 """Publications of a client behind which nobody looks for others that go the same way."""
 
@@ -128,6 +132,9 @@ def _extend(
         most = _MAXIMUM_NUMBERED  # whose topics may all be new
     if route.asks or route.inline:
         most = _MAXIMUM_LOOKED_AT
+        if route.groups:
+            members = sum([len(group.members) for group in route.groups])
+            most = max(1, min(most, MAXIMUM_ASKED // max(1, members)))
     if qos:
         most = min(most, connection.room_for_publishes)
         if qos == 2:

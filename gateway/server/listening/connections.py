@@ -6,11 +6,12 @@ from functools import partial
 from typing import Any, cast
 
 from gateway.access.policy import OPEN, AccessPolicy
-from gateway.broker.access import Authenticator
+from gateway.broker.access import AT_ONCE, Authenticator
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.config.durability import commit_within
 from gateway.config.settings import ListenerConfig
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.pieces import Pieces
 from gateway.server.listening.connection_limits import ConnectionLimits, Verdict
 from gateway.server.peer import is_local
 from gateway.server.transport import ClientTransport
@@ -68,13 +69,18 @@ class Connections:
         )
         self._on_lost = self._lost  # one object for all connections
 
-    def replace_authenticator(self, authenticator: Authenticator) -> None:
-        """Ask another one from now on; users whose password changed are to log in again."""
+    def replace_authenticator(self, authenticator: Authenticator) -> Pieces[None]:
+        """Ask another one from now on; users whose password changed are to log in again.
+
+        Others may have their turn at each item: clients are looked at one after the other.
+        """
         old, self.authenticator = self.authenticator, authenticator
-        for client in list(self.clients):
+        for number, client in enumerate(list(self.clients), start=1):
             if not authenticator.knows(old, client.username):
                 reason = "the user's password has changed, or the user is gone"
                 client.disconnect(ReasonCode.NOT_AUTHORIZED, reason)
+            if number % AT_ONCE == 0:
+                yield
 
     def accept(self) -> Any:
         """Return the protocol of a new connection; its socket closes if it is not let in."""

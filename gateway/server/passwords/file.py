@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from gateway.config.errors import ConfigurationError
+from gateway.pieces import LINES, Pieces, complete
 from gateway.server.passwords.hashing import ALLOWED, HASH_SIZE, Password, parse
 
 MAXIMUM_BYTES = 16 * 1024 * 1024
@@ -74,6 +75,11 @@ class PasswordFile:
 
 
 def load(path: Path) -> PasswordFile:
+    """Read a password file at once; raise ConfigurationError as `load_in_pieces` does."""
+    return complete(load_in_pieces(path))
+
+
+def load_in_pieces(path: Path) -> Pieces[PasswordFile]:
     """Read a password file; lines that are empty or begin with `#` are left out.
 
     Raises ConfigurationError, with the number of the line, if the file cannot be read, is
@@ -83,6 +89,8 @@ def load(path: Path) -> PasswordFile:
     lines: dict[str, int] = {}
     passwords: dict[str, Password] = {}
     for number, raw in enumerate(_read(path).split(b"\n"), start=1):
+        if number % LINES == 0:
+            yield
         line = _text(raw, path, number).strip()
         if not line or line.startswith("#"):
             continue

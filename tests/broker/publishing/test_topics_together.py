@@ -17,6 +17,7 @@ from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, PubAck, Publish, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.pieces import complete
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.publishing import codes, published
@@ -111,7 +112,7 @@ class Scene:
         if acl:
             policy = AccessPolicy(parse(acl))
             self.harness.broker.access = policy
-            access.apply(self.harness.broker, [policy])
+            complete(access.apply(self.harness.broker, [policy]))
             fields = {"username": "u", "info": ConnectionInfo(access=policy)}
         if others:
             request = [SubscriptionRequest(others.partition(" ")[0], 1)]
