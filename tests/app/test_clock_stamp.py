@@ -11,7 +11,7 @@ from gateway.app.gateway import Gateway
 from gateway.app.start import start
 from gateway.app.uplink.outbox import outbox_settings
 from gateway.cli.crashtest.client import Client
-from gateway.clock import Clock, Synchronization
+from gateway.clock import Clock
 from gateway.config.load import load
 from gateway.counters import Counters
 from gateway.mqtt.packets import (
@@ -26,13 +26,12 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.storage.outbox.outbox import Outbox
+from tests.support.board_clock import NOW, BoardClock
 from tests.support.disk.storage import crash_image, until
 from tests.support.ports import free_port
 
 YEARS = 10 * 365 * 86_400
 EXPIRY = 3_600
-NOW = 1_763_740_000
-FIRST_BOOT, SECOND_BOOT = "6145d69b-cc4a-469e-803a-c0e88e6f589f", "77777777-cc4a-469e-803a-c0e8"
 
 
 CONFIGURATION = """
@@ -47,37 +46,6 @@ stream = "aged"
 name = "aged"
 maximum_age = "1h"
 """
-
-
-class BoardClock(Clock):
-    """A board's clock that a test sets, and whose board may be switched off and on."""
-
-    def __init__(self, wall: float = NOW, *, synchronized: bool = True) -> None:
-        self.boot = FIRST_BOOT
-        self.synchronized = synchronized
-        self.since_boot = 0.0
-        self.ahead = wall - super().monotonic()
-
-    def monotonic(self) -> float:
-        return super().monotonic() - self.since_boot
-
-    def wall_ms(self) -> int:
-        return round(1000 * (super().monotonic() + self.ahead))
-
-    def boot_id(self) -> str:
-        return self.boot
-
-    def synchronization(self) -> Synchronization:
-        return Synchronization(synchronized=self.synchronized)
-
-    def set_by(self, seconds: float) -> None:
-        """Set the wall clock forward, or back."""
-        self.ahead += seconds
-
-    def reboot(self) -> None:
-        """Switch the board off and on again; a clock of its own goes on meanwhile."""
-        self.boot = SECOND_BOOT
-        self.since_boot = super().monotonic() - 5
 
 
 async def started(folder: Path, clock: Clock, stack: AsyncExitStack) -> Gateway:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from gateway.access.topics import DELAY
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
 from gateway.storage.engine.pending_batch import PendingBatch
@@ -12,6 +13,7 @@ from gateway.storage.sessions.session_store import SessionStore
 from gateway.storage.sessions.will_store import WillStore
 
 _WAS_KEPT = "time = max(time, min(time + ?, ?)) WHERE message_expiry NOT NULL"
+_IS_DELAYED = f"substr(topic, 1, {len(DELAY)}) = '{DELAY}'"
 _EXPIRES = (
     "UPDATE delivery SET expires = expires + coalesce((SELECT max(0, min(?, ? - time))"
     " FROM message WHERE id = delivery.message), 0) WHERE expires NOT NULL"
@@ -20,11 +22,11 @@ FORWARD = (
     "UPDATE session SET left_at = max(left_at, min(left_at + ?, ?)) WHERE left_at NOT NULL",
     "UPDATE will SET due = max(due, min(due + ?, ? + 1000 * delay)) WHERE due NOT NULL",
     _EXPIRES,  # before the message itself
-    f"UPDATE message SET {_WAS_KEPT}",  # noqa: S608 - no input in it
+    f"UPDATE message SET {_WAS_KEPT} OR {_IS_DELAYED}",  # noqa: S608 - no input in it
     f"UPDATE retained SET {_WAS_KEPT}",  # noqa: S608 - no input in it
 )
-"""What expires by the wall clock after a restart, by so many milliseconds, but not beyond now (ms
-since 1970); what never does keeps its time."""
+"""What expires or is due by the wall clock after a restart, by so many milliseconds, but not beyond
+now (ms since 1970); what never is keeps its time."""
 
 
 class BrokerStore:
