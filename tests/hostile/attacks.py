@@ -257,6 +257,18 @@ def expiries(scene: Scene) -> None:
     time.sleep(2.5)
 
 
+def put_off_to_one_moment(scene: Scene) -> None:
+    """10,000 messages that are put off to the same second."""
+    reader = scene.client("r")
+    reader.send(subscribe(["later/#"]))
+    assert reader.next()[0] == 0x90
+    publisher = scene.client("p", 5)
+    count = scene.many(10_000)
+    publisher.send(b"".join(publish(f"$delay/2/later/{n}", b"x", block=b"") for n in range(count)))
+    for _ in range(count):
+        assert reader.next()[0] == 0x30
+
+
 def rules(count: int, word: str) -> str:
     """Return rules of so many users, with one pattern for all clients."""
     lines = [f"user u{number}\ntopic {word} own/{number}/#\n" for number in range(count // 2)]
@@ -395,6 +407,7 @@ ATTACKS: tuple[Attack, ...] = (
     take_overs_of_a_long_queue,
     many_wills,
     expiries,
+    put_off_to_one_moment,
     reloaded_rules,
     members_without_rights,
     emptied_channels,

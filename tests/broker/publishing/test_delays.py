@@ -1,6 +1,13 @@
 import pytest
 
-from gateway.broker.publishing.delays import MAXIMUM_MESSAGES, MAXIMUM_SECONDS, NAME, delay_of
+from gateway.broker.publishing.delays import (
+    AT_ONCE,
+    MAXIMUM_MESSAGES,
+    MAXIMUM_SECONDS,
+    NAME,
+    PAUSE,
+    delay_of,
+)
 from gateway.mqtt.packets import ConnAck, Connect, Disconnect, PubAck, Publish, PubRec
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
@@ -157,6 +164,17 @@ def test_one_more_than_may_wait_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     client = harness.connect("p")
     codes = [put_off(client, b"x", "$delay/9/t") for _ in range(3)]
     assert codes == [ReasonCode.SUCCESS, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED]
+
+
+def test_others_have_their_turn_while_many_are_published() -> None:
+    harness = Harness()
+    subscriber, client = harness.connect("s"), harness.connect("p")
+    subscriber.subscribe("t")
+    client.send(*(Publish("$delay/5/t", b"%d" % number) for number in range(2 * AT_ONCE + 1)))
+    for count, more in ((AT_ONCE, True), (AT_ONCE, True), (1, False)):
+        due = harness.pass_time(PAUSE if harness.broker.delays.waiting < 2 * AT_ONCE else 5)
+        assert len(heard(subscriber)) == count
+        assert more is (due is not None and due <= harness.now + 2 * PAUSE)
 
 
 def test_a_full_disk_refuses_what_would_be_kept() -> None:
