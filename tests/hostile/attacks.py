@@ -192,6 +192,19 @@ def retained_again_and_again(scene: Scene) -> None:
         received += attacker.next()[0] & 0xF0 == 0x30
 
 
+def retained_without_waiting(scene: Scene) -> None:
+    """60,000 retained messages of QoS 1 by 10 clients that wait for no answer, three times."""
+    publishers = [scene.client(f"p{number}") for number in range(10)]
+    for payload in (b"1", b"2", b"3"):
+        for number in range(scene.many(60_000)):
+            head = text(f"r/{number}") + (number + 1).to_bytes(2, "big")
+            publishers[number % 10].send(packet(0x33, head + payload * 30))
+    for publisher in publishers:
+        publisher.send(PINGREQ)
+        while publisher.next()[0] != 0xD0:
+            pass
+
+
 def floods_of_pings(scene: Scene) -> None:
     """20 clients that send 100,000 PINGREQs each at once."""
     for number in range(20):
@@ -402,6 +415,7 @@ ATTACKS: tuple[Attack, ...] = (
     many_aliases,
     fan_out,
     retained_again_and_again,
+    retained_without_waiting,
     floods_of_pings,
     take_overs,
     take_overs_of_a_long_queue,

@@ -18,6 +18,10 @@ LATER_AT_ONCE = 4_096
 """Changes whose publishers wait for nothing that go with one batch: to make rows of them takes some
 4 ms, and a second's may be 90,000."""
 
+ROWS_AT_ONCE = 4_096
+"""Changes whose publishers wait from which on rows are made of them before the batch is closed, which
+a slow disk puts off: as rows they count against what may wait for the disk (`Writer.full`)."""
+
 
 def _replace(columns: tuple[str, ...]) -> str:
     columns = (*columns, "id")
@@ -70,6 +74,8 @@ class RetainedStore:
                 self._later.pop(topic, None)
             self._changed[topic] = kept
             self._pending.changed(within or 0.0)
+            if len(self._changed) >= ROWS_AT_ONCE:
+                self._make_rows()
         else:
             self._change_later(topic, kept)
 
@@ -93,6 +99,10 @@ class RetainedStore:
     def gather(self) -> None:
         """Give the writer the rows of the changes; it is about to close a batch."""
         self._take_of_later()
+        self._make_rows()
+
+    def _make_rows(self) -> None:
+        """Give the writer the rows of what has changed."""
         writer, rows = self._pending.writer, self._rows
         plain: list[Row] = []
         size = 0

@@ -63,10 +63,10 @@ class RetainedMachine(RuleBasedStateMachine):
 
     @rule(changes=st.integers(1, 3))
     def make_rows_of_fewer_at_once(self, changes: int) -> None:
-        retained_store.LATER_AT_ONCE = changes
+        retained_store.LATER_AT_ONCE = retained_store.ROWS_AT_ONCE = changes
 
     def teardown(self) -> None:
-        retained_store.LATER_AT_ONCE = self.at_once
+        retained_store.LATER_AT_ONCE = retained_store.ROWS_AT_ONCE = self.at_once
 
     @rule(topics=st.sets(st.sampled_from(TOPICS)))
     def forget(self, topics: set[str]) -> None:
@@ -133,6 +133,20 @@ def test_many_changes_that_nobody_waits_for_go_in_pieces() -> None:
     assert disk.wanted == disk.commit_delay / 2
     assert disk.commit() == at_once - 1
     assert disk.count("retained") == 2 * at_once
+
+
+def test_what_publishers_wait_for_counts_as_rows_while_the_disk_is_slow() -> None:
+    disk = SqliteDisk()
+    store, _ = disk.restore(0.0, 0)
+    at_once = retained_store.ROWS_AT_ONCE
+    for payload in (b"1", b"2"):
+        for number in range(at_once):
+            store.keep_retained(retained(f"t/{number}", payload, 1))
+    store.keep_retained(retained("t/0", b"", 1))
+    assert disk.pending_rows == 2 * at_once
+    assert disk.commit() == 2 * at_once + 1
+    assert {payload for _, _, payload in rows(disk)} == {b"2"}
+    assert disk.count("retained") == at_once - 1
 
 
 def rows(disk: SqliteDisk) -> list[tuple[int, str, bytes]]:
