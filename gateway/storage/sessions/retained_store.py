@@ -19,8 +19,8 @@ LATER_AT_ONCE = 4_096
 4 ms, and a second's may be 90,000."""
 
 ROWS_AT_ONCE = 4_096
-"""Changes whose publishers wait from which on rows are made of them before the batch is closed, which
-a slow disk puts off: as rows they count against what may wait for the disk (`Writer.full`)."""
+"""Changes whose publishers wait from which on they become rows before the batch is closed, which a
+slow disk puts off: as rows they count against what may wait for the disk (`Writer.full`)."""
 
 
 def _replace(columns: tuple[str, ...]) -> str:
