@@ -126,7 +126,7 @@ class Delays(Session):
         self._broker.deadlines.set(self, self._heap[0][0], self._publish_due)
 
     def _publish_due(self, _: "Delays", instant: Instant) -> None:
-        for _ in range(AT_ONCE):
+        for _each in range(AT_ONCE):
             if not self._heap or self._heap[0][0] > instant.monotonic:
                 break
             span = heapq.heappop(self._heap)[2]
