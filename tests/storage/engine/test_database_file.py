@@ -14,6 +14,9 @@ from gateway.salvage.wal import PAGE_BYTES
 from gateway.storage.engine.database import FILE_NAME, open_database
 from tests.support.disk.storage import open_store, outbox_row
 
+LEAF = 0x0D
+"""First byte of a page with the rows of a table."""
+
 
 async def _filled(folder: Path) -> Path:
     store = await open_store(folder)
@@ -35,6 +38,8 @@ def _truncated(path: Path) -> None:
 def _zeroed_page(path: Path) -> None:
     data = bytearray(path.read_bytes())
     middle = len(data) // 2 // PAGE_BYTES * PAGE_BYTES
+    while data[middle] != LEAF:  # the zeros of a payload's page would be no damage
+        middle += PAGE_BYTES
     data[middle : middle + PAGE_BYTES] = bytes(PAGE_BYTES)
     path.write_bytes(data)
 
@@ -58,7 +63,7 @@ def _execute(*statements: str) -> Callable[[Path], None]:
     [
         (_garbage_header, 300, 300),
         (_truncated, 130, 160),
-        (_zeroed_page, 297, 300),
+        (_zeroed_page, 290, 299),  # as many as a page has
         (_text, 0, 0),
         (_execute("DROP TABLE outbox"), 0, 0),
         (_execute("ALTER TABLE outbox RENAME COLUMN payload TO body"), 0, 0),
