@@ -18,15 +18,8 @@ MIDDLE_LOOKS = 2
 
 THAWED_AFTER = 8
 """Looks at all that is not frozen, of which the last thaws everything: what lasted long and became
-a cycle then, as parts of asyncio do, is found after 240,000 objects more. Nothing that is made for
-a client or a message becomes one."""
-
-FEW_OBJECTS = 60_000
-"""Objects that may be frozen to be thawed without another thought: a look takes some 40 ms."""
-
-PUT_OFF = 50
-"""Times that more of them are left as they are instead: 12 million objects come and last meanwhile.
-A look at those of 5,000 clients with as many access rules takes 250 ms."""
+a cycle then, as parts of asyncio do, is found after 240,000 objects more, which
+are some 50 MB at most."""
 
 
 class Freezer:
@@ -37,7 +30,6 @@ class Freezer:
 
     def __init__(self) -> None:
         self._looks = 0
-        self._put_off = 0
 
     def __call__(self, phase: str, info: dict[str, int]) -> None:
         """Take part in a look, as `gc.callbacks` are told of it."""
@@ -49,11 +41,7 @@ class Freezer:
         self._looks += 1
         if self._looks == THAWED_AFTER:
             self._looks = 0
-            if gc.get_freeze_count() > FEW_OBJECTS and self._put_off < PUT_OFF:
-                self._put_off += 1
-            else:
-                self._put_off = 0
-                gc.unfreeze()
+            gc.unfreeze()
 
 
 def set_up_collector() -> None:

@@ -32,7 +32,7 @@ MAXIMUM_LOOKED_AT = 64
 
 MAXIMUM_ASKED = 1_280
 """Members of shared subscriptions that may be asked for one publication: each message asks all of
-them where none has room or the right to read, which takes some 5 microseconds for each."""
+them where none has room or the right to read."""
 
 MAXIMUM_SKIPPED = 15
 """Publications of a client behind which nobody looks for others that go the same way."""
