@@ -106,7 +106,8 @@ class OutboxWrites:
         if soon == row.uplinks:
             self._defer(row, wait, barrier)
         else:
-            self._write(row, self._group(within, wait))
+            drains = any(not live.way.is_free for live in takers)  # its commits are frequent
+            self._write(row, within if drains else self._group(within, wait))
             row.awaits_commit = barrier is None and within is not None and row.qos > 0
         if takers:
             self._fetched.known([row])

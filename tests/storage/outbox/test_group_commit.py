@@ -8,6 +8,7 @@ import pytest
 
 from gateway.storage.outbox import group_commit
 from gateway.storage.outbox.group_commit import GROUP_ROWS, GROUP_SECONDS
+from gateway.storage.outbox.outbox_row import OutboxRow
 from tests.support.disk.storage import Store, open_store, outbox_row, until
 
 WAIT = 0.25
@@ -87,3 +88,26 @@ async def test_another_commit_takes_them_along(
     assert store.outbox.rows == 3
     await asyncio.sleep(0.05)  # the look for quiet finds nothing to do
     assert store.writer.batch == 3
+
+
+class Draining:
+    """An uplink that is up, and has a backlog to send."""
+
+    is_free = False
+
+    def takes(self, _: OutboxRow) -> bool:
+        return True
+
+    def send(self, row: OutboxRow) -> None:
+        """Leave the row to the backlog."""
+
+
+async def test_nothing_waits_while_a_backlog_goes_up(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 60.0)
+    await added_at_once(store)
+    store.outbox.writes.begin_live(Draining())
+    add(store, 2)
+    assert store.writer.due.at == 0.0
+    await store.settle()
