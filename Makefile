@@ -14,6 +14,7 @@ GATEWAY := $(VENV)/.gateway
 INSTALLED := $(VENV)/.installed
 PIPELINE := $(VENV)/.pipeline
 DEVELOP := $(VENV)/.develop
+REWRITTEN := $(VENV)/.rewritten
 # Much of what tests do is to wait; beside others one has not got the machine to itself.
 WORKERS := $(shell expr 3 \* $$(nproc))
 SIDE_BY_SIDE := pytest -q -p no:cacheprovider -n $(WORKERS) --reruns 1 --timeout 300
@@ -45,7 +46,7 @@ tui: $(GATEWAY) ## watch a running gateway
 pipeline: $(PIPELINE) ## bring what `make run` wrote into tables
 	@exec $(BIN)/tidegate-pipeline once
 
-test: $(DEVELOP) ## run every test; as root install what tests need
+test: $(REWRITTEN) ## run every test; as root install what tests need
 	@find gateway -name '*.so' -delete
 	@tools/setup.sh system
 	@tests/support/get_micropython.sh || true
@@ -149,6 +150,12 @@ $(INSTALLED): $(RECIPE)
 # What is installed stays as it is, compiled or not.
 $(PIPELINE): $(RECIPE) | $(GATEWAY)
 	@tools/setup.sh extras pipeline
+	@touch $@
+
+# pytest rewrites the assertions of a test's module where it is first imported. Each worker would
+# do so by itself at the start of the first run. What cannot be imported is told by the run itself.
+$(REWRITTEN): $(DEVELOP)
+	@find tests -name 'test_*.py' | xargs -P $$(nproc) -n 250 $(BIN)/pytest -q -p no:cacheprovider --collect-only >/dev/null || true
 	@touch $@
 
 $(DEVELOP): $(RECIPE)
