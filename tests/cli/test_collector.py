@@ -40,6 +40,8 @@ def looks() -> Iterator[list[int]]:
     gc.callbacks[:] = callbacks
     gc.set_threshold(*before)
     gc.unfreeze()
+    gc.collect()
+    gc.freeze()  # as it was for all tests
 
 
 @pytest.mark.uncovered

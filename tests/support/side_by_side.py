@@ -4,6 +4,7 @@ xdist gives each test to the next worker that is free. Its own groups do not hol
 so that those of TOGETHER are made here.
 """
 
+import gc
 import os
 from collections.abc import Generator, Iterator
 from typing import Any
@@ -47,6 +48,9 @@ what takes long to make or would disturb each other."""
 MOST_REPEATED = 3
 """Tests that may pass in a second run: a machine that is busy upsets few of them at a time."""
 
+IMPORTING = "gw0"
+"""The worker that measures while modules are imported: in the others they do the same."""
+
 PROCESS_COVERAGE = "COVERAGE_PROCESS_CONFIG"
 """What coverage tells the processes of its `subprocess` patch by."""
 
@@ -63,6 +67,8 @@ class SideBySide:
         self._measuring = True
         if self._strict and hasattr(config.option, "reruns"):
             config.option.reruns = 0
+        if self._worker and os.environ.get("PYTEST_XDIST_WORKER") != IMPORTING:
+            self._measure(False)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadFileScheduling:
@@ -74,6 +80,11 @@ class SideBySide:
                 item.add_marker(pytest.mark.flaky(reruns=0))
         if self._worker:
             items.sort(key=_turn)
+
+    def pytest_collection_finish(self) -> None:
+        """Spare the garbage collector what stays to the end: it looked at all of it again."""
+        gc.collect()
+        gc.freeze()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -90,6 +101,7 @@ class SideBySide:
             self._repeated[report.nodeid] = None
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        gc.unfreeze()  # libraries complain at exit of what cannot be freed
         if self._worker:
             self._save()
         if len(self._repeated) > MOST_REPEATED and not self._worker:
