@@ -79,8 +79,9 @@ def test_what_a_machine_does_not_allow_is_told_apart() -> None:
 
 
 def test_every_requirement_says_how_to_get_it() -> None:
-    for requirement in REQUIREMENTS.values():
+    for name, requirement in REQUIREMENTS.items():
         assert requirement.name
         assert requirement.get_it
         assert "\n" not in requirement.get_it
-        assert isinstance(requirement.is_there(), bool)
+        if name != "nspawn":  # it boots a system, for which tests/systemd/test_booted.py asks
+            assert isinstance(requirement.is_there(), bool)

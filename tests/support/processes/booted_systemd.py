@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,12 +25,15 @@ mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/r
 cd "$1/root"
 rm -rf etc/systemd/system/*.wants etc/fstab
 : >etc/machine-id
+touch etc/.updated var/.updated
 cp -a "$2/." .
 shift 2
 exec systemd-nspawn --quiet --boot --directory=. --machine="tidegate-$$" --private-network \
     --register=no --keep-unit --console=pipe "$@" </dev/null
 """
-"""In a mount namespace of its own, whose end unmounts everything."""
+"""In a mount namespace of its own, whose end unmounts everything.
+
+Without the two files `.updated` systemd would make indexes anew that this machine's root has."""
 
 UNSHARE = ("unshare", "--mount", "--propagation", "private")
 
@@ -95,10 +99,14 @@ class BootedSystemd:
         self.until(self._runs, "systemd takes commands")
 
     def stop(self) -> None:
-        """Shut down, by force if it takes too long."""
+        """End everything in there at once: nothing of it stays, so nothing need be put away."""
         if self._process is None:
             return
-        self._process.terminate()
+        if self._leader:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._leader, signal.SIGKILL)  # with it end all processes in there
+        else:
+            self._process.terminate()
         try:
             self._process.wait(SECONDS)
         except subprocess.TimeoutExpired:
