@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.uncovered  # what is built is not run
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("gateway", "tui", "pipeline")
 SHIPPED = {".py", ".pxd", ".sql", ".tcss", ".json", ".typed", ".service", ".conf", ".toml"}

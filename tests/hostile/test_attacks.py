@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.attacks import ATTACKS, Attack, Scene
+from tests.hostile.attacks import ATTACKS, Attack, Scene, many_topic_filters
 from tests.hostile.beside import bystander
 from tests.hostile.table import note
 from tests.support.ports import free_port
@@ -52,6 +52,10 @@ limit = "{limit}MiB"
 """
 
 
+UNMEASURED: dict[Attack, list[pytest.MarkDecorator]] = {many_topic_filters: [pytest.mark.uncovered]}
+"""It goes the ways of any SUBSCRIBE, and ten times as long while coverage is measured."""
+
+
 @pytest.fixture
 def gateway(tmp_path: Path) -> GatewayProcess:
     return GatewayProcess(tmp_path, "")
@@ -90,7 +94,13 @@ def _descriptors() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(attack, id=attack.__name__, marks=UNMEASURED.get(attack, ()))
+        for attack in ATTACKS
+    ],
+)
 def test_a_client_that_behaves_is_served_all_the_while(
     gateway: GatewayProcess, scene: Scene, attack: Attack
 ) -> None:

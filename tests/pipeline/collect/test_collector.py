@@ -162,6 +162,7 @@ def test_each_kind_of_message_lands(tmp_path: Path) -> None:
         broker.kill()
 
 
+@pytest.mark.uncovered
 @pytest.mark.slow
 def test_kills_of_collectors_and_broker_lose_nothing(tmp_path: Path) -> None:
     """Two collectors share the load; one of them, or the broker, is killed again and again."""

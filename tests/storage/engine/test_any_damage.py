@@ -64,6 +64,7 @@ def _changed(content: bytes, place: int, value: int) -> bytes:
     return content[:place] + bytes([value]) + content[place + 1 :]
 
 
+@pytest.mark.uncovered
 async def test_no_byte_of_the_header_costs_a_row(tmp_path: Path, sound: bytes) -> None:
     failures = []
     for place in range(HEADER_BYTES):
@@ -74,6 +75,7 @@ async def test_no_byte_of_the_header_costs_a_row(tmp_path: Path, sound: bytes) -
     assert not failures
 
 
+@pytest.mark.uncovered
 async def test_no_byte_of_the_schema_stops_the_start(tmp_path: Path, sound: bytes) -> None:
     places = [
         place

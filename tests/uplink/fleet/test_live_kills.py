@@ -123,6 +123,7 @@ class _Publisher:
             await client.close()
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("round_trip", [0.001, 0.05, 0.5])
 async def test_nothing_acknowledged_is_lost_when_gateway_and_link_end_at_any_time(
     tmp_path: Path, fleet_broker: FleetBroker, round_trip: float
@@ -164,6 +165,7 @@ async def test_nothing_acknowledged_is_lost_when_gateway_and_link_end_at_any_tim
     assert on_disk
 
 
+@pytest.mark.uncovered
 @pytest.mark.mount
 async def test_nothing_acknowledged_is_lost_on_a_full_disk(
     tmp_path: Path, fleet_broker: FleetBroker
