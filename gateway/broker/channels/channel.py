@@ -67,14 +67,15 @@ class Channel(Session):
         self.figures = figures = ChannelFigures()
         self.alarm = Alarm(broker.deadlines, self.look_after)
         self.waiting = waiting = Waiting(self.queue, settings.memory_messages)
+        self.deliveries = deliveries = Deliveries(
+            self, figures, settings.inflight_timeout, self._come_back
+        )
         self.consumers = consumers = Consumers(
             broker.router,
             settings.choice,
+            deliveries,
             broker.randrange,
             guarded=settings.topic_filter.startswith("$"),
-        )
-        self.deliveries = deliveries = Deliveries(
-            self, figures, settings.inflight_timeout, self._come_back
         )
         self._dead_letters = letters = DeadLetters(broker, self)
         self._dispatcher = Dispatcher(

@@ -9,6 +9,7 @@ cdef class Consumers:
     cdef object _choose
     cdef bint _guarded
     cdef bint _in_turn
+    cdef object _moves
     cdef bint _picky
     cdef object _randrange
     cdef Router _router

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from gateway.broker.channels.deliveries import Deliveries
+from gateway.broker.channels.moves import Moves
 from gateway.broker.channels.settings import Choice
 from gateway.mqtt.publication import Publication
 from gateway.routing.router import Router
@@ -34,6 +36,7 @@ class Consumers:
         "_choose",
         "_guarded",
         "_in_turn",
+        "_moves",
         "_picky",
         "_randrange",
         "_router",
@@ -46,6 +49,7 @@ class Consumers:
         self,
         router: Router,
         choice: Choice,
+        deliveries: Deliveries,
         randrange: Callable[[int], int],
         *,
         guarded: bool,
@@ -56,12 +60,13 @@ class Consumers:
         self._picky = False  # some may have a `$where`, or want nothing of their own
         self._in_turn = choice is Choice.ROUND_ROBIN
         self._sticky = choice is Choice.STICKY
+        self._moves = Moves(deliveries)
         self._turn = -1  # who got the last one
         self._choose: Callable[[list[Subscription], Publication, int], Subscription | None] = {
             Choice.ROUND_ROBIN: _first,
             Choice.RANDOM: self._random,
             Choice.LEAST_INFLIGHT: _least_inflight,
-            Choice.STICKY: _sticky,
+            Choice.STICKY: self._stick,
         }[choice]
         self.members: list[Subscription] = []
 
@@ -120,6 +125,8 @@ class Consumers:
         ]
         if not connected:
             return None
+        if self._sticky:
+            self._moves.note({session_of(each) for each in connected})
         wanting = connected
         if ask:
             selection = self._router.selection(publication, number)
@@ -148,6 +155,19 @@ class Consumers:
         ready = [each for each in members if _has_room(each, publication)]
         return ready[self._randrange(len(ready))] if ready else None
 
+    def _stick(
+        self, members: list[Subscription], publication: Publication, number: int
+    ) -> Subscription | None:
+        """Return the topic's consumer if it has room; one that comes or goes moves few topics."""
+        topic = publication.topic_of(number)
+        hashed = topic.encode()
+        chosen = max(
+            members, key=lambda each: crc32(hashed, crc32(each.subscriber.client_id.encode()))
+        )
+        if not _has_room(chosen, publication) or self._moves.waits(topic, session_of(chosen)):
+            return None
+        return chosen
+
 
 def _is_picky(member: Subscription) -> bool:
     return member.where is not None or member.no_local
@@ -164,15 +184,6 @@ def _least_inflight(
 ) -> Subscription | None:
     ready = [each for each in members if _has_room(each, publication)]
     return min(ready, key=lambda each: len(session_of(each).inflight), default=None)
-
-
-def _sticky(
-    members: list[Subscription], publication: Publication, number: int
-) -> Subscription | None:
-    """Return the topic's consumer if it has room; one that comes or goes moves few topics."""
-    topic = publication.topic_of(number).encode()
-    chosen = max(members, key=lambda each: crc32(topic, crc32(each.subscriber.client_id.encode())))
-    return chosen if _has_room(chosen, publication) else None
 
 
 def session_of(member: Subscription) -> "Session":

@@ -88,6 +88,10 @@ class Deliveries:
         """How many messages consumers have."""
         return sum(each.left for each in self)
 
+    def has(self, delivery: Delivery) -> bool:
+        """Return whether its consumer has not acknowledged all of a delivery, and has time left."""
+        return delivery.sent in self._by_span
+
     def begin(
         self, source: Span, sent: Span, consumer: Session, attempts: int, now: float, noted: bool
     ) -> Delivery:
