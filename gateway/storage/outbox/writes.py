@@ -97,16 +97,18 @@ class OutboxWrites:
         if row.lane != LIVE or not self._live:
             self._write(row, self._group(within, wait))
             return
-        takers, soon = [], 0
+        takers, soon, drains = [], 0, False
         for live in self._live.values():
             if live.uplink & row.uplinks and live.way.takes(row):
                 takers.append(live)
-                if live.delay < wait and live.way.is_free:
+                if not live.way.is_free:
+                    drains = True
+                elif live.delay < wait:
                     soon |= live.uplink
         if soon == row.uplinks:
             self._defer(row, wait, barrier)
         else:
-            drains = any(not live.way.is_free for live in takers)  # its commits are frequent
+            # the commits of a drain are frequent: this row goes with them
             self._write(row, within if drains else self._group(within, wait))
             row.awaits_commit = barrier is None and within is not None and row.qos > 0
         if takers:
