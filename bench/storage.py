@@ -29,8 +29,8 @@ PUBLISHERS = 100
 WINDOW = 10
 """Messages without a PUBACK, of each publisher."""
 
-AWAY_WARM_UP = 0.2
-AWAY_SECONDS = 0.8
+AWAY_WARM_UP = 0.05
+AWAY_SECONDS = 0.12
 """Seconds for a subscriber that is away: in memory alone its queue of 64 MiB is full soon."""
 
 SECONDS = 3.0
