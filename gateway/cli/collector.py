@@ -2,34 +2,40 @@
 
 import gc
 import sys
+import time
 
 YOUNG_OBJECTS = 5_000
 """Objects that may be made before the collector looks for cycles among them. What comes and goes
 with messages has none, nor has a client's plain connection. With Python's 700 a tenth of what a
 connection costs went into looking."""
 
-YOUNG_LOOKS = 1
-"""Looks among the young, beyond which the next takes those along that earlier ones passed: some
-10,000 objects, 2 to 4 ms."""
+YOUNG_LOOKS = 0
+"""Looks among the young, beyond which the next takes those along that the last one passed: some
+10,000 objects, 2 to 6 ms."""
 
-MIDDLE_LOOKS = 2
-"""Such second looks, beyond which the next takes along all that is not frozen: some 30,000 objects,
-10 ms."""
+MIDDLE_LOOKS = 0
+"""Such second looks, beyond which the next takes along all that is not frozen: some 15,000 objects,
+up to 10 ms where they are in no cache."""
 
-THAWED_AFTER = 8
+THAWED_AFTER = 16
 """Looks at all that is not frozen, of which the last thaws everything: what lasted long and became
 a cycle then, as parts of asyncio do, is found after 240,000 objects more, which
 are some 50 MB at most."""
 
+FEW_FROZEN = 100_000
+"""Frozen objects that are thawed whenever that is due: a look at them takes some 15 ms."""
+
+BETWEEN_THAWS = 3600.0
+"""Seconds between two looks at everything where more than that is frozen: with 90,000 retained
+messages it takes 80 ms, in one piece, and a client can have such looks as often as it likes."""
+
 
 class Freezer:
-    """Freezes what outlasts a look, so that the next one need not look at it again.
-
-    A look at all objects of a gateway with 90,000 retained messages takes 80 ms, in one piece.
-    """
+    """Freezes what outlasts a look, so that the next one need not look at it again."""
 
     def __init__(self) -> None:
         self._looks = 0
+        self._thaws_at = time.monotonic() + BETWEEN_THAWS
 
     def __call__(self, phase: str, info: dict[str, int]) -> None:
         """Take part in a look, as `gc.callbacks` are told of it."""
@@ -41,7 +47,17 @@ class Freezer:
         self._looks += 1
         if self._looks == THAWED_AFTER:
             self._looks = 0
-            gc.unfreeze()
+            if self._may_thaw():  # which counts the frozen: not to be asked at each look
+                gc.unfreeze()
+
+    def _may_thaw(self) -> bool:
+        if gc.get_freeze_count() <= FEW_FROZEN:
+            return True
+        now = time.monotonic()
+        if now < self._thaws_at:
+            return False
+        self._thaws_at = now + BETWEEN_THAWS
+        return True
 
 
 def set_up_collector() -> None:

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.cli.collector import MIDDLE_LOOKS, THAWED_AFTER, YOUNG_OBJECTS, set_up_collector
+from gateway.cli import collector
+from gateway.cli.collector import (
+    FEW_FROZEN,
+    MIDDLE_LOOKS,
+    THAWED_AFTER,
+    YOUNG_OBJECTS,
+    Freezer,
+    set_up_collector,
+)
 
 pytestmark = pytest.mark.skipif(
     sys.version_info >= (3, 14), reason="Python 3.14 has another collector"
@@ -53,7 +61,10 @@ def test_no_look_is_at_all_that_lasts(looks: list[int]) -> None:
 
 
 @pytest.mark.uncovered
-def test_what_became_a_cycle_after_it_was_frozen_is_found(looks: list[int]) -> None:
+def test_what_became_a_cycle_after_it_was_frozen_is_found(
+    looks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "FEW_FROZEN", sys.maxsize)  # this process has very many
     one = Cycle()
     gone = weakref.ref(one)
     gc.collect()
@@ -64,3 +75,18 @@ def test_what_became_a_cycle_after_it_was_frozen_is_found(looks: list[int]) -> N
         gc.collect()
     assert gone() is None
     assert max(looks) > 4 * YOUNG_OBJECTS
+
+
+@pytest.mark.uncovered
+def test_very_many_objects_are_thawed_once_an_hour(looks: list[int]) -> None:
+    lasting = [[number] for number in range(2 * FEW_FROZEN)]
+    gc.collect()
+    looks.clear()
+    for _ in range(3 * THAWED_AFTER):
+        gc.collect()
+    assert max(looks) < FEW_FROZEN
+    (freezer,) = (each for each in gc.callbacks if isinstance(each, Freezer))
+    freezer._thaws_at = 0.0  # the hour is over
+    for _ in range(3 * THAWED_AFTER):
+        gc.collect()
+    assert sum(each > len(lasting) for each in looks) == 1
