@@ -14,11 +14,11 @@ from gateway.storage.sessions import message_row
 NOT_KEPT = "$SYS/"
 """What the gateway says of itself, which it says anew after each start."""
 
-LATER_AT_ONCE = 4_096
+LATER_AT_ONCE = 2_048
 """Changes whose publishers wait for nothing that go with one batch: to make rows of them takes some
 4 ms, and a second's may be 90,000."""
 
-ROWS_AT_ONCE = 4_096
+ROWS_AT_ONCE = 2_048
 """Changes whose publishers wait from which on they become rows before the batch is closed, which a
 slow disk puts off: as rows they count against what may wait for the disk (`Writer.full`)."""
 
