@@ -15,6 +15,7 @@ from gateway.config.settings import Configuration
 from gateway.config.values import values_of
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter, topic_matches
+from gateway.routing.where.compile import compile_where
 from gateway.routing.where.language.errors import WhereError
 
 
@@ -147,8 +148,6 @@ def _unshared_filter(topic_filter: str) -> None:
 
 
 def _expression(expression: str) -> None:
-    from gateway.routing.where.compile import compile_where
-
     _compile(compile_where, expression)
 
 

@@ -1,10 +1,8 @@
 """The `$where` expressions in use, each compiled once however many subscriptions share it."""
 
-from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-if TYPE_CHECKING:
-    from gateway.routing.where.compile import Where
+from gateway.routing.where.compile import Where, compile_where
 
 
 class TooManyExpressions(Exception):  # noqa: N818 - the name of a quota, not of a mistake
@@ -26,16 +24,14 @@ class Expressions:
     def __len__(self) -> int:
         return len(self._wheres)
 
-    def in_use(self) -> "list[Where]":
+    def in_use(self) -> list[Where]:
         """Return the compiled expressions."""
         return list(self._wheres.values())
 
-    def get(self, text: str, *, identity: bool = True) -> "Where":
+    def get(self, text: str, *, identity: bool = True) -> Where:
         """Return the compiled expression; raise WhereError or TooManyExpressions."""
         where = self._wheres.get((text, identity))
         if where is None:
-            from gateway.routing.where.compile import compile_where
-
             where = compile_where(text, identity=identity)
             if len(self._wheres) >= self._limit:
                 raise TooManyExpressions(f"all {self._limit} distinct expressions are in use")

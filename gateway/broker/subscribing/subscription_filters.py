@@ -5,12 +5,9 @@ MQTT 3.1.1 has no user properties, and so no `$where` of its own ($where languag
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gateway.broker.client_pattern import client_matcher
-
-if TYPE_CHECKING:
-    from gateway.routing.where.compile import Where
+from gateway.routing.where.compile import Where, compile_where
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +33,12 @@ class SubscriptionFilters:
         wheres: dict[str, Where] = {}
         for each in filters:
             if each.where not in wheres:
-                from gateway.routing.where.compile import compile_where
-
                 wheres[each.where] = compile_where(each.where)
             entry = (client_matcher(each.client), wheres[each.where])
             self._by_topic_filter.setdefault(each.topic_filter, []).append(entry)
         self.wheres = list(wheres.values())
 
-    def find(self, client_id: str, topic_filter: str) -> "Where | None":
+    def find(self, client_id: str, topic_filter: str) -> Where | None:
         """Return the expression of the first entry for both, None if there is none."""
         for matches, where in self._by_topic_filter.get(topic_filter, ()):
             if matches(client_id):

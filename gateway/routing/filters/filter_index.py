@@ -1,16 +1,13 @@
 """The filtered subscriptions of one topic filter, by what their expressions compare."""
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
 
 from gateway.routing.filters.held import excluding, including
 from gateway.routing.filters.operand_index import IndexEntry, OperandIndex
 from gateway.routing.subscriptions.subscription import Subscription
+from gateway.routing.where.compile import Where
 from gateway.routing.where.evaluation.message import Message
-
-if TYPE_CHECKING:
-    from gateway.routing.where.compile import Where
-    from gateway.routing.where.terms import Term
+from gateway.routing.where.terms import Term, terms
 
 
 class FilterIndex:
@@ -33,14 +30,14 @@ class FilterIndex:
         """Return how many expressions there are."""
         return len(self._entries)
 
-    def add(self, where: "Where", subscription: Subscription) -> None:
+    def add(self, where: Where, subscription: Subscription) -> None:
         """Add a subscription with this expression."""
         entry = self._entries.get(where)
         if entry is None:
             entry = self._entries[where] = self._entry(where)
         entry.subscriptions = including(entry.subscriptions, subscription)
 
-    def discard(self, where: "Where", subscription: Subscription) -> None:
+    def discard(self, where: Where, subscription: Subscription) -> None:
         """Remove a subscription, which was added with the same expression."""
         entry = self._entries[where]
         entry.subscriptions = excluding(entry.subscriptions, subscription)
@@ -54,9 +51,7 @@ class FilterIndex:
         for operand in self._operands.values():
             operand.find(message, found)
 
-    def _entry(self, where: "Where") -> IndexEntry:
-        from gateway.routing.where.terms import terms
-
+    def _entry(self, where: Where) -> IndexEntry:
         found = terms(where.expression)
         if not found:
             entry = IndexEntry(where, None)
@@ -83,7 +78,7 @@ class FilterIndex:
             del self._operands[term.operand_key]
             self.nodes -= term.nodes
 
-    def _best(self, found: "list[Term]") -> "Term":
+    def _best(self, found: "list[Term]") -> Term:
         """Return the equality that the fewest entries ask for so far; without one, the first.
 
         So the site that all devices have in common is not what tells them apart.
@@ -91,6 +86,6 @@ class FilterIndex:
         equalities = [term for term in found if term.operator == "="]
         return min(equalities, key=self._count) if equalities else found[0]
 
-    def _count(self, equality: "Term") -> int:
+    def _count(self, equality: Term) -> int:
         operand = self._operands.get(equality.operand_key)
         return 0 if operand is None else operand.count(equality.constant)
