@@ -15,6 +15,8 @@ cdef class SocketSelector:
     cdef double _usual_wait
     cdef public bint begun
     cdef public object end_of_turn
+    cdef readonly bint full
+    cdef readonly long long polls
     cdef public bint scheduled
     cdef public bint serving
     cdef public WakeUp wake_up

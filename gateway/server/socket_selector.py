@@ -77,6 +77,8 @@ class SocketSelector:
         "_usual_wait",
         "begun",
         "end_of_turn",
+        "full",
+        "polls",
         "scheduled",
         "serving",
         "wake_up",
@@ -91,6 +93,8 @@ class SocketSelector:
         self._usual_wait = 0.0  # seconds, of those spent awake
         self._pause = STEADY  # short waits that the next pause lasts
         self.begun = False
+        self.full = False  # the last poll returned as many sockets as it may: others are ready, too
+        self.polls = 0  # since the start
         self.scheduled = False
         self.serving = False
         self.wake_up = WakeUp()
@@ -138,6 +142,8 @@ class SocketSelector:
                 polled = self._epoll.poll(wait, self._events)
             count = len(polled)
             self._events = FEW_EVENTS if count < FEW_EVENTS else MAXIMUM_EVENTS
+            self.full = count == MAXIMUM_EVENTS
+            self.polls += 1
             ready = []
             self.serving = True
             for descriptor, events in polled:

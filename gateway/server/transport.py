@@ -177,11 +177,12 @@ class ClientTransport:
     def _end(self) -> None:
         """Tell the broker that the connection is lost, once all that came is handled.
 
-        If others have taken all the time, that is later: thousands may be lost in one moment.
+        If others have taken all the time, or have yet to be heard, that is later: thousands may be
+        lost in one moment.
         """
         if self._rest:
             return
-        if self._turn.overrun:
+        if self._turn.busy:
             self._turn.later(self._end_now)
         else:
             self._end_now()

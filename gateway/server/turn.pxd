@@ -15,10 +15,13 @@ cdef class Turn:
     cdef object _instant
     cdef dict _late
     cdef object _promises
+    cdef long long _round
+    cdef double _served_at
     cdef readonly object _timer
     cdef object _waiting
     cdef WakeUp _wake_up
     cdef object _waking
+    cdef double _write_until
     cdef object _writer
     cdef readonly Broker broker
     cdef public Client client
@@ -42,11 +45,12 @@ cdef class Turn:
     cpdef end(self)
     cdef _note_longest(self, took)
     cpdef schedule(self)
-    @cython.locals(touched=dict)
+    @cython.locals(touched=dict, late=dict, until=double, in_time=bint)
     cdef _flush(self, now)
-    @cython.locals(committed="long long", batch="long long", held=dict)
-    cdef _write(self, connections, now)
-    cdef _write_late(self, now)
+    @cython.locals(this_round="long long")
+    cdef double _writing_ends(self) except? -1
+    @cython.locals(committed="long long", batch="long long", held=dict, late=dict)
+    cdef bint _write(self, list connections, now, double until) except -1
     cpdef _go_on(self)
     cdef _keep_promises(self)
     cdef _arm(self)

@@ -8,8 +8,7 @@ that answer back until the batch is on disk, and all else leaves at once (ARCHIT
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
-from itertools import islice
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gateway.broker.broker import Broker
@@ -27,14 +26,11 @@ from gateway.storage.engine.writer import Writer
 SLICE = 0.005
 """Seconds of one round of the loop for packets that were put off, of all clients together."""
 
-AT_ONCE = 128
-"""Connections that are written to at the end of a turn, however long that takes: some 3 ms."""
-
 WRITING = 0.005
-"""Seconds for which a turn writes to further ones; the rest is for the next turns."""
+"""Seconds of one round of the loop for writing to connections; what is left is for the next."""
 
-BETWEEN_LOOKS = 16
-"""Connections that are written to between two looks at the clock."""
+PATIENCE = 0.02
+"""Seconds for which packets that were put off wait for sockets that no poll has returned yet."""
 
 LONGEST_NAP = 3600.0
 """Seconds between two looks at the deadlines when nothing is due before."""
@@ -63,10 +59,13 @@ class Turn:
         "_instant",
         "_late",
         "_promises",
+        "_round",
+        "_served_at",
         "_timer",
         "_waiting",
         "_wake_up",
         "_waking",
+        "_write_until",
         "_writer",
         "broker",
         "client",
@@ -100,7 +99,10 @@ class Turn:
         self.scheduled = False
         self.touched: dict[Flushable, None] = {}
         self._goes_on = False  # the loop will go on with those that are late
-        self._late: dict[Flushable, None] = {}  # touched in earlier turns, and not written yet
+        self._late: dict[Flushable, None] = {}  # touched, in this turn or before, and not written
+        self._round = -1  # the poll behind which connections were written to last
+        self._write_until = 0.0  # the monotonic second at which that round's time for it is over
+        self._served_at = -math.inf  # the monotonic second at which those that wait were served last
         self._held: dict[Flushable, int] = {}  # the batch that each waits for
         self._promises: deque[tuple[int, Callable[[], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -151,13 +153,27 @@ class Turn:
         """Go on with a client's packets when all others have had their turn."""
         self.overrun = True
         self._waiting.append(go_on)
-        if len(self._waiting) == 1:
-            self.loop.call_soon(self._serve_waiting)
+        if len(self._waiting) == 1:  # in the next round: this one has used its time
+            self.loop.call_soon(self.loop.call_soon, self._serve_waiting)
+
+    @property
+    def busy(self) -> bool:
+        """True while what is not urgent is to be put off: somebody else has yet to be heard."""
+        return self.overrun or (self.sockets is not None and self.sockets.full)
 
     def _serve_waiting(self) -> None:
-        """Let those that wait go on, one after the other, for SLICE; the rest in the next round."""
+        """Let those that wait go on, one after the other, for SLICE; the rest in the next round.
+
+        If more sockets are ready than a poll returns, all are heard first: what comes on most of
+        them takes microseconds, and each may be of a client that waits for an answer.
+        """
+        now = self.monotonic()
+        if self.sockets is not None and self.sockets.full and now < self._served_at + PATIENCE:
+            self.loop.call_soon(self._serve_waiting)
+            return
         self.overrun = False
-        until = self.monotonic() + SLICE
+        self._served_at = now
+        until = now + SLICE
         for _ in range(len(self._waiting)):
             self._waiting[0]()  # which may put it off once more
             self._waiting.popleft()
@@ -216,40 +232,45 @@ class Turn:
             self.loop.call_soon(self.end)
 
     def _flush(self, now: Instant) -> None:
-        """Write to all that were touched; of very many first to those that may wait for answers."""
-        while self.touched:
+        """Write to all that were touched, for WRITING; first to those that may wait for answers."""
+        late, until = self._late, self._writing_ends()
+        in_time = True
+        while in_time and (self.touched or late):
             touched, self.touched = self.touched, {}
-            for late in self._late.keys() & touched.keys() if self._late else ():
-                del self._late[late]
-            if len(touched) > AT_ONCE:
-                self._late.update(dict.fromkeys(each for each in touched if not each.heard))
-                touched = {each: None for each in touched if each.heard}
-            self._write(touched, now)
-        if self._late:
-            self._write_late(now)
-        self.broker.traffic.behind = bool(self._late)
+            late.update(touched)
+            heard = [each for each in touched if each.heard]
+            in_time = self._write(heard, now, until) and self._write(list(late), now, until)
+        if self.touched:
+            late.update(self.touched)
+            self.touched = {}
+        if late and not self._goes_on:
+            self._goes_on = True
+            self.loop.call_soon(self._go_on)
+        self.broker.traffic.behind = bool(late)
 
-    def _write(self, connections: Iterable[Flushable], now: Instant) -> None:
-        committed, held = self._writer.committed, self._held
+    def _writing_ends(self) -> float:
+        """Return until when this round may write; a round may end several turns."""
+        this_round = -1 if self.sockets is None else self.sockets.polls
+        if this_round < 0 or this_round != self._round:
+            self._round = this_round
+            self._write_until = self.monotonic() + WRITING
+        return self._write_until
+
+    def _write(self, connections: Sequence[Flushable], now: Instant, until: float) -> bool:
+        """Write to those of them that are late; return whether there was time for all."""
+        committed, held, late = self._writer.committed, self._held, self._late
         for connection in connections:
+            if connection not in late:
+                continue
+            if self.monotonic() >= until:
+                return False
+            del late[connection]
             batch = connection.flush(committed, now)
             if batch:
                 held[connection] = batch
             elif held:
                 held.pop(connection, None)
-
-    def _write_late(self, now: Instant) -> None:
-        """Write to those that are late, for WRITING; what is left then goes on in another turn."""
-        until = self.monotonic() + WRITING
-        late = iter(list(self._late))
-        while self._late and self.monotonic() < until:
-            some = list(islice(late, BETWEEN_LOOKS))
-            for each in some:
-                del self._late[each]
-            self._write(some, now)
-        if self._late and not self._goes_on:
-            self._goes_on = True
-            self.loop.call_soon(self._go_on)
+        return True
 
     def _go_on(self) -> None:
         self._goes_on = False

@@ -1,5 +1,6 @@
 import asyncio
 import math
+import socket
 from collections.abc import Callable
 from functools import partial
 from itertools import count
@@ -12,7 +13,9 @@ from gateway.broker.instant import Instant
 from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.server.turn import AT_ONCE, WRITING, Turn
+from gateway.server import socket_selector
+from gateway.server import turn as turn_module
+from gateway.server.turn import WRITING, Turn
 from tests.support.disk.storage import until
 from tests.support.processes.server import HeldWriter
 
@@ -64,22 +67,67 @@ async def test_of_very_many_connections_those_come_first_whose_peers_may_wait(
     broker: Broker, held_writer: HeldWriter
 ) -> None:
     turn = Turn(broker, held_writer, Ticking())  # type: ignore[arg-type]  # by shape
-    receivers = [Line() for _ in range(3 * AT_ONCE)]
-    answered = Line(heard=True)
+    receivers = [Line() for _ in range(100)]
+    answered = [Line(heard=True), Line(heard=True)]
     order: list[Line] = []
-    for line in (*receivers, answered):
+    for line in (*receivers, *answered):
         line.on_flush = partial(order.append, line)
+    for line in (*receivers, answered[0]):
         turn.touch(line)
     turn.end()
-    assert order == [answered, *receivers[: len(order) - 1]]
+    assert order == [answered[0], receivers[0]]
     assert broker.traffic.behind
-    turn.touch(receivers[-1])
-    turn.end()
-    assert receivers[-1] in order
-    assert broker.traffic.behind
+    turn.touch(answered[1])
     await until(lambda: not broker.traffic.behind)
-    assert sorted(map(id, order)) == sorted(map(id, (*receivers, answered)))
+    assert order == [answered[0], receivers[0], answered[1], *receivers[1:]]
     turn.stop()
+
+
+async def test_what_is_touched_by_the_writing_waits_when_its_time_is_over(
+    broker: Broker, held_writer: HeldWriter
+) -> None:
+    turn = Turn(broker, held_writer, Ticking())  # type: ignore[arg-type]  # by shape
+    first, second, third = Line(), Line(), Line()
+    second.on_flush = partial(turn.touch, third)
+    turn.touch(first)
+    turn.touch(second)
+    turn.end()
+    assert (len(first.flushed), len(second.flushed), len(third.flushed)) == (1, 1, 0)
+    await until(lambda: bool(third.flushed))
+    assert not broker.traffic.behind
+    turn.stop()
+
+
+class Unread:
+    """A socket that is ready for ever, since nobody reads what came on it."""
+
+    def ready(self, events: int) -> None:
+        """Leave it."""
+
+
+@pytest.mark.asyncio(loop_factories=["gateway"])
+async def test_what_was_put_off_waits_for_sockets_that_no_poll_returned_yet(
+    turn: Turn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket_selector, "MAXIMUM_EVENTS", 1)
+    monkeypatch.setattr(socket_selector, "FEW_EVENTS", 1)
+    monkeypatch.setattr(turn_module, "PATIENCE", 3600.0)
+    assert turn.sockets is not None
+    served: list[int] = []
+    near, far = socket.socketpair()
+    with near, far:
+        turn.sockets.serve(near.fileno(), Unread(), socket_selector.READ)
+        far.send(b"x")
+        turn.later(partial(served.append, 1))
+        await until(lambda: served == [1])  # the first in an hour
+        turn.later(partial(served.append, 2))
+        await turns_pass()
+        assert served == [1]
+        assert turn.busy
+        monkeypatch.setattr(turn_module, "PATIENCE", 0.0)  # there always are such sockets
+        await until(lambda: served == [1, 2])
+        turn.sockets.serve(near.fileno(), Unread(), 0)
+    await until(lambda: not turn.busy)
 
 
 async def test_a_turn_has_one_instant(turn: Turn) -> None:
