@@ -1,5 +1,6 @@
-"""The default of `[memory] limit`: what clients may make the gateway hold."""
+"""What clients may make the gateway hold: `[memory] limit`, or a share of the machine's memory."""
 
+import os
 from pathlib import Path
 
 SHARE = 4
@@ -9,8 +10,15 @@ LEAST = 64 * 1024 * 1024
 MOST = 512 * 1024 * 1024
 """Bounds of that part, in bytes."""
 
-MEMINFO = Path("/proc/meminfo")
-CGROUP = Path("/proc/self/cgroup")
+BESIDE = 32 * 1024 * 1024
+"""Bytes that the process may occupy beside the limit."""
+
+NOT_COUNTED = 8 * 1024 * 1024
+"""Bytes of these for what nobody counts, as room between objects that come and go."""
+
+PROC = Path("/proc")
+MEMINFO = PROC / "meminfo"
+CGROUP = PROC / "self/cgroup"
 CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -21,6 +29,20 @@ def default_limit(meminfo: Path = MEMINFO, cgroup: Path = CGROUP, cgroups: Path 
     """
     found = [each for each in (_of_machine(meminfo), *_of_service(cgroup, cgroups)) if each]
     return max(LEAST, min(MOST, min(found, default=0) // SHARE))
+
+
+def for_clients(limit: int, occupied: int) -> int:
+    """Return the bytes that clients may make a process hold that has `occupied` so many.
+
+    Then it stays within the limit and BESIDE; but half of the limit is for clients in any case.
+    """
+    return max(limit // 2, limit - max(0, occupied - (BESIDE - NOT_COUNTED)))
+
+
+def occupied(process: int | str = "self", proc: Path = PROC) -> int:
+    """Return the bytes of memory that a process occupies, 0 if that cannot be known."""
+    pages = " ".join(_lines(proc / str(process) / "statm")).split()[1:2]
+    return int(pages[0]) * os.sysconf("SC_PAGE_SIZE") if pages else 0
 
 
 def _of_machine(meminfo: Path) -> int:

@@ -29,7 +29,7 @@ from gateway.app.durable_sessions import open_store
 from gateway.app.gateway import Gateway
 from gateway.app.history import record
 from gateway.app.listeners import make_listeners
-from gateway.app.memory_limit import default_limit
+from gateway.app.memory_limit import default_limit, for_clients, occupied
 from gateway.app.metrics import bind_metrics
 from gateway.app.telemetry import Telemetry
 from gateway.app.watched_files import watch
@@ -147,7 +147,9 @@ def _make_broker(gateway: Gateway, store: Store) -> None:
             default_durability=commit_within(gateway.configuration.storage.durability),
             channels=channels_settings(gateway.configuration),
             delivery=delivery_settings(gateway.configuration.delivery),
-            memory_limit=gateway.configuration.memory.limit or default_limit(),
+            memory_limit=for_clients(
+                gateway.configuration.memory.limit or default_limit(), occupied()
+            ),
         ),
         gateway.counters,
         durability=gateway.writer,

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from gateway.app.checks.finding import Finding, Health, Patient
 from gateway.app.checks.findings import look
+from gateway.cli.doctor_memory import memory
 from gateway.config.load import load
 
 
@@ -14,7 +15,7 @@ def doctor(data: Path, config: Path | None) -> int:
     works beside a running gateway.
     """
     patient = Patient(data, None if config is None else load(config))
-    findings = list(look(patient))
+    findings = [*look(patient), *memory(patient)]
     for finding in findings:
         print(f"{finding.health:<8} {finding.text}")
     print(_verdict(findings))

@@ -102,7 +102,7 @@ class Turn:
         self._late: dict[Flushable, None] = {}  # touched, in this turn or before, and not written
         self._round = -1  # the poll behind which connections were written to last
         self._write_until = 0.0  # the monotonic second at which that round's time for it is over
-        self._served_at = -math.inf  # the monotonic second at which those that wait were
+        self._served_at = -math.inf  # a monotonic second: those that wait were served last
         self._held: dict[Flushable, int] = {}  # the batch that each waits for
         self._promises: deque[tuple[int, Callable[[], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None

@@ -1,6 +1,7 @@
+import os
 from pathlib import Path
 
-from gateway.app.memory_limit import LEAST, MOST, default_limit
+from gateway.app.memory_limit import LEAST, MOST, default_limit, for_clients, occupied
 
 MIB = 1024 * 1024
 
@@ -26,3 +27,15 @@ def test_a_quarter_of_what_there_is_within_bounds(tmp_path: Path) -> None:
 def test_what_the_service_is_allowed_counts(tmp_path: Path) -> None:
     assert limit(tmp_path, "1048576 kB", "max", str(512 * MIB), "max") == 128 * MIB
     assert limit(tmp_path, "1048576 kB", "max", "max", str(600 * MIB)) == 150 * MIB
+
+
+def test_what_the_process_has_beyond_its_share_is_not_for_clients() -> None:
+    assert for_clients(256 * MIB, 20 * MIB) == 256 * MIB
+    assert for_clients(256 * MIB, 42 * MIB) == (256 - 18) * MIB
+    assert for_clients(16 * MIB, 60 * MIB) == 8 * MIB
+
+
+def test_what_a_process_occupies(tmp_path: Path) -> None:
+    assert 10 * MIB < occupied() < 4096 * MIB
+    assert occupied(os.getpid()) > 10 * MIB
+    assert occupied("x", tmp_path) == 0

@@ -1,4 +1,5 @@
 import os
+import re
 import resource
 import shutil
 import sqlite3
@@ -11,6 +12,7 @@ import pytest
 from gateway.app.checks import findings
 from gateway.app.checks.finding import Health, Patient
 from gateway.app.checks.findings import look
+from gateway.cli.doctor_memory import counted
 from gateway.cli.main import main
 from gateway.config.load import load
 from gateway.storage.engine.many_rows import insert_statement
@@ -20,6 +22,8 @@ from gateway.storage.state.write_diary import MS_OF_A_DAY, Written, note_written
 from gateway.telemetry.block_device import BlockDevice
 from gateway.telemetry.mount import Mount
 from tests.support.disk.storage import outbox_row
+from tests.support.processes.gateway_process import GatewayProcess
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -277,3 +281,53 @@ def test_the_landing_folder_says_how_full_it_is(
         os.posix_fallocate(file.fileno(), 0, megabytes * 1_000_000)
     found = report(tmp_path, f'{UPLINK}landing_when_full = "{policy}"\n')
     assert health_of(text, found) is health
+
+
+def test_without_a_gateway_it_says_what_clients_may_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gateway.toml").write_text("[memory]\nlimit = '64MB'\n")
+    main(["doctor", "--data", str(tmp_path), "--config", str(tmp_path / "gateway.toml")])
+    limit = "memory: the limit is 64.0 MB for what clients hold (as configured)"
+    assert limit in capsys.readouterr().out
+    main(["doctor", "--data", str(tmp_path)])
+    assert "for what clients hold (a share of this machine's memory)" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_running_gateway_is_asked_what_clients_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gateway = GatewayProcess(tmp_path, "[memory]\nlimit = '16MiB'\n")
+    config = f"[memory]\nlimit = '16MiB'\n[[listener]]\nport = {gateway.port}\n"
+    (tmp_path / "doctor.toml").write_text(config)
+    arguments = ["doctor", "--data", str(gateway.data), "--config", str(tmp_path / "doctor.toml")]
+    gateway.start()
+    try:
+        assert gateway.process is not None
+        until(lambda: gateway.listens() and (gateway.data / "lock").exists(), "it listens")
+        main(arguments)
+        told = capsys.readouterr().out
+        assert f"memory: the gateway, process {gateway.process.pid}, occupies " in told
+        assert re.search(r"^ok +memory: clients hold \S+ \w+ of \S+ MB$", told, re.MULTILINE)
+    finally:
+        gateway.kill()
+    main(arguments)  # its number is in the folder still
+    assert "process" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("closed", "health", "end"),
+    [
+        (0, Health.OK, "memory: clients hold 1.5 MB of 16.0 MB"),
+        (1_200, Health.WARNING, "; 1,200 connections were closed for want of it since the start"),
+    ],
+)
+def test_connections_that_were_closed_for_want_of_memory(
+    closed: int, health: Health, end: str
+) -> None:
+    found = counted(
+        {"memory/limit": 16_000_000, "memory/bytes": 1_500_000, "memory/closed": closed}
+    )
+    assert found.health is health
+    assert found.text.endswith(end)

@@ -69,8 +69,8 @@ class DataFolder:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(descriptor)
-            holder = self._holder()
-            by = f" by process {holder}" if holder else ""
+            process = holder(self.path)
+            by = f" by process {process}" if process else ""
             raise StartError(f"{self.path} is in use{by}: each gateway needs its own") from error
 
     def _sign(self) -> None:
@@ -83,13 +83,6 @@ class DataFolder:
             file.truncate()
             file.write(f"{os.getpid()}\n")
 
-    def _holder(self) -> str:
-        file = self.path / LOCK
-        with contextlib.suppress(OSError):
-            if file.is_file():
-                return file.read_text(errors="replace")[:20].strip()
-        return ""
-
     def _withdraw(self) -> None:
         """Let others no longer read what is there."""
         for pattern in PRIVATE:
@@ -98,3 +91,12 @@ class DataFolder:
                     mode = stat.S_IMODE(each.stat().st_mode)
                     if mode & stat.S_IRWXO:
                         each.chmod(mode & ~stat.S_IRWXO)
+
+
+def holder(path: Path) -> str:
+    """Return the number of the process whose folder it is or last was, empty if none is named."""
+    file = path / LOCK
+    with contextlib.suppress(OSError):
+        if file.is_file():
+            return file.read_text(errors="replace")[:20].strip()
+    return ""

@@ -1,0 +1,54 @@
+"""What `tidegate doctor` says about memory: what a running gateway holds, and what it may."""
+
+from collections.abc import Iterator
+
+from gateway.app.checks.finding import Finding, Health, Patient
+from gateway.app.disk.data_folder import holder
+from gateway.app.memory_limit import default_limit, occupied
+from gateway.cli.local_broker import LocalBroker
+from gateway.cli.parser import LOCAL_BROKER
+from gateway.cli.run import gateway_url
+from gateway.cli.uplink_status import Figures, figures
+from gateway.errors import TidegateError
+from gateway.telemetry.card_life import spell_bytes
+
+LIMIT, HELD, CLOSED = "memory/limit", "memory/bytes", "memory/closed"
+
+
+def memory(patient: Patient) -> Iterator[Finding]:
+    """Say what clients may make the gateway hold, and what a running one holds for them."""
+    configured = None if patient.configuration is None else patient.configuration.memory.limit
+    limit = spell_bytes(configured or default_limit())
+    source = "as configured" if configured else "a share of this machine's memory"
+    process = holder(patient.data)
+    size = occupied(process) if process.isdecimal() else 0
+    if not size:
+        yield Finding(Health.OK, f"memory: the limit is {limit} for what clients hold ({source})")
+        return
+    yield Finding(
+        Health.OK,
+        f"memory: the gateway, process {process}, occupies {spell_bytes(size)};"
+        f" the limit is {limit} for what clients hold ({source})",
+    )
+    yield _held(patient)
+
+
+def _held(patient: Patient) -> Finding:
+    """Return what the running gateway says of itself, if it can be asked without a password."""
+    configuration = patient.configuration
+    url = LOCAL_BROKER if configuration is None else gateway_url(configuration) or LOCAL_BROKER
+    broker = LocalBroker(url, None, None, None)
+    try:
+        found = figures(broker, ("$SYS/broker/tidegate/memory/#",), LIMIT)
+    except TidegateError as error:
+        return Finding(Health.NOTE, f"memory: what clients hold is not known, {error}")
+    return counted(found)
+
+
+def counted(found: Figures) -> Finding:
+    """Return how much of what clients may hold they do, as the gateway counts it."""
+    held, limit, closed = (int(found.get(name, 0)) for name in (HELD, LIMIT, CLOSED))
+    text = f"memory: clients hold {spell_bytes(held)} of {spell_bytes(limit)}"
+    if closed:
+        text += f"; {closed:,} connections were closed for want of it since the start"
+    return Finding(Health.WARNING if closed else Health.OK, text)
