@@ -5,6 +5,7 @@ from math import inf
 
 from gateway.access.access import Access
 from gateway.access.policy import EVERYTHING
+from gateway.access.rule import READ
 from gateway.counters import Counters
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.delivery_policy import DeliveryPolicy
@@ -15,7 +16,7 @@ from gateway.session import sending
 from gateway.session.delivery_class import AT_ONCE, DeliveryClass
 from gateway.session.durability_class import COMMIT
 from gateway.session.incoming import Incoming
-from gateway.session.inflight import Inflight
+from gateway.session.inflight import NOTHING_TO_RESEND, Inflight
 from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.limits import SessionLimits
 from gateway.session.queue import overflow
@@ -131,7 +132,22 @@ class Session:
             self._incoming.begin()
         if len(self.inflight):
             self.inflight.refund(self.limits.memory)
+            self._withhold()
         self.inflight.begin(min(receive_maximum, self.limits.maximum_inflight))
+
+    def _withhold(self) -> None:
+        """Forget what an earlier connection was sent and this client may not read.
+
+        The client may be another user's, or its user has lost the right. A QoS 2 message that was
+        received is not sent again anyhow.
+        """
+        self.inflight.resend = NOTHING_TO_RESEND
+        for packet_id, span in list(self.inflight.items()):
+            number = span.first + packet_id - span.packet_id
+            readable = self.access.rights(span.publication.topic_of(number)) & READ
+            if not readable and packet_id not in self.inflight.released:
+                self.drop(span, number)
+                self.counters.add("tidegate/access/withheld")
 
     def detach(self) -> None:
         """Do without a connection: QoS 0 messages that waited for it are given up."""

@@ -15,6 +15,7 @@ from gateway.mqtt.packets import (
     PubAck,
     Publish,
     PubRec,
+    PubRel,
     SubscriptionRequest,
     Will,
 )
@@ -270,6 +271,36 @@ def test_what_waits_is_asked_about_again(place: Place, *, together: bool) -> Non
     session = place.harness.session("viewer")
     assert not session.unchecked
     assert not session.queue.messages
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize("released", [False, True])
+def test_what_one_user_did_not_acknowledge_is_not_sent_to_another(
+    place: Place, *, qos: int, released: bool
+) -> None:
+    root = place.connect("root")
+    first = place.connect("root", client_id="c", session_expiry=100)
+    first.subscribe("#", qos=qos)
+    for number, topic in enumerate(("t/1", "s/secret", "s/1", "t/1", "s/2"), start=1):
+        root.send(Publish(topic, b"x", qos, packet_id=number))
+    assert topics(first) == ["t/1", "s/secret", "s/1", "t/1", "s/2"]
+    first.drop()
+    if released:
+        first = place.connect("root", client_id="c", session_expiry=100, clean_start=False)
+        first.take()
+        if qos == 2:
+            first.send(PubRec(1))
+        else:
+            first.send(PubAck(1))
+        first.drop()
+    viewer = place.connect("viewer", client_id="c", session_expiry=100, clean_start=False)
+    came = viewer.take()
+    assert [each.topic for each in came if isinstance(each, Publish)] == ["s/1", "s/2"]
+    others = [each for each in came if not isinstance(each, Publish)]
+    assert others == ([PubRel(1)] if released and qos == 2 else [])
+    assert place.harness.counters.count("tidegate/access/withheld") == 3 - released
+    session = place.harness.session("c")
+    assert len(session.inflight) == 2 + len(others)
 
 
 def test_rights_that_are_remembered_have_a_bound(harness: Harness) -> None:
