@@ -47,7 +47,3 @@ class Nobody:
     def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:  # noqa: ARG002 - a shape
         """Decide at once that the client may not."""
         decide(False, instant)  # noqa: FBT003 - the answer
-
-    def knows(self, earlier: Authenticator, username: str | None) -> bool:  # noqa: ARG002 - a shape
-        """Return True: whoever is in has a certificate."""
-        return True

@@ -75,7 +75,8 @@ class Gateway:
         if self._password_thread is None:
             from gateway.server.passwords.logins import PasswordThread
 
-            self._password_thread = PasswordThread(self.turn.loop, self.turn.now)
+            failed = self.broker.failed_logins
+            self._password_thread = PasswordThread(self.turn.loop, self.turn.now, failed)
             self.stack.callback(self._password_thread.close)
         return self._password_thread
 

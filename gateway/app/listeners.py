@@ -69,8 +69,8 @@ async def reload_listeners(gateway: "Gateway") -> None:
             continue
         listener.stack.tls = files.tls
         gateway.policies[index].replace(files.acl)
-        who = authenticator(gateway, listener.settings, files.passwords)
-        await _between_turns(listener.connections.replace_authenticator(who))
+        if files.passwords is not None:
+            await _between_turns(listener.connections.replace_users(files.passwords))
     await _between_turns(access.apply(gateway.broker, gateway.policies))
     gateway.telemetry.alarm("listener", trouble)
     if not trouble:

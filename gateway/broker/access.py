@@ -41,10 +41,6 @@ class Authenticator(Protocol):
         """Call `decide`, now or in a later turn, with whether the client may connect."""
         ...
 
-    def knows(self, earlier: "Authenticator", username: str | None) -> bool:
-        """Return whether a client that an earlier one let in need not log in again."""
-        ...
-
 
 class Anonymous:
     """Lets everyone in, whatever user name they give."""
@@ -54,10 +50,6 @@ class Anonymous:
     def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:  # noqa: ARG002 - a shape
         """Decide at once that the client may."""
         decide(True, instant)  # noqa: FBT003 - the answer
-
-    def knows(self, earlier: Authenticator, username: str | None) -> bool:  # noqa: ARG002 - a shape
-        """Return True."""
-        return True
 
 
 def access_of(client: "Client", packet: Connect) -> Access:

@@ -9,6 +9,7 @@ import pytest
 
 from gateway.app.authenticators import authenticator, password_file
 from gateway.broker.access import Authenticator, Credentials
+from gateway.broker.connecting.failed_logins import FailedLogins
 from gateway.broker.instant import Instant
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import ListenerConfig
@@ -40,7 +41,7 @@ class WithThread:
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
-        self.thread = PasswordThread(loop, lambda: Instant(0.0, 0))
+        self.thread = PasswordThread(loop, lambda: Instant(0.0, 0), FailedLogins(1.0))
         self.it = cast("Gateway", SimpleNamespace(password_thread=lambda: self.thread))
 
 
@@ -98,18 +99,3 @@ async def test_a_password_file_that_is_missing_stops_the_start(tmp_path: Path) -
 async def test_where_certificates_name_clients_nobody_else_comes_in() -> None:
     listener = ListenerConfig(tls_certificate="c", client_ca="ca", tls_identity="cn")
     assert not [each for each in CLIENTS if await decision(listener, *each)]
-
-
-async def test_who_need_not_log_in_again(passwords: str, tmp_path: Path) -> None:
-    gateway = WithThread()
-    first, same = (at(gateway, ListenerConfig(password_file=passwords)) for _ in "12")
-    empty_file = tmp_path / "empty"
-    empty_file.touch()
-    empty = at(gateway, ListenerConfig(password_file=str(empty_file)))
-    closed, open_one = (at(gateway, ListenerConfig(allow_anonymous=each)) for each in (False, True))
-    assert same.knows(first, "anna")
-    assert not empty.knows(first, "anna")
-    assert empty.knows(first, None)
-    assert closed.knows(closed, "anna")
-    assert open_one.knows(open_one, "anna")
-    gateway.thread.close()

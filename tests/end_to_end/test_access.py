@@ -1,6 +1,7 @@
 """Users and access rules of a running gateway, which change while it runs."""
 
 import signal
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
 
 CONFIG = """
+[broker]
+failed_login_delay = 0.05
 [[listener]]
 password_file = "users"
 acl_file = "acl"
@@ -140,3 +143,29 @@ async def test_a_wrong_password_costs_time_and_the_right_one_none_elsewhere(plac
     first, second = await late.receive(), await late.receive()
     assert isinstance(first, ConnAck)
     assert second == PubAck(1, DENIED)
+
+
+async def test_guesses_at_the_same_time_are_looked_at_one_by_one(place: Place) -> None:
+    begin = time.monotonic()
+    for number, password in enumerate((b"1", b"2", b"3", b"4", b"5", b"secret")):
+        client = await place.clients.open()
+        await client.send(Connect(f"c{number}", username="anna", password=password))
+    connack = await client.receive()
+    assert isinstance(connack, ConnAck)
+    assert connack.reason_code == ReasonCode.SUCCESS
+    assert time.monotonic() - begin > 0.05 + 0.1 + 0.2 + 0.4 + 0.8
+
+
+async def test_who_is_gone_does_not_log_in_on_a_connection_of_before(place: Place) -> None:
+    early = await place.clients.open()
+    first = await place.clients.open()
+    await first.send(Connect("x", username="anna", password=b"guess"))
+    await first.until_closed()  # `early` was accepted before
+    place.write(users="sensor")
+    hang_up(place)
+    while "access rules are read again" not in place.gateway.log():
+        await place.connect("sensor")
+    await early.send(Connect("a", username="anna", password=b"secret"))
+    connack = await early.receive()
+    assert isinstance(connack, ConnAck)
+    assert connack.reason_code == ReasonCode.BAD_USER_NAME_OR_PASSWORD

@@ -50,7 +50,9 @@ def _decide(
     if client.closing:
         return
     who = _credentials(client, packet)[:2]
-    if right:
+    if right is not None and broker.failed_logins.wait(who, instant.monotonic):
+        log_in(broker, client, packet, instant)  # a guess at the same time was wrong
+    elif right:
         broker.failed_logins.forget(who)
         _release(client)
         admit(broker, client, packet, instant)

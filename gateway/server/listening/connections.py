@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from gateway.access.policy import OPEN, AccessPolicy
 from gateway.broker.access import AT_ONCE, Authenticator
@@ -18,6 +18,10 @@ from gateway.server.transport import ClientTransport
 from gateway.server.transport_stack import TransportStack
 from gateway.server.turn import Turn
 from gateway.session.durability_class import DurabilityClass
+
+if TYPE_CHECKING:
+    from gateway.server.passwords.file import PasswordFile
+    from gateway.server.passwords.logins import PasswordLogins
 
 
 class Connections:
@@ -69,14 +73,17 @@ class Connections:
         )
         self._on_lost = self._lost  # one object for all connections
 
-    def replace_authenticator(self, authenticator: Authenticator) -> Pieces[None]:
-        """Ask another one from now on; users whose password changed are to log in again.
+    def replace_users(self, file: "PasswordFile") -> Pieces[None]:
+        """Let in the users of this file from now on; who has another password is to log in again.
 
-        Others may have their turn at each item: clients are looked at one after the other.
+        The authenticator is one of a password file. Others may have their turn at each item:
+        clients are looked at one after the other.
         """
-        old, self.authenticator = self.authenticator, authenticator
+        logins = cast("PasswordLogins", self.authenticator)
+        old, logins.file = logins.file, file
         for number, client in enumerate(list(self.clients), start=1):
-            if not authenticator.knows(old, client.username):
+            username = client.username
+            if username is not None and not file.same(old, username):
                 reason = "the user's password has changed, or the user is gone"
                 client.disconnect(ReasonCode.NOT_AUTHORIZED, reason)
             if number % AT_ONCE == 0:

@@ -54,14 +54,16 @@ class PasswordFile:
             self._remembered[username] = self._digest(password)
         return right
 
-    def remembers(self, username: str, password: bytes | None) -> bool:
+    def remembers(self, username: str | None, password: bytes | None) -> bool:
         """Tell, at no cost, whether this password has been found right before.
 
         So a thousand clients that come back wait for no hash. What is kept of a password is good
         for this process alone.
         """
+        if username is None or password is None:
+            return False
         found = self._remembered.get(username)
-        if found is None or password is None:
+        if found is None:
             return False
         return hmac.compare_digest(found, self._digest(password))
 

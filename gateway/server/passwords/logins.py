@@ -3,9 +3,10 @@
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from gateway.broker.access import Authenticator, Credentials, Decide
+from gateway.broker.access import Credentials, Decide
+from gateway.broker.connecting.failed_logins import FailedLogins
 from gateway.broker.instant import Instant
 from gateway.server.passwords.file import PasswordFile
 
@@ -18,74 +19,16 @@ MAXIMUM_WAITING = 1_000
 MAXIMUM_OF_ONE = 500
 """Passwords from one address of these."""
 
-Waiting = tuple[PasswordFile, Credentials, Decide]
-
-
-class PasswordThread:
-    """One thread for all passwords: the rest of the machine is for those who are in already.
-
-    Addresses take turns, so that whoever sends many passwords keeps himself waiting.
-    """
-
-    def __init__(self, loop: "AbstractEventLoop", now: Callable[[], Instant]) -> None:
-        self._loop = loop
-        self._now = now
-        self._executor: ThreadPoolExecutor | None = None
-        self._waiting: dict[str, deque[Waiting]] = {}  # by address; the first has its turn
-        self._count = 0
-        self._busy = False
-
-    def check(self, file: PasswordFile, credentials: Credentials, decide: Decide) -> bool:
-        """Call `decide` in a later turn, or return False if too many wait."""
-        address = credentials.address
-        own = self._waiting.get(address, ())
-        if self._count >= MAXIMUM_WAITING or len(own) >= MAXIMUM_OF_ONE:
-            return False
-        self._waiting.setdefault(address, deque()).append((file, credentials, decide))
-        self._count += 1
-        if not self._busy:
-            self._begin_next()
-        return True
-
-    def close(self) -> None:
-        """Check no more; who still waits gets no answer."""
-        self._waiting.clear()
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
-
-    def _begin_next(self) -> None:
-        self._busy = bool(self._waiting)
-        if not self._busy:
-            return
-        address, own = next(iter(self._waiting.items()))
-        del self._waiting[address]
-        file, credentials, decide = own.popleft()
-        self._count -= 1
-        if own:
-            self._waiting[address] = own
-        if self._executor is None:
-            self._executor = ThreadPoolExecutor(1, "passwords")
-        checking = self._loop.run_in_executor(
-            self._executor, file.check, credentials.username, credentials.password
-        )
-
-        def checked(found: "Future[bool]") -> None:
-            if found.cancelled():
-                return
-            try:
-                decide(found.result(), self._now())
-            finally:
-                self._begin_next()
-
-        checking.add_done_callback(checked)
-
 
 class PasswordLogins:
-    """Lets in the users of a password file, and those without a user name if it says so."""
+    """Lets in the users of a password file, and those without a user name if it says so.
+
+    The `file` can be replaced: it counts for every login that is not decided yet.
+    """
 
     proves = True
 
-    def __init__(self, file: PasswordFile, thread: PasswordThread, *, anonymous: bool) -> None:
+    def __init__(self, file: PasswordFile, thread: "PasswordThread", *, anonymous: bool) -> None:
         self.file = file
         self._thread = thread
         self._anonymous = anonymous
@@ -97,11 +40,99 @@ class PasswordLogins:
             decide(self._anonymous, instant)
         elif self.file.remembers(username, credentials.password):
             decide(True, instant)  # noqa: FBT003 - the answer
-        elif not self._thread.check(self.file, credentials, decide):
+        elif not self._thread.check(self, credentials, decide):
             decide(None, instant)
 
-    def knows(self, earlier: Authenticator, username: str | None) -> bool:
-        """Return whether the user's password is the same as it was."""
-        if username is None or not isinstance(earlier, PasswordLogins):
-            return True
-        return self.file.same(earlier.file, username)
+
+class Waiting(NamedTuple):
+    """A password that is to be hashed, where, and who is told whether it is right."""
+
+    logins: PasswordLogins
+    credentials: Credentials
+    decide: Decide
+
+
+class PasswordThread:
+    """One thread for all passwords: the rest of the machine is for those who are in already.
+
+    Addresses take turns, so that whoever sends many passwords keeps himself waiting. A password
+    whose turn comes is not hashed if that user and address have `failed` meanwhile, or if it has
+    been found right: so guesses at the same time come to one answer, and a fleet that has one user
+    waits for one hash.
+    """
+
+    def __init__(
+        self, loop: "AbstractEventLoop", now: Callable[[], Instant], failed: FailedLogins
+    ) -> None:
+        self._loop = loop
+        self._now = now
+        self._failed = failed
+        self._executor: ThreadPoolExecutor | None = None
+        self._waiting: dict[str, deque[Waiting]] = {}  # by address; the first has its turn
+        self._count = 0
+        self._busy = False
+
+    def check(self, logins: PasswordLogins, credentials: Credentials, decide: Decide) -> bool:
+        """Call `decide` in a later turn, or return False if too many wait.
+
+        What it says of a password is void while failures keep its user and address waiting.
+        """
+        own = self._waiting.get(credentials.address, ())
+        if self._count >= MAXIMUM_WAITING or len(own) >= MAXIMUM_OF_ONE:
+            return False
+        self._add(Waiting(logins, credentials, decide))
+        if not self._busy:
+            self._begin_next()
+        return True
+
+    def close(self) -> None:
+        """Check no more; who still waits gets no answer."""
+        self._waiting.clear()
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _add(self, one: Waiting) -> None:
+        self._waiting.setdefault(one.credentials.address, deque()).append(one)
+        self._count += 1
+
+    def _take(self) -> Waiting:
+        address, own = next(iter(self._waiting.items()))
+        del self._waiting[address]
+        one = own.popleft()
+        self._count -= 1
+        if own:
+            self._waiting[address] = own
+        return one
+
+    def _begin_next(self) -> None:
+        self._busy = bool(self._waiting)
+        if not self._busy:
+            return
+        one = self._take()
+        _, username, password = one.credentials
+        known = one.logins.file.remembers(username, password)
+        if known or self._failed.wait(one.credentials[:2], self._now().monotonic):
+            self._loop.call_soon(self._begin_next)  # after others have had their turn
+            one.decide(known, self._now())
+        else:
+            self._hash(one)
+
+    def _hash(self, one: Waiting) -> None:
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(1, "passwords")
+        file = one.logins.file
+        _, username, password = one.credentials
+        checking = self._loop.run_in_executor(self._executor, file.check, username, password)
+
+        def checked(found: "Future[bool]") -> None:
+            if found.cancelled():
+                return
+            try:
+                if one.logins.file is file:
+                    one.decide(found.result(), self._now())
+                else:
+                    self._add(one)
+            finally:
+                self._begin_next()
+
+        checking.add_done_callback(checked)

@@ -1,6 +1,6 @@
 """Who may log in, in a test's hands."""
 
-from gateway.broker.access import Authenticator, Credentials, Decide
+from gateway.broker.access import Credentials, Decide
 from gateway.broker.instant import Instant
 
 
@@ -26,6 +26,3 @@ class Users:
         """Decide about the one that has waited longest."""
         right, decide = self.waiting.pop(0)
         decide(right, instant)
-
-    def knows(self, earlier: Authenticator, username: str | None) -> bool:
-        return True
