@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.attacks import ATTACKS, Attack, Scene, many_topic_filters
+from tests.hostile.attacks import ATTACKS
+from tests.hostile.attacks.packets import many_topic_filters
 from tests.hostile.beside import bystander
+from tests.hostile.scene import Attack, Scene
 from tests.hostile.table import note
 from tests.support.ports import free_port
 from tests.support.processes.gateway_process import GatewayProcess

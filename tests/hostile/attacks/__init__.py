@@ -1,0 +1,5 @@
+"""What clients do that mean no good; at scale 1 as large as it was seen to hurt."""
+
+from tests.hostile.attacks import deliveries, packets, rights, sessions
+
+ATTACKS = (*packets.ATTACKS, *deliveries.ATTACKS, *sessions.ATTACKS, *rights.ATTACKS)
