@@ -6,6 +6,8 @@ cdef double NEVER
 
 @cython.final
 cdef class SocketSelector:
+    cdef long long _costly_poll
+    cdef double _costly_until
     cdef object _epoll
     cdef int _events
     cdef dict _keys
@@ -16,6 +18,7 @@ cdef class SocketSelector:
     cdef public bint begun
     cdef public object end_of_turn
     cdef readonly bint full
+    cdef public object later
     cdef readonly long long polls
     cdef public bint scheduled
     cdef public bint serving
@@ -27,6 +30,7 @@ cdef class SocketSelector:
     @cython.locals(seconds=double, now=double, before=double, end=double, polled=list, ready=list,
                    descriptor=int, count=Py_ssize_t, waits=int, wake_up=WakeUp, wait=double)
     cpdef list select(self, timeout=*)
+    cpdef bint has_time(self)
     @cython.locals(due=double)
     cdef double _sooner(self, double seconds, double now) except? -1
     @cython.locals(end=double, after=double, polled=list)

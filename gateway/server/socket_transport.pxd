@@ -12,10 +12,13 @@ cdef class SocketTransport:
     cdef object _loop
     cdef bint _paused
     cdef object _protocol
+    cdef bytes _put_off
     cdef SocketSelector _selector
     cdef object _socket
     cdef readonly list _unsent
     cdef Py_ssize_t _unsent_bytes
+    cdef int _wants
+    cdef public bint costly
     cdef public Py_ssize_t max_size
 
     @cython.locals(data=bytes)

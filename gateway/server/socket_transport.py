@@ -12,6 +12,9 @@ DEFAULT_HIGH = 64 * 1024
 JOINED = 16 * 1024
 """Bytes below which what waits is copied to what waits before it, rather than kept beside it."""
 
+SMALL = 256
+"""Bytes that are given to any protocol at once: what a client sends that waits for an answer."""
+
 MAXIMUM_PIECES = 64
 """Pieces that are sent at once; the kernel takes 1,024."""
 
@@ -34,10 +37,13 @@ class SocketTransport:
         "_loop",
         "_paused",
         "_protocol",
+        "_put_off",
         "_selector",
         "_socket",
         "_unsent",
         "_unsent_bytes",
+        "_wants",
+        "costly",
         "max_size",
     )
 
@@ -59,6 +65,9 @@ class SocketTransport:
         self._paused = False  # the protocol was told to write no more
         self._high = DEFAULT_HIGH
         self._events = 0
+        self._put_off: bytes | None = None  # what was read and waits until others had their turn
+        self._wants = 0  # READ if the protocol is to be given more behind it
+        self.costly = False  # to handle what comes takes far longer than to read it
         self.max_size = READ_SIZE  # bytes that are read at a time
         self._address: object = None  # of the peer, while the protocol's beginning may ask for it
         sock.settimeout(0)
@@ -87,7 +96,12 @@ class SocketTransport:
             self._fail(error)
             return
         if data:
-            self._protocol.data_received(data)
+            if self.costly and len(data) > SMALL and not self._selector.has_time():
+                self._put_off, self._wants = data, READ
+                self._watch(self._events & ~READ)
+                self._selector.later(self._go_on)
+            else:
+                self._protocol.data_received(data)
         elif self._protocol.eof_received():
             self._watch(self._events & ~READ)
         elif self._unsent is None and not self._closing:
@@ -95,6 +109,13 @@ class SocketTransport:
             self._end(None)
         else:
             self.close()
+
+    def _go_on(self) -> None:
+        """Give the protocol what was put off, unless the connection ended meanwhile."""
+        data, self._put_off = self._put_off, None
+        if data is not None and not self._closing:
+            self._watch(self._events | self._wants)
+            self._protocol.data_received(data)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """Return `socket` or `peername`; a peer that is gone has no name."""
@@ -115,15 +136,18 @@ class SocketTransport:
 
     def is_reading(self) -> bool:
         """Return whether the protocol is given what comes."""
-        return bool(self._events & READ)
+        return bool((self._events if self._put_off is None else self._wants) & READ)
 
     def pause_reading(self) -> None:
-        """Give the protocol nothing for a while."""
+        """Give the protocol nothing for a while, but what was read already."""
+        self._wants = 0
         self._watch(self._events & ~READ)
 
     def resume_reading(self) -> None:
         """Give the protocol again what comes."""
-        if not self._closing:
+        if self._put_off is not None:
+            self._wants = READ
+        elif not self._closing:
             self._watch(self._events | READ)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:

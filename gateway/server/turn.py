@@ -112,6 +112,7 @@ class Turn:
             self.sockets = self.loop.sockets
             self.sockets.end_of_turn = self.end
             self.sockets.wake_up = self._wake_up
+            self.sockets.later = self.later
         writer.on_committed.append(self._committed)
         self._arm()
 

@@ -1,14 +1,14 @@
 import asyncio
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import cast
 
 import pytest
 
-from gateway.server import socket_transport
+from gateway.server import socket_selector, socket_transport
 from gateway.server.gateway_loop import GatewayLoop
-from gateway.server.socket_transport import DEFAULT_HIGH, JOINED, SocketTransport
+from gateway.server.socket_transport import DEFAULT_HIGH, JOINED, SMALL, SocketTransport
 from tests.support.disk.storage import until
 
 pytestmark = pytest.mark.asyncio(loop_factories=["gateway"])
@@ -174,6 +174,63 @@ async def test_reading_pauses_and_goes_on(both: Ends) -> None:
     both.transport.resume_reading()
     assert not both.transport.is_reading()
     await both.told("lost")
+
+
+@pytest.fixture
+async def put_off(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """Give what goes on later; of costly sockets a poll has time for the first alone."""
+    monkeypatch.setattr(socket_selector, "COSTLY", 0.0)
+    pending: list[Callable[[], None]] = []
+    cast("GatewayLoop", asyncio.get_running_loop()).sockets.later = pending.append
+    return pending
+
+
+async def two_that_are_costly() -> tuple[list[Ends], bytes]:
+    """Return two connections on which the same has come, to be read behind one poll."""
+    ends, data = [Ends(), Ends()], bytes(SMALL + 1)
+    for each in ends:
+        each.transport.costly = True
+        each.peer.send(data)
+    await until(lambda: any(data in each.protocol.told for each in ends))
+    ends.sort(key=lambda each: data not in each.protocol.told)
+    return ends, data
+
+
+async def test_of_costly_sockets_others_have_their_turn_before_the_second(
+    put_off: list[Callable[[], None]],
+) -> None:
+    (first, second), data = await two_that_are_costly()
+    (go_on,) = put_off
+    assert data not in second.protocol.told
+    for wants in (True, False, True):
+        (second.transport.resume_reading if wants else second.transport.pause_reading)()
+        assert second.transport.is_reading() is wants
+    second.peer.send(b"behind")
+    go_on()
+    assert second.protocol.told == ["made", data]
+    await second.told(b"behind")  # few bytes are read at once
+    second.peer.send(b"last")
+    second.transport.pause_reading()
+    for each in (first, second):
+        each.transport.abort()
+        await each.told("lost")
+        each.peer.close()
+    assert len(put_off) == 1
+
+
+async def test_what_was_put_off_is_forgotten_when_the_connection_ends(
+    put_off: list[Callable[[], None]],
+) -> None:
+    (first, second), data = await two_that_are_costly()
+    second.transport.pause_reading()
+    second.transport.abort()
+    put_off[0]()
+    await second.told("lost")
+    assert data not in second.protocol.told
+    first.transport.abort()
+    await first.told("lost")
+    for each in (first, second):
+        each.peer.close()
 
 
 @pytest.mark.parametrize("keep_open", [False, True])

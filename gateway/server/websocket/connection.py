@@ -37,8 +37,8 @@ SUBPROTOCOLS = (Subprotocol("mqtt"), Subprotocol("mqttv3.1"))
 SMALLEST_FRAME_LIMIT = 64 * 1024
 """Bytes of a frame that are taken however small packets have to be: a frame may hold several."""
 
-READ_BYTES = 16 * 1024
-"""Bytes that are read at a time: 2,700 empty frames, each of which becomes an object in Python."""
+READ_BYTES = 4 * 1024
+"""Bytes that are read at a time: 700 empty frames, each of which becomes an object in Python."""
 
 PONG = 0x8A
 
