@@ -6,12 +6,12 @@ cdef double NEVER
 
 @cython.final
 cdef class SocketSelector:
-    cdef long long _costly_poll
-    cdef double _costly_until
     cdef object _epoll
     cdef int _events
     cdef dict _keys
     cdef int _pause
+    cdef long long _reading
+    cdef double _reading_until
     cdef list _served
     cdef int _short_waits
     cdef double _usual_wait

@@ -47,8 +47,8 @@ LONGEST_PAUSE = 4_096
 """Short waits, at most, for which nothing is spent awake after it was not worthwhile."""
 
 
-COSTLY = 0.005
-"""Seconds behind one poll for sockets that lead to TLS or WebSocket, before all others come."""
+READING = 0.005
+"""Seconds behind one poll for all that its sockets hold; then for a few bytes of each."""
 
 NEVER = math.inf
 
@@ -66,18 +66,18 @@ class SocketSelector:
 
     It has what asyncio uses of `selectors.BaseSelector` and is none, which would not be compiled.
     `end_of_turn` is called when the sockets of a poll were served and one of them has `begun` a
-    turn. What a socket sent that is costly to read goes on `later` where others have had no turn
-    yet. Whoever schedules something on the loop meanwhile sets `scheduled`, and `select` returns.
-    `wake_up` rings when it is due.
+    turn. Where a poll's sockets have taken their time, what is more than a few bytes goes on
+    `later`. Whoever schedules something on the loop meanwhile sets `scheduled`, and `select`
+    returns. `wake_up` rings when it is due.
     """
 
     __slots__ = (
-        "_costly_poll",
-        "_costly_until",
         "_epoll",
         "_events",
         "_keys",
         "_pause",
+        "_reading",
+        "_reading_until",
         "_served",
         "_short_waits",
         "_usual_wait",
@@ -102,8 +102,8 @@ class SocketSelector:
         self.begun = False
         self.full = False  # the last poll returned as many sockets as it may: others are ready, too
         self.polls = 0  # since the start
-        self._costly_poll = 0  # behind which something costly was read last
-        self._costly_until = 0.0  # the monotonic second at which its time is over
+        self._reading = 0  # the poll behind which sockets were read last
+        self._reading_until = 0.0  # the monotonic second at which the time for that is over
         self.later: Callable[[Callable[[], None]], None] = lambda go_on: go_on()
         self.scheduled = False
         self.serving = False
@@ -180,12 +180,12 @@ class SocketSelector:
                     return ready
 
     def has_time(self) -> bool:
-        """Return whether something costly may be read now, or all others come first."""
-        if self._costly_poll != self.polls:
-            self._costly_poll = self.polls
-            self._costly_until = monotonic() + COSTLY
+        """Return whether a socket may be read whole, or all others come first."""
+        if self._reading != self.polls:
+            self._reading = self.polls
+            self._reading_until = monotonic() + READING
             return True
-        return monotonic() < self._costly_until
+        return monotonic() < self._reading_until
 
     def _sooner(self, seconds: float, now: float) -> float:
         """Return `seconds` to wait, -1 being for ever, or fewer if `wake_up` is due before."""

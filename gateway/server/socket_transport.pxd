@@ -12,17 +12,18 @@ cdef class SocketTransport:
     cdef object _loop
     cdef bint _paused
     cdef object _protocol
-    cdef bytes _put_off
     cdef SocketSelector _selector
     cdef object _socket
     cdef readonly list _unsent
     cdef Py_ssize_t _unsent_bytes
+    cdef bint _waits
     cdef int _wants
-    cdef public bint costly
     cdef public Py_ssize_t max_size
 
-    @cython.locals(data=bytes)
     cpdef ready(self, int events)
+    @cython.locals(data=bytes)
+    cdef _receive(self, Py_ssize_t size)
+    cdef _receive_little(self)
     cpdef bint is_closing(self)
     @cython.locals(size=Py_ssize_t, sent=Py_ssize_t)
     cpdef write(self, data)

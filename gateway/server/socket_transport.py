@@ -13,7 +13,8 @@ JOINED = 16 * 1024
 """Bytes below which what waits is copied to what waits before it, rather than kept beside it."""
 
 SMALL = 256
-"""Bytes that are given to any protocol at once: what a client sends that waits for an answer."""
+"""Bytes of one read that are handled at once, though others have taken all the time: what a client
+sends that waits for an answer."""
 
 MAXIMUM_PIECES = 64
 """Pieces that are sent at once; the kernel takes 1,024."""
@@ -37,13 +38,12 @@ class SocketTransport:
         "_loop",
         "_paused",
         "_protocol",
-        "_put_off",
         "_selector",
         "_socket",
         "_unsent",
         "_unsent_bytes",
+        "_waits",
         "_wants",
-        "costly",
         "max_size",
     )
 
@@ -65,9 +65,8 @@ class SocketTransport:
         self._paused = False  # the protocol was told to write no more
         self._high = DEFAULT_HIGH
         self._events = 0
-        self._put_off: bytes | None = None  # what was read and waits until others had their turn
-        self._wants = 0  # READ if the protocol is to be given more behind it
-        self.costly = False  # to handle what comes takes far longer than to read it
+        self._waits = False  # what came is read when others have had their turn
+        self._wants = 0  # READ if the protocol is to be given it then
         self.max_size = READ_SIZE  # bytes that are read at a time
         self._address: object = None  # of the peer, while the protocol's beginning may ask for it
         sock.settimeout(0)
@@ -88,20 +87,22 @@ class SocketTransport:
             self._send_unsent(self._unsent)
         if not (events & ~WRITE and self._events & READ):
             return
+        if self._selector.has_time():
+            self._receive(self.max_size)
+        else:
+            self._receive_little()
+
+    def _receive(self, size: int) -> None:
+        """Give the protocol so many bytes at most, or the connection's end."""
         try:
-            data = self._socket.recv(self.max_size)
+            data = self._socket.recv(size)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
             self._fail(error)
             return
         if data:
-            if self.costly and len(data) > SMALL and not self._selector.has_time():
-                self._put_off, self._wants = data, READ
-                self._watch(self._events & ~READ)
-                self._selector.later(self._go_on)
-            else:
-                self._protocol.data_received(data)
+            self._protocol.data_received(data)
         elif self._protocol.eof_received():
             self._watch(self._events & ~READ)
         elif self._unsent is None and not self._closing:
@@ -110,12 +111,25 @@ class SocketTransport:
         else:
             self.close()
 
+    def _receive_little(self) -> None:
+        """Give the protocol what is no more than SMALL; the rest waits until others had a turn."""
+        try:
+            waiting = len(self._socket.recv(SMALL + 1, socket.MSG_PEEK))
+        except OSError:
+            waiting = 0  # which is seen again when it is read
+        if waiting <= SMALL:
+            self._receive(SMALL)
+            return
+        self._waits, self._wants = True, READ
+        self._watch(self._events & ~READ)
+        self._selector.later(self._go_on)
+
     def _go_on(self) -> None:
-        """Give the protocol what was put off, unless the connection ended meanwhile."""
-        data, self._put_off = self._put_off, None
-        if data is not None and not self._closing:
-            self._watch(self._events | self._wants)
-            self._protocol.data_received(data)
+        """Read what was put off, unless the connection ended or is to be read later."""
+        self._waits = False
+        if self._wants and not self._closing:
+            self._watch(self._events | READ)
+            self._receive(self.max_size)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """Return `socket` or `peername`; a peer that is gone has no name."""
@@ -136,16 +150,16 @@ class SocketTransport:
 
     def is_reading(self) -> bool:
         """Return whether the protocol is given what comes."""
-        return bool((self._events if self._put_off is None else self._wants) & READ)
+        return bool((self._wants if self._waits else self._events) & READ)
 
     def pause_reading(self) -> None:
-        """Give the protocol nothing for a while, but what was read already."""
+        """Give the protocol nothing for a while."""
         self._wants = 0
         self._watch(self._events & ~READ)
 
     def resume_reading(self) -> None:
         """Give the protocol again what comes."""
-        if self._put_off is not None:
+        if self._waits:
             self._wants = READ
         elif not self._closing:
             self._watch(self._events | READ)

@@ -25,12 +25,6 @@ CLOSE_TIMEOUT = 5.0
 SLICE = 0.005
 """Seconds for which the packets of one client are handled before all others have their turn."""
 
-SMALL = 256
-"""Bytes of one read that are handled at once, though other clients have taken all the time; of a
-client that is not known yet none are."""
-
-_SMALL = SMALL  # compiled, a C name
-
 MISTAKE = "unexpected error; closing client at %s"
 
 
@@ -114,7 +108,7 @@ class ClientTransport:
                 turn.write_early(self)  # while it reads CONNACK, others are let in
             self._look_at_time()
         connection, transport = client.connection, self._transport
-        if connection.framer.held or client.held:
+        if connection.framer.held or client.held or self._unhandled:
             self._note_held(client)
         unread = connection.answers and connection.unread  # answers must not pile up
         self._held = client.pieces is HELD
@@ -127,7 +121,7 @@ class ClientTransport:
         turn = self._turn
         broker, traffic, instant = turn.broker, turn.broker.traffic, turn.now()
         turn.client = client  # to be named should the turn be a long one
-        if turn.overrun and (len(data) > _SMALL or client.session is None):
+        if turn.overrun and client.session is None:
             # others have taken all the time; a CONNECT may take over what another connection had
             self._unhandled = data
             self._rest = True
@@ -298,7 +292,8 @@ class ClientTransport:
     def _note_held(self, client: Client) -> None:
         """Tell the budget of memory what this connection holds."""
         unwritten = 0 if self._transport is None else self._transport.get_write_buffer_size()
-        self._turn.broker.memory.note(client, unwritten * 5 // 4 + self._below)
+        below = unwritten * 5 // 4 + self._below + len(self._unhandled)
+        self._turn.broker.memory.note(client, below)
 
     def abort(self) -> None:
         """Close the socket now, whatever was still to be sent."""

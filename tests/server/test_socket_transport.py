@@ -178,59 +178,81 @@ async def test_reading_pauses_and_goes_on(both: Ends) -> None:
 
 @pytest.fixture
 async def put_off(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
-    """Give what goes on later; of costly sockets a poll has time for the first alone."""
-    monkeypatch.setattr(socket_selector, "COSTLY", 0.0)
+    """Give what goes on later; behind a poll there is time for the first socket alone."""
+    monkeypatch.setattr(socket_selector, "READING", 0.0)
     pending: list[Callable[[], None]] = []
     cast("GatewayLoop", asyncio.get_running_loop()).sockets.later = pending.append
     return pending
 
 
-async def two_that_are_costly() -> tuple[list[Ends], bytes]:
-    """Return two connections on which the same has come, to be read behind one poll."""
-    ends, data = [Ends(), Ends()], bytes(SMALL + 1)
+async def two_that_sent(data: bytes) -> list[Ends]:
+    """Return two connections on which this has come before one poll."""
+    ends = [Ends(), Ends()]
     for each in ends:
-        each.transport.costly = True
         each.peer.send(data)
     await until(lambda: any(data in each.protocol.told for each in ends))
-    ends.sort(key=lambda each: data not in each.protocol.told)
-    return ends, data
+    return sorted(ends, key=lambda each: data not in each.protocol.told)
 
 
-async def test_of_costly_sockets_others_have_their_turn_before_the_second(
-    put_off: list[Callable[[], None]],
-) -> None:
-    (first, second), data = await two_that_are_costly()
-    (go_on,) = put_off
-    assert data not in second.protocol.told
-    for wants in (True, False, True):
-        (second.transport.resume_reading if wants else second.transport.pause_reading)()
-        assert second.transport.is_reading() is wants
-    second.peer.send(b"behind")
-    go_on()
-    assert second.protocol.told == ["made", data]
-    await second.told(b"behind")  # few bytes are read at once
-    second.peer.send(b"last")
-    second.transport.pause_reading()
-    for each in (first, second):
+async def end_all(ends: list[Ends]) -> None:
+    for each in ends:
         each.transport.abort()
         await each.told("lost")
         each.peer.close()
-    assert len(put_off) == 1
 
 
-async def test_what_was_put_off_is_forgotten_when_the_connection_ends(
+async def test_others_have_their_turn_before_the_second_that_sent_much(
     put_off: list[Callable[[], None]],
 ) -> None:
-    (first, second), data = await two_that_are_costly()
-    second.transport.pause_reading()
-    second.transport.abort()
+    much = bytes(SMALL + 1)
+    _, second = ends = await two_that_sent(much)
+    (go_on,) = put_off
+    assert second.protocol.told == ["made"]
+    for wants in (True, False, True):
+        (second.transport.resume_reading if wants else second.transport.pause_reading)()
+        assert second.transport.is_reading() is wants
+    go_on()
+    assert second.protocol.told == ["made", much]
+    second.peer.send(b"last")
+    await second.told(b"last")
+    await end_all(ends)
+
+
+async def test_few_bytes_are_handled_at_once(put_off: list[Callable[[], None]]) -> None:
+    few = bytes(SMALL)
+    _, second = ends = await two_that_sent(few)
+    await second.told(few)
+    assert put_off == []
+    await end_all(ends)
+
+
+@pytest.mark.parametrize("how", ["ended", "paused"])
+async def test_what_was_put_off_is_not_read_meanwhile(
+    put_off: list[Callable[[], None]], how: str
+) -> None:
+    much = bytes(SMALL + 1)
+    _, second = ends = await two_that_sent(much)
+    if how == "ended":
+        second.transport.abort()
+    else:
+        second.transport.pause_reading()
     put_off[0]()
-    await second.told("lost")
-    assert data not in second.protocol.told
-    first.transport.abort()
-    await first.told("lost")
-    for each in (first, second):
-        each.peer.close()
+    assert second.protocol.told == ["made"]
+    if how == "paused":
+        second.transport.resume_reading()
+        await second.told(much)
+    await end_all(ends)
+
+
+async def test_a_connection_that_is_reset_is_no_reason_to_wait(
+    put_off: list[Callable[[], None]],
+) -> None:
+    ends = [Ends(), Ends()]
+    for each in ends:
+        each.reset()
+    for each in ends:
+        await each.told("lost")
+    assert put_off == []
 
 
 @pytest.mark.parametrize("keep_open", [False, True])

@@ -9,7 +9,6 @@ from typing import Any
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_selector import READ
 from gateway.server.socket_transport import SocketTransport
-from gateway.server.transport import ClientTransport
 
 logger = logging.getLogger(__name__)
 
@@ -75,9 +74,7 @@ class Acceptor:
     def _begin(self, sock: socket.SocketType, address: object) -> None:
         try:
             protocol = self._make_protocol()
-            transport = SocketTransport(sock, protocol, self._sockets, self._loop)
-            transport.costly = not isinstance(protocol, ClientTransport)  # TLS or WebSocket
-            transport.start(address)
+            SocketTransport(sock, protocol, self._sockets, self._loop).start(address)
         except Exception:
             # the transport's border (ARCHITECTURE.md): a mistake of ours ends this connection alone
             logger.exception("unexpected error; closing a new connection")

@@ -26,6 +26,24 @@ def readers_that_do_not_read(scene: Scene) -> None:
     publisher.next()
 
 
+def floods_of_messages(scene: Scene) -> None:
+    """1,000 clients that send 5,000 small messages each at once."""
+    publishers = [scene.client(f"p{number}") for number in range(scene.many(1_000))]
+    left = dict.fromkeys(
+        publishers, b"".join(publish(f"a/{n % 7}", b"x" * 30) for n in range(5_000))
+    )
+    for publisher in publishers:
+        publisher.sock.setblocking(False)
+    while left:
+        for publisher, data in list(left.items()):
+            try:
+                left[publisher] = data[publisher.sock.send(data) :]
+            except BlockingIOError:
+                continue
+            if not left[publisher]:
+                del left[publisher]
+
+
 def many_aliases(scene: Scene) -> None:
     """300 clients that set 16 topic aliases of 65,000 bytes each."""
     for number in range(scene.many(300)):
@@ -165,6 +183,7 @@ def identifier_of(received: bytes) -> bytes:
 
 ATTACKS: tuple[Attack, ...] = (
     readers_that_do_not_read,
+    floods_of_messages,
     many_aliases,
     fan_out,
     games_with_windows,
