@@ -200,6 +200,7 @@ class Broker:
         opened = instant.monotonic if info.opened is None else info.opened
         due = opened + self.settings.connect_timeout
         self.deadlines.set(client, due, self._no_connect)
+        self.memory.open(client)
         return client
 
     def packet_size(self, info: ConnectionInfo) -> int:

@@ -35,6 +35,7 @@ class Client:
         "info",
         "keep_alive",
         "last_received",
+        "occupied",
         "opened",
         "peer",
         "pieces",
@@ -66,6 +67,7 @@ class Client:
         self.end_reason = ""  # why it was not the client that ended it, for the log
         self.closing = False  # the network connection ends once its output is sent
         self.aborted = False  # the network connection ends at once, whatever was still to be sent
+        self.occupied = info.occupied  # bytes by itself, 0 once it is not counted any more
         self.held = 0  # bytes in its buffers, as `MemoryBudget.note` knows them
         self.held_below = 0  # of these, between the socket and here
         self.held_connect = 0  # of these, in a CONNECT that is not decided about

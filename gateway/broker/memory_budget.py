@@ -1,7 +1,7 @@
 """One budget of memory for everything that clients can make the gateway hold."""
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from gateway.broker.client import Client
 from gateway.broker.connecting.admission import SHOWN
@@ -22,7 +22,18 @@ SPARE = 8
 NAMED = 5
 """Clients that a log line names; there may be thousands."""
 
+HANDSHAKE = 64 * 1024
+"""Bytes that a TLS handshake occupies, about: 45 KiB of OpenSSL's, and what the peer sent."""
+
 _KEY: Final = "memory budget"
+
+
+class Handshake(Protocol):
+    """A connection that no client is known of yet."""
+
+    def abort(self) -> None:
+        """Close it now."""
+        ...
 
 
 class MemoryBudget:
@@ -30,14 +41,24 @@ class MemoryBudget:
 
     Queues, retained messages and subscriptions have bounds of their own. Each second each of them
     may have what it holds and what nobody uses, up to its own bound. So may all `buffers` together:
-    packets that are not whole, topic aliases of clients, and output that slow readers leave.
+    connections by themselves, packets that are not whole, topic aliases of clients, and output that
+    slow readers leave.
 
     A queue, retained message or subscription without room is refused as at its own bound. Where
-    buffers have none, connections are closed at once: first those without an accepted CONNECT, of
-    each kind first the one that holds most.
+    buffers have none, connections are closed at once: first those in a TLS handshake, the oldest
+    first, then those without an accepted CONNECT, and of each kind first the one that holds most.
     """
 
-    __slots__ = ("_bounds", "_broker", "_room", "_sent", "buffers", "closed", "limit")
+    __slots__ = (
+        "_bounds",
+        "_broker",
+        "_handshakes",
+        "_room",
+        "_sent",
+        "buffers",
+        "closed",
+        "limit",
+    )
 
     def __init__(self, broker: "Broker", limit: int) -> None:
         self._broker = broker
@@ -46,6 +67,7 @@ class MemoryBudget:
         self.closed = 0  # connections, since the start
         self._sent = 0  # bytes when slow readers were counted last
         self._room = limit  # bytes that the buffers may come to
+        self._handshakes: dict[Handshake, None] = {}  # the oldest first
         parts: tuple[Any, ...] = (broker.queue_memory, broker.retained, broker.router)
         self._bounds = [(part, part.maximum_bytes) for part in parts]
         broker.deadlines.set(_KEY, 0.0, self._allot_again)
@@ -70,6 +92,21 @@ class MemoryBudget:
         self.allot()
         self._broker.deadlines.set(_KEY, instant.monotonic + INTERVAL, self._allot_again)
 
+    def open(self, client: Client) -> None:
+        """Count a new connection; where there is no room for it connections are closed."""
+        self._more(client.occupied)
+
+    def begin_handshake(self, handshake: Handshake) -> None:
+        """Count a TLS handshake; where there is no room for it the oldest ones are ended."""
+        self._handshakes[handshake] = None
+        self._more(HANDSHAKE)
+
+    def end_handshake(self, handshake: Handshake) -> None:
+        """Count a TLS handshake no more."""
+        if handshake in self._handshakes:
+            del self._handshakes[handshake]
+            self.buffers -= HANDSHAKE
+
     def note(self, client: Client, below: int) -> None:
         """Count what a connection holds now, `below` of it between its socket and the broker.
 
@@ -77,6 +114,10 @@ class MemoryBudget:
         """
         client.held_below = below
         self._count(client)
+        self._more(0)
+
+    def _more(self, size: int) -> None:
+        self.buffers += size
         if self.buffers > self._room:
             self.allot()
             if self.buffers > self._room:
@@ -84,8 +125,8 @@ class MemoryBudget:
 
     def forget(self, client: Client) -> None:
         """Count a connection no more."""
-        self.buffers -= client.held
-        client.held = 0
+        self.buffers -= client.held + client.occupied
+        client.held = client.occupied = 0
 
     def count_again(self, bytes_sent: int) -> None:
         """Count slow readers anew, whose output grows unnoticed, for each 16 MiB sent to clients.
@@ -110,14 +151,15 @@ class MemoryBudget:
     def _make_room(self) -> None:
         """Close connections until an eighth of what buffers may come to is free."""
         target = self._room - self._room // SPARE
-        holding = [each for each in self._broker.connections if each.held]
-        holding.sort(key=_rank)
-        said: list[str] = []
         before = self.closed
+        self._end_handshakes(target)
+        said = [f"{self.closed - before} in a TLS handshake"] if self.closed > before else []
+        holding = [each for each in self._broker.connections if each.occupied]
+        holding.sort(key=_rank)
         while holding and self.buffers > target:
             client = holding.pop()
             if len(said) < NAMED:
-                said.append(f"{_name(client)} with {client.held}")
+                said.append(f"{_name(client)} with {client.held + client.occupied}")
             self.closed += 1
             self.forget(client)
             client.abort(NO_MEMORY)
@@ -127,6 +169,13 @@ class MemoryBudget:
             self.closed - before,
             ", ".join(said),
         )
+
+    def _end_handshakes(self, target: int) -> None:
+        while self._handshakes and self.buffers > target:
+            handshake = next(iter(self._handshakes))
+            self.end_handshake(handshake)
+            self.closed += 1
+            handshake.abort()
 
 
 NO_MEMORY = "clients hold more than the memory limit, and this one much of it"

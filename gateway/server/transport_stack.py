@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from gateway.broker.connecting.connection_info import PLAIN_BYTES
+from gateway.broker.memory_budget import MemoryBudget
 from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
 from gateway.errors import StartError
@@ -11,6 +13,11 @@ if TYPE_CHECKING:
 
     from gateway.server.tls.connection import TlsConnection
     from gateway.server.websocket.connection import WebSocketConnection
+
+
+WEBSOCKET_BYTES = 8 * 1024
+TLS_BYTES = 24 * 1024
+"""What these occupy for each connection beside that, measured idle."""
 
 
 class TransportStack:
@@ -26,6 +33,7 @@ class TransportStack:
         counters: Counters,
         maximum_packet_size: int,
         connect_timeout: int,
+        memory: MemoryBudget,
     ) -> None:
         self.tls = tls
         self._origins = settings.websocket_origins
@@ -34,11 +42,18 @@ class TransportStack:
         self._connect_timeout = connect_timeout
         self._websocket = load_websocket() if settings.websocket else None
         self._shaking_hands: set[TlsConnection] = set()
+        self._memory = memory
 
     @property
     def none(self) -> bool:
         """True if the socket talks to the client itself."""
         return self.tls is None and self._websocket is None
+
+    @property
+    def occupied(self) -> int:
+        """The bytes of memory that a connection occupies by itself."""
+        websocket = WEBSOCKET_BYTES if self._websocket is not None else 0
+        return PLAIN_BYTES + websocket + (TLS_BYTES if self.tls is not None else 0)
 
     def around(self, client: Any) -> Any:
         """Return the protocol that the socket talks to."""
@@ -51,10 +66,15 @@ class TransportStack:
         from gateway.server.tls.connection import TlsConnection
 
         connection = TlsConnection(
-            client, self.tls, self._connect_timeout, self._counters, self._shaking_hands.discard
+            client, self.tls, self._connect_timeout, self._counters, self._end_handshake
         )
         self._shaking_hands.add(connection)
+        self._memory.begin_handshake(connection)
         return connection
+
+    def _end_handshake(self, connection: "TlsConnection") -> None:
+        self._shaking_hands.discard(connection)
+        self._memory.end_handshake(connection)
 
     def abort_handshakes(self) -> None:
         """Close the sockets behind which there is no client yet."""

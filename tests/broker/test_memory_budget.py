@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-from gateway.broker.memory_budget import INTERVAL, NAMED
+from gateway.broker.connecting.connection_info import PLAIN_BYTES, ConnectionInfo
+from gateway.broker.memory_budget import HANDSHAKE, INTERVAL, NAMED
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import Connect, Publish, Subscribe, SubscriptionRequest
@@ -84,7 +85,7 @@ def test_slow_readers_are_counted_again_as_their_output_grows(harness: Harness) 
     memory.count_again(TURN_BYTES - 1)
     assert memory.buffers == before
     memory.count_again(TURN_BYTES)
-    assert memory.buffers > 100 * before
+    assert memory.buffers > before + 100 * 1_000
 
 
 def test_what_others_use_is_not_there_for_queues_retained_messages_and_subscriptions(
@@ -122,7 +123,7 @@ def test_many_that_are_closed_are_told_of_in_one_line(
     with caplog.at_level(logging.WARNING):
         leave_unfinished(harness.connect("last"), 10_000)
         harness.broker.memory.limit = LIMIT // 2
-        leave_unfinished(harness.connect("more"), 200_000)
+        leave_unfinished(harness.connect("more"), 60_000)
     (line,) = [each for each in caplog.messages if "clients may hold" in each]
     assert line.count(" with ") == NAMED < harness.broker.memory.closed
 
@@ -149,3 +150,52 @@ def test_slow_readers_whose_output_grew_too_much_are_closed(harness: Harness) ->
     memory.count_again(TURN_BYTES)
     assert memory.closed == 1
     assert reader.client.aborted
+
+
+def test_a_connection_counts_by_itself(harness: Harness) -> None:
+    memory = harness.broker.memory
+    plain = harness.open()
+    assert memory.buffers == PLAIN_BYTES
+    costly = harness.open(info=ConnectionInfo(occupied=50_000))
+    assert memory.buffers == PLAIN_BYTES + 50_000
+    for client in (plain, costly):
+        client.drop()
+    assert memory.buffers == 0
+
+
+def test_idle_connections_are_closed_where_there_is_no_room_for_them(harness: Harness) -> None:
+    let_in = harness.connect("c")
+    strangers = [harness.open(info=ConnectionInfo(occupied=50_000)) for _ in range(21)]
+    harness.settle()
+    assert 0 < sum(each.client.aborted for each in strangers) == harness.broker.memory.closed < 21
+    assert not let_in.client.aborted
+
+
+class Handshake:
+    """A TLS handshake that notes that it was ended."""
+
+    def __init__(self) -> None:
+        self.aborted = False
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+def test_handshakes_are_ended_before_all_others_and_the_oldest_first(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = harness.broker.memory
+    stranger = harness.open()
+    handshakes = [Handshake() for _ in range(LIMIT // HANDSHAKE + 1)]
+    for each in handshakes:
+        memory.begin_handshake(each)
+    ended = sum(each.aborted for each in handshakes)
+    assert 0 < ended == memory.closed
+    assert [each.aborted for each in handshakes] == [True] * ended + [False] * (
+        len(handshakes) - ended
+    )
+    assert not stranger.closed()
+    assert f"closing the {ended} that hold most, {ended} in a TLS handshake" in caplog.text
+    for each in handshakes:
+        memory.end_handshake(each)
+    assert memory.buffers == PLAIN_BYTES

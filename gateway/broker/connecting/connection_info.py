@@ -7,6 +7,9 @@ from gateway.access.policy import OPEN, AccessPolicy
 from gateway.broker.connecting.authentication_method import AuthenticationMethod
 from gateway.session.durability_class import DurabilityClass
 
+PLAIN_BYTES = 2 * 1024
+"""Bytes of memory that a connection occupies by itself, idle."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectionInfo:
@@ -38,6 +41,9 @@ class ConnectionInfo:
 
     local: bool = False
     """Whether the client is on this machine: on loopback or at a Unix socket."""
+
+    occupied: int = PLAIN_BYTES
+    """Bytes of memory that the connection occupies by itself, with TLS and WebSocket below it."""
 
     access: AccessPolicy = OPEN
     """What clients of the listener may read and write."""

@@ -129,6 +129,7 @@ class Connections:
             settings.delivery,
             settings.where_identity,
             local,
+            self._stack.occupied,
             self.access,
         )
 

@@ -65,6 +65,7 @@ class Listener:
             broker.counters,
             settings.maximum_packet_size or broker.settings.maximum_packet_size,
             broker.settings.connect_timeout,
+            broker.memory,
         )
         limits = ConnectionLimits(self.address, settings, broker.counters, room)
         self.connections = Connections(settings, authenticator, turn, self.stack, limits, access)

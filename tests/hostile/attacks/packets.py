@@ -1,7 +1,9 @@
 """Packets, frames and connections that no client should send or make."""
 
 import base64
+import contextlib
 import os
+import ssl
 import time
 
 from tests.hostile.scene import Attack, Scene
@@ -150,6 +152,16 @@ def half_open(scene: Scene) -> None:
         scene.attacker().send(connect("h" * 100)[: number % 2 * 50])
 
 
+def half_open_tls(scene: Scene) -> None:
+    """5,000 TLS handshakes that stop after the first word."""
+    context = ssl.create_default_context()
+    for _ in range(scene.many(5_000)):
+        hello = ssl.MemoryBIO()
+        with contextlib.suppress(ssl.SSLWantReadError):
+            context.wrap_bio(ssl.MemoryBIO(), hello, server_hostname="h").do_handshake()
+        scene.attacker(scene.tls_port).try_to_send(hello.read())
+
+
 ATTACKS: tuple[Attack, ...] = (
     many_topic_filters,
     deep_topic_filters,
@@ -161,6 +173,7 @@ ATTACKS: tuple[Attack, ...] = (
     fragments,
     broken_hellos,
     half_open,
+    half_open_tls,
     floods_of_pings,
     trickling,
     nonsense,
