@@ -131,6 +131,20 @@ def test_no_answer_goes_where_the_asker_may_not_write(gateway: GatewayProcess, t
     assert asyncio.run(ask_for_answers_on(gateway.port, topic)) == 0x90
 
 
+def test_no_answer_goes_where_the_rules_let_the_asker_write_nothing(tmp_path: Path) -> None:
+    rules = "topic write $CONTROL/tidegate/recall\ntopic write answers/#\n"
+    (tmp_path / "acl").write_text(rules)
+    gateway = GatewayProcess(tmp_path, '[[listener]]\nacl_file = "acl"\n[uplink]\n').start()
+    try:
+        asked = [
+            asyncio.run(ask_for_answers_on(gateway.port, topic))
+            for topic in ("valves/open", "$delay/5/answers/x", "answers/x")
+        ]
+    finally:
+        gateway.kill()
+    assert asked == [0x87, 0x90, 0x83], "the last is answered: there is no history"
+
+
 @pytest.mark.usefixtures("measured")
 def test_the_fleet_asks_at_its_own_broker_for_numbers_of_an_earlier_start(
     gateway: GatewayProcess, fleet: Mosquitto, collector: FleetCollector

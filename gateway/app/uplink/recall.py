@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from gateway.access.topics import may_publish
+from gateway.access.rule import WRITE
 from gateway.mqtt.errors import MqttError, ProtocolError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name
@@ -67,7 +67,7 @@ class RecallDesk:
             answer = self._answer_to(message)
         except MqttError as error:
             logger.warning("recall: response topic %.80r: %s", message.response_topic, error.reason)
-            return ReasonCode.TOPIC_NAME_INVALID
+            return error.reason_code
         return self._take(message.payload, answer)
 
     def receive_of_fleet(self, payload: bytes) -> None:
@@ -96,13 +96,19 @@ class RecallDesk:
             )
 
     def _answer_to(self, request: Message) -> Callable[[Report], None]:
-        """Return what answers the request; raise MqttError where no answer can go."""
+        """Return what answers the request; raise MqttError where no answer can go.
+
+        That is also where the client itself may not write, as a will's may not that is gone.
+        """
         topic, correlation_data = request.response_topic, request.correlation_data
         if topic is None:
             return lambda report: logger.info("recall: %s", report)
         check_topic_name(topic)
-        if topic.startswith("$") or not may_publish(topic):
-            raise ProtocolError("begins with $")
+        if topic.startswith("$"):
+            raise ProtocolError("begins with $", ReasonCode.TOPIC_NAME_INVALID)
+        session = self._gateway.broker.sessions.get(request.client_id or "")
+        if session is None or not session.access.rights(topic) & WRITE:
+            raise ProtocolError("the client may not write it", ReasonCode.NOT_AUTHORIZED)
 
         def answer(report: Report) -> None:
             # Not within the publishing of the request itself.
