@@ -1,4 +1,4 @@
-"""Long files are read a piece at a time, so that others can have their turn."""
+"""Long files of lines are read a piece at a time, so that others can have their turn."""
 
 from collections.abc import Generator
 from typing import TypeAlias, TypeVar
@@ -10,6 +10,10 @@ Pieces: TypeAlias = Generator[None, None, _Result]
 
 LINES = 200
 """Lines of a file in one piece: some 1 ms."""
+
+BLANKS = " \t\n\v\f\r"
+"""What may stand around the parts of a line, as C's `isspace` and Mosquitto have it: other blanks
+that Unicode knows belong to a name."""
 
 
 def complete(pieces: Pieces[_Result]) -> _Result:

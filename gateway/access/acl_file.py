@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gateway.access.rule import NAMES, WORDS, Rule
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter
-from gateway.pieces import LINES, Pieces, complete
+from gateway.pieces import BLANKS, LINES, Pieces, complete
 
 MAXIMUM_RULES = 100_000
 """Lines of one file that say something, some 300 bytes each."""
@@ -66,10 +66,10 @@ def in_pieces(text: str) -> Pieces[AclRules]:
 def _lines(text: str) -> Iterator[tuple[int, str, str]]:
     """Give number, first word and the rest of each line that says something."""
     for number, line in enumerate(text.split("\n"), start=1):
-        said = line.strip()
+        said = line.strip(BLANKS)
         if said and not said.startswith("#"):
             kind, _, rest = said.partition(" ")
-            yield number, kind, rest.strip()
+            yield number, kind, rest.strip(BLANKS)
 
 
 def _user(number: int, name: str) -> str:
@@ -86,7 +86,7 @@ def _add(rules: list[Rule], number: int, kind: str, rest: str) -> None:
         word, topic_filter = "readwrite", rest
     if word not in WORDS:
         raise AclError(number, word, ", ".join(WORDS))
-    topic_filter = topic_filter.strip()
+    topic_filter = topic_filter.strip(BLANKS)
     fault = filter_fault(topic_filter)
     if fault:
         raise AclError(number, topic_filter, fault)

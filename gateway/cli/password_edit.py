@@ -28,21 +28,21 @@ def set_password(path: Path, username: str, ask: Callable[[], bytes], *, new: bo
             raise TidegateError(f"{path} has a user {username!r} already; passwd changes it")
         if not new and not there:
             raise TidegateError(f"{path} has no user {username!r}")
-        line = f"{username}:{hash_password(ask())}\n".encode()
+        line = f"{username}:{hash_password(ask())}".encode()
         before = path.read_bytes() if path.exists() else b""
         _replace(path, _with_line(before, username, line))
 
 
 def _with_line(before: bytes, username: str, line: bytes) -> bytes:
-    lines = before.splitlines(keepends=True)
+    lines = before.split(b"\n")  # as `load` has it
     for index, each in enumerate(lines):
         name = each.partition(b":")[0].strip()
         if name == username.encode() and not each.lstrip().startswith(b"#"):
             lines[index] = line
-            return b"".join(lines)
-    if lines and not lines[-1].endswith(b"\n"):
-        lines[-1] += b"\n"
-    return b"".join([*lines, line])
+            return b"\n".join(lines)
+    if not lines[-1]:
+        lines.pop()
+    return b"\n".join([*lines, line, b""])
 
 
 @contextmanager

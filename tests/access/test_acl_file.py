@@ -36,6 +36,18 @@ def test_rules_are_found_with_their_users() -> None:
     assert pattern.origin == "line 8: pattern readwrite dev/%c/%u/#"
 
 
+def test_blanks_that_only_unicode_knows_belong_to_a_name() -> None:
+    for blank in ("\xa0", "\x85", "\u2028", "\x1c"):
+        rules = parse(f"user anna{blank}\ntopic read {blank}a\npattern b{blank}\n")
+        assert list(rules.users) == [f"anna{blank}"]
+        assert rules.users[f"anna{blank}"][0].topic_filter == f"{blank}a"
+        assert rules.patterns[0].topic_filter == f"b{blank}"
+        with pytest.raises(AclError):
+            parse(f"{blank}topic a\n")
+    for blank in " \t\r\v\f":
+        assert list(parse(f"user {blank}anna{blank}\ntopic a\n").users) == ["anna"]
+
+
 WRONG = [
     ("topic", "topic", "is empty"),
     ("user", "user", "user NAME"),

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from gateway.config.errors import ConfigurationError
-from gateway.pieces import LINES, Pieces, complete
+from gateway.pieces import BLANKS, LINES, Pieces, complete
 from gateway.server.passwords.hashing import ALLOWED, HASH_SIZE, Password, parse
 
 MAXIMUM_BYTES = 16 * 1024 * 1024
@@ -93,12 +93,12 @@ def load_in_pieces(path: Path) -> Pieces[PasswordFile]:
     for number, raw in enumerate(_read(path).split(b"\n"), start=1):
         if number % LINES == 0:
             yield
-        line = _text(raw, path, number).strip()
+        line = _text(raw, path, number).strip(BLANKS)
         if not line or line.startswith("#"):
             continue
         username, _, hashed = line.partition(":")
-        username = username.rstrip()
-        password = parse(hashed.lstrip())
+        username = username.rstrip(BLANKS)
+        password = parse(hashed.lstrip(BLANKS))
         if password is None or not username:
             raise ConfigurationError(str(path), f"line {number}", username, ALLOWED)
         if username in lines:

@@ -77,6 +77,12 @@ def test_comments_empty_lines_blanks_and_other_line_ends(path: Path) -> None:
     assert users.check("thrée", PASSWORD)
 
 
+def test_blanks_that_only_unicode_knows_belong_to_a_name(path: Path) -> None:
+    names = ["anna", "anna\xa0", "\u2028anna", "anna\x1c"]
+    path.write_text("".join(f"{name}:{SHA512}\n" for name in names))
+    assert [name for name, _ in load(path).users()] == names
+
+
 def test_an_empty_file_has_no_users(path: Path) -> None:
     path.touch()
     users = load(path)
