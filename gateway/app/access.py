@@ -8,6 +8,7 @@ from gateway.access.roles import Role
 from gateway.access.rule import WORDS, Rule
 from gateway.broker.client_pattern import client_matcher
 from gateway.config.errors import ConfigurationError
+from gateway.config.named_file import open_named
 from gateway.config.settings import Configuration, ListenerConfig, RoleConfig
 from gateway.pieces import Pieces, complete
 
@@ -55,7 +56,7 @@ def read_acl(listener: ListenerConfig) -> Pieces[AclRules | None]:
         return None
     path = Path(listener.acl_file)
     try:
-        with path.open("rb") as file:
+        with open_named(path) as file:
             data = file.read(MAXIMUM_BYTES + 1)
         if len(data) > MAXIMUM_BYTES:
             raise ConfigurationError(str(path), "", None, f"larger than {MAXIMUM_BYTES} bytes")

@@ -1,5 +1,6 @@
 """Users and access rules of a running gateway, which change while it runs."""
 
+import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable
@@ -169,3 +170,13 @@ async def test_who_is_gone_does_not_log_in_on_a_connection_of_before(place: Plac
     connack = await early.receive()
     assert isinstance(connack, ConnAck)
     assert connack.reason_code == ReasonCode.BAD_USER_NAME_OR_PASSWORD
+
+
+@pytest.mark.parametrize("name", ["acl", "users"])
+async def test_nobody_waits_for_a_file_that_became_a_pipe(place: Place, name: str) -> None:
+    sensor = await place.connect("sensor")
+    (place.folder / name).unlink()
+    os.mkfifo(place.folder / name)
+    hang_up(place)
+    while f"keeps its old files: {name}: no regular file" not in place.gateway.log():
+        await sensor.waiting()

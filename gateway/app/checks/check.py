@@ -10,6 +10,7 @@ from gateway.config import checks
 from gateway.config.credentials import secret_path
 from gateway.config.described import Check
 from gateway.config.errors import ConfigurationError, raise_all
+from gateway.config.named_file import open_named
 from gateway.config.sections.uplinks import DEFAULT_RULE, rules_of
 from gateway.config.settings import Configuration
 from gateway.config.values import values_of
@@ -128,7 +129,7 @@ def _mistake_of_access(configuration: Configuration) -> Iterator[ConfigurationEr
 
 def _readable_file(path: str) -> None:
     try:
-        with secret_path(path).open("rb"):
+        with open_named(secret_path(path)):
             pass
     except OSError as error:
         raise ValueError(error.strerror or str(error)) from error

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from gateway.config.errors import ConfigurationError
+from gateway.config.named_file import open_named
 from gateway.pieces import BLANKS, LINES, Pieces, complete
 from gateway.server.passwords.hashing import ALLOWED, HASH_SIZE, Password, parse
 
@@ -111,7 +112,7 @@ def load_in_pieces(path: Path) -> Pieces[PasswordFile]:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_named(path) as file:
             data = file.read(MAXIMUM_BYTES + 1)
     except OSError as error:
         raise ConfigurationError(str(path), "", None, error.strerror or str(error)) from error

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.config.errors import ConfigurationError
+from gateway.config.named_file import open_named
 from gateway.config.settings import ListenerConfig
 
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
@@ -64,7 +65,7 @@ def _check_readable(settings: ListenerConfig, key: str) -> None:
     if path is None:
         return
     try:
-        with Path(path).open("rb"):
+        with open_named(Path(path)):
             pass
     except OSError as error:
         raise _FileError(key, f"a file that can be read ({error.strerror})") from error

@@ -3,6 +3,7 @@
 import ssl
 from pathlib import Path
 
+from gateway.config.named_file import open_named
 from gateway.mqtt.packets import MQTT_5, Connect, Will
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.uplink.settings import UplinkSettings
@@ -63,6 +64,7 @@ def tls_context(settings: UplinkSettings) -> ssl.SSLContext:
 def _secret(file: Path) -> str:
     """Return the text of a file without its line end; raise OSError if it cannot be read."""
     try:
-        return file.read_text("utf-8").rstrip("\r\n")
+        with open_named(file) as opened:
+            return opened.read().decode().rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise OSError(f"{file} is not UTF-8") from error
