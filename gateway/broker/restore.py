@@ -80,6 +80,7 @@ def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> N
     for packet_id in kept.incoming:
         session.incoming.add(packet_id)
     continuation.restore(session, kept.spans, kept.tail, connected=kept.left_at is None)
+    session.unchecked = session.queue.messages > 0  # other rules may have held then
     left_at = kept.left_at
     if left_at is None:
         left_at = instant.wall

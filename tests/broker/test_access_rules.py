@@ -22,6 +22,7 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.pieces import complete
 from tests.support.broker.broker_harness import Harness
+from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.inline import Inline
 from tests.support.broker.memory_client import MemoryClient
 
@@ -301,6 +302,23 @@ def test_what_one_user_did_not_acknowledge_is_not_sent_to_another(
     assert place.harness.counters.count("tidegate/access/withheld") == 3 - released
     session = place.harness.session("c")
     assert len(session.inflight) == 2 + len(others)
+
+
+def test_what_waits_on_disk_is_asked_about_by_the_rules_of_the_next_start() -> None:
+    harness = DurableHarness()
+    viewer = Place(harness).connect("viewer", session_expiry=100)
+    viewer.subscribe("s/#", qos=1)
+    viewer.drop()
+    for topic in ("s/1", "s/2"):
+        harness.publish(topic, b"", 1)
+    harness.access = AccessPolicy(parse("user viewer\ntopic read s/2\n"))
+    harness.crash()
+    complete(access.apply(harness.broker, [harness.access]))
+    info = ConnectionInfo(access=harness.access)
+    viewer = harness.connect(
+        "viewer", username="viewer", info=info, session_expiry=100, clean_start=False
+    )
+    assert topics(viewer) == ["s/2"]
 
 
 def test_rights_that_are_remembered_have_a_bound(harness: Harness) -> None:
