@@ -10,6 +10,10 @@ LOG = "$SYS/broker/tidegate/log"
 """The gateway's log lines, which name clients, users and addresses (docs/sys-topics.md)."""
 
 
+LONGEST = "$SYS/broker/tidegate/turns/longest"
+"""Whom the longest turn served: a client or an address."""
+
+
 def may_publish(topic: str) -> bool:
     """Return whether any client may write the topic: `$` topics are the gateway's own."""
     return not topic.startswith("$") or topic.startswith((CONTROL, DELAY))
@@ -25,4 +29,6 @@ def is_guarded(topic: str) -> bool:
 
     Topic filters are asked about, too: those that match guarded topics alone are guarded.
     """
-    return topic.partition("/")[0] == "$CONTROL" or topic == LOG or topic.startswith(LOG + "/")
+    if topic in (LOG, LONGEST) or topic.startswith(LOG + "/"):
+        return True
+    return topic.partition("/")[0] == "$CONTROL"
