@@ -64,7 +64,8 @@ class Access:
         they deny no pattern grants.
         """
         if topic.startswith(DELAY):
-            return self.rights(undelayed(topic)) & WRITE
+            later = undelayed(topic)
+            return 0 if later.startswith("$") else self.rights(later) & WRITE
         if topic.startswith("$") and is_guarded(topic):
             granted = self._guarded_rights(topic)
         elif self.restricted:
@@ -99,6 +100,7 @@ class Access:
 
         Nothing if there are none, and what a client may do by itself is all.
         """
+        topic = undelayed(topic)
         guarded = is_guarded(topic)
         own = self._own if not guarded or self._trusted else ()
         patterns = [] if guarded else self._of_patterns()

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 CONFIG = Path("/etc/tidegate/gateway.toml")
 
-MAXIMUM_PASSWORD = 65_535
-"""Bytes of a password in CONNECT."""
+MAXIMUM_FIELD = 65_535
+"""Bytes of a user name or a password in CONNECT."""
 
 
 def add_user(commands: "Commands") -> None:
@@ -59,6 +59,8 @@ def _name(text: str) -> str:
     if not text or not text.isprintable() or text != text.strip() or ":" in text or text[0] == "#":
         allowed = "1 or more characters without : and control characters, not beginning with #"
         raise argparse.ArgumentTypeError(f"{text!r} is no user name: {allowed}")
+    if len(text.encode()) > MAXIMUM_FIELD:
+        raise argparse.ArgumentTypeError(f"a user name is of at most {MAXIMUM_FIELD} bytes")
     return text
 
 
@@ -121,6 +123,6 @@ def _password() -> bytes:
     else:
         password = sys.stdin.readline().rstrip("\r\n")
     encoded = password.encode(errors="surrogateescape")
-    if not 1 <= len(encoded) <= MAXIMUM_PASSWORD:
-        raise TidegateError(f"a password has 1 to {MAXIMUM_PASSWORD} bytes; nothing was changed")
+    if not 1 <= len(encoded) <= MAXIMUM_FIELD:
+        raise TidegateError(f"a password has 1 to {MAXIMUM_FIELD} bytes; nothing was changed")
     return encoded

@@ -246,3 +246,4 @@ def test_who_may_write_a_topic_may_write_it_later_and_no_other() -> None:
     for topic, expected in (("a/x", WRITE), ("b", 0), ("c", 0), ("$SYS/x", 0), (UPLINK, 0)):
         assert ada.rights(f"$delay/5/{topic}") == expected, topic
     assert access(None).rights("$delay/5/a") == WRITE
+    assert access(None).rights("$delay/5/" * 10_000 + "a") == 0

@@ -82,6 +82,9 @@ MISTAKES = [
     (("add", "a:b"), "x", "'a:b' is no user name: 1 or more characters without :"),
     (("add", "#a"), "x", "'#a' is no user name"),
     (("check", "anna", "a/#"), "", "topic name 'a/#' holds a wildcard"),
+    (("check", "anna", "$delay/a"), "", "topic name '$delay/a' is not $delay/<seconds, 1 to"),
+    (("check", "anna", "$delay/1/$CONTROL/tidegate/uplink"), "", "/<topic without $>"),
+    (("add", "ü" * 32_768), "x", "of at most 65535 bytes"),
 ]
 
 
@@ -107,6 +110,7 @@ def test_what_a_user_may_do(tmp_path: Path) -> None:
             ("bob", "c/x", "--client-id", "x"),
             ("", "open"),
             ("olga", "$CONTROL/tidegate/uplink"),
+            ("anna", "$delay/5/a/c"),
         )
     }
     other = "listener 0.0.0.0:1884\n"
@@ -126,6 +130,10 @@ def test_what_a_user_may_do(tmp_path: Path) -> None:
         "  line 5: pattern read c/%c\n" + other + everything
     )
     assert "  read:  yes\n  write: no\n  line 1: topic read open\n" in said["", "open"]
+    assert (
+        "  read:  no\n  write: yes\n  line 3: topic readwrite a/#\n"
+        in (said["anna", "$delay/5/a/c"])
+    )
     olga = said["olga", "$CONTROL/tidegate/uplink"]
     assert [line for line in olga.splitlines() if "write:" in line] == [
         "  write: yes",

@@ -97,8 +97,8 @@ def load_in_pieces(path: Path) -> Pieces[PasswordFile]:
         line = _text(raw, path, number).strip(BLANKS)
         if not line or line.startswith("#"):
             continue
-        username, _, hashed = line.partition(":")
-        username = username.rstrip(BLANKS)
+        username, colon, hashed = line.partition(":")
+        username = username.rstrip(BLANKS) if colon else ""  # else it may be a piece of a hash
         password = parse(hashed.lstrip(BLANKS))
         if password is None or not username:
             raise ConfigurationError(str(path), f"line {number}", username, ALLOWED)
@@ -125,5 +125,6 @@ def _text(raw: bytes, path: Path, number: int) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        username = raw.partition(b":")[0]
+        username, colon, _ = raw.partition(b":")
+        username = username if colon else b""
         raise ConfigurationError(str(path), f"line {number}", username, "UTF-8 text") from None

@@ -101,7 +101,8 @@ BAD_LINES = [
     f"user:{SCRYPT.replace('ln=4,', '')}${KEY}",
     f"user:{SCRYPT}${KEY[:-4]}",
     f"user:{SCRYPT}",
-    "user",
+    DIGEST,
+    f"$6${SALT}${DIGEST}",
     "user:",
     "user:secret",
     f":{SHA512}",
@@ -128,7 +129,9 @@ def test_a_bad_line_is_named_without_its_password(path: Path, line: str) -> None
     with pytest.raises(ConfigurationError) as raised:
         load(path)
     error = raised.value
-    username, _, secret = line.partition(":")
+    username, colon, secret = line.partition(":")
+    if not colon:
+        username, secret = "", line
     assert (error.file, error.key, error.value) == (str(path), "line 2", username)
     assert error.allowed.startswith("user:$scrypt$ln=14,")
     assert not secret or secret not in str(error)
@@ -141,6 +144,9 @@ def test_a_user_named_twice(path: Path) -> None:
 
 
 def test_a_line_that_is_not_utf_8(path: Path) -> None:
+    path.write_bytes(b"\nsecret\xff\n")
+    with pytest.raises(ConfigurationError, match=r"line 2 = b'' .*: UTF-8 text"):
+        load(path)
     path.write_bytes(b"\n\xff:secret\n")
     with pytest.raises(ConfigurationError, match=r"line 2 = b'\\xff' .*: UTF-8 text"):
         load(path)
