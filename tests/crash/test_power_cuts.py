@@ -133,6 +133,12 @@ def test_a_cut_drops_and_tears_what_was_not_synced_and_nothing_else(tmp_path: Pa
     assert {count for _, count, _ in seen} >= {0, 508, 88, 596}
 
 
+def test_what_was_only_looked_at_is_received_once() -> None:
+    call = '7 recvfrom(5<socket:[3]>, "\\x10\\x00", {}, NULL, NULL) = 2'
+    text = "\n".join(map(call.format, ["257, MSG_PEEK", "262144, 0"]))
+    assert [each.ended for each in operations(text)] == [1]
+
+
 def _in_hexadecimal(found: re.Match[str]) -> str:
     return '"' + "".join(f"\\x{each:02x}" for each in found.group(1).encode()) + '"'
 

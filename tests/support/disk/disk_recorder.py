@@ -50,7 +50,10 @@ def recorder(file: Path) -> list[str]:
 
 
 def operations(text: str, first: int = 0) -> Iterator[Operation]:
-    """Yield the calls of a recording in the order in which they ended; lines count from `first`."""
+    """Yield the calls of a recording in the order in which they ended; lines count from `first`.
+
+    A look at what a socket has, which leaves it there, receives nothing.
+    """
     begun: dict[str, tuple[int, str]] = {}
     for place, line in enumerate(text.splitlines(), first):
         found = _LINE.match(line)
@@ -62,7 +65,8 @@ def operations(text: str, first: int = 0) -> Iterator[Operation]:
             begun[thread] = (place, line.removesuffix(" <unfinished ...>"))
         elif (result := _RESULT.search(line)) is not None and int(result.group(1)) >= 0:
             whole = head + (line.partition(" resumed>")[2] if head else line)
-            yield _operation(name, whole, began, place, int(result.group(1)))
+            if "MSG_PEEK" not in whole:
+                yield _operation(name, whole, began, place, int(result.group(1)))
 
 
 def _operation(name: str, text: str, began: int, ended: int, result: int) -> Operation:
