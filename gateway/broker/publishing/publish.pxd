@@ -15,7 +15,6 @@ cdef Py_ssize_t _MAXIMUM_NUMBERED
 cdef Py_ssize_t _MAXIMUM_LOOKED_AT
 cdef int _MAXIMUM_SKIPPED
 cdef int _FAILURE
-cdef int _WRITE
 
 @cython.locals(connection=Connection, publication=Publication, admissions=TopicAdmissions,
                admission=TopicAdmission, qos=int, count=Py_ssize_t, traffic=Traffic,
@@ -33,7 +32,7 @@ cdef _extend(
     broker, Client client, Session session, Publication publication, TopicAdmission admission)
 
 @cython.locals(qos=int, count=Py_ssize_t, barrier=Barrier, commit="long long",
-               connection=Connection, aside=Output, behind=Output, admissions=TopicAdmissions)
+               connection=Connection, aside=Output, behind=Output)
 cdef Py_ssize_t _publish(
     broker, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, instant) except -1

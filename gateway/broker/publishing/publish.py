@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from gateway.access.rule import WRITE
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.broker.publishing.forward import Outcome, forward
@@ -49,7 +48,6 @@ _MAXIMUM_NUMBERED = MAXIMUM_NUMBERED
 _MAXIMUM_LOOKED_AT = MAXIMUM_LOOKED_AT
 _MAXIMUM_SKIPPED = MAXIMUM_SKIPPED
 _FAILURE = int(FAILURE)
-_WRITE = WRITE
 
 
 def handle_publish(broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
@@ -167,8 +165,7 @@ def _publish(
     qos = publication.qos
     refusal, access = admission.refusal, session.access
     if refusal is None and (admission.guarded or access.restricted):
-        admissions = broker.admissions
-        if not admissions.rights(admission, access) & _WRITE:
+        if admission.writer is not access and not broker.admissions.may_write(admission, access):
             refusal = ReasonCode.NOT_AUTHORIZED
     if refusal is not None or broker.settings.check_payload_format:
         refusal = _refusal(broker, publication, admission, refusal)

@@ -19,6 +19,7 @@ cdef class TopicAdmission:
     cdef readonly Route route
     cdef public Py_ssize_t size
     cdef readonly str topic
+    cdef public object writer
 
     cpdef commit_within(self, of_client)
 
@@ -42,6 +43,7 @@ cdef class TopicAdmissions:
     cpdef TopicAdmission find(self, bytes topic_name)
     @cython.locals(other=TopicAdmission, route=Route)
     cpdef bint joins(self, TopicAdmission admission, access, bytes topic_name) except -1
+    cpdef bint may_write(self, TopicAdmission admission, access) except -1
     @cython.locals(rights=dict)
     cpdef int rights(self, TopicAdmission admission, access) except -1
     cpdef reader(self, TopicAdmission admission)

@@ -41,7 +41,8 @@ class TopicAdmission:
     is `guarded`: `TopicAdmissions.rights` says who. `durability` is the class that the
     configuration names for the topic, None where it names none. `addressee` is the client
     identifier of a peer to peer topic; `delayed` messages wait for their moment. It is `common` if
-    nothing but rights and route says who may publish to it and who gets that.
+    nothing but rights and route says who may publish to it and who gets that. `writer` is the
+    access that was found last to have the right to: most topics have one publisher.
     """
 
     __slots__ = (
@@ -57,6 +58,7 @@ class TopicAdmission:
         "route",
         "size",
         "topic",
+        "writer",
     )
 
     def __init__(self, topic: str, route: Route) -> None:
@@ -71,6 +73,7 @@ class TopicAdmission:
         self.common = False
         self.epoch = 0  # that of the admissions while it is counted among them
         self.rights: dict[Access, int] | None = None  # made for the first who is asked about
+        self.writer: Access | None = None
         self.size = ADMISSION_OVERHEAD + 2 * text_size(topic)
 
     def commit_within(self, of_client: DurabilityClass) -> float | None:
@@ -187,9 +190,18 @@ class TopicAdmissions:
             return False
         if other.durability is not admission.durability or not (other.common and admission.common):
             return False
-        return not access.restricted or not WRITE & (
-            self.rights(other, access) ^ self.rights(admission, access)
-        )
+        if not access.restricted or (other.writer is access and admission.writer is access):
+            return True
+        return self.may_write(other, access) == self.may_write(admission, access)
+
+    def may_write(self, admission: TopicAdmission, access: Access) -> bool:
+        """Return whether an access gives the right to publish to an admission's topic."""
+        if admission.writer is access:
+            return True
+        if not self.rights(admission, access) & WRITE:
+            return False
+        admission.writer = access
+        return True
 
     def rights(self, admission: TopicAdmission, access: Access) -> int:
         """Return the rights that an access gives on an admission's topic, which it remembers."""
