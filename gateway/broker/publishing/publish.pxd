@@ -32,7 +32,7 @@ cdef _extend(
     broker, Client client, Session session, Publication publication, TopicAdmission admission)
 
 @cython.locals(qos=int, count=Py_ssize_t, barrier=Barrier, commit="long long",
-               connection=Connection, aside=Output, behind=Output)
+               connection=Connection, aside=Output, behind=Output, asks=bint)
 cdef Py_ssize_t _publish(
     broker, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, instant) except -1

@@ -164,9 +164,9 @@ def _publish(
     """
     qos = publication.qos
     refusal, access = admission.refusal, session.access
-    if refusal is None and (admission.guarded or access.restricted):
-        if admission.writer is not access and not broker.admissions.may_write(admission, access):
-            refusal = ReasonCode.NOT_AUTHORIZED
+    asks = refusal is None and (admission.guarded or access.restricted)
+    if asks and not broker.admissions.may_write(admission, access):
+        refusal = ReasonCode.NOT_AUTHORIZED
     if refusal is not None or broker.settings.check_payload_format:
         refusal = _refusal(broker, publication, admission, refusal)
     if refusal is not None:
