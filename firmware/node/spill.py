@@ -12,7 +12,9 @@ from binascii import crc32
 from . import const
 
 SEGMENT_BYTES = const(4096)
-"""Bytes of a file: what a flash erases at once. As many are in memory before one is written."""
+"""Bytes of a file: what a flash erases at once. As many are in memory before one is written, and
+as many are read from there; both are taken at the start, for later a board may have memory enough
+and no piece that is large enough."""
 
 _SIZE_MIN = const(2 * SEGMENT_BYTES)
 
@@ -20,8 +22,7 @@ _FRONT_FILES = const(16)
 """Numbers of files that stay free for what the window has when the node is interrupted: it has at
 most 7 gaps, and what was to become a file may be behind it."""
 
-_MEMORY_BYTES = const(SEGMENT_BYTES + 1024)
-"""What the entries in memory take, and the file that is read."""
+_MEMORY_BYTES = const(2 * SEGMENT_BYTES)
 
 _FILE_HEAD = "<IIQH"  # boot id, number of the first entry, clock of the last one, entries
 _FILE_HEAD_BYTES = const(18)
@@ -57,18 +58,20 @@ class Spill:
         self._find()
         self.next_file = self.front_file + _FRONT_FILES
         self._file: int | None = None  # that is read, None where it never left the memory
-        self._memory = b""  # what is read then
+        block = SEGMENT_BYTES if size else 0
+        self._memory = bytearray(block)  # what is read then
         self._position = 0
         self._reading = (0, 0, 0)  # boot id, first number and entries of it
         self._left = 0  # entries that were not read of what is open
         self._unsettled = 0  # entries that were read of it and not acknowledged
-        self._filling = bytearray()
+        self._filling = bytearray(block)
+        self._filled = 0  # bytes of it
         self._head = (0, 0, 0)  # first number, last clock, entries of it
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to take, now or later."""
-        return not (self._left or self._files or self._filling)
+        return not (self._left or self._files or self._filled)
 
     @property
     def reads_file(self) -> bool:
@@ -82,11 +85,18 @@ class Spill:
 
     def append(self, sequence: int, clock: int, entry: bytes) -> None:
         """Keep an entry, behind all others; behind a gap in the numbers it begins a file."""
-        size = _FILE_HEAD_BYTES + len(self._filling) + _ENTRY_HEAD_BYTES + len(entry)
-        if size > SEGMENT_BYTES or sequence != self._head[0] + self._head[2]:
+        if not self._filling:
+            self._filling = _block()
+        size = _ENTRY_HEAD_BYTES + len(entry)
+        is_full = _FILE_HEAD_BYTES + self._filled + size > len(self._filling)
+        if is_full or sequence != self._head[0] + self._head[2]:
             self.write()
-        self._head = (self._head[0] if self._filling else sequence, clock, self._head[2] + 1)
-        self._filling += struct.pack(_ENTRY_HEAD, len(entry), crc32(entry) & 0xFFFF) + entry
+        self._head = (self._head[0] if self._filled else sequence, clock, self._head[2] + 1)
+        start = self._filled + _ENTRY_HEAD_BYTES
+        head = struct.pack(_ENTRY_HEAD, len(entry), crc32(entry) & 0xFFFF)
+        self._filling[self._filled : start] = head
+        self._filled += size
+        self._filling[start : self._filled] = entry
 
     def pop(self) -> "tuple[int, int, int, bytes] | None":
         """Return the oldest entry: boot id, number, what its clock is behind ours, and itself.
@@ -124,7 +134,7 @@ class Spill:
     def _read(self, size: int) -> bytes:
         """Return what stands at the position, none of it where the flash fails."""
         if self._file is None:
-            return self._memory[self._position : self._position + size]
+            return bytes(self._memory[self._position : self._position + size])
         try:
             with open(self._path(self._file), "rb") as file:
                 file.seek(self._position)
@@ -145,8 +155,8 @@ class Spill:
                 self._reading = (head[0], head[1], head[3])
                 self._left = head[3]
             self._forget()  # what was never whole
-        elif self._filling:
-            self._memory = bytes(self._filling)
+        elif self._filled:
+            self._memory, self._filling = self._filling, self._memory
             self._reading = (self._boot, self._head[0], self._head[2])
             self._left = self._head[2]
             self._empty_filling()
@@ -159,12 +169,11 @@ class Spill:
         if self._file is not None:
             self._remove(self._file)
             self._file = None
-        self._memory = b""
         self._position = 0
 
     def write(self) -> None:
         """Make a file of what waits to become one."""
-        if not self._filling:
+        if not self._filled:
             return
         if len(self._files) + (self._file is not None) >= self.files_max and self._files:
             oldest = self._files.pop(0)
@@ -175,7 +184,7 @@ class Spill:
         try:
             with open(self._path(self.next_file), "wb") as file:
                 file.write(struct.pack(_FILE_HEAD, self._boot, sequence, clock, count))
-                file.write(self._filling)
+                file.write(memoryview(self._filling)[: self._filled])
             self._files.append(self.next_file)
             self.next_file += 1
         except OSError:
@@ -183,7 +192,7 @@ class Spill:
         self._empty_filling()
 
     def _empty_filling(self) -> None:
-        self._filling = bytearray()
+        self._filled = 0
         self._head = (0, 0, 0)
 
     def _read_head(self, number: int) -> "tuple[int, int, int, int] | None":
@@ -223,3 +232,15 @@ class Spill:
             if head is not None:
                 self._ended[head[0]] = max(self._ended.get(head[0], 0), head[2])
         self.front_file = self._files[-1] + 1 if self._files else 0
+
+
+def _block() -> bytearray:
+    """Return memory for a file: as much as a file may have, or the half, and so on."""
+    size = SEGMENT_BYTES
+    while True:
+        try:
+            return bytearray(size)
+        except MemoryError:
+            if size <= _FILE_HEAD_BYTES + _ENTRY_MAX:
+                raise
+            size //= 2

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SAMPLES = 4000
+SECOND = 1000
 PROGRAM = b"\1\0\0\0\0\0\0\0\5count" + bytes.fromhex(
     "0124000515000000000000004006000000000000e03f31"
 )
@@ -147,7 +148,7 @@ def main() -> None:
 
     sensor = {"driver": "bme280", "sda": 4, "scl": 5, "address": 118}
     link_settings: Any = LINKS[link]
-    settings: Any = dict(link_settings, name="n1", sensors=[sensor])
+    settings: Any = dict(link_settings, name="n1", interval_ms=SECOND, sensors=[sensor])
     clock: Any = Clock()
     starts = Starts(folder + "/starts", clock)
     port = start.open_port(settings, clock, folder + "/")
@@ -160,12 +161,12 @@ def main() -> None:
     node.measure()  # which loads the driver
     if link == "ble":
         sensors = sensors._sensor
-    sensors._sensors.append(Weather())
+    sensors._sensors[0] = Weather()
     for _ in range(SAMPLES):
-        clock.now += 1000
+        clock.now += SECOND
         node.measure()
     print(at_start, allocated() - before)
-    print(node.buffer.dropped if installed else "no filter")
+    print(node.buffer.dropped if installed else "no filter", node.sensor_failures)
 
 
 main()
