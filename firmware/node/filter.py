@@ -29,7 +29,6 @@ _IS_UNKNOWN = const(0x35)
 _DEADBAND = const(0x40)
 _EVERY = const(0x41)
 
-_CONSTANT = const(-1)  # stands where an operand is no field
 _VALUE = const(0)
 _UNIT = const(1)
 _NULL = const(2)
@@ -58,7 +57,8 @@ class Filter:
             raise ValueError("a program of %d bytes: 2 to %d" % (len(program), _PROGRAM_MAX))
         if program[0] != _VERSION:
             raise ValueError("program version %d: %d is known" % (program[0], _VERSION))
-        self._code = _decode(program)
+        _verify(program)
+        self._program = program
         self._sent: Operand = None
         self._sent_at: int | None = None
 
@@ -78,17 +78,16 @@ class Filter:
 
     def evaluate(self, value: "Value", unit: "str | None", now: int) -> "bool | None":
         """Return TRUE, FALSE or NULL (None) for a reading, and remember nothing."""
-        reading = (_operand(value), unit or None)
+        reading, unit = _operand(value), unit or None
         stack: list[bool | None] = []
-        for opcode, operands in self._code:
+        position = 1
+        while position < len(self._program):
+            opcode = self._program[position]
+            found, position = _read_operands(self._program, position, reading, unit)
             if opcode in _TAKES:
                 _combine(opcode, stack)
             else:
-                found = [
-                    constant if field == _CONSTANT else reading[field]
-                    for field, constant in operands
-                ]
-                stack.append(self._leaf(opcode, found, reading[0], now))
+                stack.append(self._leaf(opcode, found, reading, now))
         return stack[0]
 
     def _leaf(
@@ -175,50 +174,60 @@ def _combine(opcode: int, stack: "list[bool | None]") -> None:
         stack.append(truth is {_IS_TRUE: True, _IS_FALSE: False, _IS_UNKNOWN: None}[opcode])
 
 
-def _decode(program: bytes) -> "list[tuple[int, list[tuple[int, Operand]]]]":
-    """Return each instruction with its operands: (field, constant)."""
-    code = []
+def _verify(program: bytes) -> None:
     position, depth = 1, 0
     while position < len(program):
         opcode = program[position]
-        position += 1
-        operands = []
-        if opcode in _TAKES:
-            depth -= _TAKES[opcode]
-        elif opcode not in _OPERANDS:
+        if opcode not in _TAKES and opcode not in _OPERANDS:
             raise ValueError("opcode 0x%02x is not known" % opcode)
-        for _ in range(_OPERANDS.get(opcode, 0)):
-            operand, position = _decode_operand(program, position)
-            operands.append(operand)
+        depth -= _TAKES.get(opcode, 0)
+        _, position = _read_operands(program, position, None, None)
         if depth < 0 or depth == _STACK_MAX:
             raise ValueError("byte %d: a stack of %d values" % (position, depth))
         depth += 1
-        code.append((opcode, operands))
     if depth != 1:
         raise ValueError("a program that leaves %d values" % depth)
-    return code
 
 
-def _decode_operand(program: bytes, position: int) -> "tuple[tuple[int, Operand], int]":
-    tag = _take(program, position, 1)[0]
+def _read_operands(
+    program: bytes, position: int, value: "Operand", unit: "str | None"
+) -> "tuple[list[Operand], int]":
+    """Return the operands of the instruction at a position, for a reading, and the next position.
+
+    Decoded, a program would take fifty times its memory.
+    """
+    operands = []
+    count = _OPERANDS.get(program[position], 0)
     position += 1
-    if tag in (_VALUE, _UNIT):
-        return (tag, None), position
-    if tag in _CONSTANTS:
-        return (_CONSTANT, _CONSTANTS[tag]), position
+    for _ in range(count):
+        tag = _take(program, position, 1)[0]
+        position += 1
+        if tag == _VALUE:
+            operands.append(value)
+        elif tag == _UNIT:
+            operands.append(unit)
+        elif tag in _CONSTANTS:
+            operands.append(_CONSTANTS[tag])
+        else:
+            operand, position = _read_constant(program, position, tag)
+            operands.append(operand)
+    return operands, position
+
+
+def _read_constant(program: bytes, position: int, tag: int) -> "tuple[Operand, int]":
     if tag == _STRING:
         end = position + 1 + _take(program, position, 1)[0]
         try:
-            return (_CONSTANT, _take(program, position + 1, end - position - 1).decode()), end
+            return _take(program, position + 1, end - position - 1).decode(), end
         except UnicodeError:
             raise ValueError("byte %d: text that is not UTF-8" % position)  # noqa: B904 - no `from` there
     data = _take(program, position, 8)
     if tag == _REAL:
-        return (_CONSTANT, reals.from_binary64(data)), position + 8
+        return reals.from_binary64(data), position + 8
     if tag != _INTEGER:
         raise ValueError("operand 0x%02x is not known" % tag)
     bits = int.from_bytes(data, "little")
-    return (_CONSTANT, bits - (1 << 64) if bits >> 63 else bits), position + 8
+    return bits - (1 << 64) if bits >> 63 else bits, position + 8
 
 
 def _take(program: bytes, start: int, size: int) -> bytes:

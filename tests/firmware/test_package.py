@@ -34,6 +34,9 @@ SOURCES_HEAP = "128k"
 HEAP_MAX_64 = 80 * 1024
 """The same with words of 64 bits, where most objects are twice as large."""
 
+PROGRAMS_MAX = 5 * 1024
+"""Bytes of memory for all filter programs that a node takes."""
+
 STEADY_MAX = 512
 """Bytes by which the memory in use may differ from sample to sample: numbers above 2^30 take some,
 and frames on their way."""
@@ -142,6 +145,13 @@ def test_an_hours_samples_take_no_memory_beyond_the_first(micropython: str) -> N
     links = run(found, SCRIPTS / "steady.py").splitlines()
     assert [int(each.split()[0]) < STEADY_MAX for each in links] == [True, True]
     assert [each.split()[1] for each in links] == ["0", "0"], "none is dropped"
+
+
+@pytest.mark.micropython
+def test_programs_take_little_more_than_their_bytes(micropython: str) -> None:
+    """Eight of the largest for eight quantities."""
+    found, limit = (str(FETCHED_32), 1) if FETCHED_32.exists() else (micropython, 2)
+    assert int(run(found, SCRIPTS / "full_programs.py")) < PROGRAMS_MAX * limit
 
 
 def compile_client(folder: Path) -> None:
