@@ -24,7 +24,7 @@ from gateway.flashing.board import Board, Progress
 from gateway.flashing.errors import FlashingError
 from gateway.flashing.first_reading import first_reading
 from gateway.flashing.flash import Flashed, flash
-from gateway.flashing.package import Package, build_package
+from gateway.flashing.package import build_package
 from gateway.flashing.port import Port, open_port, retried
 from tests.support.nodes.micropython import ROOT
 from tests.support.nodes.stand_in_board import StandInBoard
@@ -91,23 +91,6 @@ def node_name(board: StandInBoard) -> str:
     reading = first_reading(Port(board.port), 20)
     assert reading is not None
     return reading.node
-
-
-@pytest.fixture
-def other_main(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Another main.py than the node's is in the package, if the list has one."""
-    source: list[str] = []
-
-    def build(bytecode: int, *, compiled: bool = True) -> Package:
-        built = build_package(bytecode, compiled=compiled)
-        if not source:
-            return built
-        files = {name: data for name, data in built.files.items() if name != "main.mpy"}
-        changed = {**files, "main.py": source[-1].encode(), "version": b"2"}
-        return Package("2", changed, built.launcher)
-
-    monkeypatch.setattr("gateway.flashing.flash.build_package", build)
-    return source
 
 
 def test_a_fresh_board_gives_its_first_reading(board: StandInBoard) -> None:
