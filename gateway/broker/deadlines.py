@@ -13,6 +13,9 @@ Action = Callable[[Any, Instant], None]
 SLACK = 64
 """Places of given up deadlines that are kept before the heap is looked through."""
 
+AT_ONCE = 64
+"""Actions of one `run`: thousands of wills or sessions may be due in the same moment."""
+
 _KEY, _ACTION = 2, 3
 
 
@@ -62,10 +65,12 @@ class Deadlines:
             action(key, instant)
 
     def run(self, instant: Instant) -> None:
-        """Run every action that is due."""
-        while self._heap and self._heap[0][0] <= instant.monotonic:
+        """Run the actions that are due, AT_ONCE at most: the rest still is, as `next_due` says."""
+        left = AT_ONCE
+        while left and self._heap and self._heap[0][0] <= instant.monotonic:
             _, _, key, action = heapq.heappop(self._heap)
             if action is not None:
+                left -= 1
                 del self._entries[key]
                 action(key, instant)
         next_due = self.next_due

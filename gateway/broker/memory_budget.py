@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from gateway.broker.client import Client
 from gateway.broker.connecting.admission import SHOWN
 from gateway.broker.instant import Instant
+from gateway.routing.route import text_size
 from gateway.session.traffic import TURN_BYTES
 
 if TYPE_CHECKING:
@@ -28,6 +29,14 @@ HANDSHAKE = 64 * 1024
 _KEY: Final = "memory budget"
 
 
+SESSION = 1024
+"""Bytes that a session occupies, about, beside its identifier, messages and subscriptions."""
+
+RESERVE = 16
+"""What is kept for idle clients: a sixteenth of the limit, so that who holds messages keeps out
+nobody who has none."""
+
+
 class Handshake(Protocol):
     """A connection that no client is known of yet."""
 
@@ -41,12 +50,13 @@ class MemoryBudget:
 
     Queues, retained messages and subscriptions have bounds of their own. Each second each of them
     may have what it holds and what nobody uses, up to its own bound. So may all `buffers` together:
-    connections by themselves, packets that are not whole, topic aliases of clients, and output that
-    slow readers leave.
+    packets that are not whole, topic aliases of clients, and output that slow readers leave. For
+    what is `idle`, connections and sessions by themselves, a part of the limit is kept.
 
-    A queue, retained message or subscription without room is refused as at its own bound. Where
-    buffers have none, connections are closed at once: first those in a TLS handshake, the oldest
-    first, then those without an accepted CONNECT, and of each kind first the one that holds most.
+    A queue, retained message, subscription or session without room is refused as at its own bound.
+    Where buffers or connections have none, connections are closed at once: first those in a TLS
+    handshake, the oldest first, then those without an accepted CONNECT, and of each kind first the
+    one that holds most.
     """
 
     __slots__ = (
@@ -57,6 +67,7 @@ class MemoryBudget:
         "_sent",
         "buffers",
         "closed",
+        "idle",
         "limit",
     )
 
@@ -64,6 +75,7 @@ class MemoryBudget:
         self._broker = broker
         self.limit = limit
         self.buffers = 0  # bytes of all connections
+        self.idle = 0  # bytes of all connections and sessions by themselves
         self.closed = 0  # connections, since the start
         self._sent = 0  # bytes when slow readers were counted last
         self._room = limit  # bytes that the buffers may come to
@@ -78,11 +90,12 @@ class MemoryBudget:
         broker = self._broker
         aliases: int = broker.alias_budget.figures.bytes_held
         held: int = sum([part.bytes for part, _ in self._bounds])
-        return self.buffers + held + aliases + broker.admissions.held_bytes
+        return self.buffers + self.idle + held + aliases + broker.admissions.held_bytes
 
     def allot(self) -> None:
         """Let each part have what it holds and what nobody uses."""
-        free = self.limit - self.bytes
+        reserved = max(0, self.limit // RESERVE - self.idle)
+        free = self.limit - self.bytes - reserved
         self._room = max(0, self.buffers + free)
         free = max(0, free)
         for part, bound in self._bounds:
@@ -94,18 +107,36 @@ class MemoryBudget:
 
     def open(self, client: Client) -> None:
         """Count a new connection; where there is no room for it connections are closed."""
-        self._more(client.occupied)
+        self._more_idle(client.occupied)
 
     def begin_handshake(self, handshake: Handshake) -> None:
         """Count a TLS handshake; where there is no room for it the oldest ones are ended."""
         self._handshakes[handshake] = None
-        self._more(HANDSHAKE)
+        self._more_idle(HANDSHAKE)
 
     def end_handshake(self, handshake: Handshake) -> None:
         """Count a TLS handshake no more."""
         if handshake in self._handshakes:
             del self._handshakes[handshake]
-            self.buffers -= HANDSHAKE
+            self.idle -= HANDSHAKE
+
+    def _more_idle(self, size: int) -> None:
+        self.idle += size
+        excess = self.bytes - self.limit
+        if excess > 0:
+            self._make_room(excess + self.idle // SPARE)
+
+    def begin_session(self, client_id: str) -> None:
+        """Count a new session."""
+        self.idle += session_bytes(client_id)
+
+    def end_session(self, client_id: str) -> None:
+        """Count a session no more."""
+        self.idle -= session_bytes(client_id)
+
+    def has_room_for(self, client_id: str) -> bool:
+        """Return whether there is room for a session with this client identifier."""
+        return self.bytes + session_bytes(client_id) <= self.limit
 
     def note(self, client: Client, below: int) -> None:
         """Count what a connection holds now, `below` of it between its socket and the broker.
@@ -114,18 +145,13 @@ class MemoryBudget:
         """
         client.held_below = below
         self._count(client)
-        self._more(0)
-
-    def _more(self, size: int) -> None:
-        self.buffers += size
         if self.buffers > self._room:
-            self.allot()
-            if self.buffers > self._room:
-                self._make_room()
+            self._bound_buffers()
 
     def forget(self, client: Client) -> None:
         """Count a connection no more."""
-        self.buffers -= client.held + client.occupied
+        self.buffers -= client.held
+        self.idle -= client.occupied
         client.held = client.occupied = 0
 
     def count_again(self, bytes_sent: int) -> None:
@@ -139,27 +165,32 @@ class MemoryBudget:
         for client in self._broker.connections:
             if client.held:
                 self._count(client)
-        self.allot()
-        if self.buffers > self._room:
-            self._make_room()
+        self._bound_buffers()
 
     def _count(self, client: Client) -> None:
         held = client.connection.held + client.held_below + client.held_connect
         self.buffers += held - client.held
         client.held = held
 
-    def _make_room(self) -> None:
-        """Close connections until an eighth of what buffers may come to is free."""
-        target = self._room - self._room // SPARE
+    def _bound_buffers(self) -> None:
+        """If buffers need more than they may, close connections until an eighth of that is free."""
+        self.allot()
+        if self.buffers > self._room:
+            self._make_room(self.buffers - self._room + self._room // SPARE)
+
+    def _make_room(self, excess: int) -> None:
+        """Close connections that hold so many bytes together."""
         before = self.closed
-        self._end_handshakes(target)
+        excess -= self._end_handshakes(excess)
         said = [f"{self.closed - before} in a TLS handshake"] if self.closed > before else []
-        holding = [each for each in self._broker.connections if each.occupied]
-        holding.sort(key=_rank)
-        while holding and self.buffers > target:
+        holding = [each for each in self._broker.connections if each.held or each.occupied]
+        holding.sort(key=_held)
+        while holding and excess > 0:
             client = holding.pop()
+            size = client.held + client.occupied
             if len(said) < NAMED:
-                said.append(f"{_name(client)} with {client.held + client.occupied}")
+                said.append(f"{_name(client)} with {size}")
+            excess -= size
             self.closed += 1
             self.forget(client)
             client.abort(NO_MEMORY)
@@ -170,15 +201,24 @@ class MemoryBudget:
             ", ".join(said),
         )
 
-    def _end_handshakes(self, target: int) -> None:
-        while self._handshakes and self.buffers > target:
+    def _end_handshakes(self, excess: int) -> int:
+        """End the oldest handshakes, for so many bytes if there are; return the bytes."""
+        freed = 0
+        while self._handshakes and freed < excess:
             handshake = next(iter(self._handshakes))
             self.end_handshake(handshake)
+            freed += HANDSHAKE
             self.closed += 1
             handshake.abort()
+        return freed
 
 
 NO_MEMORY = "clients hold more than the memory limit, and this one much of it"
+
+
+def session_bytes(client_id: str) -> int:
+    """Return about the bytes that a session occupies by itself."""
+    return SESSION + 2 * text_size(client_id)
 
 
 def _name(client: Client) -> str:
@@ -186,6 +226,6 @@ def _name(client: Client) -> str:
     return client.peer if session is None else f"{session.client_id[:SHOWN]!r} at {client.peer}"
 
 
-def _rank(client: Client) -> tuple[bool, int]:
+def _held(client: Client) -> tuple[bool, int]:
     """Return what sorts last who is closed first."""
-    return client.session is None, client.held
+    return client.session is None, client.held + client.occupied

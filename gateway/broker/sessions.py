@@ -60,6 +60,7 @@ def begin(broker: "Broker", client_id: str) -> Session:
     """Return a new session, which ends with its connection until `set_expiry` says otherwise."""
     session = Session(client_id, broker.counters, broker.session_limits, broker.traffic)
     broker.sessions[client_id] = session
+    broker.memory.begin_session(client_id)
     return session
 
 
@@ -118,6 +119,7 @@ def end(broker: "Broker", session: Session, instant: Instant) -> None:
     _close_journal(session)
     session.discard()
     del broker.sessions[session.client_id]
+    broker.memory.end_session(session.client_id)
     _stop_waiting(broker, session)
     if left_over:
         share_out(broker, left_over, instant)

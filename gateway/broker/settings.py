@@ -55,6 +55,7 @@ class BrokerSettings:
     maximum_subscription_bytes: int = MAXIMUM_SUBSCRIPTION_BYTES  # of all clients
     maximum_route_bytes: int = MAXIMUM_ADMISSION_BYTES  # of the topics published to lately
     maximum_filtered_subscriptions: int = 64  # of one client, $where language section 11
+    maximum_shared_subscriptions: int = 1_000  # of one client: a message asks each group it meets
     maximum_expressions: int = 10_000  # distinct ones, $where language section 11
     subscription_filters: tuple[SubscriptionFilter, ...] = ()  # attached to subscriptions
     durability: tuple[DurabilityEntry, ...] = ()  # the first that fits holds

@@ -10,6 +10,7 @@ cdef class Router:
     cdef object _empty
     cdef object _filtered
     cdef object _indirect
+    cdef object _sharing
     cdef object _subscribers
     cdef public object maximum_bytes
     cdef public list on_add

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from gateway.access.access import Access
 from gateway.access.rule import READ
 from gateway.mqtt.publication import Publication
-from gateway.mqtt.topics import split_shared
+from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.budget import Budget
 from gateway.routing.destination import Destination, destinations
 from gateway.routing.filters.selection import Rights, Selection
@@ -51,6 +51,7 @@ class Router:
         "_empty",
         "_filtered",
         "_indirect",
+        "_sharing",
         "_subscribers",
         "maximum_bytes",
         "on_add",
@@ -68,6 +69,7 @@ class Router:
         self._direct = DirectSubscriptions(self._subscribers)
         self._indirect = IndirectSubscriptions()
         self._filtered: Counter[int] = Counter()  # subscriptions with a `$where`, by subscriber
+        self._sharing: Counter[int] = Counter()  # shared subscriptions, by subscriber
         self.on_add: list[Callable[[int, Subscription], None]] = []
         self.on_discard: list[Callable[[int], None]] = []
         self.on_change: Callable[[str], None] = lambda topic_filter: None  # noqa: ARG005 - keeps the name
@@ -109,8 +111,7 @@ class Router:
         subscriber = self._subscribers.join(subscription.subscriber)
         table.put(node, subscriber, subscription)
         self._subscribers.hold(subscriber, node)
-        if subscription.where is not None:
-            self._filtered[subscriber] += 1
+        self._count(subscriber, subscription, 1)
         number = node << PLACE | subscriber
         self.on_change(split_shared(subscription.topic_filter)[1])
         for callback in self.on_add:
@@ -147,6 +148,22 @@ class Router:
         """Return how many subscriptions the subscriber has with a `$where`."""
         return self._filtered[self._subscribers.find(subscriber)]
 
+    def sharing(self, subscriber: Subscriber) -> int:
+        """Return how many shared subscriptions the subscriber has."""
+        return self._sharing[self._subscribers.find(subscriber)]
+
+    def _count(self, subscriber: int, subscription: Subscription, more: int) -> None:
+        """Count a subscription that comes, or, below 0, goes."""
+        shared = subscription.topic_filter.startswith(SHARED_PREFIX)
+        for counts, belongs in (
+            (self._filtered, subscription.where is not None),
+            (self._sharing, shared),
+        ):
+            if belongs:
+                counts[subscriber] += more
+                if not counts[subscriber]:
+                    del counts[subscriber]
+
     def numbers(self, subscriber: Subscriber) -> list[int]:
         """Return the numbers of the subscriber's subscriptions."""
         who = self._subscribers.find(subscriber)
@@ -176,10 +193,7 @@ class Router:
         subscription = self.subscription(number)
         self._table(node).take(node, who)
         self._subscribers.release(who, node)
-        if subscription.where is not None:
-            self._filtered[who] -= 1
-            if not self._filtered[who]:
-                del self._filtered[who]
+        self._count(who, subscription, -1)
         self.on_change(split_shared(subscription.topic_filter)[1])
         for callback in self.on_discard:
             callback(number)

@@ -95,6 +95,7 @@ class BrokerFigures:
         counters.set("tidegate/memory/limit", broker.memory.limit)
         counters.set("tidegate/memory/bytes", broker.memory.bytes)
         counters.set("tidegate/memory/buffers", broker.memory.buffers)
+        counters.set("tidegate/memory/idle", broker.memory.idle)
         counters.set("tidegate/memory/closed", broker.memory.closed)
         for name, value in broker.inbound_alias_figures.values().items():
             counters.set(f"tidegate/aliases/in/{name}", value)

@@ -84,6 +84,7 @@ CLIENTS = (
             "limit": "Bytes that clients may make the gateway hold.",
             "bytes": "Bytes that it holds for them.",
             "buffers": "Bytes of these in buffers of connections.",
+            "idle": "Bytes of these for connections and sessions by themselves.",
         },
     ),
     *own("memory", COUNTER, {"closed": "Connections closed for want of memory."}),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from gateway.broker.deadlines import SLACK, Deadlines
+from gateway.broker.deadlines import AT_ONCE, SLACK, Deadlines
 from gateway.broker.instant import Instant
 
 
@@ -26,6 +26,17 @@ def test_actions_run_once_in_the_order_of_their_seconds() -> None:
     assert done == ["a", "b", "c"]
     assert len(deadlines) == 0
     assert deadlines.next_due is None
+
+
+def test_of_very_many_actions_the_first_are_run_and_the_rest_is_due() -> None:
+    deadlines, done = Deadlines(), list[int]()
+    for number in range(2 * AT_ONCE + 1):
+        deadlines.set(number, 1.0, lambda key, _: done.append(key))
+    for count in (AT_ONCE, 2 * AT_ONCE, 2 * AT_ONCE + 1):
+        assert deadlines.next_due == deadlines.earliest == 1.0
+        deadlines.run(at(2.0))
+        assert done == list(range(count))
+    assert deadlines.earliest == math.inf
 
 
 def test_an_action_learns_the_moment_and_can_set_itself_again() -> None:

@@ -8,7 +8,7 @@ from gateway.broker.connecting.connection_info import PLAIN_BYTES, ConnectionInf
 from gateway.broker.memory_budget import HANDSHAKE, INTERVAL, NAMED
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
-from gateway.mqtt.packets import Connect, Publish, Subscribe, SubscriptionRequest
+from gateway.mqtt.packets import ConnAck, Connect, Publish, Subscribe, SubscriptionRequest
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.traffic import TURN_BYTES
 from tests.support.broker.broker_harness import Harness
@@ -93,7 +93,7 @@ def test_what_others_use_is_not_there_for_queues_retained_messages_and_subscript
 ) -> None:
     client = harness.connect("c")
     assert harness.publish("r/1", b"x", retain=True) < 0x80
-    leave_unfinished(harness.connect("holder"), 880_000)
+    leave_unfinished(harness.connect("holder"), 820_000)
     harness.pass_time(INTERVAL)
     away = harness.persistent("away")
     away.subscribe("q", 1)
@@ -122,8 +122,10 @@ def test_many_that_are_closed_are_told_of_in_one_line(
         leave_unfinished(client, 40_000)
     with caplog.at_level(logging.WARNING):
         leave_unfinished(harness.connect("last"), 10_000)
+        more = harness.connect("more")
         harness.broker.memory.limit = LIMIT // 2
-        leave_unfinished(harness.connect("more"), 60_000)
+        harness.broker.memory.allot()
+        leave_unfinished(more, 60_000)
     (line,) = [each for each in caplog.messages if "clients may hold" in each]
     assert line.count(" with ") == NAMED < harness.broker.memory.closed
 
@@ -155,12 +157,12 @@ def test_slow_readers_whose_output_grew_too_much_are_closed(harness: Harness) ->
 def test_a_connection_counts_by_itself(harness: Harness) -> None:
     memory = harness.broker.memory
     plain = harness.open()
-    assert memory.buffers == PLAIN_BYTES
+    assert memory.idle == PLAIN_BYTES
     costly = harness.open(info=ConnectionInfo(occupied=50_000))
-    assert memory.buffers == PLAIN_BYTES + 50_000
+    assert memory.idle == PLAIN_BYTES + 50_000
     for client in (plain, costly):
         client.drop()
-    assert memory.buffers == 0
+    assert memory.idle == 0
 
 
 def test_idle_connections_are_closed_where_there_is_no_room_for_them(harness: Harness) -> None:
@@ -198,4 +200,32 @@ def test_handshakes_are_ended_before_all_others_and_the_oldest_first(
     assert f"closing the {ended} that hold most, {ended} in a TLS handshake" in caplog.text
     for each in handshakes:
         memory.end_handshake(each)
-    assert memory.buffers == PLAIN_BYTES
+    assert memory.idle == PLAIN_BYTES
+
+
+def test_sessions_count_and_are_refused_where_there_is_no_room(harness: Harness) -> None:
+    memory = harness.broker.memory
+    long = "x" * 50_000
+    kept = [harness.persistent(f"{number}{long}") for number in range(5)]
+    assert memory.idle > 10 * len(long)
+    while kept[-1].connack.reason_code == ReasonCode.SUCCESS and len(kept) < 20:
+        client = harness.open()
+        client.send(Connect(f"{len(kept)}{long}"))
+        (client.connack,) = (each for each in client.take() if isinstance(each, ConnAck))
+        kept.append(client)
+    assert kept[-1].connack.reason_code == ReasonCode.QUOTA_EXCEEDED
+    assert harness.counters.count("tidegate/sessions/rejected") == 1
+    assert memory.bytes < LIMIT
+    for number in range(5):  # who has a session is let in
+        kept[number].drop()
+        assert harness.persistent(f"{number}{long}").connack.session_present
+
+
+def test_who_holds_messages_leaves_room_for_sessions(harness: Harness) -> None:
+    leave_unfinished(harness.connect("holder"), 2 * LIMIT)
+    publisher = harness.connect("p")
+    for number in range(100):
+        publisher.send(Publish(f"r/{number}", bytes(20_000), retain=True))
+        harness.pass_time(INTERVAL)
+    harness.connect("another")
+    assert harness.counters.count("tidegate/sessions/rejected") == 0

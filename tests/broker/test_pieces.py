@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.broker.settings import BrokerSettings
 from gateway.broker.subscribing.ended_subscriptions import PIECE
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import (
@@ -126,7 +127,7 @@ def test_subscriptions_of_a_session_that_ended_go_a_piece_at_a_time() -> None:
 
 
 def test_a_session_that_ended_is_given_nothing_of_a_shared_subscription() -> None:
-    harness = Harness()
+    harness = Harness(BrokerSettings(maximum_shared_subscriptions=MANY))
     gone, member = harness.connect("gone"), harness.connect("member")
     shared = [SubscriptionRequest(f"$share/g/{each}") for each in FILTERS]
     gone.send(Subscribe(1, shared))

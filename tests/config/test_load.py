@@ -94,6 +94,7 @@ maximum_subscriptions = 2
 maximum_subscription_bytes = 4096
 maximum_route_bytes = 0
 maximum_filtered_subscriptions = 0
+maximum_shared_subscriptions = 3
 maximum_expressions = 7
 maximum_topic_levels = 65536
 maximum_topic_length = 65535
@@ -154,6 +155,7 @@ def test_everything(read: Load) -> None:
         maximum_subscription_bytes=4096,
         maximum_route_bytes=0,
         maximum_filtered_subscriptions=0,
+        maximum_shared_subscriptions=3,
         maximum_expressions=7,
         maximum_topic_levels=65536,
         maximum_topic_length=65535,

@@ -90,11 +90,18 @@ def _examine_will(broker: "Broker", client: Client, packet: Connect) -> Refusal 
 
 
 def _examine_session(broker: "Broker", packet: Connect) -> Refusal | None:
-    """Refuse a session that would be one more than may outlive their connections."""
+    """Refuse a session that would be one more than may be."""
     session = broker.sessions.get(packet.client_id)
-    present = session is not None and session.persistent
     limit = broker.settings.maximum_persistent_sessions
-    if present or broker.persistent_sessions < limit or not granted_expiry(broker, packet):
+    if session is None and not broker.memory.has_room_for(packet.client_id):
+        reason = "there is no memory left for a session"
+    elif (
+        (session is None or not session.persistent)
+        and broker.persistent_sessions >= limit
+        and granted_expiry(broker, packet)
+    ):
+        reason = f"there are {limit} persistent sessions; no more"
+    else:
         return None
     broker.counters.add("tidegate/sessions/rejected")
-    return Refusal(ReasonCode.QUOTA_EXCEEDED, f"there are {limit} persistent sessions; no more")
+    return Refusal(ReasonCode.QUOTA_EXCEEDED, reason)

@@ -4,7 +4,9 @@ Nothing that has expired is sent; this is what takes its memory back where nothi
 the retained messages, and from the queues of clients that are away.
 """
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 from gateway.broker.instant import Instant
 
@@ -14,6 +16,14 @@ if TYPE_CHECKING:
 SWEEP_INTERVAL = 10.0
 """Seconds between two looks for what has expired."""
 
+MESSAGES_AT_ONCE = 1_000
+"""Retained messages with an expiry interval that are looked at in one turn: some 2 ms."""
+
+SESSIONS_AT_ONCE = 200
+"""Sessions, and channels, whose queues are looked at in one turn."""
+
+_KEY: Final = "expiry"
+_END: Final = object()
 
 STEP = 1_000
 """Milliseconds by which the wall clock must gain on the monotonic one between two looks."""
@@ -34,13 +44,35 @@ def look_at_clock(broker: "Broker", instant: Instant) -> None:
 
 
 def sweep(broker: "Broker", instant: Instant) -> None:
-    """Remove what has expired, now and at each interval [MQTT-3.3.2-5]."""
+    """Remove what has expired, now and at each interval, a piece in a turn [MQTT-3.3.2-5]."""
     look_at_clock(broker, instant)
-    broker.store.forget_retained(broker.retained.drop_expired(instant.monotonic))
-    sessions = (*broker.sessions.values(), *broker.channels)
-    expired = sum(session.drop_expired(instant.monotonic) for session in sessions)
+    _go_on(broker, _pieces(broker, instant), instant)
+
+
+def _go_on(broker: "Broker", pieces: Iterator[None], instant: Instant) -> None:
+    if next(pieces, _END) is _END:
+        due = instant.monotonic + SWEEP_INTERVAL
+        broker.deadlines.set(_KEY, due, lambda _, later: sweep(broker, later))
+        return
+    due = math.nextafter(instant.monotonic, math.inf)  # the next turn, and not this one again
+    broker.deadlines.set(_KEY, due, lambda _, later: _go_on(broker, pieces, later))
+
+
+def _pieces(broker: "Broker", instant: Instant) -> Iterator[None]:
+    """Remove what has expired at an instant; others may have their turn at each item, if any."""
+    for number, topics in enumerate(
+        broker.retained.drop_expired(instant.monotonic, MESSAGES_AT_ONCE)
+    ):
+        if number:
+            yield
+        broker.store.forget_retained(topics)
+    sessions = [*broker.sessions.values(), *broker.channels]
+    expired = 0
+    for first in range(0, len(sessions), SESSIONS_AT_ONCE):
+        if first:
+            yield
+        some = sessions[first : first + SESSIONS_AT_ONCE]
+        expired += sum([session.drop_expired(instant.monotonic) for session in some])
     if expired:
         broker.counters.add("publish/messages/expired", expired)
     broker.store.sweep()
-    due = instant.monotonic + SWEEP_INTERVAL
-    broker.deadlines.set("expiry", due, lambda _, later: sweep(broker, later))

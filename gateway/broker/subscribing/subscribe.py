@@ -11,7 +11,7 @@ from gateway.mqtt.delivery_policy import PolicyError, read_policy
 from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.mqtt.topics import split_shared
+from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.language.errors import WhereError
 from gateway.session.kept import KeptSubscription
@@ -158,7 +158,10 @@ def _subscribe(
     if not session.access.may_subscribe(split_shared(asked.topic_filter)[1]):
         broker.counters.add("tidegate/access/subscriptions")
         return ReasonCode.NOT_AUTHORIZED, None
-    if _no_room(broker, session) and broker.router.find(session, asked.topic_filter) is None:
+    if (
+        _no_room(broker, session, asked.topic_filter)
+        and broker.router.find(session, asked.topic_filter) is None
+    ):
         broker.counters.add("tidegate/refused/subscriptions")
         return ReasonCode.QUOTA_EXCEEDED, None
     if broker.channels.full(session, asked.topic_filter):
@@ -168,9 +171,12 @@ def _subscribe(
     return ReasonCode(asked.qos), (route(broker, session, asked, where), asked)
 
 
-def _no_room(broker: "Broker", session: Session) -> bool:
-    router = broker.router
-    return router.count(session) >= broker.settings.maximum_subscriptions or router.full
+def _no_room(broker: "Broker", session: Session, topic_filter: str) -> bool:
+    router, settings = broker.router, broker.settings
+    if router.full or router.count(session) >= settings.maximum_subscriptions:
+        return True
+    shared = topic_filter.startswith(SHARED_PREFIX)
+    return shared and router.sharing(session) >= settings.maximum_shared_subscriptions
 
 
 def route(

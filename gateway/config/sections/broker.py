@@ -125,6 +125,11 @@ class BrokerConfig:
         "subscriptions of one client with a `$where` of its own; one more gets 0x97",
         64,
     )
+    maximum_shared_subscriptions: int = key(
+        whole_number(0, 100_000_000),
+        "shared subscriptions of one client; one more gets 0x97",
+        1_000,
+    )
     maximum_expressions: int = key(
         whole_number(0, 1_000_000),
         "distinct `$where` of all clients together; one more gets 0x97",

@@ -28,7 +28,6 @@ cdef class RetainedMessages:
     cpdef list read(self, str topic_filter, Cursor cursor, Py_ssize_t most, double now)
     cdef list _of(self, list topics)
     cdef list _live(self, list found, double now)
-    cpdef list drop_expired(self, double now)
     cdef _remove(self, str topic)
 
 cdef bint _is_empty(Publication publication) except -1

@@ -1,5 +1,8 @@
 """The last retained message of each topic, found by topic filter (MQTT 5, section 3.3.1.3)."""
 
+from collections.abc import Iterator
+from itertools import islice
+
 from gateway.mqtt.publication import Publication
 from gateway.routing.retained.log import Cursor, RetainedLog
 from gateway.routing.retained.topics import RetainedTopics
@@ -158,15 +161,20 @@ class RetainedMessages:
             return found
         return [each for each in found if not each.expired(now)]
 
-    def drop_expired(self, now: float) -> list[str]:
-        """Remove what has expired at `now` (monotonic seconds); return the topics.
+    def drop_expired(self, now: float, at_once: int) -> Iterator[list[str]]:
+        """Remove what has expired at `now` (monotonic seconds), of so many messages at each item.
 
-        Costs the number of messages that have an expiry interval at all.
+        Gives the topics that were. Only messages with an expiry interval are looked at.
         """
-        topics = [topic for topic, message in self._expiring.items() if message.expired(now)]
-        for topic in topics:
-            self._remove(topic)
-        return topics
+        expiring = iter(list(self._expiring))
+        while some := list(islice(expiring, at_once)):
+            topics = []
+            for topic in some:
+                message = self._expiring.get(topic)
+                if message is not None and message.expired(now):
+                    topics.append(topic)
+                    self._remove(topic)
+            yield topics
 
     def _remove(self, topic: str) -> None:
         message = self.log.pop(topic)

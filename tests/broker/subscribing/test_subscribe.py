@@ -2,7 +2,7 @@ import pytest
 
 from gateway.broker.publishing.topic_limits import MAXIMUM_TOPIC_LEVELS
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, SubAck, Subscribe
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, SubAck, Subscribe, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.subscribing import request
@@ -67,3 +67,19 @@ def test_what_all_subscriptions_occupy_is_bounded() -> None:
 
 
 # --- overlapping, No Local, shared ----------------------------------------------------------
+
+
+def test_one_client_has_so_many_shared_subscriptions() -> None:
+    harness = Harness(BrokerSettings(maximum_shared_subscriptions=2))
+    client, other = harness.connect("c"), harness.connect("other")
+    for name in ("g", "h"):
+        assert client.subscribe(f"$share/{name}/t") == ReasonCode.SUCCESS
+    assert client.subscribe("$share/i/t") == ReasonCode.QUOTA_EXCEEDED
+    assert client.subscribe("$share/g/t", 1) == ReasonCode.GRANTED_QOS_1  # in place of the last
+    assert client.subscribe("t") == ReasonCode.SUCCESS
+    assert other.subscribe("$share/i/t") == ReasonCode.SUCCESS
+    assert harness.counters.count("tidegate/refused/subscriptions") == 1
+    client.send(Unsubscribe(9, ["$share/h/t"]))
+    client.take()
+    assert client.subscribe("$share/i/t") == ReasonCode.SUCCESS
+    assert harness.broker.router.sharing(harness.broker.sessions["c"]) == 2
