@@ -7,6 +7,7 @@ from gateway.broker.client import Client
 from gateway.broker.connecting.admission import SHOWN
 from gateway.broker.instant import Instant
 from gateway.routing.route import text_size
+from gateway.session.session import Session
 from gateway.session.traffic import TURN_BYTES
 
 if TYPE_CHECKING:
@@ -130,13 +131,17 @@ class MemoryBudget:
         """Count a new session."""
         self.idle += session_bytes(client_id)
 
-    def end_session(self, client_id: str) -> None:
-        """Count a session no more."""
-        self.idle -= session_bytes(client_id)
+    def name_session(self, session: Session, username: str | None) -> None:
+        """Count another user name of a session's."""
+        self.idle += text_bytes(username) - text_bytes(session.username)
 
-    def has_room_for(self, client_id: str) -> bool:
-        """Return whether there is room for a session with this client identifier."""
-        return self.bytes + session_bytes(client_id) <= self.limit
+    def end_session(self, session: Session) -> None:
+        """Count a session no more."""
+        self.idle -= session_bytes(session.client_id) + text_bytes(session.username)
+
+    def has_room_for(self, client_id: str, username: str | None) -> bool:
+        """Return whether there is room for a session with these names."""
+        return self.bytes + session_bytes(client_id) + text_bytes(username) <= self.limit
 
     def note(self, client: Client, below: int) -> None:
         """Count what a connection holds now, `below` of it between its socket and the broker.
@@ -169,6 +174,9 @@ class MemoryBudget:
 
     def _count(self, client: Client) -> None:
         held = client.connection.held + client.held_below + client.held_connect
+        session = client.session
+        if session is not None and session.connection is client.connection:
+            held += session.inflight.held
         self.buffers += held - client.held
         client.held = held
 
@@ -187,7 +195,7 @@ class MemoryBudget:
         holding.sort(key=_held)
         while holding and excess > 0:
             client = holding.pop()
-            size = client.held + client.occupied
+            size = _size(client)
             if len(said) < NAMED:
                 said.append(f"{_name(client)} with {size}")
             excess -= size
@@ -217,8 +225,13 @@ NO_MEMORY = "clients hold more than the memory limit, and this one much of it"
 
 
 def session_bytes(client_id: str) -> int:
-    """Return about the bytes that a session occupies by itself."""
-    return SESSION + 2 * text_size(client_id)
+    """Return about the bytes that a session occupies by itself, without a user name."""
+    return SESSION + text_bytes(client_id)
+
+
+def text_bytes(text: str | None) -> int:
+    """Return about the bytes of a text, which is kept as text and, here and there, encoded."""
+    return 0 if text is None else 2 * text_size(text)
 
 
 def _name(client: Client) -> str:
@@ -228,4 +241,12 @@ def _name(client: Client) -> str:
 
 def _held(client: Client) -> tuple[bool, int]:
     """Return what sorts last who is closed first."""
-    return client.session is None, client.held + client.occupied
+    return client.session is None, _size(client)
+
+
+def _size(client: Client) -> int:
+    """Return what a client holds; its session is counted although it may outlive the connection."""
+    size, session = client.held + client.occupied, client.session
+    if session is None:
+        return size
+    return size + session_bytes(session.client_id) + text_bytes(session.username)

@@ -66,7 +66,7 @@ def _restore_retained(broker: "Broker", publication: Publication, instant: Insta
 
 def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> None:
     session = sessions.begin(broker, kept.client_id)
-    session.username = kept.username
+    sessions.set_username(broker, session, kept.username)
     session.grant(access_of_restored(broker, session))
     session.durability_class = broker.durability_classes.of_client(kept.client_id, None)
     session.expiry_interval = kept.expiry_interval
@@ -123,7 +123,7 @@ def _restore_will(broker: "Broker", kept: KeptWill, instant: Instant) -> None:
     persistent = session is not None
     if session is None:
         session = sessions.begin(broker, kept.client_id)
-        session.username = kept.username
+        sessions.set_username(broker, session, kept.username)
         session.grant(access_of_restored(broker, session))
         session.durability_class = broker.durability_classes.of_client(kept.client_id, None)
     session.will = kept.will

@@ -64,6 +64,12 @@ def begin(broker: "Broker", client_id: str) -> Session:
     return session
 
 
+def set_username(broker: "Broker", session: Session, username: str | None) -> None:
+    """Note whose session it is: who logged in last."""
+    broker.memory.name_session(session, username)
+    session.username = username
+
+
 def set_expiry(broker: "Broker", session: Session, interval: int) -> None:
     """Let the session outlive its connections by `interval` seconds, or for ever with NEVER.
 
@@ -119,7 +125,7 @@ def end(broker: "Broker", session: Session, instant: Instant) -> None:
     _close_journal(session)
     session.discard()
     del broker.sessions[session.client_id]
-    broker.memory.end_session(session.client_id)
+    broker.memory.end_session(session)
     _stop_waiting(broker, session)
     if left_over:
         share_out(broker, left_over, instant)

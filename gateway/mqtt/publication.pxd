@@ -24,6 +24,7 @@ cdef class Publication:
     cdef readonly PublishProperties properties
     cdef readonly int qos
     cdef public object received_at
+    cdef public Py_ssize_t receivers
     cdef readonly bint retain
     cdef public long long row
     cdef public bint shared

@@ -25,6 +25,7 @@ class Publication:
     seconds by which a commit may be put off, None for what is kept in memory alone. `barrier` is
     what the publisher's answer may wait for, set while the messages are handed out.
 
+    `receivers` is how many sessions are given it at once, and so share its memory.
     `holders` counts the spans in queues that hold it, `stored_for` the sessions that it is kept
     for on disk, where its number is `row`; there others may refer to it too if it is `shared`.
     """
@@ -45,6 +46,7 @@ class Publication:
         "properties",
         "qos",
         "received_at",
+        "receivers",
         "retain",
         "row",
         "shared",
@@ -78,6 +80,7 @@ class Publication:
         self.arrived = 0.0
         self.commit_within: float | None = 0.0
         self.barrier: Barrier | None = None
+        self.receivers = 1
         self.holders = 0
         self.stored_for = 0
         self.row = 0

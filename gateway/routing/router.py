@@ -53,6 +53,7 @@ class Router:
         "_indirect",
         "_sharing",
         "_subscribers",
+        "asked",
         "maximum_bytes",
         "on_add",
         "on_change",
@@ -77,6 +78,7 @@ class Router:
         self._empty = self._memory()
         self.maximum_bytes = maximum_bytes
         self.restricts = False
+        self.asked = 0  # subscriptions whether they want a message, since the start
 
     @property
     def bytes(self) -> int:
@@ -303,6 +305,7 @@ class Router:
         for each in found:
             given[each.subscriber] = given.get(each.subscriber, 0) + 1
         selection.forget_parts()
+        self.asked += selection.asked
         return found
 
     def member(

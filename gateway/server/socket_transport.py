@@ -200,7 +200,10 @@ class SocketTransport:
                 return
             if sent == size:
                 return
-        self._keep(memoryview(data)[sent:])
+        rest = memoryview(data)[sent:]
+        if 2 * sent > size and type(data) is bytearray:  # nobody else needs what was sent
+            rest = memoryview(bytes(rest))
+        self._keep(rest)
 
     def _keep(self, rest: memoryview) -> None:
         """Send it when the kernel takes more, behind what waits already."""

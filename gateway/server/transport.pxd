@@ -43,5 +43,7 @@ cdef class ClientTransport:
     cdef _see_to(self, Client client, transport)
     cpdef note_below(self, Py_ssize_t size)
     cdef _note_held(self, Client client)
+    @cython.locals(session=Session)
+    cdef _note_if_held(self, Client client, transport)
     cdef _expire(self, transport)
     cdef _finish(self, transport)

@@ -25,6 +25,11 @@ CLOSE_TIMEOUT = 5.0
 SLICE = 0.005
 """Seconds for which the packets of one client are handled before all others have their turn."""
 
+NOTED = 64 * 1024
+"""Bytes of messages in flight from which on a connection that holds nothing else is counted."""
+
+_NOTED = NOTED  # compiled, a C name
+
 MISTAKE = "unexpected error; closing client at %s"
 
 
@@ -230,13 +235,14 @@ class ClientTransport:
                             self._turn.flushes.discard(self)
                 elif buffered is not None:
                     self._flush_later(connection.output, monotonic)
-                if data is None or session is None or session.connection is not connection:
+                if session is None or session.connection is not connection:
+                    break
+                if data is None and not session.queue.messages:
                     break
                 session.pump(monotonic)
                 if not connection.touched:
                     break
-            if client.held or connection.output.size or transport.get_write_buffer_size():
-                self._note_held(client)
+            self._note_if_held(client, transport)
             if connection.output.size or client.closing or self._held_back:
                 batch = self._see_to(client, transport)
                 return batch if batch > committed else 0  # a delivery policy holds it then
@@ -294,6 +300,16 @@ class ClientTransport:
         unwritten = 0 if self._transport is None else self._transport.get_write_buffer_size()
         below = unwritten * 5 // 4 + self._below + len(self._unhandled)
         self._turn.broker.memory.note(client, below)
+
+    def _note_if_held(self, client: Client, transport: asyncio.Transport) -> None:
+        session = client.session
+        if (
+            client.held
+            or client.connection.output.size
+            or (session is not None and session.inflight.held >= _NOTED)
+            or transport.get_write_buffer_size()
+        ):
+            self._note_held(client)
 
     def abort(self) -> None:
         """Close the socket now, whatever was still to be sent."""

@@ -12,6 +12,7 @@ cdef class Inflight:
     cdef long long _bytes
     cdef public int _next
     cdef dict _spans
+    cdef readonly long long held
     cdef public int limit
     cdef readonly set released
     cdef readonly object resend
@@ -23,11 +24,12 @@ cdef class Inflight:
         self, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
     @cython.locals(packet_id=Py_ssize_t)
     cpdef add(self, Span span)
-    @cython.locals(count=Py_ssize_t)
+    @cython.locals(count=Py_ssize_t, publication=Publication, size="long long")
     cdef _put(self, Span span, Py_ssize_t packet_id)
     cpdef Span find(self, Py_ssize_t packet_id)
     @cython.locals(spans=dict, end=Py_ssize_t, packet_id=Py_ssize_t, span=Span, index=Py_ssize_t,
-                   expected=Py_ssize_t, count=Py_ssize_t)
+                   expected=Py_ssize_t, count=Py_ssize_t, publication=Publication,
+                   size="long long")
     cpdef Py_ssize_t take(self, identifiers, Py_ssize_t start) except -1
     cdef _forget_resend(self, Py_ssize_t first, Py_ssize_t end)
     cpdef release(self, Py_ssize_t packet_id)

@@ -30,7 +30,7 @@ class Inflight:
     PUBREC has come.
     """
 
-    __slots__ = ("_bytes", "_next", "_spans", "limit", "released", "resend")
+    __slots__ = ("_bytes", "_next", "_spans", "held", "limit", "released", "resend")
 
     def __init__(self, limit: int) -> None:
         self._spans = NO_SPANS
@@ -38,6 +38,7 @@ class Inflight:
         self.released = NONE_RELEASED
         self._next = 1  # the packet identifier that is given next, if `room` finds it free
         self._bytes = 0
+        self.held = 0  # bytes of these, but for what other receivers of the messages hold of them
         self.limit = limit  # the client's Receive Maximum, or ours where that is less
 
     def __len__(self) -> int:
@@ -94,7 +95,10 @@ class Inflight:
             self._spans[packet_id] = span
         else:
             self._spans.update(dict.fromkeys(range(packet_id, packet_id + count), span))
-        self._bytes += span.publication.size(span.first, count)
+        publication = span.publication
+        size = publication.size(span.first, count)
+        self._bytes += size
+        self.held += size // publication.receivers
 
     def find(self, packet_id: int) -> Span | None:
         """Return the span with this packet identifier."""
@@ -117,7 +121,10 @@ class Inflight:
             index += 1
             expected += 1
         count = index - start
-        self._bytes -= span.publication.size(span.first + packet_id - span.packet_id, count)
+        publication = span.publication
+        size = publication.size(span.first + packet_id - span.packet_id, count)
+        self._bytes -= size
+        self.held -= size // publication.receivers
         if self.resend:
             self._forget_resend(packet_id, expected)
         if self.released:
@@ -126,6 +133,7 @@ class Inflight:
                 self.released = NONE_RELEASED
         if not spans:
             self._spans = NO_SPANS
+            self.held = 0  # of a span that was taken piece by piece something may be left
         return count
 
     def _forget_resend(self, first: int, end: int) -> None:

@@ -12,6 +12,7 @@ from gateway.session.traffic cimport Traffic
 
 cdef int _PUBLISH
 cdef int _DUP
+cdef Py_ssize_t _LARGE
 
 @cython.locals(first_byte=int, limit="long long", number=Py_ssize_t, packets=PacketBatch,
                mqtt5=bint, whole=bint, traffic=Traffic)

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 _PUBLISH = 0x30
 _DUP = DUP
 
+LARGE = 64 * 1024
+"""Bytes of a packet from which on the output that it is written for alone gets it to keep, so that
+what the kernel took of it is given back."""
+
+_LARGE = LARGE  # compiled, a C name
+
 
 def send(
     session: "Session",
@@ -58,6 +64,8 @@ def send(
         data = packets.numbered(first, count, span.packet_id)
     else:
         data = packets.data if whole else packets.slice(first, count)
+        if subscription_identifiers and len(data) >= _LARGE:
+            data = bytearray(data)
     connection.send_encoded(data, count, commit)
     traffic = session.traffic
     traffic.messages_sent += count
@@ -80,6 +88,8 @@ def _send_one(
         return
     if span is None:
         data: bytes | bytearray = packet.data
+        if len(data) >= _LARGE:
+            data = bytearray(data)
     else:
         data = packet.numbered(0, 1, span.packet_id + number - span.first)
     connection.send_encoded(data, 1, commit)

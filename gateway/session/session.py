@@ -306,6 +306,9 @@ class Session:
         if policy is None:
             policy = self.delivery.policy
         connection = self.clear_connection()
+        if connection is not None and self.traffic.bytes_sent >= self.traffic.queue_at:
+            connection.on_output()  # it is sent when this connection is written to
+            connection = None
         before = connection.output.size if policy.holds and connection is not None else -1
         if connection is not None and not qos:
             sending.send(
@@ -328,7 +331,8 @@ class Session:
             )
             if qos == 2 and count > 1 and self.journal is not NO_JOURNAL:
                 for number in range(first, first + count):  # each is released by itself
-                    self._accept(self.clear_connection(), span.part(number, 1), now, promised)
+                    clear = None if connection is None else self.clear_connection()
+                    self._accept(clear, span.part(number, 1), now, promised)
             else:
                 self._accept(connection, span, now, promised)
         # nothing is held by a window that is full: what would open it is the client's answer

@@ -11,6 +11,7 @@ cdef class Traffic:
     cdef public long long messages_sent
     cdef public long long network_received
     cdef public long long network_sent
+    cdef public long long queue_at
     cdef public long long turns
 
     cpdef begin_turn(self)

@@ -2,7 +2,7 @@
 
 TURN_BYTES = 16 * 1024 * 1024
 """Bytes of payload given to connections before they are written: 256 KiB that were read at once
-would be 256 MiB for a thousand receivers."""
+would be 256 MiB for a thousand receivers, and one large message is copied for each of them."""
 
 
 RECEIVER_BYTES = 8 * 1024
@@ -13,8 +13,9 @@ itself: so 2,000 receivers are enough for a turn."""
 class Traffic:
     """PUBLISH packets and the bytes of their payloads since the start, of all clients.
 
-    `full_at` is how many `bytes_sent` are enough for a turn. It is `behind` while some that a turn
-    gave away are not written yet: nothing more is to be published until they are.
+    `full_at` is how many `bytes_sent` are enough for a turn; from `queue_at` on further receivers
+    of the same message have it in their queues until they are written to. It is `behind` while some
+    that a turn gave away are not written yet: nothing more is to be published until they are.
     `dear` counts messages that are retained or have a topic that was not known, which take 10 to
     20 µs each in plain Python, until others may have their turn.
     `network_received` and `network_sent` are all bytes, as they came from sockets and went to them.
@@ -30,6 +31,7 @@ class Traffic:
         "messages_sent",
         "network_received",
         "network_sent",
+        "queue_at",
         "turns",
     )
 
@@ -40,12 +42,12 @@ class Traffic:
         self.bytes_sent = 0
         self.network_received = 0
         self.network_sent = 0
-        self.full_at = TURN_BYTES
+        self.full_at = self.queue_at = TURN_BYTES
         self.behind = False
         self.dear = 0
         self.turns = 0  # that were begun
 
     def begin_turn(self) -> None:
         """Count what is given to connections from now on."""
-        self.full_at = self.bytes_sent + TURN_BYTES
+        self.full_at = self.queue_at = self.bytes_sent + TURN_BYTES
         self.turns += 1

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from gateway.broker.broker import Broker
 from gateway.clock import Clock
@@ -52,14 +52,21 @@ class SysTopics:
 
     def say(self) -> None:
         """Publish figures that changed since the last call."""
+        for _ in self._changes():
+            pass
+
+    def _changes(self) -> Iterator[None]:
+        """Publish them; others may have their turn at each item, as thousands may subscribe."""
         self.update()
         for name, value in list(self._counters.values.items()):
             if self._said.get(name) != value:
                 self._said[name] = value
                 self._retain(name, str(value))
+                yield
         for name in self._said.keys() - self._counters.values.keys():  # a channel's that is gone
             del self._said[name]
             self._retain(name, "")
+            yield
 
     def alarm(self, name: str, text: str) -> None:
         """Raise the alarm `name`; an empty text ends it."""
@@ -68,7 +75,8 @@ class SysTopics:
 
     async def _run(self) -> None:
         while True:
-            self.say()
+            for _ in self._changes():
+                await asyncio.sleep(0)
             await asyncio.sleep(self._interval)
 
     def _retain(self, name: str, text: str) -> None:

@@ -21,10 +21,10 @@ async def test_much_for_many_takes_several_turns(
 ) -> None:
     client = await held.clients.connect("c")
     await client.subscribe("#")
-    monkeypatch.setattr(traffic, "TURN_BYTES", 0)
+    monkeypatch.setattr(traffic, "TURN_BYTES", 1)
     assert not await client.waiting()
     before = held_writer.turns
-    messages = [Publish("ab"[number % 2], b"%d" % number) for number in range(20)]
+    messages = [Publish("ab"[number % 2], b"%02d" % number) for number in range(20)]
     await client.send(*messages)
     assert [await client.receive() for _ in messages] == messages
     assert held_writer.turns - before >= 20

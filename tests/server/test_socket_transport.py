@@ -154,7 +154,7 @@ async def test_pieces_of_any_size_wait_in_order(
 
 
 async def test_what_waits_is_not_copied(both: Ends) -> None:
-    data = bytearray(6_000_000)
+    data = bytearray(40_000_000)
     both.transport.write(data)
     with pytest.raises(BufferError):  # it is the transport's until it is sent
         data += b"more"

@@ -12,6 +12,8 @@ from gateway.mqtt.publication cimport Publication
 from gateway.session.session cimport Session
 from gateway.session.span cimport Span
 
+cdef Py_ssize_t _AT_ONCE
+
 cdef class Channel(Session):
     cdef object _dead_letters
     cdef Dispatcher _dispatcher

@@ -13,5 +13,5 @@ cdef bint _may_be_assigned(packet) except -1
 
 cdef _examine_will(broker, Client client, packet)
 
-@cython.locals(session=Session, present=bint)
+@cython.locals(session=Session)
 cdef _examine_session(broker, packet)

@@ -93,7 +93,7 @@ def _examine_session(broker: "Broker", packet: Connect) -> Refusal | None:
     """Refuse a session that would be one more than may be."""
     session = broker.sessions.get(packet.client_id)
     limit = broker.settings.maximum_persistent_sessions
-    if session is None and not broker.memory.has_room_for(packet.client_id):
+    if session is None and not broker.memory.has_room_for(packet.client_id, packet.username):
         reason = "there is no memory left for a session"
     elif (
         (session is None or not session.persistent)

@@ -11,7 +11,7 @@ from gateway.broker.connecting.admission import SHOWN, Refusal, examine, granted
 from gateway.broker.connecting.connection_lines import note_line, user_of
 from gateway.broker.connecting.keep_alive import watch_keep_alive
 from gateway.broker.instant import Instant
-from gateway.broker.sessions import resume, set_expiry, take_over
+from gateway.broker.sessions import resume, set_expiry, set_username, take_over
 from gateway.broker.wills import set_will
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.connection import Connection
@@ -75,7 +75,7 @@ def _accept(
     gathered = broker.gathered
     take_over(broker, packet.client_id, instant)
     session, present = resume(broker, packet, instant)
-    session.username = packet.username
+    set_username(broker, session, packet.username)
     session.grant(access_of(client, packet))
     session.durability_class = broker.durability_classes.of_client(
         session.client_id, client.info.durability_class

@@ -14,6 +14,7 @@ cdef Py_ssize_t _MAXIMUM_BATCH
 cdef Py_ssize_t _MAXIMUM_NUMBERED
 cdef Py_ssize_t _MAXIMUM_LOOKED_AT
 cdef int _MAXIMUM_SKIPPED
+cdef Py_ssize_t _PROPERTY_BYTES
 cdef int _FAILURE
 
 @cython.locals(connection=Connection, publication=Publication, admissions=TopicAdmissions,

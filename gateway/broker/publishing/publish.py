@@ -36,6 +36,9 @@ them where none has room or the right to read."""
 MAXIMUM_SKIPPED = 15
 """Publications of a client behind which nobody looks for others that go the same way."""
 
+PROPERTY_BYTES = 64
+"""Bytes of properties that count as a message that is dear: some twelve of the shortest."""
+
 RETRY = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
 """Refusals that may be over when the message comes again."""
 
@@ -47,6 +50,7 @@ _MAXIMUM_BATCH = MAXIMUM_BATCH
 _MAXIMUM_NUMBERED = MAXIMUM_NUMBERED
 _MAXIMUM_LOOKED_AT = MAXIMUM_LOOKED_AT
 _MAXIMUM_SKIPPED = MAXIMUM_SKIPPED
+_PROPERTY_BYTES = PROPERTY_BYTES
 _FAILURE = int(FAILURE)
 
 
@@ -72,6 +76,7 @@ def handle_publish(broker: "Broker", client: Client, session: Session, instant: 
     admissions.hits += count - 1
     if qos:
         connection.count_publishes(count)
+    traffic.dear += len(publication.properties.data) // _PROPERTY_BYTES
     publication.topic = admission.topic
     publication.client_id = session.client_id
     publication.username = session.username

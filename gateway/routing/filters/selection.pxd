@@ -12,6 +12,7 @@ cdef class Selection:
     cdef Publication _publication
     cdef object _rights
     cdef dict _verdicts
+    cdef readonly Py_ssize_t asked
 
     cdef object _said(self)
     cpdef forget_parts(self)

@@ -31,10 +31,10 @@ class Selection:
     """Asks subscriptions about one message; a `$where` that several share is evaluated once.
 
     The message is the one with this `number` of a publication. It is made when a filter asks what
-    it says; `forget_parts` is to be called when all have been asked.
+    it says; `forget_parts` is to be called when all have been asked. `asked` counts them.
     """
 
-    __slots__ = ("_budget", "_message", "_number", "_publication", "_rights", "_verdicts")
+    __slots__ = ("_budget", "_message", "_number", "_publication", "_rights", "_verdicts", "asked")
 
     def __init__(
         self, budget: Budget, publication: Publication, number: int, rights: Rights | None = None
@@ -45,6 +45,7 @@ class Selection:
         self._message: Message | None = None
         self._rights = rights  # None: everybody may read the topic
         self._verdicts: dict[Where, bool] = {}
+        self.asked = 0
 
     def _said(self) -> Message:
         if self._message is None:
@@ -61,6 +62,7 @@ class Selection:
 
         The filter is not evaluated if it is `decided` that it does.
         """
+        self.asked += 1
         if self._rights is not None and not self._rights(subscription.subscriber.access) & READ:
             return False
         # [MQTT-3.8.3-3]: No Local keeps a message from the connection that published it

@@ -26,8 +26,9 @@ PAGE_MESSAGES = HEAD_MESSAGES // 2
 PAGE_BYTES = HEAD_BYTES // 2
 """Bytes of them; the last may exceed it."""
 
-STEP_ROWS = 1_000
-"""Deliveries that are deleted in one batch of what an ended session or its expiry leaves."""
+STEP_ROWS = 256
+"""Deliveries that are deleted in one batch of what an ended session or its expiry leaves, or that
+other members of a shared subscription get."""
 
 LAST_SEQUENCE = 2**62
 
