@@ -240,7 +240,7 @@ class Broker:
                 if client.pieces is HELD:
                     return False
                 client.last_received = instant.monotonic
-                go_on(client, client.pieces, instant)
+                go_on(self, client, client.pieces, instant)
                 return True
             if traffic.behind and connection.framer.next_first_byte >> 4 == _PUBLISH:
                 return True

@@ -8,7 +8,7 @@ from gateway.broker.connecting.connect import handle_connect
 from gateway.broker.connecting.disconnect import handle_disconnect, handle_pingreq
 from gateway.broker.connecting.enhanced_authentication import handle_auth
 from gateway.broker.instant import Instant
-from gateway.broker.pieces import Pieces
+from gateway.broker.pieces import HELD, Pieces
 from gateway.broker.publishing.acknowledge import handle_puback, handle_pubcomp, handle_pubrec
 from gateway.broker.publishing.publish import handle_publish, handle_pubrel
 from gateway.broker.subscribing.subscribe import handle_subscribe
@@ -28,7 +28,6 @@ from gateway.session.session import Session
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
-_DONE = object()
 
 STREAMS: dict[int, Callable[["Broker", Client, Session, Instant], None]] = {
     **dict.fromkeys(range(0x30, 0x40), handle_publish),
@@ -65,17 +64,39 @@ def handle(broker: "Broker", client: Client, instant: Instant) -> bool:
     if handler is None:
         session_of(client)  # raises if the packet should have been CONNECT
         raise ProtocolError(f"{type(packet).__name__} from a client")
-    client.pieces = handler(broker, client, packet, instant)
-    if client.pieces is None:
+    pieces = client.pieces = handler(broker, client, packet, instant)
+    if pieces is None:
         return False
-    if next(client.pieces, _DONE) is _DONE:
+    try:
+        pause = next(pieces)
+    except StopIteration:
         client.pieces = None
+    else:
+        _wait(broker, client, pieces, pause, instant)
     return True
 
 
-def go_on(client: Client, pieces: Pieces, instant: Instant) -> None:
+def go_on(broker: "Broker", client: Client, pieces: Pieces, instant: Instant) -> None:
     """Handle another of the pieces that are left of the client's last packet; raise MqttError."""
     try:
-        pieces.send(instant)
+        pause = pieces.send(instant)
     except StopIteration:
         client.pieces = None
+    else:
+        _wait(broker, client, pieces, pause, instant)
+
+
+def _wait(
+    broker: "Broker", client: Client, pieces: Pieces, pause: float | None, instant: Instant
+) -> None:
+    """Go on with the pieces after a pause, if they need one."""
+    if pause is None:
+        return
+
+    def resume(_key: object, _instant: Instant) -> None:
+        if client.pieces is HELD and not client.closing:
+            client.pieces = pieces
+            client.connection.on_output()
+
+    client.pieces = HELD
+    broker.deadlines.set(("pieces", client), instant.monotonic + pause, resume)

@@ -5,18 +5,23 @@ from typing import TypeAlias
 
 from gateway.broker.instant import Instant
 
-Pieces: TypeAlias = Generator[None, Instant, None]
-"""The rest of a packet: it is sent the instant at which it goes on, and ends with the packet."""
+Pieces: TypeAlias = Generator[float | None, Instant, None]
+"""The rest of a packet: it is sent the instant at which it goes on, and ends with the packet.
+
+Between two of them others have their turn; it gives the seconds until it can go on, None for no
+longer than that.
+"""
 
 
 def _nothing() -> Pieces:
     while True:
-        yield
+        yield None
 
 
 HELD: Pieces = _nothing()
-"""Stands for the pieces of a CONNECT that is not decided about yet: what comes behind it waits
-until `Client.pieces` is set to None, and the connection is told of output."""
+"""Stands for the pieces of a packet that cannot go on yet, as a CONNECT that is not decided about:
+what comes behind it waits until `Client.pieces` is something else, and the connection is told of
+output."""
 
 FILTER = 16
 """What a topic filter counts for beside its characters: reading, checking and answering it."""

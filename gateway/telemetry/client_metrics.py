@@ -117,7 +117,6 @@ CLIENTS = (
         COUNTER,
         {
             "deferred": "Subscriptions whose retained messages took several turns.",
-            "at_once": "Those that took one for want of places to wait.",
         },
     ),
     *own(

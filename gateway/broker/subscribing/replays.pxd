@@ -14,7 +14,7 @@ cdef class Replays:
     cdef double _turn
     cdef dict _waiting
     cdef readonly Py_ssize_t count
-    cdef public Py_ssize_t maximum_waiting
+    cdef public Py_ssize_t maximum_of_one
     cdef public Py_ssize_t turn_messages
 
     @cython.locals(cursor=Cursor, cost=Py_ssize_t, retained=RetainedMessages, found=list,

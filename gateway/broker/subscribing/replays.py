@@ -35,8 +35,9 @@ LOOKED_AT = 8
 GLANCE = 16
 """Names that are looked at to see whether there is anything to send, when a turn has no room."""
 
-MAXIMUM_WAITING = 10_000
-"""Replays that wait for later turns, some 500 bytes each; beyond them one is done at once."""
+MAXIMUM_OF_ONE = 100
+"""Replays of a session that wait for later turns: each may be asked about each message that is
+published meanwhile. What a SUBSCRIBE asks for beyond that begins when one of them is done."""
 
 _KEY: Final = "replays"
 
@@ -56,14 +57,14 @@ class Replays:
         "_turn",
         "_waiting",
         "count",
-        "maximum_waiting",
+        "maximum_of_one",
         "turn_messages",
     )
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self.turn_messages = TURN_MESSAGES
-        self.maximum_waiting = MAXIMUM_WAITING
+        self.maximum_of_one = MAXIMUM_OF_ONE
         self._waiting: dict[Session, dict[str, Replay]] = {}  # by topic filter
         self._ring: OrderedDict[Session, None] = OrderedDict()
         self._turn = -math.inf  # monotonic second
@@ -89,18 +90,16 @@ class Replays:
         self._begin_turn(instant)
         if self._ring:
             self._messages = 0  # others have waited for longer
-        done = one.has_room() and self._advance(one, instant)
-        if not done and self.count >= self.maximum_waiting:
-            self._broker.counters.add("tidegate/replays/at_once")
-            while not done:
-                self._messages, self._bytes = self.turn_messages, TURN_BYTES
-                done = self._advance(one, instant)
-        if not done:
+        if not (one.has_room() and self._advance(one, instant)):
             self._wait(one, instant)
             return
         self._broker.retained.log.close(one.cursor)
         if one.noted:
             session.journal.subscribe(one.kept)
+
+    def crowded(self, session: Session) -> bool:
+        """Return whether as many replays of the session wait as may."""
+        return len(self._waiting.get(session, ())) >= self.maximum_of_one
 
     def follow(self, session: Session, subscription: Subscription, kept: KeptSubscription) -> None:
         """Go on with a subscription that has taken another's place and asks for no replay."""

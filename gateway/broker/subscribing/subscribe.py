@@ -27,6 +27,10 @@ REASON_BYTES = 200
 """The longest Reason String about an expression ($where language, section 12.1)."""
 
 
+PAUSE = 0.02
+"""Seconds after which a SUBSCRIBE looks again whether more of its retained messages may wait."""
+
+
 class _Refused(Exception):  # noqa: N818 - an answer, not a mistake of ours
     """No filter of the SUBSCRIBE is granted."""
 
@@ -52,7 +56,7 @@ def handle_subscribe(
         if len(topic_filters) <= limit:
             topic_filters.add(request.topic_filter)
         if piece.ends_with(request.topic_filter):
-            yield
+            yield None
     deliver = _user_property(packet, "$deliver")
     try:
         where = _where(broker, client, session, packet, topic_filters)
@@ -70,7 +74,7 @@ def handle_subscribe(
     for request in packet.requests:
         if piece.ends_with(request.topic_filter):
             commit = max(commit, broker.commit_since(gathered))
-            yield
+            yield None
             gathered = broker.gathered
         before = len(broker.router)
         asked = _kept(client, request, identifier, where, deliver)
@@ -88,7 +92,9 @@ def handle_subscribe(
     client.send(SubAck(packet.packet_id, codes), commit)
     for topic_filter, (subscription, kept) in replayed.items():
         if piece.ends_with(topic_filter):
-            instant = yield
+            instant = yield None
+        while broker.replays.crowded(session):
+            instant = yield PAUSE
         broker.replays.begin(session, subscription, kept, instant)
 
 

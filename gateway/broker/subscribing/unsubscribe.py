@@ -23,13 +23,13 @@ def handle_unsubscribe(
     piece = Piece()
     for topic_filter in packet.topic_filters:
         if piece.ends_with(topic_filter):
-            yield
+            yield None
     codes = []
     commit, gathered = 0, broker.gathered
     for topic_filter in packet.topic_filters:
         if piece.ends_with(topic_filter):
             commit = max(commit, broker.commit_since(gathered))
-            yield
+            yield None
             gathered = broker.gathered
         number = broker.router.find(session, topic_filter)
         if number is None:

@@ -4,7 +4,15 @@ import pytest
 
 from gateway.broker.subscribing.replay import MAXIMUM_QUEUED, MAXIMUM_UNSENT
 from gateway.broker.subscribing.replays import GLANCE, TURN_BYTES
-from gateway.mqtt.packets import Subscribe, SubscriptionRequest, Unsubscribe
+from gateway.broker.subscribing.subscribe import PAUSE
+from gateway.mqtt.packets import (
+    PingReq,
+    PingResp,
+    Publish,
+    Subscribe,
+    SubscriptionRequest,
+    Unsubscribe,
+)
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.replays import TURN, acknowledged, retain, short_turns, turn, turns
 from tests.support.broker.subscribing import topics
@@ -181,13 +189,22 @@ def test_who_does_not_acknowledge_is_given_no_more_than_its_queue_may_hold(
     assert acknowledged(client) == names
 
 
-def test_beyond_the_bound_a_replay_is_done_at_once(harness: Harness) -> None:
+def test_beyond_the_bound_a_subscribe_waits_for_its_own_replays(harness: Harness) -> None:
     names = retain(harness, 4 * TURN)
     client, other = harness.connect(), harness.connect("other")
-    harness.broker.replays.maximum_waiting = 1
-    client.subscribe("#")
-    other.subscribe("#")
-    assert topics(other.take()) == names
-    assert harness.counters.count("tidegate/replays/at_once") == 1
-    turns(harness)
-    assert topics(client.take()) == names
+    harness.broker.replays.maximum_of_one = 1
+    filters = ["#", "r/#", "+/+"]
+    client.subscribe_all([SubscriptionRequest(each) for each in filters])
+    client.send(PingReq())
+    most, found = 0, []
+    while harness.broker.replays.count or client.client.pieces is not None:
+        most = max(most, harness.broker.replays.count)
+        other.send(PingReq())  # is answered all the while
+        assert isinstance(other.take()[-1], PingResp)
+        harness.pass_time(PAUSE)
+        if client.client.pieces is not None:
+            client.send_bytes(b"")
+        found += client.take()
+    assert most == 1
+    assert topics([each for each in found if isinstance(each, Publish)]) == names * 3
+    assert found.index(PingResp()) >= 2 * len(names)  # behind the SUBSCRIBE, whose last goes on

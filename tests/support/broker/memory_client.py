@@ -98,9 +98,12 @@ class MemoryClient:
         committed = self.harness.disk.committed if self.harness.disk is not None else 0
         connection = self.client.connection
         data = connection.data_to_send(committed, self.harness.now)
+        session = self.client.session
+        if data is None and session is not None and session.queue.messages:
+            session.pump(self.harness.now)
+            data = connection.data_to_send(committed, self.harness.now)
         if data is not None:
             self._read(bytes(data))
-            session = self.client.session
             if session is not None and session.connection is connection:
                 session.pump(self.harness.now)
         elif connection.output.held_until(self.harness.now):
