@@ -16,6 +16,9 @@ from gateway.uplink.lanes import MAX_FRESH_BYTES, Lanes
 UNHURRIED_SECONDS = 0.5
 """Seconds for which live rows that nobody waits for are held in memory."""
 
+LOOK_SECONDS = 1.0
+"""Seconds between two looks whether open files are still there, beside those after each write."""
+
 _Key = tuple[str, str]
 
 
@@ -43,6 +46,7 @@ class LiveLanding:
         self._link = link
         self._files: dict[_Key, LandingFile] = {}
         self._awaited = False
+        self._look = 0.0
         self._since: float | None = None  # the first row in memory came at this monotonic time
 
     def takes(self, row: OutboxRow) -> bool:
@@ -66,7 +70,7 @@ class LiveLanding:
 
     def seconds_left(self) -> float | None:
         """Return the seconds until there is something to do without being woken."""
-        due = [file.due for file in self._files.values()]
+        due = [min(file.due, self._look) for file in self._files.values()]
         if self._since is not None:
             due.append(self._since + UNHURRIED_SECONDS)
         return max(0.0, min(due) - self._context.clock.monotonic()) if due else None
@@ -92,8 +96,12 @@ class LiveLanding:
         return bool(rows)
 
     async def finish(self, *, all_files: bool = False) -> None:
-        """Name the files that have been open for long enough."""
+        """Name the files that have been open for long enough, and look after the others."""
         now = self._context.clock.monotonic()
+        if now >= self._look:
+            self._look = now + LOOK_SECONDS
+            for file in self._files.values():
+                await asyncio.to_thread(file.keep)
         for key in [key for key, file in self._files.items() if all_files or file.due <= now]:
             await self._finish(key)
 

@@ -4,6 +4,9 @@ import asyncio
 import errno
 import json
 import os
+import shutil
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +130,10 @@ async def test_rows_are_removed_only_after_the_folder_was_synced(
 
 
 async def test_a_file_that_a_crash_left_open_is_named(store: Store, tmp_path: Path) -> None:
-    """Whole lines were promised to publishers; a torn one was not, nor what follows it."""
+    """Whole lines were promised to publishers, and a torn one at the end was not.
+
+    What the disk has damaged since costs no other line, and stays.
+    """
     folder = tmp_path / "landing" / "barn"
     settings = uplink_settings(directory=tmp_path / "landing")
     async with running(store, settings) as uplink:
@@ -139,14 +145,76 @@ async def test_a_file_that_a_crash_left_open_is_named(store: Store, tmp_path: Pa
     assert folder_files(folder) == ["00a1b2c3d4.main.1-3.3.jsonl"]
     (folder / "00a1b2c3d4.main.1-3.3.jsonl").unlink()
     left.write_bytes(lines[:-1])
-    (folder / ".00a1b2c3d4.slow.7.jsonl.open").write_bytes(lines + bytes(9) + b"\n" + lines)
+    (folder / ".00a1b2c3d4.slow.7.jsonl.open").write_bytes(b"7\n" + lines + bytes(9) + b"\n")
     (folder / ".00a1b2c3d4.slow.8.jsonl.open").write_bytes(lines[:20])
+    os.mkfifo(folder / ".00a1b2c3d4.slow.9.jsonl.open")
     async with running(store, settings) as uplink:
         await connected(uplink)
         names = folder_files(folder)
-    assert names == ["00a1b2c3d4.main.1-2.2.jsonl", "00a1b2c3d4.main.1-3.3.jsonl"]
-    for name, last in zip(names, (2, 3), strict=True):
-        assert [record["seq"] for record in _records(folder / name)] == list(range(1, last + 1))
+    pipe, *names = names
+    assert pipe == ".00a1b2c3d4.slow.9.jsonl.open"
+    assert names == ["00a1b2c3d4.main.1-2.2.jsonl", "00a1b2c3d4.main.1-3.4.jsonl"]
+    assert [record["seq"] for record in _records(folder / names[0])] == [1, 2]
+    assert (folder / names[1]).read_bytes() == b"7\n" + lines
+
+
+def _delete(file: Path) -> None:
+    file.unlink()
+
+
+def _delete_folder(file: Path) -> None:
+    shutil.rmtree(file.parent.parent)
+
+
+def _rename_folder(file: Path) -> None:
+    file.parent.rename(tempfile.mkdtemp(dir=file.parent.parent))
+
+
+def _replace(file: Path) -> None:
+    other = file.with_name("other")
+    other.write_bytes(b"of somebody else\n")
+    other.rename(file)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize("take", [_delete, _delete_folder, _rename_folder, _replace])
+async def test_what_was_answered_outlives_an_open_file(
+    store: Store, tmp_path: Path, take: Callable[[Path], None], at_once: bool
+) -> None:
+    """Somebody takes it away: the next look or line finds that, or the end of the file."""
+    folder = tmp_path / "landing" / "barn"
+    async with running(store, uplink_settings(directory=tmp_path / "landing")) as uplink:
+        await connected(uplink)
+        add_rows(store, 1, 3)
+        await until(lambda: store.outbox.rows == 0)
+        [file] = folder.glob(".*.jsonl.open")
+        lines = file.read_bytes()
+        take(file)
+        if not at_once:
+            await until(lambda: file.exists() and file.read_bytes() == lines)
+            take(file)
+            add_rows(store, 4, 5)
+            await until(lambda: store.outbox.rows == 0)
+    records = [record for name in folder_files(folder) for record in _records(folder / name)]
+    assert [record["seq"] for record in records] == list(range(1, 4 if at_once else 6))
+
+
+async def test_what_comes_after_an_open_file_was_truncated_is_not_lost(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.05)
+    folder = tmp_path / "landing" / "barn"
+    async with running(store, uplink_settings(directory=tmp_path / "landing")) as uplink:
+        await connected(uplink)
+        add_rows(store, 1, 3)
+        await until(lambda: store.outbox.rows == 0)
+        [file] = folder.glob(".*.jsonl.open")
+        os.truncate(file, 0)
+        store.outbox.add(outbox_row(4), 0.0, 60.0, Barrier())
+        await until(lambda: store.outbox.rows == 0)
+    records = [record for name in folder_files(folder) for record in _records(folder / name)]
+    assert [record["seq"] for record in records] == [4]
+    assert f"{file} was truncated" in caplog.text
 
 
 async def test_a_publisher_is_answered_when_the_line_is_on_disk(
