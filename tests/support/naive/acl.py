@@ -5,10 +5,11 @@ from random import Random
 
 from tests.support.naive.matcher import matches
 
-LEVELS = ("a", "b", "anna", "c1", "$x", "")
+LEVELS = ("a", "b", "anna", "c1", "$x", "", "a b", "\xa0")
 FILTER_LEVELS = (*LEVELS, "+", "%c", "%u", "x%u")
-USERS = (None, "anna", "bob", "b+", "%c")
-CLIENTS = ("c1", "a", "c#", "c+2", "%u")
+USERS = (None, "anna", "anna\xa0", "b b", "b+", "%c")
+CLIENTS = ("c1", "a", "c#", "c+2", "%u", "a/b")
+BLANKS = " \t\n\v\f\r"
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,9 @@ class Who:
 def allows(acl: str, who: Who, topic: str, wanted: str) -> bool:
     """Say whether a client may `read` or `write` a topic."""
     own, patterns, user = [], [], None
-    for line in acl.splitlines():
-        kind, _, rest = line.partition(" ")
+    for line in acl.split("\n"):
+        kind, _, rest = line.strip(BLANKS).partition(" ")
+        rest = rest.strip(BLANKS)
         if kind == "user":
             user = rest
         elif kind == "topic" and user == who.username:
@@ -40,7 +42,7 @@ def _verdict(rules: list[str], topic: str, wanted: str) -> bool | None:
     granted = None
     for rule in rules:
         word, _, topic_filter = rule.partition(" ")
-        if matches(topic_filter, topic):
+        if matches(topic_filter.strip(BLANKS), topic):
             if word == "deny":
                 return False
             if word in (wanted, "readwrite"):
@@ -62,15 +64,17 @@ def _named(rule: str, who: Who) -> str:
 
 
 def random_acl(random: Random) -> str:
-    """Return the text of a file with up to a dozen rules, all of them valid."""
+    """Return the text of a file with up to a dozen rules, all of them valid, and many blanks."""
     lines = []
     for _ in range(random.randint(0, 12)):
         kind = random.choice(("user", "topic", "topic", "topic", "pattern", "pattern"))
         if kind == "user":
-            lines.append(f"user {random.choice(USERS[1:])}")
+            words = ["user", random.choice(USERS[1:]) or ""]
         else:
             word = random.choice(("read", "write", "readwrite", "deny"))
-            lines.append(f"{kind} {word} {_random_filter(random, literal=kind == 'topic')}")
+            words = [kind, word, _random_filter(random, literal=kind == "topic")]
+        line = random.choice((" ", "  ")).join(words)
+        lines.append(random.choice(("", " ")) + line + random.choice(("", "\t", "\r", " \r", "\f")))
     return "".join(f"{line}\n" for line in lines)
 
 
