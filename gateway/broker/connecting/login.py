@@ -58,7 +58,7 @@ def _decide(
         admit(broker, client, packet, instant)
     elif right is None:
         _release(client)
-        refusal = Refusal(ReasonCode.QUOTA_EXCEEDED, "too many others are logging in")
+        refusal = Refusal(ReasonCode.QUOTA_EXCEEDED, "there is no room now to look at a password")
         refuse(broker, client, packet, refusal)
     else:
         broker.counters.add("tidegate/access/logins_failed")

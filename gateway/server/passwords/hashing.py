@@ -92,7 +92,7 @@ def parse(hashed: str) -> Password | None:
 
 
 def _scrypt(password: bytes, salt: bytes, cost: int) -> bytes:
-    memory = 2 * 128 * BLOCKS * 2**cost  # twice what it needs
+    memory = 128 * BLOCKS * (2**cost + LANES + 2)  # bytes, as OpenSSL counts them
     return hashlib.scrypt(
         password, salt=salt, n=2**cost, r=BLOCKS, p=LANES, maxmem=memory, dklen=KEY_SIZE
     )

@@ -1,5 +1,6 @@
 """Passwords are checked in a thread: a good hash takes longer than others can wait."""
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,8 @@ from gateway.server.passwords.file import PasswordFile
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
+
+logger = logging.getLogger(__name__)
 
 MAXIMUM_WAITING = 1_000
 """Passwords of all listeners that wait for the thread; who comes then is refused with 0x97."""
@@ -128,10 +131,13 @@ class PasswordThread:
             if found.cancelled():
                 return
             try:
-                if one.logins.file is file:
-                    one.decide(found.result(), self._now())
-                else:
+                if one.logins.file is not file:
                     self._add(one)
+                elif (error := found.exception()) is None:
+                    one.decide(found.result(), self._now())
+                else:  # scrypt may need 128 MiB
+                    logger.error("the password of user %.80r cannot be hashed: %s", username, error)
+                    one.decide(None, self._now())
             finally:
                 self._begin_next()
 

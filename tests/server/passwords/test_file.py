@@ -39,6 +39,14 @@ def test_a_scrypt_hash_with_and_without_padding(path: Path) -> None:
         assert not load(path).check("user", b"x")
 
 
+@pytest.mark.parametrize("cost", range(1, 11))
+def test_every_cost_that_a_file_may_name_can_be_paid(path: Path, cost: int) -> None:
+    path.write_text(f"user:{hash_password(PASSWORD, cost)}\n")
+    users = load(path)
+    assert users.check("user", PASSWORD)
+    assert not users.check("user", b"x")
+
+
 def test_what_is_written_is_read(path: Path) -> None:
     path.write_text(f"user:{hash_password(PASSWORD)}\n")
     users = load(path)

@@ -92,6 +92,19 @@ async def test_a_file_that_changes_meanwhile_counts(logins: Logins) -> None:
     assert set(await logins.decisions(3)) == {"a1 False", "a2 False", "b1 False"}
 
 
+async def test_who_cannot_be_looked_at_is_told(
+    logins: Logins, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(self: Password, password: bytes) -> bool:
+        raise MemoryError("no 128 MiB")
+
+    monkeypatch.setattr(Password, "check", fail)
+    for name in ("a1", "b1"):
+        assert logins.check(name)
+    assert await logins.decisions(2) == ["a1 None", "b1 None"]
+    assert "the password of user 'anna' cannot be hashed: no 128 MiB" in caplog.text
+
+
 async def test_bounds(logins: Logins, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(password_logins, "MAXIMUM_WAITING", 3)
     monkeypatch.setattr(password_logins, "MAXIMUM_OF_ONE", 2)
