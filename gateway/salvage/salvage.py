@@ -85,7 +85,8 @@ def salvage(path: Path, target: sqlite3.Connection, bounds: Mapping[str, int] = 
     where the new database finds no room, the rest is left out.
     """
     result = Salvage()
-    pages, shortcut = Pages(path), Shortcut(path)
+    pages = Pages(path)
+    shortcut = Shortcut(path, pages.read(1))
     try:
         target.execute("PRAGMA foreign_keys = OFF")
         _Copy(pages, shortcut, target, bounds, result).run()

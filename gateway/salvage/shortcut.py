@@ -6,17 +6,25 @@ from pathlib import Path
 from typing import Any
 
 from gateway.salvage.layouts import JSON_COLUMNS, Layout, is_json, layout_of
+from gateway.salvage.wal import PAGE_BYTES
 
 ALL = (-(1 << 63), (1 << 63) - 1)
 """The lowest and the highest rowid."""
+
+_READ_BY = ((16, PAGE_BYTES.to_bytes(2, "big")), (20, b"\0"), (56, b"\0\0\0\1"))
+"""By their offset in the header, what SQLite reads every row by: the size of a page, the bytes at
+its end that hold nothing, the encoding of texts (sqlite.org/fileformat2.html, 1.3). With another
+value it finds as many rows as there are, and other contents."""
 
 
 class Shortcut:
     """Reads the rows of a range with SQLite; who asks compares them, and reads pages otherwise."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, header: bytes) -> None:
+        """Open the database if its first page, which begins with `header`, can be trusted."""
         self._compared: set[str] = set()
-        uri = f"{path.absolute().as_uri()}?mode=ro" if _is_safe(path) else ":memory:"
+        is_usable = _is_safe(path) and _is_ours(header)
+        uri = f"{path.absolute().as_uri()}?mode=ro" if is_usable else ":memory:"
         try:
             self._connection = sqlite3.connect(uri, uri=True, isolation_level=None)
         except sqlite3.Error:
@@ -52,6 +60,10 @@ class Shortcut:
             if layout_of(self._connection, layout.name) != layout:
                 raise ValueError("a damaged statement")
             self._compared.add(layout.name)
+
+
+def _is_ours(header: bytes) -> bool:
+    return all(header[offset : offset + len(value)] == value for offset, value in _READ_BY)
 
 
 def _is_safe(path: Path) -> bool:
