@@ -3,7 +3,7 @@ import re
 import resource
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -88,10 +88,40 @@ def test_too_short_a_run_says_nothing_of_a_day(tmp_path: Path, card: Path) -> No
     assert health_of("too little was recorded", report(tmp_path)) is Health.NOTE
 
 
-def test_a_database_that_cannot_be_read_says_nothing_of_it(tmp_path: Path, card: Path) -> None:
+def damage_the_schema(path: Path) -> None:
+    """Put a byte that is not UTF-8 into the statement of a table."""
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"CREATE TABLE meta (", b"CREATE TABLE meta \xff", 1))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: path.write_bytes(b"no database" * 1000),
+        damage_the_schema,
+        lambda path: (path.unlink(), os.mkfifo(path)),
+        lambda path: (path.unlink(), path.mkdir()),
+    ],
+    ids=["no database", "schema", "FIFO", "folder"],
+)
+def test_a_database_that_cannot_be_read_is_told(
+    tmp_path: Path, card: Path, spoil: Callable[[Path], object]
+) -> None:
     assert card.exists()
-    (tmp_path / "tidegate.db").write_bytes(b"no database" * 1000)
-    assert health_of("too little was recorded", report(tmp_path)) is Health.NOTE
+    write_diary(tmp_path, Written(10**8, 500, 43_200))
+    spoil(tmp_path / "tidegate.db")
+    found = report(tmp_path, UPLINK)
+    assert health_of("too little was recorded", found) is Health.NOTE
+    assert health_of("the gateway's next start salvages what can be read", found) is Health.BAD
+
+
+def test_a_log_beside_an_empty_database_stays(tmp_path: Path) -> None:
+    (tmp_path / "tidegate.db").touch()
+    log = tmp_path / "tidegate.db-wal"
+    log.write_bytes(bytes(10_000))
+    found = report(tmp_path, UPLINK)
+    assert log.stat().st_size == 10_000
+    assert health_of("it is empty beside its write-ahead log", found) is Health.BAD
 
 
 def test_an_emmc_that_is_worn_is_told(tmp_path: Path, card: Path) -> None:

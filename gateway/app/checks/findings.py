@@ -3,16 +3,15 @@
 import os
 import resource
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 from gateway.app.checks.finding import Finding, Health, Patient
 from gateway.app.checks.uplink_findings import landing, outbox
 from gateway.config.settings import Configuration
+from gateway.errors import TidegateError
+from gateway.storage.engine.beside import open_beside
 from gateway.storage.engine.database import FILE_NAME
-from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
 from gateway.storage.state.write_diary import Written, written
 from gateway.telemetry.block_device import BlockDevice, block_device
 from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes, spell_days
@@ -103,6 +102,12 @@ def _database(patient: Patient) -> Iterator[Finding]:
     log = path.with_name(path.name + "-wal")
     size = path.stat().st_size
     behind = log.stat().st_size if log.exists() else 0
+    try:
+        with open_beside(path) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_schema")
+    except TidegateError as error:
+        yield Finding(Health.BAD, f"{error}: the gateway's next start salvages what can be read")
+        return
     yield Finding(Health.OK, f"{path.name}: {spell_bytes(size)}, WAL {spell_bytes(behind)}")
 
 
@@ -152,11 +157,10 @@ def _written(data: Path) -> Written | None:
     path = data / FILE_NAME
     if not path.exists():
         return None
-    uri = f"{path.absolute().as_uri()}?mode=ro"
     try:
-        with closing(sqlite3.connect(uri, timeout=BUSY_TIMEOUT_MS / 1000, uri=True)) as connection:
+        with open_beside(path) as connection:
             return written(connection)
-    except sqlite3.Error:
+    except TidegateError:
         return None
 
 

@@ -1,15 +1,14 @@
 """What `tidegate doctor` says about the outbox and the landing folder: how full they are."""
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 from gateway.app.checks.finding import Finding, Health, Patient
 from gateway.app.uplink.landing import landing_directory
 from gateway.config.settings import OutboxConfig, UplinkConfig
+from gateway.errors import TidegateError
+from gateway.storage.engine.beside import open_beside
 from gateway.storage.engine.database import FILE_NAME
-from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
 from gateway.storage.outbox.streams.retention import for_rows
 from gateway.storage.outbox.streams.streams import SMALL_ROW
 from gateway.telemetry.card_life import spell_bytes
@@ -83,10 +82,9 @@ def _waiting(patient: Patient) -> tuple[int, int] | None:
     path = patient.data / FILE_NAME
     if not path.exists():
         return None
-    uri = f"{path.absolute().as_uri()}?mode=ro"
     try:
-        with closing(sqlite3.connect(uri, timeout=BUSY_TIMEOUT_MS / 1000, uri=True)) as connection:
+        with open_beside(path) as connection:
             rows, size = connection.execute(_WAITING).fetchone()
-    except sqlite3.Error:
+    except TidegateError:
         return None
     return int(rows), int(size)

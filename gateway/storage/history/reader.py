@@ -2,13 +2,12 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
-from gateway.errors import TidegateError
 from gateway.routing.where.sqlite.to_sqlite import SqliteFilter
+from gateway.storage.engine.beside import open_beside
 from gateway.storage.engine.database import FILE_NAME
-from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
 from gateway.storage.history.history import KEEP, RecordedRule
 from gateway.storage.history.outcome_reader import Number, OutcomeReader
 from gateway.storage.history.row import HISTORY_COLUMNS, HistoryRow, from_history_columns
@@ -123,11 +122,7 @@ def open_history(folder: Path) -> Iterator[HistoryReader | None]:
     if not path.exists():
         yield None
         return
-    uri = f"{path.absolute().as_uri()}?mode=ro"
-    try:
-        with closing(sqlite3.connect(uri, timeout=BUSY_TIMEOUT_MS / 1000, uri=True)) as connection:
-            register_where_functions(connection)
-            connection.execute("BEGIN")  # all that is asked is of one moment
-            yield HistoryReader(connection)
-    except sqlite3.Error as error:
-        raise TidegateError(f"{path}: {error}") from error
+    with open_beside(path) as connection:
+        register_where_functions(connection)
+        connection.execute("BEGIN")  # all that is asked is of one moment
+        yield HistoryReader(connection)
