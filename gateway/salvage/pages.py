@@ -5,7 +5,7 @@ import os
 import struct
 from pathlib import Path
 
-from gateway.salvage.wal import PAGE_BYTES, read_log
+from gateway.salvage.wal import PAGE_BYTES, Log, read_log
 
 POINTERS_OF_A_MAP_PAGE = PAGE_BYTES // 5
 """Entries of a pointer map page: a kind (1 byte) and a parent page (4 bytes) for each page."""
@@ -29,9 +29,9 @@ class Pages:
     `count` is how many there should be, which a file that was cut off may fall short of.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, with_log: bool = True) -> None:
         self._log_path = path.with_name(path.name + "-wal")
-        self._log = read_log(self._log_path)
+        self._log = read_log(self._log_path) if with_log else Log(damaged=1)
         self._file = _open(path)
         self._log_file = _open(self._log_path)
         self._maps: dict[int, bytes] = {}  # by page: one for 819 others

@@ -85,7 +85,7 @@ def salvage(path: Path, target: sqlite3.Connection, bounds: Mapping[str, int] = 
     where the new database finds no room, the rest is left out.
     """
     result = Salvage()
-    pages = Pages(path)
+    pages = _pages_of(path, set(tables_of(target)))
     shortcut = Shortcut(path, pages.read(1))
     try:
         target.execute("PRAGMA foreign_keys = OFF")
@@ -100,6 +100,25 @@ def salvage(path: Path, target: sqlite3.Connection, bounds: Mapping[str, int] = 
     for table, dropped in result.dropped.items():
         result.salvaged[table] -= dropped
     return result
+
+
+def _pages_of(path: Path, names: set[str]) -> Pages:
+    """Return the pages of a database with some of these tables, without a log of another one.
+
+    A log does not say which database it is of; SQLite writes it over any.
+    """
+    pages = Pages(path)
+    if names.isdisjoint(_tables(pages)):
+        alone = Pages(path, with_log=False)
+        if not names.isdisjoint(_tables(alone)):
+            pages.close()
+            return alone
+        alone.close()
+    return pages
+
+
+def _tables(pages: Pages) -> set[str]:
+    return {name for kind, name, _, _ in schema_rows(pages) if kind == "table"}
 
 
 class _Copy:

@@ -94,13 +94,23 @@ def damage_the_schema(path: Path) -> None:
     path.write_bytes(content.replace(b"CREATE TABLE meta (", b"CREATE TABLE meta \xff", 1))
 
 
+def put_a_fifo_there(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def put_a_folder_there(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
         lambda path: path.write_bytes(b"no database" * 1000),
         damage_the_schema,
-        lambda path: (path.unlink(), os.mkfifo(path)),
-        lambda path: (path.unlink(), path.mkdir()),
+        put_a_fifo_there,
+        put_a_folder_there,
     ],
     ids=["no database", "schema", "FIFO", "folder"],
 )

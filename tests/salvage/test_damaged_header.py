@@ -1,4 +1,4 @@
-"""A header that says how rows are to be read is not believed: the gateway knows how it wrote them."""
+"""A header that says how rows are to be read is not believed."""
 
 from contextlib import closing
 from pathlib import Path

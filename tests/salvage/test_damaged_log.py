@@ -1,5 +1,7 @@
 """A damaged write-ahead log costs no page that it does not hold."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,18 @@ def test_a_damaged_header_of_the_log_costs_nothing(
     _, rows = salvaged(tmp_path, left_open.database, bytes(log))
     assert rows == left_open.rows
     assert read_log(tmp_path / "damaged.db-wal").damaged == 1
+
+
+def test_a_log_of_another_database_costs_nothing(tmp_path: Path, known: Known) -> None:
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute(f"PRAGMA page_size = {PAGE}")
+        other.execute("PRAGMA journal_mode = WAL")
+        other.execute("CREATE TABLE of_somebody (x)")
+        log = path.with_name("other.db-wal").read_bytes()
+    result, rows = salvaged(tmp_path, known.database, log)
+    assert rows == known.rows
+    assert not result.lost
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from gateway.clock import Clock
 from gateway.salvage.wal import PAGE_BYTES
 from gateway.storage.engine.damage import UNREADABLE, DamagedError, is_read_only, is_unreadable
 from gateway.storage.engine.log_file import journal_of
-from gateway.storage.engine.migrations.migrate import migrate, missing_columns
+from gateway.storage.engine.migrations.migrate import migrate
 from gateway.storage.engine.refusal import ReadOnlyError, makes_room, refusal
 from gateway.storage.engine.replace import finish, replace
 from gateway.storage.engine.reserve import Reserve
@@ -129,9 +129,6 @@ def _bring_up(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA secure_delete = OFF")
     _write_ahead(connection)
     migrate(connection)
-    lacking = missing_columns(connection)
-    if lacking:
-        raise DamagedError(f"it lacks {', '.join(lacking[:3])}")
     # A page is written, which a full disk refuses now and not in the middle of the start.
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     connection.execute(f"PRAGMA user_version = {version}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from gateway.salvage.wal import HEADER_BYTES, read_log
 from gateway.storage.engine.damage import DamagedError, noted_damage
 from gateway.storage.engine.log_file import journal_of, log_bytes, log_of
-from gateway.storage.engine.migrations.migrate import refuse_newer
+from gateway.storage.engine.migrations.migrate import check_schema
 
 SECONDS_AFTER_A_STOP = 2.0
 SECONDS_AFTER_A_CRASH = 10.0
@@ -58,7 +58,7 @@ def check_pages(connection: sqlite3.Connection, seconds: float) -> bool:
 
     Raises sqlite3.Error when the file cannot even be opened, and StartError for a newer one.
     """
-    refuse_newer(connection)
+    check_schema(connection)
     with _interrupted_after(connection, seconds) as interrupted:
         try:
             (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()

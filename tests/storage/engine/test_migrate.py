@@ -2,16 +2,18 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
 from gateway.errors import StartError
+from gateway.storage.engine.damage import DamagedError
 from gateway.storage.engine.migrations import migrate as module
 from gateway.storage.engine.migrations.migrate import (
+    check_schema,
+    differences,
     migrate,
     migrations,
-    missing_columns,
-    refuse_newer,
 )
 
 NEXT = len(migrations()) + 1
@@ -39,13 +41,33 @@ def _with(monkeypatch: pytest.MonkeyPatch, *more: tuple[int, str]) -> None:
 def test_what_a_version_adds_comes_once(
     connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert (_version(connection), missing_columns(connection)) == (NEXT - 1, [])
+    assert (_version(connection), differences(connection)) == (NEXT - 1, [])
     _with(monkeypatch, MADE_UP)
-    assert missing_columns(connection) == ["meta.more"]
+    assert differences(connection) == ["meta"]
     for _ in range(2):
         migrate(connection)
         assert connection.execute("SELECT * FROM meta").fetchall() == [("starts", 3, "m3")]
-        assert (_version(connection), missing_columns(connection)) == (NEXT, [])
+        assert (_version(connection), differences(connection)) == (NEXT, [])
+
+
+def test_a_statement_that_is_not_the_migrations_differs(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE of_somebody (x)")
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute("UPDATE sqlite_schema SET sql = sql || char(10) WHERE name = 'meta'")
+    assert differences(connection) == []
+    index = "history_subscriptions_until"
+    whole = "sql = replace(sql, 'WHERE', char(0) || 'HERE')"
+    connection.execute(f"UPDATE sqlite_schema SET {whole} WHERE name = ?", (index,))
+    assert differences(connection) == [index]
+
+
+def test_what_is_another_program_s_is_damaged(connection: sqlite3.Connection) -> None:
+    with closing(sqlite3.connect(":memory:")) as other:
+        other.execute("CREATE TABLE moz_places (id INTEGER PRIMARY KEY)")
+        for version in (0, NEXT - 1, NEXT):
+            other.execute(f"PRAGMA user_version = {version}")
+            with pytest.raises(DamagedError):
+                check_schema(other)
 
 
 def test_a_version_that_fails_leaves_the_one_before(
@@ -62,9 +84,9 @@ def test_a_version_that_fails_leaves_the_one_before(
 def test_a_newer_version_is_refused(
     connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refuse_newer(connection)
+    check_schema(connection)
     with monkeypatch.context() as patched:
         _with(patched, MADE_UP)
         migrate(connection)
     with pytest.raises(StartError, match=rf"version {NEXT}, this Tidegate knows up to {NEXT - 1}"):
-        refuse_newer(connection)
+        check_schema(connection)

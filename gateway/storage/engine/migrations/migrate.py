@@ -4,9 +4,12 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 
 from gateway.errors import StartError
 from gateway.storage.engine.damage import DamagedError
+
+T = TypeVar("T")
 
 
 def migrations() -> list[tuple[int, str]]:
@@ -25,54 +28,63 @@ def migrate(connection: sqlite3.Connection) -> None:
             )
 
 
-def refuse_newer(connection: sqlite3.Connection) -> None:
-    """Raise StartError when a newer Tidegate has written the database.
+def check_schema(connection: sqlite3.Connection) -> None:
+    """Raise DamagedError where the schema is not what its version says.
 
-    Reading it with less knowledge could lose what the newer one promised. The version alone is four
-    bytes that damage can change: a newer schema has a table, a column or an index that this one
-    does not know. Raises DamagedError where it has none.
+    Raises StartError when a newer Tidegate has written it: reading it with less knowledge could
+    lose what the newer one promised. The version alone is four bytes that damage can change: a
+    newer schema has a table, a column or an index that this one does not know, beside others that
+    it does. The connection may only read: one that writes would fold a log of another database
+    into this one when it closes.
     """
     version = _version(connection)
     newest, _ = migrations()[-1]
     if version > newest:
-        if not unknown_names(connection):
-            raise DamagedError(f"it has schema version {version} and the schema of {newest}")
+        found, known = _names(connection), _model(_names)
+        if found <= known or not found & known:
+            raise DamagedError(f"it has schema version {version}, and not the schema of one")
         (name,) = connection.execute("SELECT file FROM pragma_database_list").fetchone()
         raise StartError(
             f"{name}: schema version {version}, this Tidegate knows up to {newest}: "
             f"start the version that wrote it, or move the file away"
         )
+    if version == newest and (different := differences(connection)):
+        raise DamagedError(f"it has not the right {', '.join(different[:3])}")
+    if version < 1 and _statements(connection):
+        raise DamagedError("it has tables, and no schema version")
 
 
-def missing_columns(connection: sqlite3.Connection) -> list[str]:
-    """Return `table.column` of all that the migrations create and this database lacks."""
-    return sorted(_model(_columns) - _columns(connection))
+def differences(connection: sqlite3.Connection) -> list[str]:
+    """Return the tables and indexes that are not as the migrations make them, or not there.
+
+    SQLite uses an index as its statement says: by a damaged one it passes over rows.
+    """
+    found = _statements(connection)
+    return sorted(name for name, each in _model(_statements).items() if found.get(name) != each)
 
 
-def unknown_names(connection: sqlite3.Connection) -> list[str]:
-    """Return tables, columns and indexes of this database that no migration creates."""
-    found = _columns(connection) | _objects(connection)
-    return sorted(found - _model(_columns) - _model(_objects))
-
-
-def _model(names: Callable[[sqlite3.Connection], set[str]]) -> set[str]:
-    """Return the names in a database that has every migration and nothing else."""
+def _model(ask: Callable[[sqlite3.Connection], T]) -> T:
+    """Return the answer of a database that has every migration and nothing else."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
         migrate(model)
-        return names(model)
+        return ask(model)
 
 
-def _objects(connection: sqlite3.Connection) -> set[str]:
-    return {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+def _statements(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
+    """Return by name what each table and index is, of which table, and how it was made."""
+    rows = connection.execute("SELECT name, type, tbl_name, sql FROM sqlite_schema WHERE sql <> ''")
+    return {name: (*what, *statement.split()) for name, *what, statement in rows}
 
 
-def _columns(connection: sqlite3.Connection) -> set[str]:
-    rows = connection.execute(
+def _names(connection: sqlite3.Connection) -> set[str]:
+    """Return the names of tables and indexes, and `table.column` of each column."""
+    columns = connection.execute(
         "SELECT t.name || '.' || c.name FROM pragma_table_list AS t"
         " JOIN pragma_table_info(t.name) AS c"
         " WHERE t.schema = 'main' AND t.name NOT LIKE 'sqlite_%'"
     )
-    return {str(name) for (name,) in rows}
+    objects = connection.execute("SELECT name FROM sqlite_schema")
+    return {str(name) for (name,) in (*columns, *objects)}
 
 
 def _version(connection: sqlite3.Connection) -> int:
