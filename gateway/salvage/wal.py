@@ -57,6 +57,16 @@ def read_log(path: Path) -> Log:
     return log
 
 
+def page_numbers(path: Path, frames: int) -> set[int]:
+    """Return the numbers of the pages in the first `frames` of a log; raise OSError."""
+    found = set()
+    with path.open("rb") as file:
+        for offset in range(HEADER_BYTES, HEADER_BYTES + frames * FRAME_BYTES, FRAME_BYTES):
+            file.seek(offset)
+            found.add(int.from_bytes(file.read(4), "big"))
+    return found
+
+
 def _read_frames(file: BinaryIO, log: Log) -> None:
     header, frame = file.read(HEADER_BYTES), file.read(FRAME_BYTES)
     if len(frame) < FRAME_BYTES:

@@ -4,12 +4,17 @@ import os
 import struct
 from pathlib import Path
 
-from gateway.salvage.wal import FRAME_BYTES, HEADER_BYTES
+from gateway.salvage.wal import FRAME_BYTES, HEADER_BYTES, PAGE_BYTES, page_numbers
 from gateway.storage.engine.log_file import log_of
 
-_INDEX_HEADER = 20
-"""Bytes of the log's index that are read: the count of changes stands at 8, that of frames at 16
-(sqlite.org/walformat.html, 2.1)."""
+_INDEX_HEADER = 48
+"""Bytes of the header of the log's index, which stands there twice: the count of changes at 8, that
+of frames at 16, that of the database's pages at 20 (sqlite.org/walformat.html, 2.1)."""
+
+_Index = tuple[int, int, int]
+"""These three."""
+
+_UNKNOWN: _Index = (0, 0, 0)
 
 
 class OwnFiles:
@@ -32,6 +37,7 @@ class OwnFiles:
             self._descriptor = os.open(self._index, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             self._descriptor = -1
+        self._bytes = _size(path) or 0
         self._known = {each: _identity(each) for each in (path, self._log, self._index)}
         if self._known[path] is None:
             raise FileNotFoundError(path)
@@ -57,27 +63,48 @@ class OwnFiles:
     def _truncated(self) -> str:
         if _size(self._path) == 0:
             return f"{self._path} was truncated"
-        before = self._frames()
-        size = _size(self._log)
-        _, frames = before
-        if not frames or size is None:
-            return ""
-        if size < HEADER_BYTES + frames * FRAME_BYTES or not _begins(self._log):
-            # The log grows before its index says so, and is cut only after that: it is another's
-            # doing, unless the index has changed meanwhile.
-            return f"{self._log} was truncated" if self._frames() == before else ""
-        return ""
+        before = self._read_index()
+        short = self._path if self._lacks_pages(*before) else None
+        if self._lacks_frames(*before):
+            short = self._log
+        # The log grows before its index says so, and is cut only after that, as the database is:
+        # it is another's doing, unless the index has changed meanwhile.
+        return f"{short} was truncated" if short and self._read_index() == before else ""
 
-    def _frames(self) -> tuple[int, int]:
-        """Return how often the index of the log was changed, and how many frames are in use."""
+    def _lacks_frames(self, _changes: int, frames: int, _pages: int) -> bool:
+        """Return whether frames that the index knows are not in the log."""
+        size = _size(self._log)
+        if not frames or size is None:
+            return False
+        return size < HEADER_BYTES + frames * FRAME_BYTES or not _begins(self._log)
+
+    def _lacks_pages(self, _changes: int, frames: int, pages: int) -> bool:
+        """Return whether pages are neither in the database nor in its log.
+
+        The log is read only if the database is shorter than at the last look, as it is after it
+        has given space back.
+        """
+        size = _size(self._path) or 0
+        if size < min(self._bytes, pages * PAGE_BYTES):
+            lacking = set(range(size // PAGE_BYTES + 1, pages + 1))
+            try:
+                if not lacking <= page_numbers(self._log, frames):
+                    return True
+            except OSError:
+                return False
+        self._bytes = size
+        return False
+
+    def _read_index(self) -> _Index:
+        """Return what the index of the log says, _UNKNOWN while it is being written."""
         try:
-            header = os.pread(self._descriptor, _INDEX_HEADER, 0)
+            header = os.pread(self._descriptor, 2 * _INDEX_HEADER, 0)
         except OSError:
-            return 0, 0
-        if len(header) < _INDEX_HEADER:
-            return 0, 0
-        changes, frames = struct.unpack_from("=8xI4xI", header)
-        return changes, frames
+            return _UNKNOWN
+        if header[:_INDEX_HEADER] != header[_INDEX_HEADER:] or len(header) < 2 * _INDEX_HEADER:
+            return _UNKNOWN
+        changes, frames, pages = struct.unpack_from("=8xI4xII", header)
+        return changes, frames, pages
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

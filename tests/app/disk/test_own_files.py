@@ -91,9 +91,15 @@ def truncate(data: Path) -> None:
     os.truncate(data / FILE_NAME, 0)
 
 
-@pytest.mark.parametrize(
-    "harm", [delete, delete_log, delete_all, rename, replace, delete_folder, truncate]
-)
+def truncate_a_little(data: Path) -> None:
+    path = data / FILE_NAME
+    os.truncate(path, path.stat().st_size - 512)
+
+
+HARM = [delete, delete_log, delete_all, rename, replace, delete_folder, truncate, truncate_a_little]
+
+
+@pytest.mark.parametrize("harm", HARM)
 async def test_all_that_was_acknowledged_is_there_again(
     tmp_path: Path, harm: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """Looks at the files of an open database leave SQLite's locks on them alone."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -37,3 +38,27 @@ async def test_another_process_sees_that_the_database_is_in_use(tmp_path: Path) 
     assert is_locked(index)
     await database.close()
     assert not index.exists()
+
+
+FILL = """
+WITH RECURSIVE numbers (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM numbers WHERE x < 99)
+INSERT INTO filler SELECT randomblob(900) FROM numbers;
+"""
+FOLD = "PRAGMA wal_checkpoint(PASSIVE);"
+
+
+async def test_a_database_that_gives_space_back_was_not_truncated(tmp_path: Path) -> None:
+    database = await open_database(tmp_path, Clock())
+    files = OwnFiles(database.path)
+    database.when_closed.append(files.close)
+    await database.writer.script(f"CREATE TABLE filler (x); {FILL} {FOLD}")
+    assert files.fault() == ""
+    large = database.path.stat().st_size
+    await database.writer.script(f"DELETE FROM filler; PRAGMA incremental_vacuum(1000); {FOLD}")
+    small = database.path.stat().st_size
+    await database.writer.script(FILL)  # all of it in the log
+    assert files.fault() == ""
+    assert small == database.path.stat().st_size < large
+    os.truncate(database.path, small - 1)
+    assert files.fault() == f"{database.path} was truncated"
+    await database.close()
