@@ -22,15 +22,21 @@ def set_password(path: Path, username: str, ask: Callable[[], bytes], *, new: bo
     """
     path = path.resolve()  # a link stays one
     with _locked(path.parent):
-        known = load(path).users() if path.exists() or not new else []
-        there = username in dict(known)
-        if new and there:
-            raise TidegateError(f"{path} has a user {username!r} already; passwd changes it")
-        if not new and not there:
-            raise TidegateError(f"{path} has no user {username!r}")
-        line = f"{username}:{hash_password(ask())}".encode()
+        _check(path, username, new=new)
+    line = f"{username}:{hash_password(ask())}".encode()  # which may take long
+    with _locked(path.parent):
+        _check(path, username, new=new)
         before = path.read_bytes() if path.exists() else b""
         _replace(path, _with_line(before, username, line))
+
+
+def _check(path: Path, username: str, *, new: bool) -> None:
+    known = load(path).users() if path.exists() or not new else []
+    there = username in dict(known)
+    if new and there:
+        raise TidegateError(f"{path} has a user {username!r} already; passwd changes it")
+    if not new and not there:
+        raise TidegateError(f"{path} has no user {username!r}")
 
 
 def _with_line(before: bytes, username: str, line: bytes) -> bytes:
