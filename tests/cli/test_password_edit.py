@@ -1,3 +1,4 @@
+import resource
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,21 @@ def test_who_was_added_meanwhile_is_not_added_again(tmp_path: Path) -> None:
     with pytest.raises(TidegateError, match="has a user 'anna' already"):
         set_password(users, "anna", ask, new=True)
     assert load(users).check("anna", b"first")
+
+
+def test_a_file_that_cannot_be_written_leaves_all_as_it_was(tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    set_password(users, "anna", lambda: b"a", new=True)
+    before = users.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(TidegateError, match="File too large; nothing was changed"):
+            set_password(users, "bob", lambda: b"b", new=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert users.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [users]
 
 
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n", b""])
