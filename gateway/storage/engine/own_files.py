@@ -44,10 +44,7 @@ class OwnFiles:
 
     def fault(self) -> str:
         """Return what has become of one of them, "" while all is well."""
-        for each, known in self._known.items():
-            if known is not None and (found := _identity(each)) != known:
-                return f"{each} was {'deleted or renamed' if found is None else 'replaced'}"
-        return self._truncated()
+        return self._gone() or self._truncated()
 
     def close(self) -> None:
         """Look no more; the database must be closed before."""
@@ -57,8 +54,17 @@ class OwnFiles:
 
     @property
     def is_truncated(self) -> bool:
-        """Whether something is missing in the files themselves, so that no copy has it either."""
-        return bool(self._truncated())
+        """Whether something is missing in the files themselves, so that no copy has it either.
+
+        What stands under their names when they are gone says nothing of them.
+        """
+        return not self._gone() and bool(self._truncated())
+
+    def _gone(self) -> str:
+        for each, known in self._known.items():
+            if known is not None and (found := _identity(each)) != known:
+                return f"{each} was {'deleted or renamed' if found is None else 'replaced'}"
+        return ""
 
     def _truncated(self) -> str:
         if _size(self._path) == 0:
@@ -84,7 +90,9 @@ class OwnFiles:
         The log is read only if the database is shorter than at the last look, as it is after it
         has given space back.
         """
-        size = _size(self._path) or 0
+        size = _size(self._path)
+        if size is None:
+            return False
         if size < min(self._bytes, pages * PAGE_BYTES):
             lacking = set(range(size // PAGE_BYTES + 1, pages + 1))
             try:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from gateway.clock import Clock
 from gateway.storage.engine.database import FILE_NAME, open_database
 from gateway.storage.engine.own_files import OwnFiles
@@ -61,4 +63,23 @@ async def test_a_database_that_gives_space_back_was_not_truncated(tmp_path: Path
     assert small == database.path.stat().st_size < large
     os.truncate(database.path, small - 1)
     assert files.fault() == f"{database.path} was truncated"
+    await database.close()
+
+
+@pytest.mark.parametrize("size", [None, 0, 1024])
+async def test_files_that_are_gone_are_not_truncated(tmp_path: Path, size: int | None) -> None:
+    """All is still in what SQLite has open, whatever is in its place."""
+    database = await open_database(tmp_path, Clock())
+    files = OwnFiles(database.path)
+    database.when_closed.append(files.close)
+    await database.writer.script(f"CREATE TABLE filler (x); {FILL} {FOLD}")
+    assert files.fault() == ""
+    database.path.rename(tmp_path / "elsewhere")
+    if size is not None:
+        database.path.write_bytes(bytes(size))
+    assert (
+        files.fault()
+        == f"{database.path} was {'deleted or renamed' if size is None else 'replaced'}"
+    )
+    assert not files.is_truncated
     await database.close()
