@@ -148,6 +148,8 @@ class MemoryBudget:
 
         Where there is no room for it connections are closed, perhaps this one.
         """
+        if client.aborted:
+            return  # it is forgotten already, and what it holds goes with its socket
         client.held_below = below
         self._count(client)
         if self.buffers > self._room:

@@ -201,7 +201,7 @@ class SocketTransport:
             if sent == size:
                 return
         rest = memoryview(data)[sent:]
-        if 2 * sent > size and type(data) is bytearray:  # nobody else needs what was sent
+        if 4 * sent > size and type(data) is bytearray:  # nobody else needs what was sent
             rest = memoryview(bytes(rest))
         self._keep(rest)
 

@@ -340,7 +340,9 @@ class ClientTransport:
 
     def __call__(self) -> None:
         """Do what `Turn.touch` does, without another call for each message."""
-        turn = self._turn
+        turn, client = self._turn, self._client
+        if client is not None and client.aborted:
+            self.heard = True  # before others: what it holds is needed
         turn.touched[self] = None
         if not turn.scheduled:
             turn.schedule()

@@ -11,6 +11,7 @@ cdef class Turn:
     cdef object _clock
     cdef object _due
     cdef bint _goes_on
+    cdef dict _heard
     cdef dict _held
     cdef object _instant
     cdef dict _late
@@ -45,12 +46,12 @@ cdef class Turn:
     cpdef end(self)
     cdef _note_longest(self, took)
     cpdef schedule(self)
-    @cython.locals(touched=dict, late=dict, until=double, in_time=bint)
+    @cython.locals(touched=dict, heard=dict, late=dict, until=double, in_time=bint, behind=bint)
     cdef _flush(self, now)
     @cython.locals(this_round="long long")
     cdef double _writing_ends(self) except? -1
-    @cython.locals(committed="long long", batch="long long", held=dict, late=dict)
-    cdef bint _write(self, list connections, now, double until) except -1
+    @cython.locals(committed="long long", batch="long long", held=dict)
+    cdef bint _write(self, dict waiting, now, double until) except -1
     cpdef _go_on(self)
     cdef _keep_promises(self)
     cdef _arm(self)

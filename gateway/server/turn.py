@@ -8,7 +8,7 @@ that answer back until the batch is on disk, and all else leaves at once (ARCHIT
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from gateway.broker.broker import Broker
@@ -55,6 +55,7 @@ class Turn:
         "_clock",
         "_due",
         "_goes_on",
+        "_heard",
         "_held",
         "_instant",
         "_late",
@@ -99,7 +100,8 @@ class Turn:
         self.scheduled = False
         self.touched: dict[Flushable, None] = {}
         self._goes_on = False  # the loop will go on with those that are late
-        self._late: dict[Flushable, None] = {}  # touched, in this turn or before, and not written
+        self._heard: dict[Flushable, None] = {}  # touched and not written yet: from who was heard
+        self._late: dict[Flushable, None] = {}  # and all others
         self._round = -1  # the poll behind which connections were written to last
         self._write_until = 0.0  # the monotonic second at which that round's time for it is over
         self._served_at = -math.inf  # a monotonic second: those that wait were served last
@@ -194,7 +196,7 @@ class Turn:
         self.scheduled = True  # what is touched by the writing is written here, not next time
         if self.broker.connection_lines:
             write_lines(self.broker)
-        if self.touched or self._late:
+        if self.touched or self._heard or self._late:
             self._flush(self._instant or self.now())
             self.broker.memory.count_again(self.broker.traffic.bytes_sent)
             self.broker.traffic.begin_turn()  # bytes that nobody was given fill no turn
@@ -234,20 +236,18 @@ class Turn:
 
     def _flush(self, now: Instant) -> None:
         """Write to all that were touched, for WRITING; first to those that may wait for answers."""
-        late, until = self._late, self._writing_ends()
+        heard, late, until = self._heard, self._late, self._writing_ends()
         in_time = True
-        while in_time and (self.touched or late):
+        while in_time and (self.touched or heard or late):
             touched, self.touched = self.touched, {}
-            late.update(touched)
-            heard = [each for each in touched if each.heard]
-            in_time = self._write(heard, now, until) and self._write(list(late), now, until)
-        if self.touched:
-            late.update(self.touched)
-            self.touched = {}
-        if late and not self._goes_on:
+            for each in touched:
+                (heard if each.heard else late)[each] = None
+            in_time = self._write(heard, now, until) and self._write(late, now, until)
+        behind = bool(self.touched) or bool(heard) or bool(late)
+        if behind and not self._goes_on:
             self._goes_on = True
             self.loop.call_soon(self._go_on)
-        self.broker.traffic.behind = bool(late)
+        self.broker.traffic.behind = behind
 
     def _writing_ends(self) -> float:
         """Return until when this round may write; a round may end several turns."""
@@ -257,15 +257,13 @@ class Turn:
             self._write_until = self.monotonic() + WRITING
         return self._write_until
 
-    def _write(self, connections: Sequence[Flushable], now: Instant, until: float) -> bool:
-        """Write to those of them that are late; return whether there was time for all."""
-        committed, held, late = self._writer.committed, self._held, self._late
-        for connection in connections:
-            if connection not in late:
-                continue
+    def _write(self, waiting: dict[Flushable, None], now: Instant, until: float) -> bool:
+        """Write to those that wait, which then do not; return whether there was time for all."""
+        committed, held = self._writer.committed, self._held
+        for connection in list(waiting):
             if self.monotonic() >= until:
                 return False
-            del late[connection]
+            del waiting[connection]
             batch = connection.flush(committed, now)
             if batch:
                 held[connection] = batch
