@@ -1,5 +1,12 @@
 """What clients do that mean no good; at scale 1 as large as it was seen to hurt."""
 
-from tests.hostile.attacks import deliveries, packets, rights, sessions
+from tests.hostile.attacks import deliveries, filters, packets, retained, rights, sessions
 
-ATTACKS = (*packets.ATTACKS, *deliveries.ATTACKS, *sessions.ATTACKS, *rights.ATTACKS)
+ATTACKS = (
+    *packets.ATTACKS,
+    *deliveries.ATTACKS,
+    *retained.ATTACKS,
+    *filters.ATTACKS,
+    *sessions.ATTACKS,
+    *rights.ATTACKS,
+)

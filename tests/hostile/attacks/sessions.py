@@ -48,4 +48,20 @@ def expiries(scene: Scene) -> None:
     time.sleep(2.5)
 
 
-ATTACKS: tuple[Attack, ...] = (take_overs, take_overs_of_a_long_queue, many_wills, expiries)
+def long_names(scene: Scene) -> None:
+    """4,000 connected clients and 4,000 sessions of others, with identifiers of 60,000 bytes."""
+    for number in range(scene.many(4_000)):
+        scene.attacker().send(connect(f"{number}".ljust(60_000, "c")))
+        gone = scene.attacker()
+        gone.send(connect(f"{number}".ljust(60_000, "s"), flags=0))
+        gone.next()
+        gone.close()
+
+
+ATTACKS: tuple[Attack, ...] = (
+    take_overs,
+    take_overs_of_a_long_queue,
+    many_wills,
+    expiries,
+    long_names,
+)
