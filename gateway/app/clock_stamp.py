@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from gateway.broker.instant import Instant
 from gateway.broker.publishing.expiry import STEP, look_at_clock
 from gateway.storage.engine.connection import Batch
-from gateway.storage.outbox.clock_steps import NOTE
+from gateway.storage.engine.database import Database
+from gateway.storage.outbox.clock_steps import NEWEST, NOTE
 from gateway.storage.sessions.broker_store import FORWARD
 from gateway.storage.state.clock_stamp import Stamp, boot_number, read_stamp
 
@@ -23,28 +24,37 @@ anyway."""
 async def open_clock_stamp(gateway: "Gateway") -> "ClockStamp":
     """Return the stamp of this start, once the times on disk are those of its clock.
 
-    A clock that was set forward since the last stamp has all times counted from as much later. In
-    the same boot the monotonic clock tells how much that is. After another one nothing does: the
-    time that the board was off counts if the kernel knew that the clock was right before, and if
-    it did not, the last time that was noted counts as now.
+    A clock that was set forward since the last stamp has all times counted from as much later. One
+    that was set back lets things last longer; it is noted for the outbox, whose messages would be
+    given the way forward again, and last for years.
     """
     stamp = ClockStamp(gateway)
     database = gateway.database
     last = await read_stamp(database)
-    forward = 0 if last is None else _forward(last, stamp.stamp, stamp.at_start()[1])
+    now = stamp.at_start()[1]
+    gained = 0 if last is None else await _gained(database, last, stamp.stamp, now)
     if not database.in_memory:
-        rows = [(forward, stamp.at_start()[1])]
-        corrections: Batch = [*((each, rows) for each in FORWARD), (NOTE, [(forward,)])]
-        await database.writer.write([*(corrections if forward else []), *stamp.stamp.rows])
+        forward: Batch = [(each, [(gained, now)]) for each in FORWARD] if gained > 0 else []
+        noted: Batch = [(NOTE, [(gained,)])] if gained else []
+        await database.writer.write([*forward, *noted, *stamp.stamp.rows])
     return stamp
 
 
-def _forward(last: Stamp, present: Stamp, now: int) -> int:
+async def _gained(database: Database, last: Stamp, present: Stamp, now: int) -> int:
+    """Return by how many ms the clock was set forward since the last stamp, or back if negative.
+
+    In the same boot the monotonic clock tells. After another one nothing does: if the kernel did
+    not know that the clock was right before, the last time that was noted counts as now. If it
+    did, the time that the board was off counts, unless it is earlier now than it was.
+    """
     if last.boot == present.boot:
         gained = present.ahead - last.ahead
+    elif last.wall is not None:
+        gained = now - last.wall
     else:
-        gained = 0 if last.wall is None else now - last.wall
-    return gained if gained >= STEP else 0
+        newest = await database.writer.query(NEWEST, (), lambda cursor: cursor.fetchone())
+        gained = 0 if newest is None else min(0, now - int(newest[0]))
+    return gained if abs(gained) >= STEP else 0
 
 
 class ClockStamp:
@@ -79,8 +89,9 @@ class ClockStamp:
         clock = self._gateway.clock
         present = self._made(clock.monotonic(), clock.wall_ms())
         if self._is_news(present):
-            if present.ahead - self.stamp.ahead >= STEP:
-                self._gateway.writer.add(NOTE, (present.ahead - self.stamp.ahead,))
+            gained = present.ahead - self.stamp.ahead
+            if abs(gained) >= STEP:
+                self._gateway.writer.add(NOTE, (gained,))
             self.stamp = present
             for statement, rows in present.rows:
                 for row in rows:

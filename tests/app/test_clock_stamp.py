@@ -196,6 +196,55 @@ async def test_a_board_that_begins_in_1970_each_time(tmp_path: Path) -> None:
     assert await what_is_left(tmp_path, clock) == ALL
 
 
+async def noted(gateway: Gateway) -> None:
+    """Return when a commit has noted what the clock says."""
+    a_turn(gateway)
+    gateway.writer.add("DELETE FROM meta WHERE name = 'nothing'", ())
+    mark = gateway.writer.batch
+    gateway.writer.hand_over()
+    await until(lambda: gateway.writer.committed >= mark)
+
+
+@pytest.mark.parametrize("reboots", [False, True])
+@pytest.mark.parametrize("steps", [(-YEARS, YEARS), (YEARS, -YEARS)])
+async def test_a_clock_that_is_set_there_and_back_keeps_nothing_in_the_outbox_for_years(
+    tmp_path: Path, steps: tuple[int, int], *, reboots: bool
+) -> None:
+    clock = BoardClock()
+    async with AsyncExitStack() as stack:
+        gateway = await started(tmp_path / "live", clock, stack)
+        await leave_things(gateway)
+        for step in steps:
+            clock.set_by(step)
+            await noted(gateway)
+        image = crash_image(tmp_path / "live", tmp_path / "image")
+    if reboots:
+        clock.reboot()
+    assert await what_is_left(image, clock) == ALL
+    clock.pass_time(EXPIRY + 15)
+    *_, outbox = await what_is_left(image, clock)
+    assert outbox == 0
+
+
+@pytest.mark.parametrize("synchronized", [True, False])
+async def test_a_board_for_which_ntp_finds_the_time_keeps_nothing_for_years(
+    tmp_path: Path, *, synchronized: bool
+) -> None:
+    clock = BoardClock(synchronized=synchronized)
+    async with AsyncExitStack() as stack:
+        await leave_things(await started(tmp_path, clock, stack))
+    clock.reboot()
+    clock.set_by(10 - NOW)
+    clock.synchronized = False
+    async with AsyncExitStack() as stack:
+        gateway = await started(tmp_path, clock, stack)
+        clock.set_by(NOW)
+        await noted(gateway)
+    assert await what_is_left(tmp_path, clock) == ALL
+    clock.pass_time(EXPIRY + 15)
+    assert await what_is_left(tmp_path, clock) == ([], 0, False, [], 0)
+
+
 async def test_what_expires_while_the_gateway_is_down_is_gone(tmp_path: Path) -> None:
     clock = BoardClock()
     async with AsyncExitStack() as stack:

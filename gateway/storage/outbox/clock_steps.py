@@ -16,7 +16,13 @@ NOTE = (
     "INSERT INTO outbox_steps (last_id, step) SELECT coalesce(max(id), 0), ? FROM outbox WHERE true"
     " ON CONFLICT (last_id) DO UPDATE SET step = step + excluded.step"
 )
-"""Notes that the clock was set forward by so many ms since all rows on disk came."""
+"""Notes by how many ms the clock was set forward, or back, since all rows on disk came."""
+
+NEWEST = (
+    "SELECT time + coalesce((SELECT sum(step) FROM outbox_steps WHERE last_id >= id), 0)"
+    " FROM outbox ORDER BY id DESC LIMIT 1"
+)
+"""By the clock as it is set now, when the newest row came (ms since 1970)."""
 
 NOTED = "SELECT last_id, step FROM outbox_steps ORDER BY last_id"
 FORGET = "DELETE FROM outbox_steps"
@@ -30,7 +36,7 @@ class ClockSteps:
 
     A row that was accepted before a step has a time that the step made wrong, and would expire
     as much too early: for such a row it is as late as if the clock had gone on. Of earlier runs
-    the steps forward are known, from `restore`.
+    the steps are known, from `restore`.
     """
 
     def __init__(self) -> None:

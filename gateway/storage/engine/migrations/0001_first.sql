@@ -195,7 +195,7 @@ CREATE TABLE outbox_totals (
     up_to INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Steps forward of the wall clock, in ms, since the rows with an id up to last_id came.
+-- Steps of the wall clock, in ms, negative where it was set back, since the rows with an id up to last_id came.
 CREATE TABLE outbox_steps (
     last_id INTEGER PRIMARY KEY,
     step INTEGER NOT NULL
