@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gateway.app.bridges import Bridges
     from gateway.app.clock_stamp import ClockStamp
     from gateway.app.control import Control
+    from gateway.app.disk.data_folder import DataFolder
     from gateway.app.telemetry import Telemetry
     from gateway.broker.broker import Broker
     from gateway.server.listening.listener import Listener
@@ -38,6 +39,7 @@ class Gateway:
         self.counters = Counters()
         self.epoch = os.urandom(5).hex()
         self.listeners: list[Listener] = []
+        self.folder: DataFolder
         self.database: Database
         self.writer: Writer
         self.starts: int

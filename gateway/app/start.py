@@ -108,8 +108,10 @@ async def _serve_once(
 
 async def start(gateway: Gateway, *, durable: bool) -> None:
     """Start every part; raise TidegateError if one cannot work."""
-    gateway.stack.callback(DataFolder(gateway.data).close)
+    gateway.folder = DataFolder(gateway.data)
+    gateway.stack.callback(gateway.folder.close)
     alarms = await open_storage(gateway, durable=durable)  # which goes on to add to them
+    gateway.folder.hold()  # the database may be a new one
     alarms.update(gateway.alarms)
     files = watch_files(gateway)
     gateway.clock_stamp = await open_clock_stamp(gateway)

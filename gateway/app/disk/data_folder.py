@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from gateway.errors import StartError
+from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.sync_folder import make_folder
 
 NO_DISK = (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -30,7 +31,10 @@ def keep_private() -> None:
 
 
 class DataFolder:
-    """A locked folder, for as long as this object is open."""
+    """A locked folder, for as long as this object is open, with the database in it.
+
+    The database has a lock of its own: by a hard or symbolic link it may be in another folder, too.
+    """
 
     def __init__(self, path: Path) -> None:
         """Make the folder if need be and lock it; raise StartError if that cannot be done.
@@ -38,40 +42,57 @@ class DataFolder:
         A folder that is not there, on a disk on which it cannot be made, needs no lock.
         """
         self.path = path
-        self._descriptor: int | None = None
+        self._held: dict[tuple[int, int], int] = {}  # a descriptor by device and inode
         try:
-            self._descriptor = self._open()
-        except OSError as error:
-            text = f"{error.filename or path}: {error.strerror}"
-            raise StartError(f"{text}; choose another data folder, or make this one") from error
-        if self._descriptor is not None:
-            self._lock(self._descriptor)
+            self.hold()
+        except StartError:
+            self.close()
+            raise
+        if self._held:
             self._sign()
             self._withdraw()
 
-    def close(self) -> None:
-        """Release the lock."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-
-    def _open(self) -> int | None:
+    def hold(self) -> None:
+        """Lock what has the names of folder and database by now; raise StartError."""
         try:
             make_folder(self.path)
         except OSError as error:
             if error.errno not in NO_DISK:
-                raise
-        with contextlib.suppress(FileNotFoundError):
-            return os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        return None
-
-    def _lock(self, descriptor: int) -> None:
+                raise self._refused(error) from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock(self.path, os.O_DIRECTORY)
+            if (database := self.path / FILE_NAME).is_file():
+                with contextlib.suppress(PermissionError):  # who opens it says what to do
+                    self._lock(database, os.O_NONBLOCK)
         except OSError as error:
+            raise self._refused(error) from error
+
+    def close(self) -> None:
+        """Release the locks; the database must be closed before, which has locks of the process."""
+        for descriptor in self._held.values():
             os.close(descriptor)
-            process = holder(self.path)
-            by = f" by process {process}" if process else ""
-            raise StartError(f"{self.path} is in use{by}: each gateway needs its own") from error
+        self._held.clear()
+
+    def _refused(self, error: OSError) -> StartError:
+        text = f"{error.filename or self.path}: {error.strerror}"
+        return StartError(f"{text}; choose another data folder, or make this one")
+
+    def _lock(self, path: Path, flags: int) -> None:
+        """Lock a file, once; do nothing if it is not there. Raises StartError, OSError."""
+        with contextlib.suppress(FileNotFoundError):
+            found = path.stat()
+            inode = found.st_dev, found.st_ino
+            if inode in self._held:  # a descriptor that is closed would end the process's locks
+                return
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(descriptor)
+                process = holder(self.path)
+                by = f" by process {process}" if process else ""
+                raise StartError(f"{path} is in use{by}: each gateway needs its own") from error
+            self._held[inode] = descriptor
 
     def _sign(self) -> None:
         """Say whose folder it is; it is locked without that, too."""

@@ -5,6 +5,7 @@ import logging
 import sqlite3
 from typing import TYPE_CHECKING
 
+from gateway.errors import StartError
 from gateway.storage.engine.damage import note_damage
 from gateway.storage.engine.own_files import OwnFiles
 from gateway.storage.engine.rescue import rescue
@@ -102,15 +103,16 @@ class FileWatch:
     async def _try_to_save(self) -> bool:
         gateway = self._gateway
         path = gateway.database.path
-        if self._files.is_truncated:
-            text = SALVAGED.format(fault=self.fault)
-            done = note_damage(path, self.fault)
-        else:
-            try:
+        try:
+            await asyncio.to_thread(gateway.folder.hold)  # another one may be there, in use
+            if self._files.is_truncated:
+                text = SALVAGED.format(fault=self.fault)
+                done = note_damage(path, self.fault)
+            else:
                 await rescue(gateway.database.writer, path, gateway.clock)
                 text, done = RESCUED.format(fault=self.fault), True
-            except (OSError, sqlite3.Error) as error:
-                text, done = LOST.format(fault=self.fault, error=error), False
+        except (OSError, sqlite3.Error, StartError) as error:
+            text, done = LOST.format(fault=self.fault, error=error), False
         logger.critical("%s", text)
         gateway.next_alarms["database"] = text
         return done

@@ -42,6 +42,35 @@ def test_a_lock_file_that_is_deleted_lets_nobody_in(tmp_path: Path) -> None:
     folder.close()
 
 
+def make_hard_link(database: Path, other: Path) -> None:
+    other.hardlink_to(database)
+
+
+def make_symbolic_link(database: Path, other: Path) -> None:
+    other.symlink_to(database)
+
+
+@pytest.mark.parametrize("link", [make_hard_link, make_symbolic_link])
+@pytest.mark.parametrize("made_later", [False, True])
+def test_a_database_under_another_name_lets_nobody_in(
+    tmp_path: Path, link: Callable[[Path, Path], None], made_later: bool
+) -> None:
+    """Two gateways would write a log each, and bring both into one file."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    other.mkdir()
+    if not made_later:
+        (one / "tidegate.db").touch()
+    folder = DataFolder(one)
+    (one / "tidegate.db").touch()
+    folder.hold()
+    link(one / "tidegate.db", other / "tidegate.db")
+    with pytest.raises(StartError, match=r"other/tidegate.db is in use"):
+        DataFolder(other)
+    folder.close()
+    DataFolder(other).close()
+
+
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_a_lock_that_is_no_file_does_no_harm(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "lock")

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from gateway.app.disk import own_files
+from gateway.app.disk.data_folder import DataFolder
 from gateway.app.start import serve
 from gateway.cli.crashtest.client import Client
 from gateway.config.load import bare
 from gateway.mqtt.packets import Connect, PubAck, Publish
 from gateway.storage.engine.database import FILE_NAME
+from tests.support.disk.storage import until
 from tests.support.ports import free_port
 from tests.support.processes.crash_gateway import retained
 
@@ -129,6 +131,27 @@ async def test_a_stop_right_behind_saves_them_too(tmp_path: Path) -> None:
     delete_all(gateway.data)
     await gateway.stop()
     again = Running(gateway.data)
+    await again.until_started(1)
+    assert await retained(again.port, "a") == "a"
+    await again.stop()
+
+
+async def test_nothing_is_put_into_a_folder_that_another_gateway_uses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was renamed, and another gateway began in its place."""
+    monkeypatch.setattr(own_files, "RETRY_SECONDS", 0.05)
+    gateway = Running(tmp_path / "data")
+    await gateway.until_started(1)
+    await gateway.publish("a")
+    gateway.data.rename(tmp_path / "moved")
+    other = DataFolder(gateway.data)
+    (gateway.data / FILE_NAME).write_bytes(b"of the other")
+    await until(lambda: "is in use by process" in caplog.text)
+    await gateway.stop()
+    assert (gateway.data / FILE_NAME).read_bytes() == b"of the other"
+    other.close()
+    again = Running(tmp_path / "moved")
     await again.until_started(1)
     assert await retained(again.port, "a") == "a"
     await again.stop()
