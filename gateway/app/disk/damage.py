@@ -9,7 +9,7 @@ from gateway.errors import StartError
 from gateway.storage.engine.damage import is_unreadable, note_damage
 from gateway.storage.engine.database import FILE_NAME, Database
 from gateway.storage.engine.refusal import cannot_start
-from gateway.storage.engine.replace import set_aside_since
+from gateway.storage.engine.replace import set_aside_between
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
@@ -68,7 +68,7 @@ def have_it_salvaged(gateway: "Gateway", error: Exception) -> None:
     now = gateway.clock.wall_ms() / 1000
     if not is_unreadable(error, path):
         raise cannot_start(error, path) from error
-    if not path.is_file() or set_aside_since(path, now - SALVAGE_INTERVAL):
+    if not path.is_file() or set_aside_between(path, now - SALVAGE_INTERVAL, now):
         raise StartError(CANNOT_READ.format(path=path, error=error)) from error
     if not note_damage(path, f"{type(error).__name__}: {error}"):
         raise StartError(f"{path}: {error}; {STAYS}") from error

@@ -61,10 +61,14 @@ def finish(path: Path, clock: Clock, aside: Path | None = None) -> None:
     sync_folder(path.parent)
 
 
-def set_aside_since(path: Path, moment: float) -> bool:
-    """Return whether a database was set aside after `moment`, in seconds since 1970."""
+def set_aside_between(path: Path, first: float, last: float) -> bool:
+    """Return whether a database was set aside between two moments, in seconds since 1970.
+
+    On a board that begins with 1970 until NTP has the time, the files of years before are later.
+    """
     return any(
-        each.lstat().st_ctime >= moment for each in path.parent.glob(f"{path.name}.corrupt-*[0-9Z]")
+        first <= each.lstat().st_ctime <= last
+        for each in path.parent.glob(f"{path.name}.corrupt-*[0-9Z]")
     )
 
 

@@ -13,8 +13,9 @@ from gateway.app.listeners import make_listeners
 from gateway.app.start import start
 from gateway.config.load import bare
 from gateway.server.listening.listener import Listener
-from gateway.storage.engine.damage import note_damage
+from gateway.storage.engine.damage import note_damage, noted_damage
 from gateway.storage.engine.database import FILE_NAME
+from tests.support.clocks import SetClock
 from tests.support.ports import free_port
 
 
@@ -47,6 +48,18 @@ async def test_it_tells_and_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert damage.ENDS in alarm(gateway)
         await asyncio.wait_for(gateway.ended.wait(), 60)
         assert gateway.fault == "the database is damaged (database disk image is malformed)"
+
+
+async def test_what_was_set_aside_before_a_clock_began_anew_hinders_nothing(tmp_path: Path) -> None:
+    """A board without a clock of its own begins with 1970."""
+    path = tmp_path / FILE_NAME
+    path.touch()
+    path.with_name(f"{FILE_NAME}.corrupt-20251121T154640Z").touch()
+    async with AsyncExitStack() as stack:
+        gateway = Gateway(bare(free_port()), tmp_path, stack)
+        gateway.clock = SetClock(0)
+        damage.have_it_salvaged(gateway, ValueError("of another world"))
+    assert noted_damage(path) == "ValueError: of another world"
 
 
 async def test_asked_to_end_before_it_was_no_fault(tmp_path: Path) -> None:
