@@ -164,9 +164,9 @@ class DirectoryDestination:
     async def _make_room(self) -> None:
         """Keep the bounds of the landing folder; raise LinkError if it is full and stays so."""
         before = self._landing.deleted
-        now = self._clock.monotonic()
+        now, wall = self._clock.monotonic(), self._clock.wall_ms() / 1000
         try:
-            await asyncio.to_thread(self._landing.make_room, now)
+            await asyncio.to_thread(self._landing.make_room, now, wall)
         finally:
             self._counters.set("tidegate/uplink/landing_bytes", self._landing.bytes)
         deleted = self._landing.deleted - before

@@ -1,11 +1,12 @@
 """The bounds of the landing folder in bytes and age, so that nobody's reading fills no card."""
 
+import contextlib
 import heapq
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from time import time
 
 from gateway.uplink.errors import LinkError
 from gateway.uplink.landing_bounds import WAIT, LandingBounds
@@ -15,6 +16,9 @@ FOLDERS = ("", "ledger", "clock")
 
 SCAN_SECONDS = 600.0
 """Seconds after which the folder is counted anew: its reader may have deleted files."""
+
+STEP_SECONDS = 1.0
+"""By how much the wall clock must leave the monotonic one for it to have been set."""
 
 OLDEST = 1_000
 """Files that are deleted between two counts, at most."""
@@ -48,15 +52,19 @@ class LandingFolder:
         self._folder = folder
         self._bounds = bounds
         self._next_count = 0.0
+        self._ahead: float | None = None  # the wall clock, of the monotonic one
 
-    def make_room(self, monotonic: float) -> None:
+    def make_room(self, monotonic: float, wall: float) -> None:
         """Delete what is too old or too much before another file is written.
 
-        Raises LinkError where the bound is reached and the policy is to wait for a reader.
+        `wall` is the time in seconds since 1970. Raises LinkError where the bound is reached and
+        the policy is to wait for a reader.
         """
+        self._follow_clock(monotonic, wall)
         if monotonic < self._next_count and not self._full:
             return
         self._next_count = monotonic + SCAN_SECONDS
+        self._delete_old(wall)
         self._count()
         if self._full and self._bounds.when_full == WAIT:
             raise LinkError(
@@ -74,16 +82,33 @@ class LandingFolder:
     def _full(self) -> bool:
         return self._bounds.maximum_bytes is not None and self.bytes > self._bounds.maximum_bytes
 
-    def _count(self) -> None:
-        """Count what there is, and delete what is too old."""
+    def _follow_clock(self, monotonic: float, wall: float) -> None:
+        """Set the times of the files with the clock, so that a step makes none older or younger.
+
+        Those alone that the clock has given before it was set: files of an earlier start may be
+        later than that, where a board begins with 1970.
+        """
+        ahead = wall - monotonic
+        step = 0.0 if self._ahead is None else ahead - self._ahead
+        if self._ahead is None or abs(step) >= STEP_SECONDS:
+            self._ahead = ahead
+        if self._bounds.maximum_age is None or abs(step) < STEP_SECONDS:
+            return
+        first = -math.inf if step > 0 else wall
+        for file in list(landed_files(self._folder)):
+            if first < file.changed <= wall - step:
+                with contextlib.suppress(FileNotFoundError):  # its reader has deleted it
+                    os.utime(file.path, (file.changed + step,) * 2)
+
+    def _delete_old(self, wall: float) -> None:
         age = self._bounds.maximum_age
-        before = None if age is None else time() - age
-        self.bytes = 0
-        for file in landed_files(self._folder):
-            if before is not None and file.changed < before:
-                self._delete(file)
-            else:
-                self.bytes += file.bytes
+        if age is not None:
+            for file in list(landed_files(self._folder)):
+                if file.changed < wall - age:
+                    self._delete(file)
+
+    def _count(self) -> None:
+        self.bytes = sum(file.bytes for file in landed_files(self._folder))
 
     def _delete_oldest(self) -> bool:
         """Delete the oldest files until some room is free; return whether there were any."""

@@ -12,6 +12,9 @@ from gateway.uplink.landing_bounds import LandingBounds
 from tests.support.disk.storage import Store, until
 from tests.support.fleet.uplinks import add_rows, folder_files, running, uplink_settings
 
+HOUR = 3_600.0
+YEAR = 365 * 24 * HOUR
+
 BLOCKS = 8_192
 """What each file of the tests takes of the disk."""
 
@@ -34,14 +37,14 @@ def test_the_oldest_files_make_room_and_a_tail_stays(tmp_path: Path) -> None:
     _land(tmp_path, "ledger/e.1.jsonl", 200)
     _land(tmp_path, "keep.txt", 500)
     landing = LandingFolder(tmp_path, LandingBounds(maximum_bytes=10 * BLOCKS))
-    landing.make_room(1.0)
+    landing.make_room(1.0, time())
     assert _there(tmp_path) == [f"e.main.{number}.jsonl" for number in range(1, 10)]
     assert (landing.deleted, landing.bytes) == (2, 9 * BLOCKS)
     landing.wrote(_land(tmp_path, "e.main.10.jsonl", 0))
-    landing.make_room(2.0)
+    landing.make_room(2.0, time())
     assert landing.deleted == 2, "there is just room"
     landing.wrote(_land(tmp_path, "e.main.11.jsonl", 0))
-    landing.make_room(3.0)
+    landing.make_room(3.0, time())
     assert landing.deleted == 4
     assert (tmp_path / "keep.txt").exists()
 
@@ -51,13 +54,31 @@ def test_old_files_go_whatever_the_policy(tmp_path: Path) -> None:
     _land(tmp_path, "clock/e.1.jsonl", 3_700)
     _land(tmp_path, "e.main.2.jsonl", 3_500)
     landing = LandingFolder(tmp_path, LandingBounds(maximum_age=3_600, when_full="wait"))
-    landing.make_room(1.0)
+    landing.make_room(1.0, time())
     assert _there(tmp_path) == ["e.main.2.jsonl"]
     os.utime(tmp_path / "e.main.2.jsonl", (0, 0))
-    landing.make_room(SCAN_SECONDS)
+    landing.make_room(SCAN_SECONDS, time())
     assert _there(tmp_path) == ["e.main.2.jsonl"], "it is not counted all the time"
-    landing.make_room(SCAN_SECONDS + 1)
+    landing.make_room(SCAN_SECONDS + 1, time())
     assert _there(tmp_path) == []
+
+
+@pytest.mark.parametrize("step", [10 * YEAR, -10 * YEAR, 56 * YEAR])
+def test_a_step_of_the_clock_makes_no_file_older_or_younger(tmp_path: Path, step: float) -> None:
+    """Set while the gateway runs; what an earlier start has written by another clock stays."""
+    before = time() - step
+    landing = LandingFolder(tmp_path, LandingBounds(maximum_age=3_600))
+    landing.make_room(0.0, before)
+    written = _land(tmp_path, "e.main.1.jsonl", 0)
+    os.utime(written, (before, before))
+    earlier = _land(tmp_path, "d.main.1.jsonl", -HOUR if step > 0 else 10.0)
+    landing.make_room(60.0, time() + 60)
+    landing.wrote(_land(tmp_path, "e.main.2.jsonl", -120))
+    landing.make_room(3_000.0, time() + 3_000)
+    assert _there(tmp_path) == ["d.main.1.jsonl", "e.main.1.jsonl", "e.main.2.jsonl"]
+    landing.make_room(3_700.0, time() + 3_700)
+    assert not written.exists()
+    assert earlier.exists() == (step > 0)
 
 
 def test_with_wait_nothing_is_deleted(tmp_path: Path) -> None:
@@ -65,9 +86,9 @@ def test_with_wait_nothing_is_deleted(tmp_path: Path) -> None:
     bounds = LandingBounds(maximum_bytes=BLOCKS, when_full="wait")
     landing = LandingFolder(tmp_path, bounds)
     with pytest.raises(LinkError, match=f"holds {2 * BLOCKS} bytes, and landing_maximum_bytes"):
-        landing.make_room(1.0)
+        landing.make_room(1.0, time())
     paths[0].unlink()
-    landing.make_room(2.0)
+    landing.make_room(2.0, time())
     assert landing.deleted == 0
 
 
