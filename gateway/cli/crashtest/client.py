@@ -37,17 +37,22 @@ class Client:
         """Return a connected client; raise OSError if there is none to be had."""
         reader, writer = await asyncio.open_connection(HOST, port)
         client = cls(reader, writer, packet.protocol_version)
-        client.send(packet)
         try:
-            connack = await asyncio.wait_for(anext(client.packets()), PATIENCE)
-        except (StopAsyncIteration, TimeoutError) as error:
+            await client._say_hello(packet)
+        except BaseException:  # cancelled, too
             client.close()
+            raise
+        return client
+
+    async def _say_hello(self, packet: Connect) -> None:
+        self.send(packet)
+        try:
+            connack = await asyncio.wait_for(anext(self.packets()), PATIENCE)
+        except (StopAsyncIteration, TimeoutError) as error:
             raise ConnectionError("no CONNACK") from error
         if not isinstance(connack, ConnAck) or connack.reason_code != ReasonCode.SUCCESS:
-            client.close()
             raise ConnectionError(f"{packet.client_id} is answered {connack}")
-        client.session_present = connack.session_present
-        return client
+        self.session_present = connack.session_present
 
     def send(self, *packets: Packet) -> None:
         """Send packets; what a dead gateway does not take is gone."""
