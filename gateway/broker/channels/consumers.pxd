@@ -1,5 +1,6 @@
 import cython
 
+from gateway.broker.channels.deliveries cimport Deliveries
 from gateway.mqtt.publication cimport Publication
 from gateway.routing.router cimport Router
 from gateway.session.session cimport Session
@@ -7,6 +8,7 @@ from gateway.session.session cimport Session
 @cython.final
 cdef class Consumers:
     cdef object _choose
+    cdef Deliveries _deliveries
     cdef bint _guarded
     cdef bint _in_turn
     cdef object _moves

@@ -1,8 +1,8 @@
 """Which consumer of a channel gets a message."""
 
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 from gateway.broker.channels.deliveries import Deliveries
 from gateway.broker.channels.moves import Moves
@@ -34,6 +34,7 @@ class Consumers:
 
     __slots__ = (
         "_choose",
+        "_deliveries",
         "_guarded",
         "_in_turn",
         "_moves",
@@ -60,6 +61,7 @@ class Consumers:
         self._picky = False  # some may have a `$where`, or want nothing of their own
         self._in_turn = choice is Choice.ROUND_ROBIN
         self._sticky = choice is Choice.STICKY
+        self._deliveries = deliveries
         self._moves = Moves(deliveries)
         self._turn = -1  # who got the last one
         self._choose: Callable[[list[Subscription], Publication, int], Subscription | None] = {
@@ -125,8 +127,6 @@ class Consumers:
         ]
         if not connected:
             return None
-        if self._sticky:
-            self._moves.note({session_of(each) for each in connected})
         wanting = connected
         if ask:
             selection = self._router.selection(publication, number)
@@ -134,8 +134,22 @@ class Consumers:
             selection.forget_parts()
             if not wanting:
                 raise NobodyWantsIt
+        if self._sticky:
+            prompt = self._prompt(connected, publication)
+            self._moves.note({session_of(each) for each in prompt})
+            if len(prompt) < len(connected):
+                wanting = [each for each in wanting if each in prompt] or wanting
         others = [each for each in wanting if session_of(each) is not avoid]
         return self._choose(others or wanting, publication, number)
+
+    def _prompt(self, members: list[Subscription], publication: Publication) -> list[Subscription]:
+        """Return those whose windows are not full of what has timed out."""
+        late = {*self._deliveries.late.values()}
+        if not late:
+            return members
+        return [
+            each for each in members if session_of(each) not in late or _has_room(each, publication)
+        ]
 
     def _next_ready(self, publication: Publication) -> Subscription | None:
         """Return the first that has room, from the one on whose turn it is."""
@@ -160,13 +174,18 @@ class Consumers:
     ) -> Subscription | None:
         """Return the topic's consumer if it has room; one that comes or goes moves few topics."""
         topic = publication.topic_of(number)
-        hashed = topic.encode()
-        chosen = max(
-            members, key=lambda each: crc32(hashed, crc32(each.subscriber.client_id.encode()))
-        )
+        chosen = max(members, key=lambda each: _weight(topic, session_of(each).client_id))
         if not _has_room(chosen, publication) or self._moves.waits(topic, session_of(chosen)):
             return None
         return chosen
+
+
+def _weight(topic: str, client_id: str) -> bytes:
+    """Return the weight of a consumer for a topic, which goes to the greatest (rendezvous hashing).
+
+    The hash is a cryptographic one, since those of a CRC are alike for topics that are alike.
+    """
+    return blake2b(f"{client_id}\0{topic}".encode(), digest_size=8).digest()
 
 
 def _is_picky(member: Subscription) -> bool:

@@ -27,6 +27,7 @@ cdef class Deliveries:
     cdef ChannelFigures _figures
     cdef double _timeout
     cdef bint _unnoted
+    cdef readonly dict late
 
     @cython.locals(delivery=Delivery)
     cpdef Delivery begin(

@@ -62,9 +62,10 @@ class Deliveries:
 
     What they do not acknowledge within `timeout` seconds, or give back, goes to `come_back`, with
     the monotonic second before which it is not to be given out. `channel` has the journal.
+    `late` has the consumers of what has timed out and still takes room of their windows.
     """
 
-    __slots__ = ("_by_span", "_channel", "_come_back", "_figures", "_timeout", "_unnoted")
+    __slots__ = ("_by_span", "_channel", "_come_back", "_figures", "_timeout", "_unnoted", "late")
 
     def __init__(
         self,
@@ -78,6 +79,7 @@ class Deliveries:
         self._timeout = timeout
         self._come_back = come_back
         self._by_span: dict[Span, Delivery] = {}
+        self.late: dict[Span, Session] = {}  # up to what their Receive Maximum lets them have
         self._unnoted = False  # of some the attempt is to be noted
 
     def __iter__(self) -> Iterator[Delivery]:
@@ -117,6 +119,7 @@ class Deliveries:
         """Forget messages that a consumer acknowledged, or whose packet it cannot take."""
         delivery = self._by_span.get(span)
         if delivery is None:  # they have timed out, and others have got them
+            self.late.pop(span, None)
             return
         self._figures.acknowledge(span.publication.arrived, count)
         self._channel.journal.done(delivery.source, delivery.original(number), count)
@@ -125,10 +128,12 @@ class Deliveries:
     def given_back(self, span: Span, number: int) -> None:
         """Give a message to another consumer: this one's connection has ended, or it refuses it."""
         delivery = self._by_span.get(span)
-        if delivery is not None:
-            self._figures.requeued += 1
-            self._give_back(delivery, number)
-            self._settle(delivery, 1)
+        if delivery is None:
+            self.late.pop(span, None)
+            return
+        self._figures.requeued += 1
+        self._give_back(delivery, number)
+        self._settle(delivery, 1)
 
     def look_after(self, now: float) -> None:
         """Take back what was not acknowledged in time, and note the attempts of what takes long.
@@ -140,6 +145,7 @@ class Deliveries:
             if delivery.due > now:
                 break
             del self._by_span[delivery.sent]
+            self.late[delivery.sent] = delivery.consumer
             for number in delivery.pending():
                 self._figures.timed_out += 1
                 self._give_back(delivery, number)
@@ -173,6 +179,7 @@ class Deliveries:
     def clear(self) -> None:
         """Forget all of them."""
         self._by_span.clear()
+        self.late.clear()
 
     def _of(self, client_id: str) -> list[Delivery]:
         return [each for each in self if each.consumer.client_id == client_id]

@@ -58,6 +58,35 @@ def test_a_topic_sticks_to_its_consumer_and_waits_for_it() -> None:
     assert sorted(found) == ["", "", "abc"]
 
 
+@pytest.mark.parametrize("topic", ["t/%d", "t/n%d/temperature", "t/eu/%05d"])
+def test_sticky_topics_are_spread_evenly(topic: str) -> None:
+    harness = durable(choice=Choice.STICKY)
+    clients = [consumer(harness, f"w{number}") for number in range(1, 5)]
+    for number in range(1_000):
+        publish(harness, "x", topic % number)
+    shares = [len(got(each)) for each in clients]
+    assert sum(shares) == 1_000
+    assert min(shares) > 200
+    assert max(shares) < 300, "250 +- four standard deviations"
+
+
+def test_a_sticky_consumer_that_comes_takes_its_share_and_moves_no_other_topic() -> None:
+    harness = durable(choice=Choice.STICKY)
+    clients = [consumer(harness, name) for name in "xyz"]
+    before: dict[str, str] = {}
+    after: dict[str, str] = {}
+    for owners in (before, after):
+        for number in range(300):
+            publish(harness, "x", f"t/{number}")
+            for name, each in zip("xyzw", clients, strict=False):
+                if got(each):
+                    owners[f"t/{number}"] = name
+        clients.append(consumer(harness, "w"))
+    moved = [topic for topic, owner in after.items() if owner != before[topic]]
+    assert {after[topic] for topic in moved} == {"w"}
+    assert 45 < len(moved) < 105, "a quarter of them"
+
+
 def test_a_full_window_waits() -> None:
     harness = durable()
     client = consumer(harness, "c", receive_maximum=1)

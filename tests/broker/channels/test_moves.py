@@ -2,7 +2,15 @@ import pytest
 
 from gateway.broker.channels.settings import Choice
 from gateway.mqtt.packets import PubAck, Publish
-from tests.support.broker.channel_harness import TIMEOUT, consumer, durable, got, messages, publish
+from tests.support.broker.channel_harness import (
+    TIMEOUT,
+    channel_of,
+    consumer,
+    durable,
+    got,
+    messages,
+    publish,
+)
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.memory_client import MemoryClient
 
@@ -47,3 +55,36 @@ def test_a_topic_that_moves_comes_whole_and_in_order_if_it_is_not_acknowledged(
             first.drop()
         harness.pass_time(0 if leaves else TIMEOUT)
         assert got(second) == ("ab" if stayed and leaves else "abc")
+
+
+def test_topics_do_not_wait_for_a_window_that_is_full_of_what_has_timed_out() -> None:
+    harness = durable(choice=Choice.STICKY)
+    stalled = consumer(harness, "stalled", receive_maximum=1)
+    publish(harness, "a")
+    (held,) = messages(stalled)
+    worker = consumer(harness, "worker")
+    for number in range(20):
+        publish(harness, "x", f"t/{number}")
+    got(worker)
+    harness.pass_time(TIMEOUT)
+    assert len(got(worker)) + len(got(worker)) > 0
+    assert channel_of(harness).depth == 0
+    publish(harness, "y", "t/a")
+    assert channel_of(harness).depth == 0
+    assert got(worker) == "y"
+    stalled.send(PubAck(held.packet_id))
+    publish(harness, "z" * 20, "t/a")
+    for number in range(20):
+        publish(harness, "x", f"t/{number}")
+    assert got(stalled), "it has topics again"
+
+
+def test_a_topic_waits_for_its_only_consumer_even_if_that_is_late() -> None:
+    harness = durable(choice=Choice.STICKY)
+    stalled = consumer(harness, "stalled", receive_maximum=1)
+    publish(harness, "ab")
+    (held,) = messages(stalled)
+    harness.pass_time(TIMEOUT)
+    assert channel_of(harness).depth == 2
+    stalled.send(PubAck(held.packet_id))
+    assert got(stalled) == "ab"
