@@ -134,11 +134,11 @@ class Consumers:
             selection.forget_parts()
             if not wanting:
                 raise NobodyWantsIt
+        prompt = self._prompt(connected, publication)
         if self._sticky:
-            prompt = self._prompt(connected, publication)
             self._moves.note({session_of(each) for each in prompt})
-            if len(prompt) < len(connected):
-                wanting = [each for each in wanting if each in prompt] or wanting
+        if len(prompt) < len(connected):
+            wanting = [each for each in wanting if each in prompt] or wanting
         others = [each for each in wanting if session_of(each) is not avoid]
         return self._choose(others or wanting, publication, number)
 

@@ -3,9 +3,18 @@ from itertools import pairwise
 import pytest
 
 from gateway.broker.channels.settings import Choice
-from gateway.mqtt.packets import Unsubscribe
+from gateway.mqtt.packets import PubAck, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker.channel_harness import SHARED, channel_of, consumer, durable, got, publish
+from tests.support.broker.channel_harness import (
+    SHARED,
+    TIMEOUT,
+    channel_of,
+    consumer,
+    durable,
+    got,
+    messages,
+    publish,
+)
 from tests.support.broker.subscribing import request
 
 
@@ -141,3 +150,32 @@ def test_who_has_no_room_is_passed_over_and_keeps_no_turn() -> None:
     clients += [consumer(harness, name) for name in "bc"]
     publish(harness, "vwxyz")
     assert [got(each, acknowledge=False) for each in clients] == ["v", "wy", "xz"]
+
+
+def test_what_comes_back_does_not_wait_for_a_window_that_is_full_of_what_has_timed_out() -> None:
+    harness = durable()
+    stalled = consumer(harness, "stalled", receive_maximum=1)
+    publish(harness, "a")
+    assert got(stalled, acknowledge=False) == "a"
+    worker = consumer(harness, "worker")
+    harness.pass_time(TIMEOUT)
+    (packet,) = messages(worker)
+    worker.send(PubAck(packet.packet_id, ReasonCode.UNSPECIFIED_ERROR))
+    harness.pass_time(0)
+    publish(harness, "b")
+    assert got(worker) == "ab"
+
+
+def test_what_comes_back_waits_for_another_that_is_busy() -> None:
+    harness = durable()
+    busy = consumer(harness, "busy", receive_maximum=1)
+    publish(harness, "a")
+    (held,) = messages(busy)
+    worker = consumer(harness, "worker")
+    publish(harness, "b")
+    (packet,) = messages(worker)
+    worker.send(PubAck(packet.packet_id, ReasonCode.UNSPECIFIED_ERROR))
+    harness.pass_time(0)
+    assert got(worker) == ""
+    busy.send(PubAck(held.packet_id))
+    assert got(busy) == "b"
