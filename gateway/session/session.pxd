@@ -55,4 +55,4 @@ cdef class Session:
 
 from gateway.session cimport sending
 
-cdef double _latest(Publication publication, double now) except -1
+cpdef double held_until(Publication publication, double now) except -1

@@ -337,7 +337,7 @@ class Session:
                 self._accept(connection, span, now, promised)
         # nothing is held by a window that is full: what would open it is the client's answer
         if before >= 0 and connection is not None and self.inflight.has_room:
-            latest = _latest(publication, now)
+            latest = held_until(publication, now)
             connection.output.hold(before, count, policy, now, latest)
 
     def _accept(
@@ -400,7 +400,7 @@ class Session:
         )
 
 
-def _latest(publication: Publication, now: float) -> float:
+def held_until(publication: Publication, now: float) -> float:
     """Return the second until which messages may be held: in time before they expire."""
     expiry = publication.properties.expiry
     if expiry is None:

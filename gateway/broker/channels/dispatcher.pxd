@@ -6,9 +6,10 @@ from gateway.broker.channels.figures cimport ChannelFigures
 from gateway.broker.channels.offer cimport Offer
 from gateway.broker.channels.waiting cimport Waiting
 from gateway.mqtt.connection cimport Connection
+from gateway.mqtt.delivery_policy cimport DeliveryPolicy
 from gateway.mqtt.publication cimport Publication
 from gateway.session.sending cimport send, send_span
-from gateway.session.session cimport Session
+from gateway.session.session cimport Session, held_until
 from gateway.session.span cimport Span
 
 @cython.final
@@ -30,7 +31,10 @@ cdef class Dispatcher:
     cdef Py_ssize_t _room(
         self, Span span, Py_ssize_t first, Py_ssize_t most, member) except -1
     cdef _give_up(self, Span span)
-    @cython.locals(consumer=Session, connection=Connection, publication=Publication,
-                   first=Py_ssize_t, count=Py_ssize_t, qos=int, retain=bint, identifiers=tuple,
-                   sent=Span, noted=bint, commit="long long")
+    @cython.locals(consumer=Session, connection=Connection, policy=DeliveryPolicy,
+                   before=Py_ssize_t, latest=double)
     cdef _give(self, Span source, member, Py_ssize_t attempts, double now)
+    @cython.locals(publication=Publication, first=Py_ssize_t, count=Py_ssize_t, qos=int,
+                   retain=bint, identifiers=tuple, sent=Span, noted=bint, commit="long long")
+    cdef _send(self, Span source, member, Session consumer, Connection connection,
+               Py_ssize_t attempts, double now)

@@ -7,12 +7,13 @@ from gateway.broker.channels.figures import ChannelFigures
 from gateway.broker.channels.offer import Offer
 from gateway.broker.channels.settings import ChannelSettings
 from gateway.broker.channels.waiting import Waiting
+from gateway.mqtt.connection import Connection
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.evaluation.message import make_message
 from gateway.session.sending import send, send_span
-from gateway.session.session import Session
+from gateway.session.session import Session, held_until
 from gateway.session.span import Span
 
 ATTEMPT = "attempt"
@@ -117,10 +118,29 @@ class Dispatcher:
         self._channel.journal.done(span, span.first, span.count)
 
     def _give(self, source: Span, member: Subscription, attempts: int, now: float) -> None:
-        """Send messages to a consumer, which is to acknowledge them unless they are of QoS 0."""
+        """Send messages to a consumer, or hold them for it as its delivery policy says."""
         consumer = session_of(member)
         connection = consumer.connection
         assert connection is not None  # noqa: S101 - it was chosen for having room
+        policy = consumer.delivery.policy if member.delivery is None else member.delivery
+        before = connection.output.size
+        self._send(source, member, consumer, connection, attempts, now)
+        if policy.holds and consumer.inflight.has_room:
+            latest = min(
+                held_until(source.publication, now), now + self._settings.inflight_timeout / 2
+            )
+            connection.output.hold(before, source.count, policy, now, latest)
+
+    def _send(
+        self,
+        source: Span,
+        member: Subscription,
+        consumer: Session,
+        connection: Connection,
+        attempts: int,
+        now: float,
+    ) -> None:
+        """Send messages to a consumer, which is to acknowledge them unless they are of QoS 0."""
         publication, first, count = source.publication, source.first, source.count
         if attempts:
             publication, first = _marked(publication, first, attempts + 1), 0
