@@ -89,10 +89,10 @@ LOG = own("log", COUNTER, {"dropped": "Log lines given up because standard error
 OWN_FIGURES = (
     *UPLINK_FIGURES,
     *CLOCK,
-    *BRIDGE,
     *HISTORY,
     *STORAGE,
     *CLIENT_FIGURES,
     *METRICS,
     *LOG,
+    *BRIDGE,  # behind the others: any part may be the kind of a bridge
 )

@@ -121,6 +121,18 @@ def test_a_state_is_one_series_for_each_word() -> None:
     assert len(states) == 10
 
 
+def test_a_channel_is_no_bridge() -> None:
+    text = exposition({"tidegate/channels/jobs/state": "paused"})
+    assert [
+        (name, labels["channel"], labels["state"], value)
+        for name, labels, value in parsed(text)
+        if "jobs" in labels.values()
+    ] == [
+        ("tidegate_channel_state", "jobs", "open", 0),
+        ("tidegate_channel_state", "jobs", "paused", 1),
+    ]
+
+
 def test_who_this_is_stands_in_labels() -> None:
     values = {"tidegate/gateway/id": "barn", "tidegate/gateway/version": "1.2"}
     assert changed(exposition(values)) == [
