@@ -38,6 +38,9 @@ HEARD_MAX = 256
 FRAME_END = b"\0"
 """Behind it a node takes Ctrl-C for what it is; a REPL makes nothing of it."""
 
+PASTE_END = b"\x04"
+"""Ends a program that somebody who was killed had begun to send; on its own it restarts a REPL."""
+
 ANSWER_SECONDS = 30.0
 """Seconds for all of an answer; writing or comparing files is several."""
 
@@ -244,14 +247,16 @@ class Board:
         """Interrupt what runs; a board that is starting may miss it, and a node saves first."""
         end = time.monotonic() + SAVING_SECONDS
         left = ATTEMPTS
+        begin = FRAME_END
         while True:
             try:
                 with self._errors("offer its REPL", REPL_SECONDS):
-                    self._line.write(FRAME_END)
+                    self._line.write(begin)
                     self._transport.enter_raw_repl(soft_reset=False, timeout_overall=REPL_SECONDS)
                     return
             except FlashingError:
                 left -= 1
+                begin = FRAME_END if begin != FRAME_END else PASTE_END + FRAME_END
                 if SAVING in self._line.heard and time.monotonic() < end:
                     left = ATTEMPTS
                     self._wait_while_saving(end)

@@ -237,6 +237,17 @@ def test_flashing_that_is_killed_goes_on_where_it_stopped(board: StandInBoard) -
         runs_old_or_new(board)
 
 
+def test_a_program_that_was_half_sent_does_not_keep_the_next_out(board: StandInBoard) -> None:
+    """The board waits for the rest of it, and some take Ctrl-C for a part of it."""
+    with contextlib.closing(open_port(Port(board.port), 5)) as line:
+        line.write(b"\r\x03\r\x01")
+        assert line.read_until(b"CTRL-B to exit\r\n>").endswith(b">")
+        line.write(b"\x05A\x01")
+        assert line.read_until(b"\x01").endswith(b"R\x01")
+        line.write(b"print('half")
+    assert install(board, SETTINGS).changed
+
+
 def received(port: str, seconds: float) -> list[ReadingsFrame]:
     """Return what a gateway would take of so many seconds, each frame acknowledged."""
     decoder, frames = FrameDecoder(Counters()), list[ReadingsFrame]()

@@ -51,6 +51,7 @@ class Board:
         return os.ttyname(self._slave)
 
     def unplug(self) -> None:
+        self._link.unlink()  # first: another board may get the same terminal's name at once
         os.close(self._slave)
         os.close(self._master)
         self._master = -1

@@ -13,7 +13,7 @@ import sys
 from ending import SOFT_RESET, SOFT_RESET_RAW, end
 from flash import mount
 from hardware import Machine, Network
-from repl import RAW_BANNER, STDOUT, repl
+from repl import RAW_BANNER, STDOUT, listen_for_ctrl_c, repl
 
 
 class MicroPython:
@@ -21,7 +21,7 @@ class MicroPython:
 
     @staticmethod
     def kbd_intr(character: int) -> None:
-        sys.stderr.buffer.write(b"\x03" if character == 3 else b"\x06")
+        listen_for_ctrl_c(character == 3)
 
     @staticmethod
     def const(value: int) -> int:
@@ -64,7 +64,6 @@ def main() -> None:
             MicroPython.kbd_intr(3)
             while files:
                 run_file(files.pop(0), names)
-            MicroPython.kbd_intr(3)
             STDOUT.write(RAW_BANNER if raw else b"\r\n>>> ")
             repl(names, raw=raw)
         except KeyboardInterrupt:

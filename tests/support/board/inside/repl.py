@@ -10,6 +10,11 @@ RAW_BANNER = b"raw REPL; CTRL-B to exit\r\n>"
 STDIN, STDOUT = sys.stdin.buffer, sys.stdout.buffer
 
 
+def listen_for_ctrl_c(yes: bool) -> None:
+    """Say whether Ctrl-C interrupts what runs; a REPL that reads takes it as a byte."""
+    sys.stderr.buffer.write(b"\x03" if yes else b"\x06")
+
+
 def take() -> bytes:
     while True:
         try:
@@ -39,6 +44,7 @@ def take_paste() -> bytearray:
 
 def run_raw(source: bytearray, names: "dict[str, object]") -> None:
     try:
+        listen_for_ctrl_c(True)
         exec(compile(str(source, "utf-8"), "<stdin>", "exec"), names)
         STDOUT.write(b"\x04\x04>")
     except SystemExit:
@@ -48,6 +54,7 @@ def run_raw(source: bytearray, names: "dict[str, object]") -> None:
         STDOUT.write(b"\x04")
         sys.print_exception(failure, sys.stdout)
         STDOUT.write(b"\x04>")
+    listen_for_ctrl_c(False)
 
 
 def friendly(byte: bytes) -> None:
@@ -61,6 +68,7 @@ def friendly(byte: bytes) -> None:
 def repl(names: "dict[str, object]", *, raw: bool) -> None:
     """Serve the REPL until a reset; its modes and answers are those of the ports."""
     line = bytearray()
+    listen_for_ctrl_c(False)
     while True:
         byte = take()
         if byte == b"\x01" and line == b"\x05A" and raw:
