@@ -15,7 +15,7 @@ from node.uptime import Uptime
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
-    from node.loop import Node
+    from node.loop import Node, Port
 
 _POLL_MS = const(20)
 
@@ -54,6 +54,7 @@ def run(folder: str, top: str, clock: Uptime, starts: Starts) -> None:
         made = start.make_node(settings, port, clock, board, starts, top)
         del start, settings
         forget_start()
+        tie(made, port, board, top)
         step_on(made, board, starts)
     except KeyboardInterrupt:
         starts.succeed()  # before Ctrl-C counts again: a second one is to meet the launcher's hold
@@ -68,6 +69,21 @@ def forget_start() -> None:
     """Give the memory back that only the start of the node needed."""
     del sys.modules["node.start"]
     del node.start
+
+
+def tie(made: "Node", port: "Port", board: Board, top: str) -> None:
+    """Let the port's waits sample, and the board save what the node has.
+
+    In node/start.py, what is called later would keep all of that module in memory.
+    """
+
+    def idle() -> None:
+        board.feed()
+        made.measure()
+
+    if hasattr(port, "idle"):
+        port.idle = idle
+    board.save = lambda: made.save(top + "spill", board.feed)
 
 
 def save(board: Board) -> None:

@@ -115,6 +115,7 @@ class Node:
         self._name = name
         self._room = room(name)
         self._boot = boot
+        self._spill = spill
         self._port = port
         self._sensor = sensor
         self._clock = clock
@@ -202,6 +203,15 @@ class Node:
         if self._safe:  # whose file was not read, and would be replaced
             return NOT_ALLOWED
         return self.programs.install(argument)
+
+    def save(self, folder: str, feed: "Callable[[], None]") -> None:
+        """Write what nobody has acknowledged to files of `folder`, before the program ends.
+
+        `feed` is called again and again.
+        """
+        from .saving import save
+
+        save(self.buffer, self._spill, folder, self._boot, feed)
 
     @property
     def state(self) -> int:

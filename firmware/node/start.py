@@ -116,7 +116,7 @@ def make_node(
         sensor = Advertised(sensor, name, settings.get("key"), folder + "counter")
     boot = int.from_bytes(os.urandom(4), "little")
     spill = None if starts.safe else _make_spill(settings, folder, boot)
-    node = Node(
+    return Node(
         name,
         boot,
         port,
@@ -129,20 +129,6 @@ def make_node(
         starts=starts,
         spill=spill,
     )
-
-    def idle() -> None:
-        board.feed()
-        node.measure()
-
-    def save() -> None:
-        from .saving import save
-
-        save(node.buffer, spill, folder + "spill", boot, board.feed)
-
-    if hasattr(port, "idle"):
-        port.idle = idle
-    board.save = save
-    return node
 
 
 def _make_spill(settings: "dict[str, Any]", folder: str, boot: int) -> "Spill | None":

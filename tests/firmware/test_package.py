@@ -22,7 +22,7 @@ NODE = sorted((FIRMWARE / "node").rglob("*.py"))
 FLASH_MAX = 64 * 1024
 """Bytes of a board's flash that the compiled files may take."""
 
-HEAP_MAX = 60 * 1024
+HEAP_MAX = 58 * 1024
 """Bytes of memory that the compiled program may take on a board, whose words have 32 bits."""
 
 SOURCES_MAX = 68 * 1024

@@ -152,9 +152,11 @@ def main() -> None:
     clock: Any = Clock()
     starts = Starts(folder + "/starts", clock)
     port = start.open_port(settings, clock, folder + "/")
-    node = start.make_node(settings, port, clock, Board(25, clock), starts, folder + "/")
+    board = Board(25, clock)
+    node = start.make_node(settings, port, clock, board, starts, folder + "/")
     del start, settings
     program.forget_start()
+    program.tie(node, port, board, folder + "/")
     installed = node.install(PROGRAM) == 0
     at_start = allocated() - before
     sensors: Any = node._sensor
