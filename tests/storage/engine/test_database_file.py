@@ -17,6 +17,9 @@ from tests.support.disk.storage import open_store, outbox_row
 LEAF = 0x0D
 """First byte of a page with the rows of a table."""
 
+INDEX_LEAF = 0x0A
+"""First byte of a page with the entries of an index."""
+
 
 async def _filled(folder: Path) -> Path:
     store = await open_store(folder)
@@ -41,6 +44,20 @@ def _zeroed_page(path: Path) -> None:
     while data[middle] != LEAF:  # the zeros of a payload's page would be no damage
         middle += PAGE_BYTES
     data[middle : middle + PAGE_BYTES] = bytes(PAGE_BYTES)
+    path.write_bytes(data)
+
+
+def _index_entry(path: Path) -> None:
+    """Let an entry of an index lead to another row."""
+    _execute("UPDATE outbox SET indexed = 1, stream = 'of_many'")(path)
+    data = bytearray(path.read_bytes())
+    pages = range(0, len(data), PAGE_BYTES)
+    page = next(
+        each
+        for each in pages
+        if data[each] == INDEX_LEAF and b"of_many" in data[each : each + PAGE_BYTES]
+    )
+    data[data.find(b"of_many", page) + len("of_many")] ^= 0x40
     path.write_bytes(data)
 
 
@@ -77,8 +94,20 @@ def _execute(*statements: str) -> Callable[[Path], None]:
             300,
             300,
         ),
+        (_index_entry, 300, 300),
     ],
-    ids=["header", "truncated", "page", "text", "table", "column", "version", "newer", "schema"],
+    ids=[
+        "header",
+        "truncated",
+        "page",
+        "text",
+        "table",
+        "column",
+        "version",
+        "newer",
+        "schema",
+        "index",
+    ],
 )
 async def test_a_damaged_file_is_set_aside_and_its_rows_are_salvaged(
     tmp_path: Path,
