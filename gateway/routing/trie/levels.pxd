@@ -1,6 +1,7 @@
 import cython
 
 cdef unsigned int _MANY
+cdef unsigned int _STEP
 cdef unsigned int _PIECE
 cdef Py_ssize_t _SHORT
 cdef unsigned int _WITHIN
@@ -8,12 +9,16 @@ cdef unsigned long long _WORD
 
 @cython.final
 cdef class TopicLevels:
+    cdef unsigned int _at_once
     cdef unsigned int[::1] _begins
     cdef Py_ssize_t _bytes
     cdef unsigned int _few
     cdef unsigned int _free
     cdef unsigned int _holes
     cdef dict _many
+    cdef unsigned int _moved
+    cdef unsigned long long _old_slots
+    cdef unsigned int[::1] _old_table
     cdef unsigned long long _slots
     cdef unsigned int _size
     cdef unsigned short[::1] _sizes
@@ -24,6 +29,8 @@ cdef class TopicLevels:
 
     @cython.locals(size=Py_ssize_t, slot=cython.ulonglong, number=cython.uint)
     cpdef unsigned int find(self, bytes text)
+    @cython.locals(size=Py_ssize_t, slot=cython.ulonglong, number=cython.uint)
+    cdef unsigned int _old_find(self, bytes text)
     cdef unsigned long long _home(self, bytes text)
     @cython.locals(begin=cython.uint, size=Py_ssize_t, texts=bytearray, offset=cython.uint)
     cdef bint _is(self, unsigned int number, bytes text)
@@ -47,8 +54,9 @@ cdef class TopicLevels:
     @cython.locals(hole=cython.ulonglong, slot=cython.ulonglong, home=cython.ulonglong)
     cdef _take(self, unsigned int number)
     cdef unsigned long long _distance(self, unsigned long long first, unsigned long long last)
-    @cython.locals(number=cython.uint)
     cdef _rebuild_table(self, unsigned long long size)
+    @cython.locals(number=cython.uint, end=cython.uint)
+    cdef _move(self, unsigned int most)
     @cython.locals(number=cython.uint)
     cdef _cut_back(self)
     @cython.locals(piece=cython.uint, texts=bytearray)

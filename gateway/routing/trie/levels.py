@@ -19,6 +19,13 @@ NUMBER = 7
 
 TABLE_PLACE = 4
 
+AT_ONCE = 4_096
+"""Numbers up to which a table is rebuilt at once; of more, some move with each change."""
+
+STEP = 64
+"""Numbers that move into a new table with each text that comes or goes: all have, long before the
+next table is due."""
+
 MANY = 255
 """Uses from which on a dict counts them."""
 
@@ -27,6 +34,7 @@ MANY_OVERHEAD = 150
 
 # Compiled, these are C names that no other module sees.
 _MANY = MANY
+_STEP = STEP
 _PIECE = PIECE
 _WITHIN = (1 << PIECE) - 1
 _SHORT = SHORT
@@ -42,12 +50,16 @@ class TopicLevels:
     """
 
     __slots__ = (
+        "_at_once",
         "_begins",
         "_bytes",
         "_few",
         "_free",
         "_holes",
         "_many",
+        "_moved",
+        "_old_slots",
+        "_old_table",
         "_size",
         "_sizes",
         "_slots",
@@ -57,7 +69,8 @@ class TopicLevels:
         "count",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._at_once = at_once
         self._texts = [bytearray()]  # more than one, since a long one that grows would be moved
         self._bytes = 0  # of all texts and holes
         self._holes = 0  # bytes
@@ -69,6 +82,9 @@ class TopicLevels:
         self._free = 0  # the first free number below _size
         self._table = zeros(FIRST_TABLE)
         self._slots = FIRST_TABLE
+        self._old_table = zeros(1)  # the table before, while numbers move from it
+        self._old_slots = 0
+        self._moved = 1  # numbers below this have moved
         self._few = 0  # so many fewer than there were that memory is given back
         self.count = 0
 
@@ -78,10 +94,34 @@ class TopicLevels:
         slot = (hash(text) & _WORD) * self._slots >> 32
         while True:
             number = self._table[slot]
-            if number == 0 or (self._sizes[number] == size and self._is(number, text)):
+            if number == 0:
+                return self._old_find(text) if self._old_slots else 0
+            if self._sizes[number] == size and self._is(number, text):
                 return number
             slot += 1
             if slot == self._slots:
+                slot = 0
+
+    def _old_find(self, text: bytes) -> int:
+        """Return the number of the text by the old table, 0 if it has none.
+
+        Nothing leaves that: what is found there counts only if the number is still the text's.
+        """
+        size = len(text)
+        slot = (hash(text) & _WORD) * self._old_slots >> 32
+        while True:
+            number = self._old_table[slot]
+            if number == 0:
+                return 0
+            if (
+                number < self._size
+                and self._uses[number]
+                and self._sizes[number] == size
+                and self._is(number, text)
+            ):
+                return number
+            slot += 1
+            if slot == self._old_slots:
                 slot = 0
 
     def _home(self, text: bytes) -> int:
@@ -117,6 +157,8 @@ class TopicLevels:
         """Return a new number for a text that has none; `use_again` is to follow."""
         if 4 * (self.count + 1) > 3 * self._slots:
             self._rebuild_table(self._slots + (self._slots >> 1))
+        if self._old_slots:
+            self._move(_STEP)
         number = self._new_number()
         self._keep(number, text)
         self._put(number, text)
@@ -165,7 +207,7 @@ class TopicLevels:
         """Return the bytes of texts and columns."""
         numbers = NUMBER * places(self._begins, self._size)
         many = MANY_OVERHEAD * len(self._many)
-        return self._bytes + numbers + many + TABLE_PLACE * self._slots
+        return self._bytes + numbers + many + TABLE_PLACE * (self._slots + self._old_slots)
 
     def _new_number(self) -> int:
         number = self._free
@@ -184,14 +226,19 @@ class TopicLevels:
         self._uses = resized(self._uses, room, self._size)
 
     def _put(self, number: int, text: bytes) -> None:
+        """Put the number into the table, unless it is there."""
         slot = self._home(text)
         while self._table[slot]:
+            if self._table[slot] == number:
+                return
             slot += 1
             if slot == self._slots:
                 slot = 0
         self._table[slot] = number
 
     def _remove(self, number: int) -> None:
+        if self._old_slots:
+            self._move(_STEP)
         self._take(number)
         self._holes += self._sizes[number]
         self._begins[number] = self._free
@@ -207,6 +254,8 @@ class TopicLevels:
         """Take the number out of the table; those it had displaced move up."""
         hole = self._home(self.text(number))
         while self._table[hole] != number:
+            if self._table[hole] == 0:
+                return  # it has not moved here yet
             hole = hole + 1 if hole + 1 < self._slots else 0
         slot = hole + 1 if hole + 1 < self._slots else 0
         while self._table[slot]:
@@ -223,11 +272,26 @@ class TopicLevels:
         return last - first if last >= first else last - first + self._slots
 
     def _rebuild_table(self, size: int) -> None:
+        """Begin a table of another size; the numbers move into it step by step if they are many."""
+        self._move(self._size)  # what is left of the last time, if anything
+        self._old_table, self._old_slots = self._table, self._slots
         self._table = zeros(size)
         self._slots = size
-        for number in range(1, self._size):
+        self._moved = 1
+        if self._size <= self._at_once:
+            self._move(self._size)
+
+    def _move(self, most: int) -> None:
+        """Put up to so many numbers more into the table that the old one gives way to."""
+        if not self._old_slots:
+            return
+        end = min(self._size, self._moved + most)
+        for number in range(self._moved, end):
             if self._uses[number]:
                 self._put(number, self.text(number))
+        self._moved = end
+        if end >= self._size:
+            self._old_table, self._old_slots = zeros(1), 0
 
     def _cut_back(self) -> None:
         """Give memory back: a shorter table, and columns without the free numbers at their end."""

@@ -1,10 +1,10 @@
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from gateway.routing.trie import levels as topic_levels
 from gateway.routing.trie.columns import LARGE
-from gateway.routing.trie.levels import MANY, TopicLevels
+from gateway.routing.trie.levels import AT_ONCE, FIRST_TABLE, MANY, STEP, TopicLevels
 
 TEXTS = st.one_of(st.sampled_from([b"", b"a", b"b", b"\xc3\xa9"]), st.binary(max_size=3))
 
@@ -12,9 +12,9 @@ TEXTS = st.one_of(st.sampled_from([b"", b"a", b"b", b"\xc3\xa9"]), st.binary(max
 class LevelsAgainstDict(RuleBasedStateMachine):
     """Texts keep their numbers for as long as they are in use, and only then have one."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: int = AT_ONCE) -> None:
         super().__init__()
-        self.levels = TopicLevels()
+        self.levels = TopicLevels(at_once)
         self.numbers: dict[bytes, int] = {}
         self.uses: dict[bytes, int] = {}
 
@@ -47,6 +47,20 @@ class LevelsAgainstDict(RuleBasedStateMachine):
             assert self.levels.find(text) == number
             assert self.levels.text(number) == text
 
+
+class LevelsThatMoveAgainstDict(LevelsAgainstDict):
+    """The same while numbers move from one table to the next, of however few."""
+
+    def __init__(self) -> None:
+        super().__init__(at_once=0)
+
+    @initialize(count=st.integers(40, 60))
+    def fill(self, count: int) -> None:
+        for number in range(count):
+            self.use(b"x%d" % number)
+
+
+TestLevelsThatMoveAgainstDict = pytest.mark.uncovered(LevelsThatMoveAgainstDict.TestCase)
 
 TestLevelsAgainstDict = pytest.mark.uncovered(LevelsAgainstDict.TestCase)
 
@@ -137,3 +151,21 @@ def test_texts_that_fill_more_than_one_piece_are_kept_apart() -> None:
         levels.release(number)
     assert levels.memory() < full / 2
     assert [levels.find(text) for text in texts] == [0] * 4 + numbers[4:]
+
+
+def test_no_text_costs_a_whole_table() -> None:
+    """Growing and shrinking, each change moves STEP numbers, and all texts are found meanwhile."""
+    levels, count = TopicLevels(at_once=0), 20 * FIRST_TABLE
+    texts = [b"%d" % number for number in range(count)]
+    numbers = []
+    for text in texts:
+        before = levels._moved
+        numbers.append(levels.use(text))
+        assert levels._moved - before <= STEP or levels._moved == 1
+        assert levels.find(texts[0]) == numbers[0]
+        assert levels.find(text) == numbers[-1]
+    assert [levels.find(text) for text in texts] == numbers
+    for number in numbers[: count - 10]:
+        levels.release(number)
+    assert [levels.find(text) for text in texts] == [0] * (count - 10) + numbers[count - 10 :]
+    assert levels.use(texts[0]) > 0
