@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gateway.salvage.files import odd_file
 from gateway.salvage.layouts import JSON_COLUMNS, Layout, is_json, layout_of
 from gateway.salvage.wal import PAGE_BYTES
 
@@ -69,8 +70,6 @@ def _is_ours(header: bytes) -> bool:
 def _is_safe(path: Path) -> bool:
     """Return whether SQLite does no harm by opening it.
 
-    It waits for ever at a FIFO, and deletes the log of a database that is empty.
+    It deletes the log of a database that is empty.
     """
-    beside = [path.with_name(path.name + suffix) for suffix in ("-wal", "-shm")]
-    is_odd = any(each.exists() and not each.is_file() for each in beside)
-    return path.is_file() and path.stat().st_size > 0 and not is_odd
+    return path.is_file() and path.stat().st_size > 0 and odd_file(path) is None

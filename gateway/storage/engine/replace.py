@@ -53,7 +53,7 @@ def finish(path: Path, clock: Clock, aside: Path | None = None) -> None:
         return
     aside = aside or _free_name(path, clock)
     for suffix in BESIDE:
-        if (old := path.with_name(path.name + suffix)).exists():
+        if os.path.lexists(old := path.with_name(path.name + suffix)):
             old.rename(aside.with_name(aside.name + suffix))
     forget_damage(path)
     sync_folder(path.parent)

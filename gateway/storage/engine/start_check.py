@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gateway.salvage.files import odd_file
 from gateway.salvage.wal import HEADER_BYTES, read_log
 from gateway.storage.engine.damage import DamagedError, noted_damage
-from gateway.storage.engine.log_file import journal_of, log_bytes, log_of
+from gateway.storage.engine.log_file import log_bytes, log_of
 from gateway.storage.engine.migrations.migrate import check_schema
 
 SECONDS_AFTER_A_STOP = 2.0
@@ -27,11 +28,11 @@ def was_left_open(path: Path) -> bool:
 def check_files(path: Path) -> None:
     """Raise DamagedError when one of SQLite's files is something else, or the database is gone.
 
-    SQLite would wait for ever at a FIFO, and delete the log of a database that is empty.
+    SQLite would delete the log of a database that is empty.
     """
-    for each in (path, log_of(path), path.with_name(f"{path.name}-shm"), journal_of(path)):
-        if each.exists() and not each.is_file():
-            raise DamagedError(f"{each.name} is not a file")
+    odd = odd_file(path)
+    if odd is not None:
+        raise DamagedError(f"{odd.name} is not a file")
     if log_bytes(log_of(path)) > HEADER_BYTES and not (path.exists() and path.stat().st_size):
         what = "empty" if path.exists() else "gone"
         raise DamagedError(f"it is {what} beside its write-ahead log")

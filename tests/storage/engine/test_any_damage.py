@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -196,8 +197,24 @@ def _directory(path: Path) -> None:
     (path / "something").write_text("of somebody")
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, _directory])
-@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", ".damaged", ".salvaged", ".salvaged-wal"])
+def _loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def _link_to_nowhere(path: Path) -> None:
+    path.symlink_to("nowhere/at/all")
+
+
+SUFFIXES = ["", "-wal", "-shm", "-journal", ".damaged", ".salvaged", ".salvaged-wal"]
+
+
+@pytest.mark.parametrize(
+    ("make", "suffix"),
+    [
+        *product([os.mkfifo, _directory], SUFFIXES),
+        *product([_loop, _link_to_nowhere], SUFFIXES[1:]),
+    ],
+)
 async def test_what_is_no_file_stops_nothing(
     tmp_path: Path, make: Callable[[Path], None], suffix: str
 ) -> None:
@@ -213,6 +230,16 @@ async def test_what_is_no_file_stops_nothing(
     assert await _rows_of(folder) == (ROWS if suffix else 0)
     if suffix != ".damaged":
         assert not odd.exists() or odd.is_file()
+
+
+@pytest.mark.parametrize("make", [_loop, _link_to_nowhere])
+async def test_a_database_that_is_a_link_to_nowhere_ends_with_a_line(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    """Its disk may not be mounted: nothing is begun in its place."""
+    make(tmp_path / FILE_NAME)
+    with pytest.raises(StartError, match="move the file away"):
+        await open_store(tmp_path)
 
 
 async def test_a_note_that_is_no_file_takes_no_text(tmp_path: Path) -> None:
