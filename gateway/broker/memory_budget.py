@@ -55,9 +55,9 @@ class MemoryBudget:
     what is `idle`, connections and sessions by themselves, a part of the limit is kept.
 
     A queue, retained message, subscription or session without room is refused as at its own bound.
-    Where buffers or connections have none, connections are closed at once: first those in a TLS
-    handshake, the oldest first, then those without an accepted CONNECT, and of each kind first the
-    one that holds most.
+    Where buffers have none, connections that have some are closed at once, and where connections
+    have none any are: first those in a TLS handshake, the oldest first, then those without an
+    accepted CONNECT, and of each kind first the one that holds most.
     """
 
     __slots__ = (
@@ -125,7 +125,10 @@ class MemoryBudget:
         self.idle += size
         excess = self.bytes - self.limit
         if excess > 0:
-            self._make_room(excess + self.idle // SPARE)
+            excess += self.idle // SPARE
+            excess -= self._end_handshakes(excess)
+            if excess > 0:
+                self._close(list(self._broker.connections), excess)
 
     def begin_session(self, client_id: str) -> None:
         """Count a new session."""
@@ -186,14 +189,14 @@ class MemoryBudget:
         """If buffers need more than they may, close connections until an eighth of that is free."""
         self.allot()
         if self.buffers > self._room:
-            self._make_room(self.buffers - self._room + self._room // SPARE)
+            excess = self.buffers - self._room + self._room // SPARE
+            # who is about to connect holds nothing that is needed
+            self._close([each for each in self._broker.connections if each.held], excess)
 
-    def _make_room(self, excess: int) -> None:
-        """Close connections that hold so many bytes together."""
+    def _close(self, holding: list[Client], excess: int) -> None:
+        """Close those of these connections that hold so many bytes together."""
         before = self.closed
-        excess -= self._end_handshakes(excess)
-        said = [f"{self.closed - before} in a TLS handshake"] if self.closed > before else []
-        holding = [each for each in self._broker.connections if each.held or each.occupied]
+        said: list[str] = []
         holding.sort(key=_held)
         while holding and excess > 0:
             client = holding.pop()
@@ -220,6 +223,9 @@ class MemoryBudget:
             freed += HANDSHAKE
             self.closed += 1
             handshake.abort()
+        if freed:
+            count = freed // HANDSHAKE
+            logger.warning("clients may hold %d bytes: ending %d TLS handshakes", self.limit, count)
         return freed
 
 

@@ -197,7 +197,7 @@ def test_handshakes_are_ended_before_all_others_and_the_oldest_first(
         len(handshakes) - ended
     )
     assert not stranger.closed()
-    assert f"closing the {ended} that hold most, {ended} in a TLS handshake" in caplog.text
+    assert f"ending {ended} TLS handshakes" in caplog.text
     for each in handshakes:
         memory.end_handshake(each)
     assert memory.idle == PLAIN_BYTES
@@ -229,3 +229,10 @@ def test_who_holds_messages_leaves_room_for_sessions(harness: Harness) -> None:
         harness.pass_time(INTERVAL)
     harness.connect("another")
     assert harness.counters.count("tidegate/sessions/rejected") == 0
+
+
+def test_who_is_about_to_connect_is_not_closed_for_what_others_hold(harness: Harness) -> None:
+    stranger = harness.open()
+    leave_unfinished(harness.connect("holder"), 2 * LIMIT)
+    assert harness.broker.memory.closed > 0
+    assert not stranger.client.aborted
