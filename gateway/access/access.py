@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gateway.access.patterns import NO_PATTERNS
 from gateway.access.rule import READ, WRITE, Rule, covers, overlaps, rights
 from gateway.access.topics import DELAY, is_guarded, may_publish, undelayed
 
@@ -16,10 +17,15 @@ KEPT_PATTERNS = 16
 more, that is done anew for each topic."""
 
 
+RULES_A_WEIGHT = 8
+"""Rules of one user that take as long as all else, some 2 microseconds."""
+
+
 class Access:
     """The rights of a client under a policy, as they were when the policy was asked.
 
-    `restricted` is False if all topics are open that are not guarded.
+    `restricted` is False if all topics are open that are not guarded. `weight` says how long it
+    takes to ask about a topic that nobody has asked about, in some microseconds.
     """
 
     __slots__ = (
@@ -33,6 +39,7 @@ class Access:
         "policy",
         "proven",
         "restricted",
+        "weight",
     )
 
     def __init__(
@@ -50,11 +57,12 @@ class Access:
         self.restricted = policy.restricted
         self._username = username
         self._client_id = client_id
-        self._patterns: Sequence[Rule] = policy.patterns
+        self._patterns = policy.patterns
         own = policy.rules_of(username)
         self._own = self._named(own) if any(rule.pattern for rule in own) else own
+        self.weight = 1 + len(own) // RULES_A_WEIGHT
         if self._has_wildcard:
-            self._patterns = ()  # as in Mosquitto: it would match what is others'
+            self._patterns = NO_PATTERNS  # as in Mosquitto: it would match what is others'
         self._named_patterns: list[Rule] | None = None
 
     def rights(self, topic: str) -> int:
@@ -69,9 +77,9 @@ class Access:
         if topic.startswith("$") and is_guarded(topic):
             granted = self._guarded_rights(topic)
         elif self.restricted:
-            granted, denied = rights(self._own, topic)
+            granted, denied = rights(self._own, topic) if self._own else (0, False)
             if granted != ALL and not denied:
-                granted |= rights(self._of_patterns(), topic)[0]
+                granted |= self._rights_of_patterns(topic)
         else:
             granted = ALL
         return granted if may_publish(topic) else granted & READ
@@ -116,6 +124,14 @@ class Access:
         granted, denied = rights(self._own, topic) if self._trusted else (0, False)
         return 0 if denied else ALL if self._commands else granted
 
+    def _rights_of_patterns(self, topic: str) -> int:
+        patterns = self._patterns
+        patterns.look_at(topic)
+        if patterns.granted is not None:
+            return patterns.granted
+        few = len(patterns) <= KEPT_PATTERNS
+        return rights(self._of_patterns() if few else self._named(patterns.found), topic)[0]
+
     @property
     def _trusted(self) -> bool:
         """Whether it is certain enough who the client is for guarded topics."""
@@ -137,7 +153,7 @@ class Access:
         """Return the patterns with the client's names in their places."""
         if self._named_patterns is not None:
             return self._named_patterns
-        named = self._named(self._patterns)
+        named = self._named(self._patterns.all())
         if len(named) <= KEPT_PATTERNS:
             self._named_patterns = named
         return named

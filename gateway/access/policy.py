@@ -5,6 +5,7 @@ from weakref import WeakValueDictionary
 
 from gateway.access.access import Access
 from gateway.access.acl_file import AclRules
+from gateway.access.patterns import Patterns
 from gateway.access.roles import Role, rules_of
 from gateway.access.rule import Rule
 
@@ -30,8 +31,9 @@ class AccessPolicy:
         """Use the rules of this file for every access that is asked for from now on."""
         self.restricted = acl is not None or bool(self._roles)
         self._users = {} if acl is None else acl.users
-        self.patterns: list[Rule] = [] if acl is None else acl.patterns
-        named = [*self.patterns, *(rule for role in self._roles for rule in role.rules)]
+        patterns = [] if acl is None else acl.patterns
+        self.patterns = Patterns(patterns)
+        named = [*patterns, *(rule for role in self._roles for rule in role.rules)]
         self._names_clients = any("%c" in rule.topic_filter for rule in named)
         self._known: WeakValueDictionary[object, Access] = WeakValueDictionary()
 

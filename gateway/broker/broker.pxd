@@ -57,7 +57,7 @@ cdef class Broker:
     cpdef packet_size(self, info)
     cpdef bint receive(self, Client client, bytes data, instant) except -1
     @cython.locals(connection=Connection, traffic=Traffic, first_byte=int,
-                   session=Session)
+                   session=Session, asked="long long")
     cdef bint _handle_packets(self, Client client, instant) except -1
     cdef _fail(self, Client client, error)
     cdef _refuse(self, Client client, error)

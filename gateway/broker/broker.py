@@ -63,6 +63,10 @@ AT_ONCE = 256
 DEAR_AT_ONCE = 256
 """Messages of one client that take 10 to 20 µs each, likewise: 256 KiB can be 30,000 of them."""
 
+ASKED = 8
+"""Subscriptions that are asked whether they want a message, and rights to a topic, which count as
+one of these."""
+
 _PUBLISH = 3
 
 
@@ -226,14 +230,15 @@ class Broker:
 
     def _handle_packets(self, client: Client, instant: Instant) -> bool:
         """Handle them, many at a time where they are alike; return what `receive` does."""
-        connection, traffic = client.connection, self.traffic
+        connection, traffic, router = client.connection, self.traffic, self.router
+        asked = router.asked
         for _ in range(AT_ONCE):
             if client.closing:
                 return False
             if traffic.bytes_sent > traffic.full_at:
                 traffic.begin_turn()
                 return True
-            if traffic.dear > DEAR_AT_ONCE:
+            if traffic.dear + (router.asked - asked) // ASKED > DEAR_AT_ONCE:
                 traffic.dear = 0
                 return True
             if client.pieces is not None:

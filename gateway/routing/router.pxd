@@ -12,7 +12,7 @@ cdef class Router:
     cdef object _indirect
     cdef object _sharing
     cdef object _subscribers
-    cdef readonly long long asked
+    cdef public long long asked
     cdef public object maximum_bytes
     cdef public list on_add
     cdef public object on_change

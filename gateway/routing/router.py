@@ -78,7 +78,7 @@ class Router:
         self._empty = self._memory()
         self.maximum_bytes = maximum_bytes
         self.restricts = False
-        self.asked = 0  # subscriptions whether they want a message, since the start
+        self.asked = 0  # subscriptions whether they want a message, rights to a topic, by weight
 
     @property
     def bytes(self) -> int:
@@ -246,6 +246,7 @@ class Router:
             may_read = verdicts.get(access)
             if may_read is None:
                 may_read = verdicts[access] = bool(access.rights(topic) & READ)
+                self.asked += access.weight
             if not may_read:
                 barred.append(number)
         return tuple(barred)

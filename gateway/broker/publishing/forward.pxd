@@ -8,7 +8,6 @@ from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic
 
 cdef long long _RECEIVER_BYTES
-cdef long long _ASKED
 
 @cython.locals(count=Py_ssize_t, route=Route, selected=list)
 cpdef tuple forward(

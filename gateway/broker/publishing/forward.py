@@ -26,11 +26,6 @@ _SUCCESS = ReasonCode.SUCCESS  # CPython 3.11 takes 50 ns to find a member of an
 _NO_MATCHING_SUBSCRIBERS = ReasonCode.NO_MATCHING_SUBSCRIBERS
 _QUOTA_EXCEEDED = ReasonCode.QUOTA_EXCEEDED
 
-ASKED = 8
-"""Subscriptions that are asked whether they want a message, which count as one that is dear."""
-
-_ASKED = ASKED  # compiled, a C name
-
 Outcome = tuple[int, ReasonCode, ReasonCode | None]
 """How many messages were taken, with which reason code, and why the one behind them was not.
 
@@ -166,14 +161,11 @@ def _offer(
     """
     route, rights = admission.route, broker.admissions.reader(admission)
     found: Selected = []
-    asked = broker.router.asked
     given: dict[Subscriber, int] = {}
     for number in range(first, first + count):
         selected: list[Destination] = []
         if route.asks:
             selected = broker.router.select(route, publication, number, given, rights)
-            broker.traffic.dear += (broker.router.asked - asked) // _ASKED
-            asked = broker.router.asked
         if promised and not _has_room(broker, publication, first, selected, given):
             return number - first, _QUOTA_EXCEEDED, found
         for destination in route.inline:

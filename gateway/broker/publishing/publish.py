@@ -31,7 +31,7 @@ MAXIMUM_LOOKED_AT = 64
 
 MAXIMUM_ASKED = 1_280
 """Members of shared subscriptions that may be asked for one publication: each message asks all of
-them where none has room or the right to read."""
+them where none has room or the right to read. Rights to topics that join it, likewise."""
 
 MAXIMUM_SKIPPED = 15
 """Publications of a client behind which nobody looks for others that go the same way."""
@@ -104,6 +104,7 @@ def _take_behind(
     misses = admissions.misses
     asked = admissions.hits + misses
     joining = connection.alike_behind
+    admissions.ask_up_to = broker.router.asked + MAXIMUM_ASKED
     if not joining:
         name = connection.name_behind()
         joining = name != b"" and admissions.joins(admission, session.access, name)

@@ -33,6 +33,9 @@ RIGHTS_OVERHEAD = 250
 """Bytes of what an admission knows of one client's rights: its place, and room for others."""
 
 
+UNBOUNDED = 1 << 62
+
+
 class TopicAdmission:
     """One topic name: whether messages may be published to it, and where they go.
 
@@ -90,7 +93,8 @@ class TopicAdmissions:
     Those in use stand in `_young`. Where there is no room for another, admissions of `_old` are
     forgotten, unless they are asked for in time and are young again; when that is empty, all of
     the young become the old. `hits` and `misses` count messages, for each of which an admission
-    was known or had to be made; `decisions` how often access rules were asked.
+    was known or had to be made; `decisions` how often access rules were asked. No message joins
+    another once `Router.asked` is beyond `ask_up_to`.
 
     An admission holds until a subscription that its route belongs to changes, or an access rule.
     """
@@ -105,6 +109,7 @@ class TopicAdmissions:
         "_router",
         "_routes",
         "_young",
+        "ask_up_to",
         "decisions",
         "hits",
         "maximum_bytes",
@@ -128,6 +133,7 @@ class TopicAdmissions:
         self.hits = 0
         self.misses = 0
         self.decisions = 0
+        self.ask_up_to = UNBOUNDED
         self._young: dict[bytes, TopicAdmission] = {}
         self._old: dict[bytes, TopicAdmission] = {}
         self._routes: dict[Match, Route] = {}  # of admissions, as long as they hold for new ones
@@ -181,6 +187,8 @@ class TopicAdmissions:
         """
         other = self._young.get(topic_name)
         if other is None:
+            if self._router.asked > self.ask_up_to:
+                return False
             try:
                 other = self.find(topic_name)
             except MqttError:  # which is found again when it is that message's turn
@@ -192,6 +200,8 @@ class TopicAdmissions:
             return False
         if not access.restricted or (other.writer is access and admission.writer is access):
             return True
+        if self._router.asked > self.ask_up_to:
+            return False
         return self.may_write(other, access) == self.may_write(admission, access)
 
     def may_write(self, admission: TopicAdmission, access: Access) -> bool:
@@ -211,6 +221,7 @@ class TopicAdmissions:
         known = rights.get(access)
         if known is None:
             self.decisions += 1
+            self._router.asked += access.weight
             known = rights[access] = access.rights(admission.topic)
             admission.size += RIGHTS_OVERHEAD
             if admission.epoch == self._epoch:
