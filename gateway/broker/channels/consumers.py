@@ -1,7 +1,7 @@
 """Which consumer of a channel gets a message."""
 
+from _blake2 import blake2b  # as hashlib does, which brings OpenSSL and its 4 MiB into memory
 from collections.abc import Callable
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from gateway.broker.channels.deliveries import Deliveries
