@@ -68,7 +68,8 @@ def accounts(landing: Path) -> list[Account]:
 def accounts_of(told: Iterable[Told], keys: Iterable[Key] = ()) -> list[Account]:
     """Return an account for each of `keys`, and for each stream of which the entries name a number.
 
-    A stream that the start behind its epoch does not name had no number on disk.
+    A stream that the start behind its epoch does not name had no number on disk. Of several
+    starts that say how far an epoch went, as after a restored backup, the farthest holds.
     """
     wanted = set(keys)
     found = {key: Account(key) for key in wanted}
@@ -77,7 +78,9 @@ def accounts_of(told: Iterable[Told], keys: Iterable[Key] = ()) -> list[Account]
         _add(found, each.gateway_id, each.entry)
         if each.entry.previous is not None:
             epoch, last = each.entry.previous
-            ends.setdefault((each.gateway_id, epoch), {}).update(last)
+            end = ends.setdefault((each.gateway_id, epoch), {})
+            for stream, number in last.items():  # a restored gateway tells of its old backup
+                end[stream] = max(number, end.get(stream, 0))
     for (gateway, epoch, stream), account in found.items():
         if (gateway, epoch) in ends:
             account.ended = ends[gateway, epoch].get(stream, 0)

@@ -49,6 +49,16 @@ def test_a_complete_stream_and_one_that_lacks_numbers(tmp_path: Path) -> None:
     ]
 
 
+def test_a_restored_gateway_does_not_shorten_the_epoch_of_its_backup(tmp_path: Path) -> None:
+    later = "eeeeeeeeee", "ffffffffff"
+    for epoch, last in zip(later, (500, 200), strict=True):
+        _put(tmp_path, f"{epoch}.1.jsonl", _entry(epoch=epoch, last={"main": last}))
+    lines = read_ledger(tmp_path, ledger_files(tmp_path))
+    told = [each for each in lines if isinstance(each, Told)]
+    for order in (told, told[::-1]):
+        assert [each.ended for each in accounts_of(order)] == [500]
+
+
 def test_the_next_start_says_with_which_number_an_epoch_has_ended(tmp_path: Path) -> None:
     _put(tmp_path, f"{OLD}.1.jsonl", _entry((1, 9, "filtered", "0@4c1d20aa")))
     landed = ("barn", OLD, "slow"), ("barn", NEW, "main")
