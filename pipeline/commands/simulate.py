@@ -31,6 +31,8 @@ def run_simulate(options: argparse.Namespace) -> int:
             raise PipelineError(f"--{name} {getattr(options, name)} is less than 1")
     if (options.out / "landing").exists():
         raise PipelineError(f"{options.out / 'landing'} exists: name another folder with --out")
-    truth = simulate(options.out, options.gateways, options.days, options.seed, options.rows)
-    print(f"{truth.bronze:,} records, {len(truth.silver):,} numbers: {options.out}")
+    records, numbers = simulate(
+        options.out, options.gateways, options.days, options.seed, options.rows
+    )
+    print(f"{records:,} records, {numbers:,} numbers: {options.out}")
     return 0

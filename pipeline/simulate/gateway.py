@@ -6,7 +6,11 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
+
+from pipeline.simulate import clock
+from pipeline.simulate.clock import Span
 
 DAY = 86_400_000
 BEGIN = 1_760_000_000_000
@@ -18,6 +22,8 @@ HOSTILE = (
 )  # fmt: skip
 Record = dict[str, Any]
 Told = tuple[int, int, str, str]
+WAITING = 5
+"""Messages that a backup has in its outbox."""
 
 
 @dataclass
@@ -39,22 +45,27 @@ class Landed:
 
 
 class Gateway:
-    """Lives some days: restarts, outages with a backlog, a clock that may start in 1970."""
+    """Lives some days: restarts, outages with a backlog, clocks that are wrong, old backups."""
 
     def __init__(self, name: str, chance: random.Random, truth: Truth) -> None:
         self.name = name
         self._chance = chance
         self._truth = truth
-        self._before = len(truth.silver)
         self._landed = Landed()
         self._clockless = chance.random() < 0.2
         self._start = 0
         self._previous: dict[str, Any] | None = None
+        self._backups: list[list[Record]] = []
+        """What waited when each start's backup was made, in the order of the starts."""
+        self._waiting: list[Record] = []
+        self._unnamed = 0
+        """The last numbers of the start before, which the next start alone names."""
 
     def live(self, days: int, rows: int) -> Landed:
         """Return what it lands in so many days of so many messages each."""
         day = 0
         while day < days:
+            self._restore()
             lasting = min(days - day, self._chance.randint(3, 12))
             self._one_start(BEGIN + day * DAY, lasting, rows)
             day += lasting
@@ -66,7 +77,7 @@ class Gateway:
     def _one_start(self, begins: int, days: int, rows: int) -> None:
         self._start += 1
         epoch = f"{self._chance.getrandbits(40):010x}"
-        offset = begins - 5_000 if self._clockless else 0
+        spans = clock.spans(self._chance, begins, days * rows, clockless=self._clockless)
         told: list[Told] = []
         sent: dict[int, list[Record]] = {}
         number = 0
@@ -81,11 +92,31 @@ class Gateway:
                     self._truth.outcomes[outcome] += 1
                     continue
                 received = happened + 200 + late * DAY
-                record = self._record(epoch, number, happened, offset, received, resent=late > 0)
+                time = happened - clock.offset_of(spans, number)
+                record = self._record(epoch, number, time, received, resent=late > 0)
                 sent.setdefault(day + late, []).append(record)
         for records in sent.values():
-            self._land(epoch, records, offset)
-        self._tell(epoch, told, number, offset, days)
+            self._land(epoch, records, spans)
+        self._tell(epoch, told, number)
+        self._put("clock", epoch, clock.records(epoch, spans, begins, days * DAY))
+
+    def _restore(self) -> None:
+        """Go back to the backup of the start before the last now and then.
+
+        What waited in it comes again, and the next start tells of its epoch as if no numbers
+        had followed.
+        """
+        if len(self._backups) < 2 or not self._backups[-2] or self._chance.random() < 0.9:
+            return
+        records = self._backups[-2]
+        epoch, seqs = records[0]["epoch"], [each["seq"] for each in records]
+        self._start -= 1
+        self._truth.outcomes["not_told"] -= self._unnamed
+        self._previous = {"epoch": epoch, "last": {STREAM: max(seqs)}}
+        name = f"{epoch}.{STREAM}.{min(seqs)}-{max(seqs)}.{len(seqs)}.jsonl"
+        if f"{self.name}/{name}" not in self._landed.files:
+            self._landed.files[f"{self.name}/{name}"] = _lines(records)
+            self._truth.bronze += len(records)
 
     def _outage(self, days: int) -> int:
         """Return the days that today's messages wait for the link; a month now and then."""
@@ -97,9 +128,7 @@ class Gateway:
         rest = (0.97, 0.02, 0.006, 0.0035, 0.0005) if not away else (0.9, 0.02, 0.02, 0.055, 0.005)
         return self._chance.choices(tuple(_CAUSES), rest)[0]
 
-    def _record(
-        self, epoch: str, number: int, happened: int, offset: int, received: int, *, resent: bool
-    ) -> Record:
+    def _record(self, epoch: str, number: int, time: int, received: int, *, resent: bool) -> Record:
         hostile = self._chance.random() < 0.01
         reading = b'{"value":%.2f,"unit":"C"}' % (20 + 5 * self._chance.random())
         payload = self._chance.choice(HOSTILE) if hostile else reading
@@ -108,7 +137,7 @@ class Gateway:
             "epoch": epoch,
             "stream": STREAM,
             "seq": number,
-            "time": happened - offset,
+            "time": time,
             "received": received,
             "topic": f"sensors/n{number % 5}/temperature",
             "payload": b64encode(payload).decode(),
@@ -119,7 +148,7 @@ class Gateway:
             "properties": [],
         }
 
-    def _land(self, epoch: str, records: list[Record], offset: int) -> None:
+    def _land(self, epoch: str, records: list[Record], spans: list[Span]) -> None:
         """Put a day's records into a file, some again, and damage one now and then."""
         chance, truth = self._chance, self._truth
         again = [each | {"resent": True} for each in records if chance.random() < 0.02]
@@ -149,13 +178,15 @@ class Gateway:
         truth.bronze += count
         truth.outcomes["delivered"] += len(whole)
         truth.silver += [
-            (self.name, epoch, seq, each["time"] + offset) for seq, each in whole.items()
+            (self.name, epoch, seq, each["time"] + clock.offset_of(spans, seq))
+            for seq, each in whole.items()
         ]
+        self._waiting = [each | {"resent": True} for each in whole.values()][-WAITING:]
         seqs = [each["seq"] for each in records]
         name = f"{epoch}.{STREAM}.{min(seqs)}-{max(seqs)}.{len(lines)}.jsonl"
         self._landed.files[f"{self.name}/{name}"] = content
 
-    def _tell(self, epoch: str, told: list[Told], last: int, offset: int, days: int) -> None:
+    def _tell(self, epoch: str, told: list[Told], last: int) -> None:
         entry = {"epoch": epoch, "start": self._start, "previous": self._previous, "stream": STREAM}
         silent = self._chance.randint(1, 5) if self._chance.random() < 0.05 else 0
         kept = [list(each) for each in _joined(told[: len(told) - silent])]
@@ -163,18 +194,19 @@ class Gateway:
             if outcome != "delivered":
                 self._truth.outcomes.update({outcome: -1, "not_told": 1})
         self._truth.outcomes["missing"] -= self._untell(epoch, told[len(told) - silent :])
-        lines = [entry | {"ranges": []}, entry | {"ranges": kept}]
-        self._landed.files[f"{self.name}/ledger/{epoch}.1.jsonl"] = _lines(lines)
+        self._put("ledger", epoch, [entry | {"ranges": []}, entry | {"ranges": kept}])
+        self._backups.append(self._waiting)
         self._previous = {"epoch": epoch, "last": {STREAM: last}}
-        if self._clockless:
-            clock = {"epoch": epoch, "offset_ms": offset, "uncertainty_ms": 70, "from": 5_000}
-            clock |= {"to": 5_000 + days * DAY, "numbers": {STREAM: [1, last]}}
-            clock |= {"boot": epoch, "uptime_ms": 5_000}
-            self._landed.files[f"{self.name}/clock/{epoch}.1.jsonl"] = _lines([clock])
+
+    def _put(self, folder: str, epoch: str, lines: list[dict[str, Any]]) -> None:
+        if lines:
+            self._landed.files[f"{self.name}/{folder}/{epoch}.1.jsonl"] = _lines(lines)
 
     def _untell(self, epoch: str, silent: list[Told]) -> int:
         """Return how many missing numbers nobody told of; those are not told instead."""
-        came = {seq for _, of, seq, _ in self._truth.silver[self._before :] if of == epoch}
+        came = {seq for _, of, seq, _ in self._truth.silver if of == epoch}
+        after = takewhile(lambda each: each[0] not in came, reversed(silent))
+        self._unnamed = sum(1 for _ in after)
         gone = [n for n, _, outcome, _ in silent if outcome == "delivered" and n not in came]
         self._truth.outcomes["not_told"] += len(gone)
         return len(gone)

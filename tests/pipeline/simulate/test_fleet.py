@@ -6,16 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
+import duckdb
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
 from pipeline.cli import main
 from pipeline.ledger.completeness import OUTCOMES
 from pipeline.tables import delta
-from pipeline.tables.columns import KEY
-from pipeline.tables.on_disk import with_ms
 
 if TYPE_CHECKING:
     from pipeline.operation.once import Totals
@@ -72,12 +69,27 @@ def test_the_tables_say_what_is_true(
     streams = delta.read(tmp_path / "tables" / "streams")
     told = {name: pc.sum(streams[name]).as_py() for name in OUTCOMES}
     assert {name: count for name, count in told.items() if count} == truth["outcomes"]
-    silver = delta.read(tmp_path / "tables" / "silver", [*KEY, "event_time"])
-    expected = pq.read_table(tmp_path / "truth" / "silver.parquet")
-    found = with_ms(silver).rename_columns({"event_ms": "ms"}).select(expected.column_names)
-    assert in_order(found) == in_order(expected.cast(found.schema))
+    assert differing(tmp_path) == []
 
 
-def in_order(rows: pa.Table) -> pa.Table:
-    """Return the rows sorted by all columns, so that equal tables hold the same rows."""
-    return rows.sort_by([(name, "ascending") for name in rows.column_names]).combine_chunks()
+def differing(data: Path) -> list[tuple[str]]:
+    """Return gateways whose keys or event times in silver are not those of the truth.
+
+    Sums of hashes are compared, so that a hundred million rows need little memory.
+    """
+    silver = [
+        str(data / "tables" / "silver" / file["path"])
+        for file in delta.files(data / "tables" / "silver")
+    ]
+    sums = "gateway_id, count(*), sum(hash(epoch, seq, ms)) FROM rows GROUP BY gateway_id"
+    columns = "gateway_id, epoch, seq"
+    found = f"SELECT {columns}, epoch_ms(event_time) AS ms FROM read_parquet($silver)"
+    true = f"SELECT {columns}, ms FROM read_parquet($truth)"
+    query = f"""
+        WITH found AS (WITH rows AS ({found}) SELECT {sums}),
+             truth AS (WITH rows AS ({true}) SELECT {sums})
+        SELECT gateway_id FROM (
+            (FROM found EXCEPT FROM truth) UNION ALL (FROM truth EXCEPT FROM found)
+        )"""
+    files = {"silver": silver, "truth": str(data / "truth" / "silver.parquet")}
+    return duckdb.execute(query, files).fetchall()
