@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.commands.options import add_landing, add_sizes, add_spark, add_tables, settings_of
-from pipeline.errors import BusyError, PipelineError
+from pipeline.errors import BusyError, JobError, PipelineError
 from pipeline.operation.preflight import check_installed
 
 SECONDS = 60.0
@@ -71,8 +71,13 @@ def _round(settings: Any, session: Any, how: Any, options: argparse.Namespace) -
     from pipeline.tables.lock import locked
 
     begun = time.monotonic()
-    with bars() as watch:
-        totals = run_once(settings, session, replace(how, watch=watch))
+    try:
+        with bars() as watch:
+            totals = run_once(settings, session, replace(how, watch=watch))
+    except JobError:  # which the metrics tell
+        if options.metrics is not None:
+            write_metrics(settings, options.metrics)
+        raise
     if totals.files:
         seconds = time.monotonic() - begun
         print(f"read {totals.files:,} files in {seconds:.1f} s", flush=True)

@@ -1,4 +1,5 @@
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -222,6 +223,23 @@ def test_an_error_is_a_status_and_a_line(
     monkeypatch.setattr("pipeline.commands.once.run_command", failing)
     assert main(["once"]) == status
     assert capsys.readouterr() == ("", f"tidegate-pipeline: {line}\n")
+
+
+def test_a_service_that_fails_says_so_in_its_metrics(
+    tmp_path: Path, java_command: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> NoReturn:
+        raise JobError("gave up")
+
+    monkeypatch.setattr("pipeline.operation.once._run_batches", failing)
+    put_records(tmp_path / "landing", [record(1)])
+    metrics = tmp_path / "pipeline.prom"
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        assert main(["run", *once(tmp_path)[1:], "--metrics", str(metrics)]) == 1
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    assert "tidegate_pipeline_last_run_failed 1\n" in metrics.read_text()
 
 
 @pytest.mark.spark
