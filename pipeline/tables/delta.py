@@ -134,7 +134,7 @@ def read_all(root: Path) -> pa.Table:
     """
     table = DeltaTable(root.as_uri())
     schema = pa.schema(table.schema().to_arrow())
-    parts = [schema.empty_table()]
+    parts = [pa.Table.from_batches([], schema)]  # `empty_table` would bring pandas, too
     for each in files(root):
         with pq.ParquetFile(root / unquote(each["path"])) as file:
             parts.append(file.read())
@@ -173,9 +173,9 @@ def commit(
 
 def files(root: Path) -> list[dict[str, Any]]:
     """Return the table's files, with `path`, `size_bytes`, `num_records`, `min.seq` and so on."""
-    rows: list[dict[str, Any]] = pa.table(
-        DeltaTable(root.as_uri()).get_add_actions(flatten=True)
-    ).to_pylist()
+    found = DeltaTable(root.as_uri()).get_add_actions(flatten=True)
+    # `pa.table` would bring pandas into memory.
+    rows: list[dict[str, Any]] = pa.RecordBatchReader.from_stream(found).read_all().to_pylist()
     return rows
 
 

@@ -55,7 +55,7 @@ class Commit:
     islands: tuple[islands.Island, ...]
     """The numbers that silver got."""
     dates: tuple[str, ...]
-    """Event dates of silver's new rows; `` for those without one."""
+    """Dates of silver's new rows, `` for those without one, and of the quarantine's."""
     streams: tuple[tuple[str, str, str], ...] = ()
     """Streams of which the ledger told something new."""
     epochs: tuple[tuple[str, str], ...] = ()
@@ -68,9 +68,9 @@ class State:
 
     last: int = 0
     """The highest number that a batch ever had."""
-    batches: pa.Table = field(default_factory=BATCHES.empty_table)
-    files: pa.Table = field(default_factory=FILES.empty_table)
-    islands: pa.Table = field(default_factory=islands.SCHEMA.empty_table)
+    batches: pa.Table = field(default_factory=lambda: _no_rows(BATCHES))
+    files: pa.Table = field(default_factory=lambda: _no_rows(FILES))
+    islands: pa.Table = field(default_factory=lambda: _no_rows(islands.SCHEMA))
     reasons: Counter[str] = field(default_factory=Counter)
     compared: int = 0
     """The batch up to which times are corrected, and what arrived is compared with ledgers."""
@@ -93,7 +93,10 @@ class State:
 
     def numbers_with(self, table: str) -> set[int]:
         """Return the batches that gave a table rows."""
-        return set(self.batches.filter(pc.greater(self.batches[table], 0))["batch"].to_pylist())
+        counted = zip(
+            self.batches["batch"].to_pylist(), self.batches[table].to_pylist(), strict=True
+        )
+        return {batch for batch, rows in counted if rows}
 
     def last_of(self, batch: int) -> int | None:
         """Return the last of the batches that were joined with this one, None if none counts."""
@@ -102,11 +105,9 @@ class State:
 
     def new(self, files: Mapping[str, Mark]) -> dict[str, Mark]:
         """Return those of the files that no batch read as they are now."""
-        if not files:
-            return {}
-        asked = pa.array([_mark(name, *mark) for name, mark in files.items()])
-        fresh = pc.invert(pc.is_in(asked, value_set=_marks(self.files))).to_pylist()
-        return {name: files[name] for name, new in zip(files, fresh, strict=True) if new}
+        columns = (self.files[part].to_pylist() for part in ("name", "size", "mtime"))
+        read = set(zip(*columns, strict=True))
+        return {name: mark for name, mark in files.items() if (name, *mark) not in read}
 
     def files_of(self, batch: int) -> set[str]:
         """Return the landing files of a batch."""
@@ -114,6 +115,8 @@ class State:
 
     def add(self, *commits: Commit) -> None:
         """Take commits in."""
+        if not commits:  # Arrow would bring pandas into memory to make tables of nothing
+            return
         rows: list[dict[str, object]] = []
         marks: list[dict[str, object]] = []
         found: list[dict[str, object]] = []
@@ -202,13 +205,9 @@ def note_derived(folder: Path, state: State) -> None:
     write_note(folder / "derived.json", {"version": VERSION} | marks)
 
 
-def _mark(name: str, size: int, mtime: int) -> str:
-    return f"{name}|{size}|{mtime}"
-
-
-def _marks(files: pa.Table) -> pa.Array:
-    texts = [files["name"], *(files[part].cast(pa.string()) for part in ("size", "mtime"))]
-    return pc.binary_join_element_wise(*texts, "|")
+def _no_rows(schema: pa.Schema) -> pa.Table:
+    """Return what `empty_table` does, which would bring pandas into memory."""
+    return pa.Table.from_batches([], schema)
 
 
 def _append(table: pa.Table, rows: list[dict[str, object]]) -> pa.Table:
