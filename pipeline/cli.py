@@ -21,6 +21,7 @@ from pipeline.commands.suggest import add_suggest
 from pipeline.commands.views import add_views
 from pipeline.config import VARIABLE, CommandParser, config_file, configure
 from pipeline.errors import JobError, PipelineError
+from pipeline.printable import printable
 
 EXIT_JOB_FAILED = 1
 EXIT_CANNOT_RUN = 2
@@ -87,8 +88,7 @@ def _table_errors() -> tuple[type[Exception], ...]:
 def _failed(text: str, status: int) -> int:
     """Tell in one line why; deltalake's errors are pages with colours and a backtrace."""
     words = " ".join(_COLOUR.sub("", _BACKTRACE.split(text)[0]).split())
-    line = "".join(each if each.isprintable() else "?" for each in words)
-    print(f"tidegate-pipeline: {line}", file=sys.stderr)
+    print(f"tidegate-pipeline: {printable(words)}", file=sys.stderr)
     return status
 
 

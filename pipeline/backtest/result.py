@@ -6,6 +6,7 @@ from html import escape
 from typing import Any
 
 from pipeline.backtest.fold import Sums
+from pipeline.printable import printable
 
 MEGABYTE = 1_000_000
 WIDTH, HEIGHT = 860, 220
@@ -33,7 +34,7 @@ def as_text(rule: str, found: Figures) -> str:
         f"  {name}: {one['sent']:,} of {one['rows']:,} sent, {one['bytes_sent']:,} bytes"
         for name, one in rows[:20]
     ]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def as_page(rule: str, alarm: str | None, found: Figures, device: str, points: Points) -> str:

@@ -1,6 +1,5 @@
 """A dead band and a heartbeat for each quantity, which keep what a reader sees within a bound."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,9 @@ from pyspark.sql.functions import col, expr
 from pipeline.backtest.fold import Sums
 from pipeline.backtest.result import Figures, figures
 from pipeline.backtest.run import Asked, day_sums, messages
+
+_READING = r"^sensors/[^/]+/[^/+#\\x00]+$"
+"""The topics of readings whose quantity can stand in a topic filter, as Spark's SQL quotes it."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ class Suggestion(NamedTuple):
 
 
 def suggest(spark: SparkSession, root: Path, asked: Asked, bound: Bound) -> Iterator[Suggestion]:
-    """Yield a rule for each quantity of the tables, numbers or not."""
-    quantity = expr("IF(topic RLIKE '^sensors/[^/]+/[^/]+$', split_part(topic, '/', 3), NULL)")
+    """Yield a rule for each quantity of the tables, numbers or not, that a topic can name."""
+    quantity = expr(f"IF(topic RLIKE '{_READING}', split_part(topic, '/', 3), NULL)")
     rows = messages(spark, root, asked).withColumn("quantity", quantity)
     rows = rows.where("quantity IS NOT NULL").cache()
     for name, numbers, low, high in _ranges(rows):
@@ -57,10 +59,18 @@ def as_toml(suggestions: list[Suggestion]) -> str:
         told = "" if error is None else f", largest error {error:g}"
         parts.append(
             f"# {found['sent']:,} of {found['rows']:,} messages: {saved:.0%} saved{told}\n"
-            f"[[uplink.rule]]\ntopic = {json.dumps(f'sensors/+/{each.quantity}')}\n"
-            f"where = {json.dumps(each.rule)}\n"
+            f"[[uplink.rule]]\ntopic = {_quoted(f'sensors/+/{each.quantity}')}\n"
+            f"where = {_quoted(each.rule)}\n"
         )
     return "\n".join(parts)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as TOML has it, which knows no halves of characters as JSON does."""
+    plain = "".join(
+        each if each.isprintable() and each not in '"\\' else f"\\U{ord(each):08X}" for each in text
+    )
+    return f'"{plain}"'
 
 
 def _ranges(rows: DataFrame) -> list[tuple[str, bool, float, float]]:

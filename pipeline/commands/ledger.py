@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from pipeline.commands.options import add_tables
+from pipeline.errors import PipelineError
 from pipeline.operation.preflight import check_python
 
 EXIT_COMPLETE = 0
@@ -30,6 +31,8 @@ def run_ledger(options: argparse.Namespace) -> int:
     from pipeline.ledger.report import complete, lines, read_gaps, read_streams
 
     streams = read_streams(options.tables.resolve(), options.gateway)
+    if options.gateway is not None and not streams:
+        raise PipelineError(f"nothing is known of a gateway {options.gateway!r}")
     gaps = read_gaps(options.tables.resolve(), options.gateway)
     good = complete(streams, strict=options.strict)
     if options.json:

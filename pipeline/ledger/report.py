@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.errors import PipelineError
 from pipeline.ledger.completeness import BAD, MISSING, NOT_TOLD, OUTCOMES, UNRECORDED
+from pipeline.printable import printable
 from pipeline.tables import delta
 
 GAPS_SHOWN = 100
@@ -87,12 +88,7 @@ def _gap_line(gap: Row) -> str:
     why = WHY[gap["outcome"]].format(cause=gap["cause"] or "no reason given")
     name = f"{gap['gateway']}/{gap['epoch']}/{gap['stream']}"
     label = gap["outcome"].replace("_", " ")
-    return _printable(f"{label}: {name} {numbers} ({count:,}){_when(gap)}: {why}")
-
-
-def _printable(text: str) -> str:
-    """Return the text without what would move a terminal's cursor: others wrote some of it."""
-    return "".join(each if each.isprintable() else "?" for each in text)
+    return printable(f"{label}: {name} {numbers} ({count:,}){_when(gap)}: {why}")
 
 
 def _when(gap: Row) -> str:

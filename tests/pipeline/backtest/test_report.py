@@ -44,6 +44,13 @@ def browse(file: Path, *options: str) -> str:
     return done.stdout
 
 
+def test_topics_do_not_move_the_terminal_s_cursor() -> None:
+    sums = Sums("barn", "a\x1b[2J\0", "2026-11-01", 1, 1, 9, 9, 9, 9, 0, None, 0, 0)
+    text = result.as_text("topic <> '\x1b'", result.figures([sums], 1.0))
+    assert text.replace("\n", "").isprintable()
+    assert "barn: a?[2J?: 1 of 1 sent" in text
+
+
 @pytest.mark.skipif(BROWSER is None, reason=NO_BROWSER)
 def test_a_browser_shows_bars_curves_and_missed_alarms(tmp_path: Path) -> None:
     file = tmp_path / "report.html"

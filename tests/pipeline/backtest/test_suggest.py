@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     Run = Callable[..., Totals]
 
+DOOR = 'sensors/n1/do"or \x1b[2J\U0001f6aa\x7f'
+
 
 @pytest.mark.spark
 def test_the_rules_keep_the_bound(
@@ -34,11 +36,11 @@ def test_the_rules_keep_the_bound(
         for n in range(1, 301)
     ]
     entries += [
-        record(
-            n, reading("open" if n % 50 < 25 else "closed"), topic='sensors/n1/do"or', time=TIME + n
-        )
+        record(n, reading("open" if n % 50 < 25 else "closed"), topic=DOOR, time=TIME + n)
         for n in range(301, 401)
     ]
+    unfit = enumerate(("a+b", "#", "a\0b"), 401)
+    entries += [record(n, reading(1), topic=f"sensors/n1/{name}") for n, name in unfit]
     put_records(tmp_path / "landing", entries)
     run(tmp_path)
     monkeypatch.setattr("pipeline.operation.session.open_session", lambda settings: spark)
@@ -51,7 +53,9 @@ def test_the_rules_keep_the_bound(
     assert (door["rule"], door["found"]["sent"]) == ("CHANGED(payload.value) OR EVERY(3600)", 5)
     assert main([*command, "2%", "--heartbeat", "60"]) == 0
     rules = capsys.readouterr().out
-    assert len(tomllib.loads(rules)["uplink"]["rule"]) == 2
+    assert tomllib.loads(rules)["uplink"]["rule"][0]["topic"] == DOOR.replace("n1", "+")
+    assert rules.count("[[uplink.rule]]") == 2
+    assert "\x1b" not in rules
     config = tmp_path / "gateway.toml"
     config.write_text(f'[uplink]\nurl = "mqtt://fleet.example:1883"\n\n{rules}')
     assert tidegate(["check", str(config)]) == 0
