@@ -21,6 +21,7 @@ from pipeline.landing.listing import kind
 from pipeline.settings import Settings
 from pipeline.tables import delta, islands, on_disk, staging
 from pipeline.tables.columns import BRONZE, KEY, SILVER, arrow_schema
+from pipeline.tables.quarantined import COLUMNS, quarantined
 from pipeline.tables.spark_files import read_folders, write_folder
 from pipeline.tables.state import Commit, State, write_commit
 
@@ -43,19 +44,16 @@ def run_batch(open_session: OpenSession, settings: Settings, batch: Batch, state
     counts = {
         table: on_disk.count_rows(staged / table) for table in ("bronze", "quarantine", "silver")
     }
-    reasons = Counter(
-        on_disk.read_columns(staged / "quarantine", on_disk.IN_BATCHES["quarantine"], ["reason"])[
-            "reason"
-        ].to_pylist()
-    )
+    bad = list(quarantined(_quarantine(staged), batch.files))
     added = _keys(staged / "silver")
-    dates = pc.unique(added["event_date"].cast(pa.string())).to_pylist()
+    dates = set(pc.unique(added["event_date"].cast(pa.string())).to_pylist())
+    dates.update(str(each.day) for each in bad if each.day is not None)
     _put_in_place(settings.tables, batch.number, staged)
     commit = Commit(
         batch.number,
         batch.files,
         counts,
-        dict(reasons),
+        dict(Counter(each.reason for each in bad)),
         tuple(islands.each(islands.islands_of(added))),
         tuple(sorted(date or "" for date in dates)),
         told.streams,
@@ -120,6 +118,11 @@ def _earlier(root: Path, found: pa.Table) -> Iterator[pa.Table]:
             path = folder / each["path"]
             rows = pq.read_table(path, columns=schema.names, filters=near, partitioning=None)
             yield rows.cast(schema)
+
+
+def _quarantine(staged: Path) -> pa.Table:
+    columns = on_disk.IN_BATCHES["quarantine"]
+    return on_disk.read_columns(staged / "quarantine", columns, COLUMNS)
 
 
 def _keys(folder: Path) -> pa.Table:

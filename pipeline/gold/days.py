@@ -44,6 +44,8 @@ NODE_DAY: Columns = (
 )
 """`battery` is the last value of a quantity whose name begins so."""
 
+_LAST = "max(least(event_time, timestamp_millis(received)))"
+"""A sensor whose clock is ahead must not look fresh for ever: no event is after its receipt."""
 _BATTERY = "lower(quantity) LIKE 'battery%' AND value IS NOT NULL"
 
 
@@ -60,7 +62,7 @@ def gateway_day(silver: DataFrame, quarantined: DataFrame) -> DataFrame:
         expr("count_if(resent) / count(*)").alias("resent_share"),
         expr("max(silence)").alias("longest_silence_ms"),
         expr("CAST(size(collect_set(IF(seq = 1, epoch, NULL))) AS BIGINT)").alias("restarts"),
-        expr("max(event_time)").alias("last_time"),
+        expr(_LAST).alias("last_time"),
     )
     dated = figures.withColumnRenamed("event_date", "date")
     joined = dated.join(quarantined, ["gateway_id", "date"], "full")
@@ -80,7 +82,7 @@ def node_day(silver: DataFrame) -> DataFrame:
         expr("max(silence)").alias("longest_silence_ms"),
         expr(f"max_by(value, struct(event_time, seq)) FILTER (WHERE {_BATTERY})").alias("battery"),
         expr(f"min(value) FILTER (WHERE {_BATTERY})").alias("battery_min"),
-        expr("max(event_time)").alias("last_time"),
+        expr(_LAST).alias("last_time"),
     )
     dated = figures.withColumnRenamed("event_date", "date")
     return dated.select([name for name, _ in NODE_DAY])

@@ -3,17 +3,17 @@
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.gold.days import GATEWAY_DAY, NODE_DAY, gateway_day, node_day
 from pipeline.gold.readings import READINGS, WINDOWS, by_window, spaced
 from pipeline.tables import delta, on_disk, staging
 from pipeline.tables.columns import QUARANTINE, SILVER, Columns, arrow_schema
+from pipeline.tables.quarantined import COLUMNS, Quarantined, marks_of, quarantined
 from pipeline.tables.spark_files import read_files, write_folder
 
 DATE = "date"
@@ -40,14 +40,17 @@ def create(root: Path) -> None:
     delta.create(root / "freshness", FRESHNESS)
 
 
-def all_dates(root: Path) -> set[str]:
-    """Return the event dates that silver has."""
+def all_dates(root: Path, files: pa.Table) -> set[str]:
+    """Return the dates of silver and the quarantine; `files` is `State.files`."""
     found = (each.get("partition.event_date") for each in delta.files(root / "silver"))
-    return {str(day) for day in found if day is not None}
+    days = {*found, *(each.day for each in _quarantine(root, files))}
+    return {str(day) for day in days if day is not None}
 
 
-def make(open_session: Callable[[], SparkSession], root: Path, dates: Iterable[str]) -> None:
-    """Make the rows of these event dates anew, each table in one step."""
+def make(
+    open_session: Callable[[], SparkSession], root: Path, dates: Iterable[str], files: pa.Table
+) -> None:
+    """Make the rows of these dates anew, each table in one step; `files` is `State.files`."""
     wanted = sorted({date.fromisoformat(day) for day in dates if day})
     if not wanted:
         return
@@ -58,7 +61,7 @@ def make(open_session: Callable[[], SparkSession], root: Path, dates: Iterable[s
         _swap(root, table, by_window(readings, unit), wanted)
     readings.unpersist()
     _swap(root, "node_day", node_day(rows), wanted)
-    _swap(root, "gateway_day", gateway_day(rows, _quarantined(spark, root, wanted)), wanted)
+    _swap(root, "gateway_day", gateway_day(rows, _quarantined(spark, root, wanted, files)), wanted)
     _make_freshness(root)
 
 
@@ -82,24 +85,19 @@ def _swap(root: Path, table: str, rows: DataFrame, dates: list[date]) -> None:
     shutil.rmtree(staged)
 
 
-def _quarantined(spark: SparkSession, root: Path, dates: list[date]) -> DataFrame:
-    """Return what the quarantine holds by gateway and date of receipt, counted by reason."""
-    columns = ["gateway_id", "received", "reason"]
-    found = on_disk.read_columns(root / "quarantine", QUARANTINE, columns)
+def _quarantined(spark: SparkSession, root: Path, dates: list[date], files: pa.Table) -> DataFrame:
+    """Return what the quarantine holds of these dates by gateway, counted by reason."""
     counts: dict[tuple[str, date], Counter[str]] = {}
-    for row in found.filter(pc.is_valid(found["received"])).to_pylist():
-        day = _day(row["received"])
-        if row["gateway_id"] is not None and day in dates:
-            counts.setdefault((row["gateway_id"], day), Counter())[row["reason"]] += 1
+    for gateway, day, reason in _quarantine(root, files):
+        if gateway is not None and day in dates:
+            counts.setdefault((gateway, day), Counter())[reason] += 1
     rows = [(*key, dict(reasons)) for key, reasons in counts.items()]
     return spark.createDataFrame(rows, _QUARANTINED)
 
 
-def _day(received: int) -> date | None:
-    try:
-        return datetime.fromtimestamp(received / 1000, UTC).date()
-    except (ValueError, OverflowError, OSError):
-        return None
+def _quarantine(root: Path, files: pa.Table) -> Iterable[Quarantined]:
+    rows = on_disk.read_columns(root / "quarantine", QUARANTINE, COLUMNS)
+    return quarantined(rows, marks_of(rows, files))
 
 
 def _make_freshness(root: Path) -> None:

@@ -34,7 +34,7 @@ def derive(
         note_derived(settings.checkpoints, state)
     if gold:
         gold_tables.create(settings.tables)
-        gold_tables.make(session, settings.tables, _dates(settings, state))
+        gold_tables.make(session, settings.tables, _dates(settings, state), state.files)
         state.golden, state.corrected = state.last, ()
         note_derived(settings.checkpoints, state)
 
@@ -45,7 +45,7 @@ def _dates(settings: Settings, state: State) -> set[str]:
 
     commits = since(state, state.golden)
     if commits is None:
-        return all_dates(settings.tables)
+        return all_dates(settings.tables, state.files)
     return {date for commit in commits for date in commit.dates}.union(state.corrected)
 
 

@@ -1,6 +1,7 @@
 """What is made from silver, through whole runs."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,7 +168,7 @@ def test_gold_is_made_anew_for_the_dates_that_a_batch_touched(tmp_path: Path, ru
         record(9, reading(77), topic="sensors/n1/battery_percent", time=noon, received=noon)
     )
     put_records(landing, entries)
-    put_records(landing, [b"{"], first=10)
+    os.utime(put_records(landing, [b"{"], first=10), (noon / 1000, noon / 1000))
     run(tmp_path, gold=True)
     minutes = {
         (row["quantity"], (row["window_start"].timestamp() * 1000 - noon) / MINUTE): row
@@ -184,6 +185,7 @@ def test_gold_is_made_anew_for_the_dates_that_a_batch_touched(tmp_path: Path, ru
     assert dict(day["states"]) == {"open": 43_200_000 - 30_000 - 60_000, "closed": 60_000}
     (gateway,) = table_rows(tmp_path, "gateway_day")
     assert (gateway["rows"], gateway["late_rows"], gateway["restarts"]) == (9, 5, 1)
+    assert dict(gateway["quarantined"]) == {"not_json": 1}
     assert (gateway["resent_rows"], gateway["longest_silence_ms"]) == (3, 60_000)
     (node,) = table_rows(tmp_path, "node_day")
     assert (node["rows"], node["quantities"], node["battery"]) == (9, 3, 77.0)
@@ -191,6 +193,22 @@ def test_gold_is_made_anew_for_the_dates_that_a_batch_touched(tmp_path: Path, ru
 
     later = record(11, reading(9.0), time=noon + 30_000)
     put(landing, text_of([later, record(12, time=noon + 86_400_000)]), name_for(2, 11))
+    wrong = record(1, gateway_id="mill", qos=3, received=noon - 86_400_000)
+    ahead = record(2, reading(1, time=4_060_000_000_000), gateway_id="mill", received=noon)
+    file = put_records(landing, [wrong, ahead, b"{"], gateway="mill")
+    os.utime(file, (noon / 1000, noon / 1000))
     run(tmp_path, gold=True)
-    hours = [row for row in table_rows(tmp_path, "readings_1h") if row["quantity"] == "temperature"]
+    days = [row for row in table_rows(tmp_path, "gateway_day") if row["gateway_id"] == "mill"]
+    assert sorted((row["rows"], *dict(row["quarantined"] or ())) for row in days) == [
+        (0, "field_invalid"),
+        (0, "not_json"),
+        (1,),
+    ]
+    fresh = [row for row in table_rows(tmp_path, "freshness") if row["gateway_id"] == "mill"]
+    assert {row["last_time"].timestamp() * 1000 for row in fresh} == {noon}
+    hours = [
+        row
+        for row in table_rows(tmp_path, "readings_1h")
+        if (row["gateway_id"], row["quantity"]) == ("barn", "temperature")
+    ]
     assert sorted((row["count"], row["max"]) for row in hours) == [(1, 21.5), (6, 9.0)]

@@ -1,0 +1,55 @@
+"""Whose the rows of the quarantine are, and of which day."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.tables.state import Mark
+
+COLUMNS = ["gateway_id", "received", "reason", "landing_file"]
+"""What is read of the quarantine for it."""
+
+
+class Quarantined(NamedTuple):
+    """A row of the quarantine; `gateway` and `day` as far as they can be told."""
+
+    gateway: str | None
+    day: date | None
+    reason: str
+
+
+def quarantined(rows: pa.Table, files: Mapping[str, Mark]) -> Iterator[Quarantined]:
+    """Yield gateway, day and reason of rows of COLUMNS; `files` are the marks of landing files.
+
+    A row that names no gateway is of the one whose folder its file lies in. Its day is that of
+    its receipt, else that on which its file was last changed.
+    """
+    for row in rows.to_pylist():
+        name = row["landing_file"] or ""
+        ms = row["received"]
+        if ms is None and name in files:
+            ms = files[name].mtime / 1e6
+        yield Quarantined(row["gateway_id"] or _folder(name), _day(ms), row["reason"])
+
+
+def marks_of(rows: pa.Table, files: pa.Table) -> dict[str, Mark]:
+    """Return the marks of the landing files that the rows name; `files` is `State.files`."""
+    named = files.filter(pc.is_in(files["name"], value_set=pc.unique(rows["landing_file"])))
+    return {row["name"]: Mark(row["size"], row["mtime"]) for row in named.to_pylist()}
+
+
+def _folder(name: str) -> str | None:
+    """Return the gateway's folder, None for a collector's, whose name is a date."""
+    folder, slash, _ = name.partition("/")
+    collected = len(folder) == 8 and folder.isdecimal()
+    return folder if slash and not collected else None
+
+
+def _day(ms: float | None) -> date | None:
+    try:
+        return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC).date()
+    except (ValueError, OverflowError, OSError):
+        return None
