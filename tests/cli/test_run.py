@@ -9,6 +9,7 @@ import pytest
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, Disconnect
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.storage.engine.migrations.migrate import migrate
 from tests.cli.conftest import Command, MakeGateway
 from tests.support.ports import free_port
 from tests.support.processes.gateway_process import COMMAND, GatewayProcess
@@ -78,9 +79,10 @@ def test_a_configuration_that_is_not_there(tidegate: Command, tmp_path: Path) ->
 def test_a_file_of_a_newer_version(tidegate: Command, tmp_path: Path) -> None:
     data = tmp_path / "var"
     data.mkdir()
-    with sqlite3.connect(data / "tidegate.db") as database:
-        database.execute("PRAGMA user_version = 9999")
-        database.execute("CREATE TABLE of_tomorrow (x)")
+    database = sqlite3.connect(data / "tidegate.db", isolation_level=None)
+    migrate(database)
+    database.execute("PRAGMA user_version = 9999")
+    database.execute("CREATE TABLE of_tomorrow (x)")
     database.close()
     assert "tidegate.db" in told(tidegate("run", "--port", free_port(), "--data", data))
 
