@@ -58,15 +58,17 @@ class SysTopics:
     def _changes(self) -> Iterator[None]:
         """Publish them; others may have their turn at each item, as thousands may subscribe."""
         self.update()
-        for name, value in list(self._counters.values.items()):
-            if self._said.get(name) != value:
+        values = self._counters.values
+        for name in list(values):
+            value = values.get(name)  # as it is now: others have had their turn meanwhile
+            if value is not None and self._said.get(name) != value:
                 self._said[name] = value
                 self._retain(name, str(value))
                 yield
         for name in self._said.keys() - self._counters.values.keys():  # a channel's that is gone
-            del self._said[name]
-            self._retain(name, "")
-            yield
+            if self._said.pop(name, None) is not None:
+                self._retain(name, "")
+                yield
 
     def alarm(self, name: str, text: str) -> None:
         """Raise the alarm `name`; an empty text ends it."""

@@ -73,6 +73,24 @@ def test_every_figure_is_said_and_then_what_has_changed(
     assert said(published) == {"uptime": "61 seconds", "tidegate/outbox/rows": "4"}
 
 
+def test_what_is_said_in_pieces_is_what_holds_when_its_turn_comes(
+    sys_topics: SysTopics, harness: Harness, published: list[Message]
+) -> None:
+    sys_topics.say()
+    harness.counters.set("tidegate/gone", 1)
+    sys_topics.say()
+    for name in ("tidegate/a", "tidegate/b"):
+        harness.counters.set(name, 0)
+    harness.counters.forget("tidegate/gone")
+    pieces = sys_topics._changes()
+    next(pieces)
+    harness.counters.set("tidegate/b", 4)
+    sys_topics.say()  # another wants all of it at once
+    assert said(published)["tidegate/b"] == "4"
+    assert [*pieces] == []
+    assert not said(published)
+
+
 def test_other_parts_can_refresh_their_figures(
     sys_topics: SysTopics, harness: Harness, published: list[Message]
 ) -> None:
