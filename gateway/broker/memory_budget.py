@@ -123,6 +123,8 @@ class MemoryBudget:
 
     def _more_idle(self, size: int) -> None:
         self.idle += size
+        if self.idle <= self.limit // RESERVE:
+            return  # it is kept for them: to sum up the rest takes microseconds
         excess = self.bytes - self.limit
         if excess > 0:
             excess += self.idle // SPARE
@@ -144,7 +146,10 @@ class MemoryBudget:
 
     def has_room_for(self, client_id: str, username: str | None) -> bool:
         """Return whether there is room for a session with these names."""
-        return self.bytes + session_bytes(client_id) + text_bytes(username) <= self.limit
+        size = session_bytes(client_id) + text_bytes(username)
+        if self.idle + size <= self.limit // RESERVE:
+            return True
+        return self.bytes + size <= self.limit
 
     def note(self, client: Client, below: int) -> None:
         """Count what a connection holds now, `below` of it between its socket and the broker.

@@ -68,6 +68,7 @@ async def test_a_row_that_stays_alone_waits_until_it_is_quiet(
 
 async def test_many_rows_wait_for_no_more(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_commit, "GROUP_SECONDS", 60.0)
+    monkeypatch.setattr(group_commit, "QUIET_SECONDS", 60.0)
     await added_at_once(store)
     add(store, 2, GROUP_ROWS - 1)
     assert not store.writer.due.passed
