@@ -13,6 +13,7 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import Publication
 from gateway.session.inflight import MAXIMUM_BYTES
 from gateway.session.limits import SessionLimits
+from gateway.session.sending import LARGE
 from gateway.session.session import Session
 from tests.support.broker.publications import publish
 from tests.support.broker.sessions import (
@@ -158,6 +159,21 @@ def test_what_many_receivers_get_unchanged_is_not_copied_for_each(qos: int) -> N
     assert (left is publication.packets.data) == (qos == 0)
     session.accept(publication, 1, 1, qos)
     assert payloads(connection) == [b"2"]
+
+
+@pytest.mark.parametrize("aliased", [False, True])
+@pytest.mark.parametrize("size", [LARGE - 100, LARGE])
+def test_what_is_large_and_encoded_for_one_output_is_its_own(aliased: bool, size: int) -> None:
+    session = persistent()
+    session.attach(connection := open_connection(), 1_000)
+    if aliased:
+        aliases(connection)
+    deliver(session, b"x" * size, qos=0, identifiers=(7,))
+    data = connection.data_to_send(0)
+    assert data is not None
+    assert isinstance(data, bytearray) == (size == LARGE)  # gives back what the kernel took
+    connection.send_encoded(data, 1)
+    assert payloads(connection) == [b"x" * size]
 
 
 def test_a_message_too_large_for_the_client_is_dropped_for_it() -> None:

@@ -60,19 +60,19 @@ def _go_on(broker: "Broker", pieces: Iterator[None], instant: Instant) -> None:
 
 def _pieces(broker: "Broker", instant: Instant) -> Iterator[None]:
     """Remove what has expired at an instant; others may have their turn at each item, if any."""
-    for number, topics in enumerate(
-        broker.retained.drop_expired(instant.monotonic, MESSAGES_AT_ONCE)
-    ):
-        if number:
+    expiring = broker.retained.expiring
+    for first in range(0, len(expiring), MESSAGES_AT_ONCE):
+        if first:
             yield
-        broker.store.forget_retained(topics)
+        some = expiring[first : first + MESSAGES_AT_ONCE]
+        broker.store.forget_retained(broker.retained.drop_expired(some, instant.monotonic))
     sessions = [*broker.sessions.values(), *broker.channels]
     expired = 0
     for first in range(0, len(sessions), SESSIONS_AT_ONCE):
         if first:
             yield
-        some = sessions[first : first + SESSIONS_AT_ONCE]
-        expired += sum([session.drop_expired(instant.monotonic) for session in some])
+        for session in sessions[first : first + SESSIONS_AT_ONCE]:
+            expired += session.drop_expired(instant.monotonic)
     if expired:
         broker.counters.add("publish/messages/expired", expired)
     broker.store.sweep()

@@ -1,8 +1,5 @@
 """The last retained message of each topic, found by topic filter (MQTT 5, section 3.3.1.3)."""
 
-from collections.abc import Iterator
-from itertools import islice
-
 from gateway.mqtt.publication import Publication
 from gateway.routing.retained.log import Cursor, RetainedLog
 from gateway.routing.retained.topics import RetainedTopics
@@ -161,20 +158,20 @@ class RetainedMessages:
             return found
         return [each for each in found if not each.expired(now)]
 
-    def drop_expired(self, now: float, at_once: int) -> Iterator[list[str]]:
-        """Remove what has expired at `now` (monotonic seconds), of so many messages at each item.
+    @property
+    def expiring(self) -> list[str]:
+        """Return the topics whose messages have an expiry interval."""
+        return list(self._expiring)
 
-        Gives the topics that were. Only messages with an expiry interval are looked at.
-        """
-        expiring = iter(list(self._expiring))
-        while some := list(islice(expiring, at_once)):
-            topics = []
-            for topic in some:
-                message = self._expiring.get(topic)
-                if message is not None and message.expired(now):
-                    topics.append(topic)
-                    self._remove(topic)
-            yield topics
+    def drop_expired(self, topics: list[str], now: float) -> list[str]:
+        """Remove what of these topics has expired at `now` (monotonic seconds), and return it."""
+        expired = []
+        for topic in topics:
+            message = self._expiring.get(topic)
+            if message is not None and message.expired(now):
+                expired.append(topic)
+                self._remove(topic)
+        return expired
 
     def _remove(self, topic: str) -> None:
         message = self.log.pop(topic)

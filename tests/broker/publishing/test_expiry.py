@@ -1,4 +1,7 @@
-from gateway.broker.publishing.expiry import SWEEP_INTERVAL
+from collections.abc import Iterable
+
+from gateway.broker.publishing.expiry import MESSAGES_AT_ONCE, SESSIONS_AT_ONCE, SWEEP_INTERVAL
+from gateway.broker.store import KeepsNothing
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import Properties
 from tests.support.broker.broker_harness import Harness
@@ -42,3 +45,50 @@ def test_expired_messages_make_room_in_a_full_queue(harness: Harness) -> None:
     assert harness.publish("a", qos=1) == 0x97
     harness.pass_time(SWEEP_INTERVAL)
     assert harness.publish("a", b"new", qos=1) == 0
+
+
+def finish_sweep(harness: Harness) -> None:
+    """Let the turns go by that one look for what has expired takes."""
+    for _ in range(5):
+        harness.pass_time(0.001)
+
+
+class Forgotten(KeepsNothing):
+    """A store that knows which retained messages it was told to forget."""
+
+    def __init__(self) -> None:
+        self.topics: list[str] = []
+
+    def forget_retained(self, topics: Iterable[str]) -> None:
+        self.topics += topics
+
+
+def test_much_that_has_expired_is_dropped_in_pieces_from_the_disk_too() -> None:
+    store = Forgotten()
+    harness = Harness(store=store)
+    finish_sweep(harness)
+    for number in range(MESSAGES_AT_ONCE + 1):
+        harness.publish(f"a/{number}", retain=True, message_expiry=1)
+    harness.pass_time(SWEEP_INTERVAL)
+    assert len(harness.broker.retained) == 1
+    assert len(store.topics) == MESSAGES_AT_ONCE  # not later: one may be published again
+    harness.pass_time(0.001)
+    assert len(harness.broker.retained) == 0
+    assert len(store.topics) == MESSAGES_AT_ONCE + 1
+
+
+def test_many_queues_are_looked_at_in_pieces(harness: Harness) -> None:
+    for number in range(SESSIONS_AT_ONCE + 1):
+        client = harness.persistent(str(number))
+        client.subscribe("a", 1)
+        client.drop()
+    finish_sweep(harness)
+    harness.publish("a", qos=1, message_expiry=1)
+
+    def waiting() -> int:
+        return sum(len(session.queue) for session in harness.broker.sessions.values())
+
+    harness.pass_time(SWEEP_INTERVAL)
+    assert 0 < waiting() <= SESSIONS_AT_ONCE
+    finish_sweep(harness)
+    assert waiting() == 0
