@@ -7,7 +7,7 @@ import json
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -46,11 +46,7 @@ def create(root: Path, columns: Columns, partition: str | None = None) -> None:
     """Make the table unless it is there; a column that it does not have yet is added."""
     schema = arrow_schema(columns)
     if exists(root):
-        table = DeltaTable(root.as_uri())
-        known = {field.name for field in table.schema().fields}
-        fields = [f for f in Schema.from_arrow(schema).fields if f.name not in known]
-        if fields:
-            table.alter.add_columns(fields)
+        add_columns(DeltaTable(root.as_uri()), Schema.from_arrow(schema))
         return
     partitions = [partition] if partition else None
     DeltaTable.create(root.as_uri(), Schema.from_arrow(schema), partition_by=partitions)
@@ -62,6 +58,14 @@ def create(root: Path, columns: Columns, partition: str | None = None) -> None:
         pq.write_table(arrow_schema(in_files).empty_table(), folder / "part.parquet")
         commit(root, adopt(staged, root, "empty"))
         shutil.rmtree(staged)
+
+
+def add_columns(table: DeltaTable, schema: Schema) -> None:
+    """Add the columns of the schema that the table does not have yet."""
+    known = {field.name for field in table.schema().fields}
+    fields = [field for field in schema.fields if field.name not in known]
+    if fields:
+        table.alter.add_columns(fields)
 
 
 def has_rows(root: Path) -> bool:
@@ -107,7 +111,7 @@ def _write(root: Path, rows: pa.Table) -> AddAction:
     file = root / f"rows-{secrets.token_hex(8)}.parquet"
     pq.write_table(rows, file, compression="zstd")
     sync(file)
-    return _action(file, Path(), root)
+    return addition(file, root)
 
 
 def read(root: Path, columns: Sequence[str] | None = None, filters: Any = None) -> pa.Table:
@@ -151,7 +155,7 @@ def adopt(staged: Path, root: Path, prefix: str) -> list[AddAction]:
         sync(file)
         file.rename(target)
         sync(target.parent)
-        actions.append(_action(target, folder, root))
+        actions.append(addition(target, root))
     return actions
 
 
@@ -159,7 +163,14 @@ def commit(
     root: Path, add: Sequence[AddAction], remove: Sequence[RemoveAction] = (), batch: int = 0
 ) -> None:
     """Show new files and hide old ones in one step; `batch` is noted in the log."""
-    table = DeltaTable(root.as_uri())
+    change(DeltaTable(root.as_uri()), add, remove, batch)
+    _sync_log(root)
+
+
+def change(
+    table: DeltaTable, add: Sequence[AddAction], remove: Sequence[RemoveAction], batch: int = 0
+) -> None:
+    """Do what `commit` does, wherever the table is."""
     properties = CommitProperties(app_transactions=[Transaction(WRITER, batch)] if batch else None)
     table.create_write_transaction(
         [*remove, *add],
@@ -168,12 +179,16 @@ def commit(
         partition_by=table.metadata().partition_columns,
         commit_properties=properties,
     )
-    _sync_log(root)
 
 
 def files(root: Path) -> list[dict[str, Any]]:
     """Return the table's files, with `path`, `size_bytes`, `num_records`, `min.seq` and so on."""
-    found = DeltaTable(root.as_uri()).get_add_actions(flatten=True)
+    return shown(DeltaTable(root.as_uri()))
+
+
+def shown(table: DeltaTable) -> list[dict[str, Any]]:
+    """Return what `files` does, wherever the table is."""
+    found = table.get_add_actions(flatten=True)
     # `pa.table` would bring pandas into memory.
     rows: list[dict[str, Any]] = pa.RecordBatchReader.from_stream(found).read_all().to_pylist()
     return rows
@@ -215,12 +230,13 @@ def _values(each: Mapping[str, Any], partition: str | None) -> dict[str, str | N
     if partition is None:
         return {}
     value = each.get(f"partition.{partition}")
-    return {partition: value.isoformat() if isinstance(value, date) else value}
+    return {partition: None if value is None else str(value)}
 
 
-def _action(file: Path, folder: Path, root: Path) -> AddAction:
+def addition(file: Path, root: Path) -> AddAction:
+    """Return what shows a file that lies in the table's folder."""
     partition = {}
-    for part in folder.parts:
+    for part in file.parent.relative_to(root).parts:
         name, _, value = unquote(part).partition("=")
         partition[name] = None if value == NULL_PARTITION else value
     state = file.stat()
