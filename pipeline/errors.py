@@ -10,4 +10,4 @@ class BusyError(PipelineError):
 
 
 class JobError(Exception):
-    """Spark gave up on a job; what was committed before it stays: exit 1."""
+    """Spark or an object store gave up; what was committed before it stays: exit 1."""

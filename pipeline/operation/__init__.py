@@ -1,1 +1,1 @@
-"""Runs and what surrounds them: Spark's session, status, maintenance, views."""
+"""Runs and what surrounds them: Spark's session, status, maintenance, views, copies."""

@@ -1,4 +1,4 @@
-"""One process at a time works on the tables."""
+"""One process at a time works on the tables, and one at a time copies them."""
 
 import fcntl
 from collections.abc import Iterator
@@ -7,19 +7,22 @@ from pathlib import Path
 
 from pipeline.errors import BusyError
 
+WORK = "lock"
+COPY = "publish.lock"
+
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of these checkpoints; it goes with the process, however that ends.
+def locked(folder: Path, name: str = WORK, *, wait: bool = False) -> Iterator[None]:
+    """Hold a lock of these checkpoints; it goes with the process, however that ends.
 
-    Raises BusyError when another process holds it.
+    Raises BusyError when another process holds it, unless it shall wait for that.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as file:
+    with (folder / name).open("w") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise BusyError(
-                f"{folder / 'lock'} is held: another tidegate-pipeline works on these tables"
+                f"{folder / name} is held: another tidegate-pipeline works on these tables"
             ) from None
         yield

@@ -1,0 +1,185 @@
+"""Copies of the tables in an object store, each brought up to its table in one step.
+
+Every table is a Delta table there. Files go up first, then one commit shows the new ones and hides
+those that are gone, so a reader sees a table as it was at one time. An object is named after the
+time of its file's last change, so none ever gets another content.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable, Schema
+from deltalake.transaction import AddAction
+
+from pipeline.errors import JobError, PipelineError
+from pipeline.settings import Settings
+from pipeline.tables import delta, on_disk
+from pipeline.tables.columns import arrow_schema
+from pipeline.tables.lock import COPY, locked
+from pipeline.tables.object_store import LocalFile, ReplacedError, Store, open_store, store_errors
+
+TRIES = 3
+"""How often the tables are listed if other commands replace their files meanwhile."""
+UPLOADS = 8
+"""Files that go up at the same time."""
+
+
+class Published(NamedTuple):
+    """What was done."""
+
+    files: int
+    bytes: int
+    changed: int
+    """Copies that differed from their tables."""
+    tables: int
+
+
+class Table(NamedTuple):
+    """A table as it was listed."""
+
+    name: str
+    root: Path
+    schema: Schema
+    partition: str | None
+    files: dict[str, LocalFile]
+    """By their path in the copy."""
+
+
+class Change(NamedTuple):
+    """What brings a copy up to its table."""
+
+    table: Table
+    copy: DeltaTable | None
+    """None if there is none yet."""
+    new: dict[str, LocalFile]
+    gone: list[dict[str, Any]]
+    """Of `delta.shown`."""
+
+
+def publish(
+    settings: Settings, url: str, *, anew: bool = False, vacuum: int | None = None
+) -> Published:
+    """Bring the copies below a URL up to the tables; where nothing is new, nothing is written.
+
+    A kill leaves each copy as it was or as it shall be. With `anew` copies of other tables become
+    copies of these; `vacuum` removes objects that no copy has shown for so many hours. Raises
+    PipelineError for what is no URL of a store or no copy of these tables, JobError where the
+    store fails.
+    """
+    store = open_store(url)
+    with locked(settings.checkpoints, COPY):
+        for _ in range(TRIES):
+            with locked(settings.checkpoints, wait=True):
+                source, tables = _source(settings.tables), list(_listed(settings.tables))
+            try:
+                with store_errors(store.url):
+                    return _bring_up(store, tables, f"copy of {source}", anew=anew, vacuum=vacuum)
+            except ReplacedError:
+                continue
+    raise JobError("the tables' files were replaced again and again while they were copied")
+
+
+def _source(root: Path) -> str:
+    """Return what tells these tables from all others."""
+    if not delta.exists(root / "silver"):
+        raise PipelineError(f"there are no tables in {root}")
+    return str(DeltaTable((root / "silver").as_uri()).metadata().id)
+
+
+def _listed(root: Path) -> Iterator[Table]:
+    for name, columns in on_disk.IN_BATCHES.items():
+        schema = arrow_schema(columns).append(pa.field("batch", pa.int64()))
+        numbers = on_disk.batches(root / name)
+        folders = (on_disk.batch_folder(root, name, number) for number in sorted(numbers))
+        paths = [file for folder in folders for file in on_disk.parquet_files(folder)]
+        yield Table(
+            name, root / name, Schema.from_arrow(schema), "batch", _files(root / name, paths)
+        )
+    for folder in sorted(each for each in root.iterdir() if delta.exists(each)):
+        table = DeltaTable(folder.as_uri())
+        partition = next(iter(table.metadata().partition_columns), None)
+        paths = [folder / unquote(each["path"]) for each in delta.shown(table)]
+        yield Table(folder.name, folder, table.schema(), partition, _files(folder, paths))
+
+
+def _files(root: Path, paths: list[Path]) -> dict[str, LocalFile]:
+    found = {}
+    for path in paths:
+        state = path.stat()
+        name = f"{path.stem}-{state.st_mtime_ns:x}{path.suffix}"
+        key = (path.parent / name).relative_to(root).as_posix()
+        found[key] = LocalFile(path, state.st_size, state.st_mtime_ns)
+    return found
+
+
+def _bring_up(
+    store: Store, tables: list[Table], mark: str, *, anew: bool, vacuum: int | None
+) -> Published:
+    changes = [_change(store, table, mark, anew=anew) for table in tables]
+    uploads = [(c.table, key, file) for c in changes for key, file in c.new.items()]
+    with ThreadPoolExecutor(UPLOADS) as pool:
+        added = list(pool.map(lambda upload: _upload(store, *upload), uploads))
+    actions: dict[str, list[AddAction]] = {table.name: [] for table in tables}
+    for (table, _, _), action in zip(uploads, added, strict=True):
+        actions[table.name].append(action)
+    changed = sum([_commit(store, change, mark, actions[change.table.name]) for change in changes])
+    if vacuum is not None:
+        _vacuum(store, tables, vacuum)
+    size = sum(file.size for _, _, file in uploads)
+    return Published(len(uploads), size, changed, len(tables))
+
+
+def _change(store: Store, table: Table, mark: str, *, anew: bool) -> Change:
+    copy = store.table(table.name)
+    if copy is None:
+        return Change(table, None, table.files, [])
+    told = copy.metadata()
+    same_kind = told.partition_columns == ([table.partition] if table.partition else [])
+    if not same_kind or (told.description != mark and not anew):
+        raise PipelineError(
+            f"{store.table_url(table.name)} is no copy of these tables: name another place, or "
+            "let it become one with --replace"
+        )
+    listed = delta.shown(copy)
+    held = {unquote(each["path"]) for each in listed}
+    new = {key: file for key, file in table.files.items() if key not in held}
+    return Change(table, copy, new, [e for e in listed if unquote(e["path"]) not in table.files])
+
+
+def _upload(store: Store, table: Table, key: str, file: LocalFile) -> AddAction:
+    """Copy a file; returns what shows it in the copy."""
+    try:
+        action = delta.addition(file.path, table.root)
+    except FileNotFoundError as error:
+        raise ReplacedError(str(file.path)) from error
+    store.put(file, f"{table.name}/{key}")
+    return replace(action, path=quote(key, safe="/="))
+
+
+def _commit(store: Store, change: Change, mark: str, added: list[AddAction]) -> bool:
+    """Show a table's new state in its copy; returns whether that differs from what it showed."""
+    table, copy = change.table, change.copy
+    if copy is None:
+        copy = DeltaTable.create(
+            store.table_url(table.name),
+            table.schema,
+            partition_by=[table.partition] if table.partition else None,
+            description=mark,
+            storage_options=store.options,
+        )
+    elif copy.metadata().description != mark:
+        copy.alter.set_table_description(mark)
+    delta.add_columns(copy, table.schema)
+    if added or change.gone:
+        delta.change(copy, added, delta.removals(change.gone, table.partition))
+    return bool(added or change.gone or change.copy is None)
+
+
+def _vacuum(store: Store, tables: list[Table], hours: int) -> None:
+    for copy in filter(None, [store.table(table.name) for table in tables]):
+        copy.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)

@@ -1,0 +1,357 @@
+"""Copies of tables in an object store, which readers see whole: killed, refused, and followed."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+
+from pipeline.cli import main
+from pipeline.errors import JobError
+from pipeline.operation import maintain
+from pipeline.operation import publish as module
+from pipeline.operation.publish import TRIES, Published, publish
+from pipeline.settings import Settings, make_settings
+from pipeline.tables import delta, on_disk
+from pipeline.tables.columns import SILVER, arrow_schema
+from pipeline.tables.lock import COPY, locked
+from pipeline.tables.object_store import LocalFile, ReplacedError, open_store, store_errors
+from pipeline.tables.staging import put_in_place, stage
+from pipeline.tables.state import Commit, Mark, write_commit
+from tests.support.object_store import S3Server
+from tests.support.ports import free_port
+from tests.support.waiting import until
+
+SHOWN = ("bronze", "quarantine", "silver")
+PUBLISH = [sys.executable, "-m", "pipeline.cli", "publish"]
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[S3Server]:
+    server = S3Server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def server(running: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in running.environment.items():
+        monkeypatch.setenv(name, value)
+    return running
+
+
+@pytest.fixture
+def url(server: S3Server, request: pytest.FixtureRequest) -> str:
+    bucket = request.node.originalname.replace("_", "-")[:60].rstrip("-")
+    server.files.create_dir(bucket)
+    return f"s3://{bucket}/fleet/tables"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Tables of two batches, of rows without an event time too."""
+    return made(tmp_path, batches=2)
+
+
+def made(data: Path, batches: int) -> Settings:
+    settings = make_settings(data / "landing", data / "tables")
+    settings.checkpoints.mkdir(parents=True)
+    on_disk.create(settings.tables)
+    for batch in range(1, batches + 1):
+        add(settings, batch)
+    return settings
+
+
+def add(settings: Settings, batch: int) -> None:
+    """Commit a batch with two rows in each table, one of them in another folder of silver."""
+    root = settings.tables
+    seqs = (2 * batch, 2 * batch + 1)
+    rows: list[dict[str, object]] = [{"seq": seq, "received": batch} for seq in seqs]
+    for table in on_disk.IN_BATCHES:
+        staged = stage(root)
+        on_disk.write_rows(staged / table, table, rows)
+        put_in_place(staged / table, on_disk.batch_folder(root, table, batch))
+        staged.rmdir()
+    staged = stage(root)
+    schema = arrow_schema(SILVER[:-1])
+    for row, date in zip(rows, (f"2025-11-2{batch}", delta.NULL_PARTITION), strict=True):
+        table = pa.Table.from_pylist([row | {"batch": batch}], schema=schema)
+        (staged / f"event_date={date}").mkdir(parents=True)
+        pq.write_table(table, staged / f"event_date={date}" / "part.parquet")
+    delta.commit(root / "silver", delta.adopt(staged, root / "silver", delta.prefix(batch)))
+    shutil.rmtree(staged)
+    counts = dict.fromkeys((*on_disk.IN_BATCHES, "silver"), len(rows))
+    write_commit(settings.checkpoints, Commit(batch, {f"{batch}": Mark(1, 1)}, counts, {}, (), ()))
+
+
+def copy(server: S3Server, url: str, table: str, version: int | None = None) -> DeltaTable:
+    return DeltaTable(f"{url}/{table}", version=version, storage_options=server.options)
+
+
+def numbers(found: pa.Table) -> list[Any]:
+    return sorted(found["seq"].to_pylist())
+
+
+def copied(server: S3Server, url: str) -> dict[str, list[Any]]:
+    """Return the numbers of the rows that a reader sees in the copies."""
+    return {t: numbers(copy(server, url, t).to_pyarrow_table()) for t in SHOWN}
+
+
+def of_batches(count: int) -> dict[str, list[int]]:
+    return {table: list(range(2, 2 * count + 2)) for table in SHOWN}
+
+
+def test_copies_follow_their_tables(
+    settings: Settings, server: S3Server, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["publish", "--to", url, "--tables", str(settings.tables)]
+    assert main(command) == 0
+    assert "7 of 7 copies brought up to date, 9 files with" in capsys.readouterr().out
+    assert copied(server, url) == of_batches(2)
+    first = copy(server, url, "silver").version()
+
+    assert server.writes()
+    assert main(command) == 0
+    assert "0 of 7 copies brought up to date, 0 files with 0 bytes" in capsys.readouterr().out
+    assert server.writes() == []
+
+    add(settings, 3)
+    assert publish(settings, url)[::2] == (4, 3)
+    assert copied(server, url) == of_batches(3)
+    assert numbers(copy(server, url, "silver", first).to_pyarrow_table()) == [2, 3, 4, 5]
+    dates = copy(server, url, "silver").to_pyarrow_dataset()
+    asked = "SELECT seq FROM dates WHERE event_date = '2025-11-23' OR gateway_id = 'x'"
+    assert duckdb.connect().execute(asked).fetchall() == [(6,)], (
+        "which needs the names of the folders"
+    )
+    assert dates.count_rows() == 6
+
+
+def test_a_column_of_a_later_version_is_null_in_older_rows(
+    settings: Settings, server: S3Server, url: str
+) -> None:
+    publish(settings, url)
+    delta.create(settings.tables / "silver", (*SILVER, ("mood", "string")))
+    add(settings, 3)
+    publish(settings, url)
+    found = copy(server, url, "silver").to_pyarrow_table()
+    assert (found["mood"].null_count, numbers(found)) == (6, of_batches(3)["silver"])
+
+
+def test_files_that_compaction_joins_and_vacuum_removes(
+    settings: Settings, server: S3Server, url: str
+) -> None:
+    publish(settings, url)
+    before = copy(server, url, "bronze").version()
+    maintain.compact(settings)
+    maintain.vacuum(settings, 0)
+    joined = next((settings.tables / "bronze").rglob("joined-1-2.parquet"))
+    done = publish(settings, url)
+    assert copied(server, url) == of_batches(2)
+    assert done.files == 3, f"{joined.name}, its like of quarantine, and silver's without a date"
+    assert numbers(copy(server, url, "bronze", before).to_pyarrow_table()) == [2, 3, 4, 5]
+    held = server.objects(url)
+    assert main(["publish", "--to", url, "--tables", str(settings.tables), "--vacuum", "1"]) == 0
+    assert server.objects(url) == held
+    publish(settings, url, vacuum=0)
+    assert len(server.objects(url)) == len(held) - 6
+    assert copied(server, url) == of_batches(2)
+
+
+KILLED_AFTER = 2
+"""Requests that change something and are answered before the publisher is killed."""
+
+
+def test_killed_again_and_again_it_goes_on_and_readers_see_whole_tables(
+    settings: Settings, server: S3Server, url: str
+) -> None:
+    publish(settings, url)
+    add(settings, 3)
+    command = [*PUBLISH, "--to", url, "--tables", str(settings.tables)]
+    seen = []
+    statuses: list[int] = []
+    while statuses[-1:] != [0]:
+        assert len(statuses) < 9, "it begins anew each time"
+        with server.holding(), subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+            for _ in range(KILLED_AFTER):
+                until(lambda: server.held() or process.poll() is not None, "requests")
+                seen.append(copied(server, url))
+                server.let_go()
+            process.kill()
+        statuses.append(process.returncode)
+    assert len(statuses) > 2, "killed twice at least"
+    wrong = [
+        (table, rows)
+        for each in seen
+        for table, rows in each.items()
+        if rows not in (of_batches(2)[table], of_batches(3)[table])
+    ]
+    assert wrong == []
+    assert copied(server, url) == of_batches(3)
+
+
+def test_what_an_interrupted_upload_left_is_not_taken_for_the_file(
+    settings: Settings, server: S3Server, url: str
+) -> None:
+    silver = next(t for t in module._listed(settings.tables) if t.name == "silver")
+    key = next(key for key in silver.files if "2025-11-21" in key)
+    with server.files.open_output_stream(f"{url.removeprefix('s3://')}/silver/{key}") as half:
+        half.write(b"PAR1")
+    publish(settings, url)
+    assert copied(server, url) == of_batches(2)
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, acts: Sequence[Callable[[], object]]) -> None:
+    """Let other commands act between each listing of the tables and the copying."""
+    bring_up, acting = module._bring_up, iter(acts)
+
+    def after_others(*arguments: Any, **options: Any) -> Published:
+        next(acting, lambda: None)()
+        return bring_up(*arguments, **options)
+
+    monkeypatch.setattr(module, "_bring_up", after_others)
+
+
+def test_files_that_others_replace_are_listed_anew(
+    settings: Settings, server: S3Server, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = settings.tables / "bronze" / "batch=1" / "told.parquet"
+    renamed = file.with_name("again.parquet")
+    acts = [lambda: os.utime(file, (1, 1)), lambda: file.rename(renamed)]
+    meanwhile(monkeypatch, acts)
+    assert publish(settings, url).tables == 7
+    assert copied(server, url) == of_batches(2)
+    with pytest.raises(ReplacedError):
+        open_store(url).put(LocalFile(file, 1, 1), "silver/x.parquet")
+
+    add(settings, 3)
+    new = settings.tables / "bronze" / "batch=3" / "told.parquet"
+    meanwhile(monkeypatch, [partial(os.utime, new, (n, n)) for n in range(TRIES)])
+    with pytest.raises(JobError, match="replaced again and again"):
+        publish(settings, url)
+    publish(settings, url)
+    assert copied(server, url) == of_batches(3)
+
+
+def test_it_waits_for_commands_that_work_and_two_do_not_copy_at_once(
+    settings: Settings,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ["publish", "--to", url, "--tables", str(settings.tables)]
+    with locked(settings.checkpoints, COPY):
+        assert main(command) == 2
+    assert "publish.lock is held: another tidegate-pipeline works" in capsys.readouterr().err
+    working = ExitStack()
+    working.enter_context(locked(settings.checkpoints))
+    flock = fcntl.flock
+
+    def ending(file: IO[str], operation: int) -> None:
+        """End the other command's work once it is waited for."""
+        if operation == fcntl.LOCK_EX:
+            working.close()
+        flock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", ending)
+    assert main(command) == 0
+
+
+def test_copies_of_other_tables_are_left_alone_unless_they_shall_be_replaced(
+    settings: Settings,
+    server: S3Server,
+    url: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    publish(settings, url)
+    others = made(tmp_path / "others", batches=1)
+    command = ["publish", "--to", url, "--tables", str(others.tables)]
+    assert main(command) == 2
+    assert f"{url}/bronze is no copy of these tables" in capsys.readouterr().err
+    assert copied(server, url) == of_batches(2)
+    assert main([*command, "--replace"]) == 0
+    assert copied(server, url) == of_batches(1)
+    assert main(command) == 0
+    assert copied(server, url) == of_batches(1)
+
+
+def test_what_is_wrong_is_one_line(
+    settings: Settings,
+    server: S3Server,
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def told(to: str, *more: str, tables: Path = settings.tables) -> tuple[int, str]:
+        status = main(["publish", "--to", to, "--tables", str(tables), *more])
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        return status, said.removeprefix("tidegate-pipeline: ").rstrip()
+
+    with server.asking_for_credentials():
+        unknown = "The AWS Access Key Id you provided does not exist in our records."
+        assert told(url) == (1, f"cannot write to {url}: {unknown} (InvalidAccessKeyId)")
+    nowhere = "s3://no-such-bucket/tables"
+    refusal = "The specified bucket does not exist (NoSuchBucket)"
+    assert told(nowhere) == (1, f"cannot write to {nowhere}: {refusal}")
+    for wrong in ("https://host/bucket", "s3://", "s3://Bucket", str(tmp_path)):
+        assert told(wrong) == (2, f"{wrong} is not s3://BUCKET or s3://BUCKET/PREFIX")
+    assert told(url, "--vacuum", "-1") == (2, "--vacuum -1 is less than 0")
+    assert told(url, tables=tmp_path / "none")[0] == 2
+    assert told(url, tables=tmp_path) == (2, f"there are no tables in {tmp_path}")
+    assert server.objects(url) == {}, "whatever went wrong, nothing was written"
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
+    status, said = told(url)
+    assert (status, said.startswith(f"cannot write to {url}: ")) == (1, True)
+    assert "Connection refused" in said
+
+
+def test_a_store_that_fails_while_files_go_up_is_told_too(server: S3Server, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x")
+    file = LocalFile(path, 1, path.stat().st_mtime_ns)
+    url = "s3://no-such-bucket/tables"
+    with pytest.raises(JobError, match=r"NO_SUCH_BUCKET.*does not exist"), store_errors(url):
+        open_store(url).put(file, "silver/file")
+
+
+@pytest.mark.parametrize(
+    ("variables", "options"),
+    [
+        ({}, {}),
+        ({"AWS_DEFAULT_REGION": "eu-north-1"}, {"region": "eu-north-1"}),
+        (
+            {"AWS_ENDPOINT_URL": "https://store", "AWS_ENDPOINT_URL_S3": "http://s3:9000"},
+            {"endpoint_url": "http://s3:9000", "region": "us-east-1", "allow_http": "true"},
+        ),
+        (
+            {"AWS_ENDPOINT_URL": "https://store", "AWS_REGION": "fsn1"},
+            {"endpoint_url": "https://store", "region": "fsn1"},
+        ),
+    ],
+)
+def test_the_environment_says_where_the_store_is(
+    variables: dict[str, str], options: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    store = open_store("s3://fleet/a/b/")
+    assert (store.url, store.options) == ("s3://fleet/a/b", {"max_retries": "5"} | options)
