@@ -150,6 +150,10 @@ class Router:
         """Return how many subscriptions the subscriber has with a `$where`."""
         return self._filtered[self._subscribers.find(subscriber)]
 
+    def uses(self, where: "Where") -> bool:
+        """Return whether a subscription has this expression."""
+        return self._indirect.uses(where)
+
     def sharing(self, subscriber: Subscriber) -> int:
         """Return how many shared subscriptions the subscriber has."""
         return self._sharing[self._subscribers.find(subscriber)]

@@ -125,6 +125,10 @@ def _where(
             ReasonCode.QUOTA_EXCEEDED,
             f"$where:0: a client has at most {limit} filtered subscriptions",
         )
+    if broker.router.full and not broker.router.uses(where):
+        raise _Refused(
+            ReasonCode.QUOTA_EXCEEDED, "$where:0: subscriptions hold all the memory they may"
+        )
     if where.never_true:
         logger.warning("client %.80r: filter can never be true: %s", session.client_id, where.text)
     return where

@@ -1,5 +1,6 @@
 """Subscriptions that more than a topic finds: shared ones, and those with a `$where`."""
 
+from collections import Counter
 from typing import TYPE_CHECKING, cast
 
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
@@ -25,17 +26,19 @@ OVERHEAD = 450
 class IndirectSubscriptions:
     """Subscriptions that are kept as objects, by number.
 
-    They are kept at the nodes of a trie of the topic filters as the clients wrote them.
+    They are kept at the nodes of a trie of the topic filters as the clients wrote them. Their
+    expressions count among their memory, each once.
     """
 
-    __slots__ = ("_filtered", "_shared", "_subscriptions", "_text", "_trie")
+    __slots__ = ("_filtered", "_shared", "_subscriptions", "_text", "_trie", "_uses")
 
     def __init__(self) -> None:
         self._trie = TopicTrie()  # of subscribers' numbers
         self._filtered = FilteredSubscriptions()
         self._shared: SharedSubscriptions[Subscription] = SharedSubscriptions()
         self._subscriptions: dict[int, Subscription] = {}
-        self._text = 0  # bytes of topic filters
+        self._text = 0  # bytes of topic filters, and of expressions
+        self._uses: Counter[Where] = Counter()  # subscriptions by their expression
 
     def __bool__(self) -> bool:
         """Whether a topic may match any: a channel matches without a subscription, too."""
@@ -60,6 +63,7 @@ class IndirectSubscriptions:
             self._filtered.add(topic_filter, _where(subscription), subscription)
         self._subscriptions[_number(node, subscriber)] = subscription
         self._text += len(subscription.topic_filter)
+        self._use(subscription.where)
 
     def take(self, node: int, subscriber: int) -> None:
         """Give up the subscription at a node, which is there."""
@@ -71,6 +75,23 @@ class IndirectSubscriptions:
             self._filtered.discard(topic_filter, _where(subscription), subscription)
         self._trie.take(node & ~INDIRECT, subscriber)
         self._text -= len(subscription.topic_filter)
+        self._use_no_more(subscription.where)
+
+    def uses(self, where: "Where") -> bool:
+        """Return whether a subscription has this expression."""
+        return where in self._uses
+
+    def _use(self, where: "Where | None") -> None:
+        if where is not None:
+            self._uses[where] += 1
+            self._text += where.bytes if self._uses[where] == 1 else 0
+
+    def _use_no_more(self, where: "Where | None") -> None:
+        if where is not None:
+            self._uses[where] -= 1
+            if not self._uses[where]:
+                del self._uses[where]
+                self._text -= where.bytes
 
     def node(self, subscriber: int, topic_filter: str) -> int:
         """Return the node of a subscription, 0 if there is none."""

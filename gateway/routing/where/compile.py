@@ -38,6 +38,7 @@ from gateway.routing.where.language.expression import (
 from gateway.routing.where.language.folding import can_be, fold
 from gateway.routing.where.language.identity import without_identity
 from gateway.routing.where.language.parser import parse
+from gateway.routing.where.memory import expression_bytes
 
 
 class Where:
@@ -46,12 +47,13 @@ class Where:
     `text` is the expression as given, `expression` its tree with constant parts worked out, and
     `never_true` says that no message can pass, which deserves a warning (where-language 9).
     `evaluate` gives TO_BOOLEAN of the expression's value for a message, None for NULL, and never
-    raises. `figures` is for whoever evaluates it to count in; without `identity`, `$clientid` and
+    raises. It occupies about `bytes`. `figures` is for whoever evaluates it to count in; without `identity`, `$clientid` and
     `$username` are NULL for it.
     """
 
     __slots__ = (
         "__weakref__",
+        "bytes",
         "evaluate",
         "expression",
         "figures",
@@ -66,6 +68,7 @@ class Where:
         self.expression = expression
         self.never_true = not can_be(expression, truth=True)
         self.figures = Figures()
+        self.bytes = expression_bytes(text, expression)
         self.evaluate: Condition = SHARING.truth(expression)
 
     def passes(self, message: Message) -> bool:

@@ -111,6 +111,18 @@ def test_the_filter_is_replaced_and_removed(harness: Harness) -> None:
         assert len(client.take()) == delivered
 
 
+def test_an_expression_needs_room_among_the_subscriptions(harness: Harness) -> None:
+    client = harness.connect()
+    client.subscribe_all([request("a")], WARM)
+    harness.broker.router.maximum_bytes = harness.broker.router.bytes
+    suback = client.subscribe_all([request("a")], "payload.value > 21")
+    assert suback.reason_codes == [QUOTA]
+    reason = "$where:0: subscriptions hold all the memory they may"
+    assert suback.properties.reason_string == reason
+    assert client.subscribe_all([request("a")], WARM).reason_codes == [ReasonCode.SUCCESS]
+    assert client.subscribe("a") == ReasonCode.SUCCESS
+
+
 def test_a_client_has_a_quota_of_filters(harness: Harness) -> None:
     client = harness.connect()
     for number in range(64):

@@ -11,6 +11,8 @@ BOMBS = (
 )
 """Expressions that look at much, or that a simple matcher would try for ever."""
 
+NAMES = "abcdefghijklmnopqrstuvwxy"
+
 
 def where_bombs(scene: Scene) -> None:
     """Expressions with 40 wildcards and 100 comparisons over 500 payloads made for them."""
@@ -50,8 +52,23 @@ def members_who_want_nothing(scene: Scene) -> None:
     publisher.next()
 
 
+def large_expressions(scene: Scene) -> None:
+    """9,600 different expressions of 600 bytes by 150 clients, and five messages for them."""
+    for number in range(scene.many(150)):
+        owner = scene.client(f"e{number}", 5)
+        for each in range(64):
+            text = " AND ".join(f"payload.{name}_{number}_{each} > 1" for name in NAMES)
+            block = user_property("$where", text)
+            owner.send(subscribe([f"e/{each}"], 5, block=block))
+            assert owner.next()[0] == 0x90
+    publisher = scene.client("p")
+    publisher.send(b"".join(publish(f"e/{n}", b'{"a":1}') for n in range(5)) + PINGREQ)
+    publisher.next()
+
+
 ATTACKS: tuple[Attack, ...] = (
     where_bombs,
     groups_of_one_topic,
     members_who_want_nothing,
+    large_expressions,
 )
