@@ -10,15 +10,18 @@ cdef class SocketSelector:
     cdef int _events
     cdef dict _keys
     cdef int _pause
+    cdef Py_ssize_t _polls_left
     cdef long long _reading
     cdef double _reading_until
     cdef list _served
     cdef int _short_waits
     cdef double _usual_wait
+    cdef Py_ssize_t _watched
     cdef public bint begun
     cdef public object end_of_turn
     cdef readonly bint full
     cdef public object later
+    cdef readonly long long looks
     cdef readonly long long polls
     cdef public bint scheduled
     cdef public bint serving
@@ -28,8 +31,11 @@ cdef class SocketSelector:
     cpdef forget(self, int descriptor)
     cdef _make_place(self, int descriptor)
     @cython.locals(seconds=double, now=double, before=double, end=double, polled=list, ready=list,
-                   descriptor=int, count=Py_ssize_t, waits=int, wake_up=WakeUp, wait=double)
+                   count=Py_ssize_t, waits=int, wake_up=WakeUp, wait=double)
     cpdef list select(self, timeout=*)
+    @cython.locals(ready=list, descriptor=int, events=int)
+    cdef list _serve(self, list polled)
+    cdef _count_poll(self, Py_ssize_t count)
     cpdef bint has_time(self)
     @cython.locals(due=double)
     cdef double _sooner(self, double seconds, double now) except? -1

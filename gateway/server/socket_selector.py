@@ -14,7 +14,10 @@ from typing import Any, Protocol
 
 from gateway.storage.engine.wake_up import WakeUp
 
-READ, WRITE = select.EPOLLIN, select.EPOLLOUT
+READ, WRITE = select.EPOLLIN | select.EPOLLRDHUP, select.EPOLLOUT
+
+ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
+"""What is ready of a socket whose peer has closed its end, or is gone."""
 
 MAXIMUM_EVENTS = 256
 """Sockets that one poll returns, and a turn serves; those beyond come first in the next.
@@ -47,8 +50,8 @@ LONGEST_PAUSE = 4_096
 """Short waits, at most, for which nothing is spent awake after it was not worthwhile."""
 
 
-READING = 0.005
-"""Seconds behind one poll for all that its sockets hold; then for a few bytes of each."""
+READING = 0.0025
+"""Seconds of one look for all that the sockets hold; then for a few bytes of each."""
 
 NEVER = math.inf
 
@@ -66,9 +69,10 @@ class SocketSelector:
 
     It has what asyncio uses of `selectors.BaseSelector` and is none, which would not be compiled.
     `end_of_turn` is called when the sockets of a poll were served and one of them has `begun` a
-    turn. Where a poll's sockets have taken their time, what is more than a few bytes goes on
-    `later`. Whoever schedules something on the loop meanwhile sets `scheduled`, and `select`
-    returns. `wake_up` rings when it is due.
+    turn. A look at the sockets is one poll, or as many as return each socket that is ready once.
+    Where those of a look have taken their time, what is more than a few bytes goes on `later`, and
+    what has ended in another look. Whoever schedules something on the loop meanwhile sets
+    `scheduled`, and `select` returns. `wake_up` rings when it is due.
     """
 
     __slots__ = (
@@ -76,15 +80,18 @@ class SocketSelector:
         "_events",
         "_keys",
         "_pause",
+        "_polls_left",
         "_reading",
         "_reading_until",
         "_served",
         "_short_waits",
         "_usual_wait",
+        "_watched",
         "begun",
         "end_of_turn",
         "full",
         "later",
+        "looks",
         "polls",
         "scheduled",
         "serving",
@@ -100,9 +107,12 @@ class SocketSelector:
         self._usual_wait = 0.0  # seconds, of those spent awake
         self._pause = STEADY  # short waits that the next pause lasts
         self.begun = False
-        self.full = False  # the last poll returned as many sockets as it may: others are ready, too
         self.polls = 0  # since the start
-        self._reading = 0  # the poll behind which sockets were read last
+        self.looks = 0  # likewise
+        self.full = False  # others are ready, too, that no poll of this look has returned
+        self._polls_left = 0  # of this look
+        self._watched = 0  # sockets that are served
+        self._reading = 0  # the look in which sockets were read last
         self._reading_until = 0.0  # the monotonic second at which the time for that is over
         self.later: Callable[[Callable[[], None]], None] = lambda go_on: go_on()
         self.scheduled = False
@@ -121,17 +131,20 @@ class SocketSelector:
         known = self._served[descriptor] is not None
         if not events:
             if known:
-                self._served[descriptor] = None
+                self.forget(descriptor)
                 self._epoll.unregister(descriptor)
         elif known:
             self._epoll.modify(descriptor, events)
         else:
             self._epoll.register(descriptor, events)
             self._served[descriptor] = served
+            self._watched += 1
 
     def forget(self, descriptor: int) -> None:
         """Serve a socket no more that is about to be closed, which takes it out of the epoll."""
-        self._served[descriptor] = None
+        if self._served[descriptor] is not None:
+            self._served[descriptor] = None
+            self._watched -= 1
 
     def _make_place(self, descriptor: int) -> None:
         missing = descriptor + 1 - len(self._served)
@@ -151,18 +164,8 @@ class SocketSelector:
                 wait = seconds if wake_up.at == NEVER else self._sooner(seconds, now)
                 polled = self._epoll.poll(wait, self._events)
             count = len(polled)
-            self._events = FEW_EVENTS if count < FEW_EVENTS else MAXIMUM_EVENTS
-            self.full = count == MAXIMUM_EVENTS
-            self.polls += 1
-            ready = []
-            self.serving = True
-            for descriptor, events in polled:
-                served = self._served[descriptor]
-                if served is not None:
-                    served.ready(events)
-                elif (key := self._keys.get(descriptor)) is not None:
-                    ready.append((key, _for_asyncio(events) & key.events))
-            self.serving = False
+            self._count_poll(count)
+            ready = self._serve(polled)
             if self.begun:
                 self.begun = False
                 self.end_of_turn()
@@ -179,10 +182,41 @@ class SocketSelector:
                 if seconds <= 0.0:
                     return ready
 
+    def _serve(self, polled: list[tuple[int, int]]) -> list[tuple[selectors.SelectorKey, int]]:
+        """Serve the sockets of a poll; return what else is ready, for asyncio."""
+        ready = []
+        self.serving = True
+        for descriptor, events in polled:
+            served = self._served[descriptor]
+            if served is not None:
+                if not events & ENDED or self.has_time():
+                    served.ready(events)
+            elif (key := self._keys.get(descriptor)) is not None:
+                ready.append((key, _for_asyncio(events) & key.events))
+        self.serving = False
+        return ready
+
+    def _count_poll(self, count: int) -> None:
+        """Begin a look with a poll that returned so many sockets, unless it belongs to the last.
+
+        What is still ready goes behind all others in an epoll: as many polls as the sockets that
+        are watched would fill return each of those that are ready.
+        """
+        self._events = FEW_EVENTS if count < FEW_EVENTS else MAXIMUM_EVENTS
+        self.polls += 1
+        if self._polls_left:
+            self._polls_left -= 1
+        else:
+            self.looks += 1
+            self._polls_left = (self._watched - 1) // MAXIMUM_EVENTS
+        if count < MAXIMUM_EVENTS:
+            self._polls_left = 0
+        self.full = self._polls_left > 0
+
     def has_time(self) -> bool:
         """Return whether a socket may be read whole, or all others come first."""
-        if self._reading != self.polls:
-            self._reading = self.polls
+        if self._reading != self.looks:
+            self._reading = self.looks
             self._reading_until = monotonic() + READING
             return True
         return monotonic() < self._reading_until

@@ -22,7 +22,7 @@ HIGH_WATER = 256 * 1024
 CLOSE_TIMEOUT = 5.0
 """Seconds that a peer has to read what is owed to it, and to close, when the connection ends."""
 
-SLICE = 0.005
+SLICE = 0.0025
 """Seconds for which the packets of one client are handled before all others have their turn."""
 
 NOTED = 64 * 1024

@@ -17,7 +17,6 @@ cdef class Turn:
     cdef dict _late
     cdef object _promises
     cdef long long _round
-    cdef double _served_at
     cdef readonly object _timer
     cdef object _waiting
     cdef WakeUp _wake_up

@@ -23,14 +23,11 @@ from gateway.server.longest_turn import LongestTurn
 from gateway.server.socket_selector import SocketSelector
 from gateway.storage.engine.writer import Writer
 
-SLICE = 0.005
+SLICE = 0.0025
 """Seconds of one round of the loop for packets that were put off, of all clients together."""
 
-WRITING = 0.005
+WRITING = 0.0025
 """Seconds of one round of the loop for writing to connections; what is left is for the next."""
-
-PATIENCE = 0.02
-"""Seconds for which packets that were put off wait for sockets that no poll has returned yet."""
 
 LONGEST_NAP = 3600.0
 """Seconds between two looks at the deadlines when nothing is due before."""
@@ -61,7 +58,6 @@ class Turn:
         "_late",
         "_promises",
         "_round",
-        "_served_at",
         "_timer",
         "_waiting",
         "_wake_up",
@@ -104,7 +100,6 @@ class Turn:
         self._late: dict[Flushable, None] = {}  # and all others
         self._round = -1  # the poll behind which connections were written to last
         self._write_until = 0.0  # the monotonic second at which that round's time for it is over
-        self._served_at = -math.inf  # a monotonic second: those that wait were served last
         self._held: dict[Flushable, int] = {}  # the batch that each waits for
         self._promises: deque[tuple[int, Callable[[], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -167,16 +162,14 @@ class Turn:
     def _serve_waiting(self) -> None:
         """Let those that wait go on, one after the other, for SLICE; the rest in the next round.
 
-        If more sockets are ready than a poll returns, all are heard first: what comes on most of
-        them takes microseconds, and each may be of a client that waits for an answer.
+        If more sockets are ready than a poll returns, all are heard first: what is read of most
+        takes microseconds, and each may be of a client that waits for an answer.
         """
-        now = self.monotonic()
-        if self.sockets is not None and self.sockets.full and now < self._served_at + PATIENCE:
+        if self.sockets is not None and self.sockets.full:
             self.loop.call_soon(self._serve_waiting)
             return
         self.overrun = False
-        self._served_at = now
-        until = now + SLICE
+        until = self.monotonic() + SLICE
         for _ in range(len(self._waiting)):
             self._waiting[0]()  # which may put it off once more
             self._waiting.popleft()

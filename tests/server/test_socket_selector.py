@@ -5,16 +5,13 @@ import os
 import selectors
 import socket
 from collections.abc import Iterator
+from select import EPOLLHUP, EPOLLIN
 from time import monotonic
 
 import pytest
 
-from gateway.server.socket_selector import (
-    FEW_EVENTS,
-    READ,
-    WRITE,
-    SocketSelector,
-)
+from gateway.server import socket_selector
+from gateway.server.socket_selector import FEW_EVENTS, READ, WRITE, SocketSelector
 
 
 class Listening:
@@ -59,7 +56,7 @@ def test_a_socket_is_served_and_the_turn_ends(selector: SocketSelector, pair: Pa
     selector.serve(pair[0].fileno(), served, READ)
     pair[1].send(b"one")
     assert selector.select(0) == []
-    assert (served.told, ends) == ([(READ, b"one")], [1])
+    assert (served.told, ends) == ([(EPOLLIN, b"one")], [1])
     assert selector.select(0) == []
     assert ends == [1]
 
@@ -76,7 +73,7 @@ def test_a_turn_that_nobody_began_does_not_end(selector: SocketSelector, pair: P
     selector.serve(pair[0].fileno(), served, READ)
     pair[1].send(b"one")
     assert selector.select(0) == []
-    assert (served.told, ends) == ([(READ, b"one")], [])
+    assert (served.told, ends) == ([(EPOLLIN, b"one")], [])
 
 
 def test_more_sockets_are_asked_for_after_many(selector: SocketSelector) -> None:
@@ -98,6 +95,55 @@ def test_more_sockets_are_asked_for_after_many(selector: SocketSelector) -> None
         end.close()
 
 
+@pytest.fixture
+def three(
+    selector: SocketSelector, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[tuple[Listening, socket.socket]]]:
+    """Return three sockets that are ready, of which one poll returns one, and their other ends."""
+    for name in ("FEW_EVENTS", "MAXIMUM_EVENTS"):
+        monkeypatch.setattr(socket_selector, name, 1)
+    selector.select(0)
+    pairs = [socket.socketpair() for _ in range(3)]
+    made = [(Listening(selector, ours), theirs) for ours, theirs in pairs]
+    for served, theirs in made:
+        selector.serve(served.sock.fileno(), served, READ)
+        theirs.send(b"one")
+    yield made
+    for end in itertools.chain(*pairs):
+        end.close()
+
+
+Three = list[tuple[Listening, socket.socket]]
+
+
+def test_a_look_takes_as_many_polls_as_return_each_socket(
+    selector: SocketSelector, three: Three, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket_selector, "READING", 0.0)  # for the first, and for no more
+    before = selector.looks
+    seen = []
+    for _ in range(4):
+        selector.select(0)
+        seen.append((selector.looks - before, selector.full, selector.has_time()))
+    assert all(served.told == [(EPOLLIN, b"one")] for served, _ in three)
+    assert seen == [(1, True, True), (1, True, False), (1, False, False), (2, False, True)]
+
+
+def test_what_has_ended_waits_for_a_look_that_has_time(
+    selector: SocketSelector, three: Three, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first, _), (second, end), (third, _) = three
+    end.close()
+    monkeypatch.setattr(socket_selector, "READING", 0.0)
+    selector.select(0)
+    assert selector.has_time()  # for the first, and for no more
+    for _ in range(2):
+        selector.select(0)
+    assert [len(each.told) for each in (first, second, third)] == [1, 0, 1]
+    selector.select(0)
+    assert second.told == [(READ | EPOLLHUP, b"one")]
+
+
 @pytest.mark.parametrize("events", [0, READ])
 def test_a_socket_that_is_closed_is_nobodys(
     selector: SocketSelector, pair: Pair, events: int
@@ -108,7 +154,7 @@ def test_a_socket_that_is_closed_is_nobodys(
         selector.serve(-1, served, events)
     pair[1].send(b"one")
     selector.select(0)
-    assert served.told == [(READ, b"one")]
+    assert served.told == [(EPOLLIN, b"one")]
 
 
 def test_select_goes_on_until_its_time_is_over(selector: SocketSelector, pair: Pair) -> None:

@@ -14,7 +14,6 @@ from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.server import socket_selector
-from gateway.server import turn as turn_module
 from gateway.server.turn import WRITING, Turn
 from tests.support.disk.storage import until
 from tests.support.processes.server import HeldWriter
@@ -98,11 +97,16 @@ async def test_what_is_touched_by_the_writing_waits_when_its_time_is_over(
     turn.stop()
 
 
-class Unread:
-    """A socket that is ready for ever, since nobody reads what came on it."""
+class Answering:
+    """A socket that is read when it is ready, of which `heard` keeps the name."""
+
+    def __init__(self, name: str, sock: socket.socket, heard: list[str]) -> None:
+        self._name, self._socket, self._heard = name, sock, heard
 
     def ready(self, events: int) -> None:
-        """Leave it."""
+        """Read, whatever for."""
+        self._socket.recv(1)
+        self._heard.append(self._name)
 
 
 @pytest.mark.asyncio(loop_factories=["gateway"])
@@ -111,23 +115,24 @@ async def test_what_was_put_off_waits_for_sockets_that_no_poll_returned_yet(
 ) -> None:
     monkeypatch.setattr(socket_selector, "MAXIMUM_EVENTS", 1)
     monkeypatch.setattr(socket_selector, "FEW_EVENTS", 1)
-    monkeypatch.setattr(turn_module, "PATIENCE", 3600.0)
     assert turn.sockets is not None
-    served: list[int] = []
-    near, far = socket.socketpair()
-    with near, far:
-        turn.sockets.serve(near.fileno(), Unread(), socket_selector.READ)
-        far.send(b"x")
-        turn.later(partial(served.append, 1))
-        await until(lambda: served == [1])  # the first in an hour
-        turn.later(partial(served.append, 2))
-        await turns_pass()
-        assert served == [1]
-        assert turn.busy
-        monkeypatch.setattr(turn_module, "PATIENCE", 0.0)  # there always are such sockets
-        await until(lambda: served == [1, 2])
-        turn.sockets.serve(near.fileno(), Unread(), 0)
+    await turns_pass()  # the next poll returns no more than that
+    heard: list[str] = []
+    pairs = [socket.socketpair() for _ in "abc"]
+    for name, (near, far) in zip("abc", pairs, strict=True):
+        turn.sockets.serve(near.fileno(), Answering(name, near, heard), socket_selector.READ)
+        far.send(b"xx")
+    busy: list[bool] = []
+    turn.later(lambda: heard.append("put off"))
+    turn.later(lambda: busy.append(turn.busy))
+    await until(lambda: bool(busy))
+    assert heard[:4] == ["a", "b", "c", "put off"]  # and not what is ready once more
     await until(lambda: not turn.busy)
+    assert sorted(heard) == [*"aabbcc", "put off"]
+    for near, far in pairs:
+        turn.sockets.serve(near.fileno(), Answering("", near, heard), 0)
+        near.close()
+        far.close()
 
 
 async def test_a_turn_has_one_instant(turn: Turn) -> None:
