@@ -12,20 +12,25 @@ cdef class TopicLevels:
     cdef unsigned int _at_once
     cdef unsigned int[::1] _begins
     cdef Py_ssize_t _bytes
-    cdef unsigned int _few
+    cdef unsigned int _cuts
     cdef unsigned int _free
     cdef unsigned int _holes
     cdef dict _many
-    cdef unsigned int _moved
+    cdef Py_ssize_t _old_bytes
+    cdef set _old_pieces
     cdef unsigned long long _old_slots
     cdef unsigned int[::1] _old_table
+    cdef unsigned int _piece
     cdef unsigned long long _slots
     cdef unsigned int _size
     cdef unsigned short[::1] _sizes
+    cdef list _spare
+    cdef unsigned int _step
     cdef unsigned int[::1] _table
     cdef list _texts
     cdef unsigned char[::1] _uses
     cdef readonly unsigned int count
+    cdef readonly unsigned int moved
 
     @cython.locals(size=Py_ssize_t, slot=cython.ulonglong, number=cython.uint)
     cpdef unsigned int find(self, bytes text)
@@ -51,16 +56,17 @@ cdef class TopicLevels:
     @cython.locals(slot=cython.ulonglong)
     cdef _put(self, unsigned int number, bytes text)
     cdef _remove(self, unsigned int number)
+    cdef _set_free(self, unsigned int number)
     @cython.locals(hole=cython.ulonglong, slot=cython.ulonglong, home=cython.ulonglong)
     cdef _take(self, unsigned int number)
     cdef unsigned long long _distance(self, unsigned long long first, unsigned long long last)
     cdef _rebuild_table(self, unsigned long long size)
-    @cython.locals(number=cython.uint, end=cython.uint)
+    @cython.locals(number=cython.uint, end=cython.uint, text=bytes)
     cdef _move(self, unsigned int most)
-    @cython.locals(number=cython.uint)
+    cdef _leave_old_pieces(self)
+    cdef _give_back(self)
     cdef _cut_back(self)
-    @cython.locals(piece=cython.uint, texts=bytearray)
+    @cython.locals(texts=bytearray)
     cdef _keep(self, unsigned int number, bytes text)
-    @cython.locals(pieces=list, number=cython.uint, begin=cython.uint, within=cython.uint,
-                   texts=bytearray)
+    cdef _open_piece(self)
     cdef _close_holes(self)

@@ -23,8 +23,11 @@ AT_ONCE = 4_096
 """Numbers up to which a table is rebuilt at once; of more, some move with each change."""
 
 STEP = 64
-"""Numbers that move into a new table with each text that comes or goes: all have, long before the
-next table is due."""
+"""Numbers that move into a new table with each text that comes or goes. They are more where few are
+left of many, so that all have moved before the next table is due, a quarter of whose slots are
+filled until then."""
+
+_NOTHING = bytearray()
 
 MANY = 255
 """Uses from which on a dict counts them."""
@@ -47,31 +50,44 @@ class TopicLevels:
     The texts, of 65,535 bytes at most, stand one behind the other in pieces of memory. What goes
     out of use leaves a hole, and when half of it is holes the rest moves together: numbers stay
     as they are.
+
+    What takes a look at all numbers is done some at a time: numbers below `moved` are in the new
+    table, if they are in use, with their texts in new pieces, if the old ones are to be left; the
+    others are free to be given again.
     """
 
     __slots__ = (
         "_at_once",
         "_begins",
         "_bytes",
-        "_few",
+        "_cuts",
         "_free",
         "_holes",
         "_many",
-        "_moved",
+        "_old_bytes",
+        "_old_pieces",
         "_old_slots",
         "_old_table",
+        "_piece",
         "_size",
         "_sizes",
         "_slots",
+        "_spare",
+        "_step",
         "_table",
         "_texts",
         "_uses",
         "count",
+        "moved",
     )
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._at_once = at_once
         self._texts = [bytearray()]  # more than one, since a long one that grows would be moved
+        self._piece = 0  # the place of the one that new texts go to
+        self._spare: list[int] = []  # places of pieces that are given back
+        self._old_pieces: set[int] = set()  # places of those whose texts move
+        self._old_bytes = 0  # of texts and holes in them
         self._bytes = 0  # of all texts and holes
         self._holes = 0  # bytes
         self._begins = zeros(LEAST)  # of a free number: the next free one
@@ -84,8 +100,9 @@ class TopicLevels:
         self._slots = FIRST_TABLE
         self._old_table = zeros(1)  # the table before, while numbers move from it
         self._old_slots = 0
-        self._moved = 1  # numbers below this have moved
-        self._few = 0  # so many fewer than there were that memory is given back
+        self._step = STEP
+        self.moved = 1
+        self._cuts = 0  # numbers that became free since the columns were cut back last
         self.count = 0
 
     def find(self, text: bytes) -> int:
@@ -158,7 +175,7 @@ class TopicLevels:
         if 4 * (self.count + 1) > 3 * self._slots:
             self._rebuild_table(self._slots + (self._slots >> 1))
         if self._old_slots:
-            self._move(_STEP)
+            self._move(self._step)
         number = self._new_number()
         self._keep(number, text)
         self._put(number, text)
@@ -167,14 +184,21 @@ class TopicLevels:
 
     def _keep(self, number: int, text: bytes) -> None:
         """Put the text of a number behind all others."""
-        if len(self._texts[-1]) + len(text) > _WITHIN:
-            self._texts.append(bytearray())
-        piece = len(self._texts) - 1
-        texts = self._texts[piece]
-        self._begins[number] = piece << _PIECE | len(texts)
+        if len(self._texts[self._piece]) + len(text) > _WITHIN:
+            self._open_piece()
+        texts = self._texts[self._piece]
+        self._begins[number] = self._piece << _PIECE | len(texts)
         self._sizes[number] = len(text)
         texts += text
         self._bytes += len(text)
+
+    def _open_piece(self) -> None:
+        if self._spare:
+            self._piece = self._spare.pop()
+            self._texts[self._piece] = bytearray()
+        else:
+            self._piece = len(self._texts)
+            self._texts.append(bytearray())
 
     def use_again(self, number: int) -> None:
         """Add one use of the number."""
@@ -217,7 +241,6 @@ class TopicLevels:
         if self._size == len(self._begins):
             self._resize_columns(room_for(self._size))
         self._size += 1
-        self._few = self._size // 4
         return self._size - 1
 
     def _resize_columns(self, room: int) -> None:
@@ -237,18 +260,32 @@ class TopicLevels:
         self._table[slot] = number
 
     def _remove(self, number: int) -> None:
-        if self._old_slots:
-            self._move(_STEP)
         self._take(number)
-        self._holes += self._sizes[number]
-        self._begins[number] = self._free
+        if self._begins[number] >> _PIECE not in self._old_pieces:
+            self._holes += self._sizes[number]
         self._sizes[number] = 0
-        self._free = number
+        if not self._old_slots or number < self.moved:
+            self._set_free(number)
         self.count -= 1
+        self._cuts += 1
+        if self._old_slots:
+            self._move(self._step)
+        else:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        """Give memory back if it is much: of holes, of the table, or of the columns' end."""
         if self._holes > FEW_HOLES and 2 * self._holes > self._bytes:
             self._close_holes()
-        if self._slots > FIRST_TABLE and self.count < self._few:
+        elif self._uses[self._size - 1] == 0 and 2 * self._cuts > self._size:
+            self._cuts = 0
             self._cut_back()
+        elif self._slots > FIRST_TABLE and 6 * self.count < self._slots:
+            self._cut_back()
+
+    def _set_free(self, number: int) -> None:
+        self._begins[number] = self._free
+        self._free = number
 
     def _take(self, number: int) -> None:
         """Take the number out of the table; those it had displaced move up."""
@@ -272,12 +309,14 @@ class TopicLevels:
         return last - first if last >= first else last - first + self._slots
 
     def _rebuild_table(self, size: int) -> None:
-        """Begin a table of another size; the numbers move into it step by step if they are many."""
+        """Begin another table; the numbers move into it step by step if they are many."""
         self._move(self._size)  # what is left of the last time, if anything
         self._old_table, self._old_slots = self._table, self._slots
         self._table = zeros(size)
         self._slots = size
-        self._moved = 1
+        self._step = max(_STEP, 4 * self._size // size)
+        self._free = 0
+        self.moved = 1
         if self._size <= self._at_once:
             self._move(self._size)
 
@@ -285,34 +324,38 @@ class TopicLevels:
         """Put up to so many numbers more into the table that the old one gives way to."""
         if not self._old_slots:
             return
-        end = min(self._size, self._moved + most)
-        for number in range(self._moved, end):
+        end = min(self._size, self.moved + most)
+        for number in range(self.moved, end):
             if self._uses[number]:
-                self._put(number, self.text(number))
-        self._moved = end
+                text = self.text(number)
+                self._put(number, text)
+                if self._begins[number] >> _PIECE in self._old_pieces:
+                    self._keep(number, text)
+            else:
+                self._set_free(number)
+        self.moved = end
         if end >= self._size:
             self._old_table, self._old_slots = zeros(1), 0
+            self._leave_old_pieces()
+            self._give_back()
+
+    def _leave_old_pieces(self) -> None:
+        for piece in self._old_pieces:
+            self._texts[piece] = _NOTHING
+        self._spare.extend(self._old_pieces)
+        self._old_pieces = set()
+        self._bytes -= self._old_bytes
+        self._old_bytes = 0
 
     def _cut_back(self) -> None:
-        """Give memory back: a shorter table, and columns without the free numbers at their end."""
-        while self._size > 1 and self._uses[self._size - 1] == 0:
-            self._size -= 1
-        self._free = 0
-        for number in range(self._size - 1, 0, -1):
-            if self._uses[number] == 0:
-                self._begins[number] = self._free
-                self._free = number
+        self._size = max(1, len(bytes(self._uses[: self._size]).rstrip(b"\0")))
         self._resize_columns(room_for(self._size))
         self._rebuild_table(max(FIRST_TABLE, 2 * self.count))
-        self._few = self.count // 2
 
     def _close_holes(self) -> None:
-        pieces = self._texts
-        self._texts = [bytearray()]
-        self._bytes = self._holes = 0
-        for number in range(1, self._size):
-            if self._uses[number]:
-                begin = self._begins[number]
-                within = begin & _WITHIN
-                texts = pieces[begin >> _PIECE]
-                self._keep(number, bytes(texts[within : within + self._sizes[number]]))
+        """Begin to move the texts in use together."""
+        self._old_pieces = set(range(len(self._texts))) - set(self._spare)
+        self._old_bytes = self._bytes
+        self._holes = 0
+        self._open_piece()
+        self._rebuild_table(max(self._slots, 2 * self.count))

@@ -2,8 +2,8 @@ import cython
 
 cdef unsigned int _A_CHILD
 cdef unsigned int _BYTE
-cdef unsigned int _FEW_EDGES
 cdef unsigned int _FIRST_EDGES
+cdef Py_ssize_t _LEVEL
 cdef unsigned int _MANY
 cdef unsigned int _STEP
 cdef unsigned long long _WORD
@@ -13,18 +13,19 @@ cdef class TrieNodes:
     cdef unsigned int _at_once
     cdef unsigned char[::1] _children
     cdef unsigned int[::1] _edges
+    cdef unsigned int _cuts
     cdef unsigned int _free
     cdef unsigned int[::1] _held
     cdef unsigned int[::1] _level
     cdef unsigned long long _level_factor
     cdef dict _many
-    cdef unsigned int _most
     cdef unsigned int _moved
     cdef unsigned int[::1] _old_edges
     cdef unsigned long long _old_slots
     cdef unsigned int[::1] _parent
     cdef unsigned long long _parent_factor
     cdef unsigned long long _slots
+    cdef unsigned int _step
     cdef unsigned int _size
     cdef readonly unsigned int count
 
@@ -51,9 +52,8 @@ cdef class TrieNodes:
     @cython.locals(node=cython.uint)
     cdef unsigned int _new_number(self)
     cdef _set_free(self, unsigned int node)
-    @cython.locals(before=cython.uint, following=cython.uint)
-    cdef _unlink(self, unsigned int node)
-    cdef _shorten(self)
+    cdef _give_back(self)
+    cdef _cut_back(self)
     cdef _resize_columns(self, unsigned int room)
     @cython.locals(slot=cython.ulonglong)
     cdef _put(self, unsigned int node)

@@ -7,9 +7,6 @@ ROOT = 0
 FIRST_EDGES = 64
 """Slots of the table of edges; at most 3/4 of them are taken."""
 
-FEW_EDGES = 1_024
-"""Slots of the table of edges up to which it is not cut back."""
-
 HAS_PLUS = 1
 HAS_REST = 2
 """Bits of a node's `_children`: a child for `+`, one for `#`. Above them stands their number."""
@@ -25,7 +22,8 @@ AT_ONCE = 4_096
 
 STEP = 64
 """Nodes that move with each that grows or is cut, where they are more: half a million at once were
-a quarter of a second. They have moved long before the table is full."""
+a quarter of a second. They are more where few are left of many, so that all have moved before the
+next table is due, a quarter of whose slots are filled until then."""
 
 MANY = 63
 """Children from which on a dict counts them: what stands above the two bits of a byte."""
@@ -35,12 +33,12 @@ MANY_OVERHEAD = 150
 
 # Compiled, these are C names that no other module sees.
 _A_CHILD = A_CHILD
-_FEW_EDGES = FEW_EDGES
 _FIRST_EDGES = FIRST_EDGES
 _MANY = MANY * A_CHILD
 _BYTE = 0xFF
 _STEP = STEP
 _WORD = 0xFFFF_FFFF
+_LEVEL = 4  # bytes of a level in its column
 
 
 class TrieNodes:
@@ -54,13 +52,13 @@ class TrieNodes:
     __slots__ = (
         "_at_once",
         "_children",
+        "_cuts",
         "_edges",
         "_free",
         "_held",
         "_level",
         "_level_factor",
         "_many",
-        "_most",
         "_moved",
         "_old_edges",
         "_old_slots",
@@ -68,6 +66,7 @@ class TrieNodes:
         "_parent_factor",
         "_size",
         "_slots",
+        "_step",
         "count",
     )
 
@@ -83,15 +82,16 @@ class TrieNodes:
         self._level = zeros(LEAST)  # 0 for a free number
         self._children = zeros(LEAST, BYTES)
         self._many: dict[int, int] = {}  # children of nodes that have MANY
-        self._held = zeros(LEAST)  # of a free number: the free one before it
+        self._held = zeros(LEAST)
         self._edges = zeros(FIRST_EDGES)
         self._slots = FIRST_EDGES
         self._old_edges = zeros(1)  # the table before, while nodes move from it
         self._old_slots = 0
+        self._step = STEP
         self._moved = 1  # nodes below this have moved
-        self._size = 1  # the root's number is 0, the last one that is not free stands below this
-        self._most = 1  # the largest size since the columns are as long as they are
+        self._size = 1  # the root's number is 0, all that are in use stand below this
         self._free = 0  # the first free number
+        self._cuts = 0  # since the columns were cut back last
         self.count = 0  # nodes beside the root
 
     def child(self, parent: int, level: int) -> int:
@@ -153,7 +153,7 @@ class TrieNodes:
         if 4 * (self.count + 1) > 3 * self._slots:
             self._rebuild_edges(self._slots + (self._slots >> 1))
         if self._old_slots:
-            self._move(_STEP)
+            self._move(self._step)
         node = self._new_number()
         self._parent[node] = parent
         self._level[node] = level
@@ -188,23 +188,22 @@ class TrieNodes:
         if self.count == 1:
             self._clear()
             return
-        if self._old_slots:
-            self._move(_STEP)
         self._take(node)
         parent = self._parent[node]
         self._remove_child(parent, kind)
         self._level[node] = 0
         self.count -= 1
-        if node + 1 == self._size:
-            self._shorten()
-        else:
+        if not self._old_slots or node < self._moved:
             self._set_free(node)
-        if self._slots > _FEW_EDGES and 6 * self.count < self._slots:
-            self._rebuild_edges(2 * self.count + _FIRST_EDGES)
+        self._cuts += 1
+        if self._old_slots:
+            self._move(self._step)
+        else:
+            self._give_back()
 
     def memory(self) -> int:
         """Return the bytes of columns and edges."""
-        nodes = NODE * places(self._parent, self._most)
+        nodes = NODE * places(self._parent, self._size)
         return nodes + MANY_OVERHEAD * len(self._many) + EDGE * (self._slots + self._old_slots)
 
     def _home(self, parent: int, level: int) -> int:
@@ -215,47 +214,36 @@ class TrieNodes:
     def _new_number(self) -> int:
         node = self._free
         if node:
-            self._unlink(node)
+            self._free = self._parent[node]
             return node
         if self._size == len(self._parent):
             self._resize_columns(room_for(self._size))
         self._size += 1
-        self._most = max(self._most, self._size)
         return self._size - 1
 
     def _set_free(self, node: int) -> None:
-        """Put a number at the head of those that are free."""
         self._parent[node] = self._free
-        if self._free:
-            self._held[self._free] = node
         self._free = node
 
-    def _unlink(self, node: int) -> None:
-        """Take a number from among those that are free."""
-        before, following = self._held[node], self._parent[node]
-        if before:
-            self._parent[before] = following
-        else:
-            self._free = following
-        if following:
-            self._held[following] = before
-        self._held[node] = 0
+    def _give_back(self) -> None:
+        """Give memory back if it is much: of the table, or of free numbers at the columns' end."""
+        if self._level[self._size - 1] == 0 and 2 * self._cuts > self._size:
+            self._cuts = 0
+            self._cut_back()
+        elif self._slots > _FIRST_EDGES and 6 * self.count < self._slots:
+            self._cut_back()
 
-    def _shorten(self) -> None:
-        """Give up the last number, which is free, and all free ones before it."""
-        self._size -= 1
-        while self._size > 1 and self._level[self._size - 1] == 0:
-            self._size -= 1
-            self._unlink(self._size)
-        if 2 * self._size < self._most:
-            self._resize_columns(room_for(self._size))
+    def _cut_back(self) -> None:
+        used = len(bytes(self._level[: self._size]).rstrip(b"\0"))
+        self._size = max(1, (used + _LEVEL - 1) // _LEVEL)
+        self._resize_columns(room_for(self._size))
+        self._rebuild_edges(max(_FIRST_EDGES, 2 * self.count))
 
     def _resize_columns(self, room: int) -> None:
         self._parent = resized(self._parent, room, self._size)
         self._level = resized(self._level, room, self._size)
         self._children = resized(self._children, room, self._size)
         self._held = resized(self._held, room, self._size)
-        self._most = self._size
 
     def _put(self, node: int) -> None:
         """Put the node's edge into the table, unless it is there."""
@@ -295,6 +283,8 @@ class TrieNodes:
         self._old_edges, self._old_slots = self._edges, self._slots
         self._edges = zeros(size)
         self._slots = size
+        self._free = 0
+        self._step = max(_STEP, 4 * self._size // size)
         self._moved = 1
         if self._size <= self._at_once:
             self._move(self._size)
@@ -311,6 +301,9 @@ class TrieNodes:
         for node in range(self._moved, end):
             if self._level[node]:
                 self._put(node)
+            else:
+                self._set_free(node)
         self._moved = end
         if end >= self._size:
             self._old_edges, self._old_slots = zeros(1), 0
+            self._give_back()

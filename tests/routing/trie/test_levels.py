@@ -1,10 +1,13 @@
+from itertools import count
+from random import Random
+
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from gateway.routing.trie import levels as topic_levels
 from gateway.routing.trie.columns import LARGE
-from gateway.routing.trie.levels import AT_ONCE, FIRST_TABLE, MANY, STEP, TopicLevels
+from gateway.routing.trie.levels import AT_ONCE, FEW_HOLES, FIRST_TABLE, MANY, STEP, TopicLevels
 
 TEXTS = st.one_of(st.sampled_from([b"", b"a", b"b", b"\xc3\xa9"]), st.binary(max_size=3))
 
@@ -107,13 +110,13 @@ def test_texts_of_one_length_are_told_apart(
     assert [levels.find(form % number) for number in range(1_000, 2_000)] == [0] * 1_000
 
 
-@pytest.mark.parametrize("count", [MANY - 1, MANY, MANY + 1, 1_000])
-def test_uses_are_counted_beyond_what_a_byte_says(count: int) -> None:
+@pytest.mark.parametrize("uses", [MANY - 1, MANY, MANY + 1, 1_000])
+def test_uses_are_counted_beyond_what_a_byte_says(uses: int) -> None:
     levels = TopicLevels()
-    numbers = {levels.use(b"floor") for _ in range(count)}
+    numbers = {levels.use(b"floor") for _ in range(uses)}
     assert len(numbers) == 1
     other = levels.use(b"site")
-    for _ in range(count - 1):
+    for _ in range(uses - 1):
         levels.release(*numbers)
     assert {levels.find(b"floor")} == numbers
     levels.release(*numbers)
@@ -131,13 +134,13 @@ def test_the_longest_text_is_kept() -> None:
 @pytest.mark.uncovered
 def test_many_texts_are_told_apart_in_columns_of_pages() -> None:
     levels = TopicLevels()
-    count = 2 * LARGE
-    numbers = [levels.use(b"device-%05d" % number) for number in range(count)]
-    assert 12 + 7 < levels.memory() / count < 12 + 7 + 9
-    assert [levels.find(b"device-%05d" % number) for number in range(count)] == numbers
+    many = 2 * LARGE
+    numbers = [levels.use(b"device-%05d" % number) for number in range(many)]
+    assert 12 + 7 < levels.memory() / many < 12 + 7 + 9
+    assert [levels.find(b"device-%05d" % number) for number in range(many)] == numbers
     for number in reversed(numbers[100:]):
         levels.release(number)
-    assert levels.memory() < count
+    assert levels.memory() < many
     assert levels.text(numbers[99]) == b"device-00099"
 
 
@@ -155,17 +158,42 @@ def test_texts_that_fill_more_than_one_piece_are_kept_apart() -> None:
 
 def test_no_text_costs_a_whole_table() -> None:
     """Growing and shrinking, each change moves STEP numbers, and all texts are found meanwhile."""
-    levels, count = TopicLevels(at_once=0), 20 * FIRST_TABLE
-    texts = [b"%d" % number for number in range(count)]
+    levels, many = TopicLevels(at_once=0), 20 * FIRST_TABLE
+    texts = [b"%d" % number for number in range(many)]
     numbers = []
     for text in texts:
-        before = levels._moved
+        before = levels.moved
         numbers.append(levels.use(text))
-        assert levels._moved - before <= STEP or levels._moved == 1
+        assert levels.moved - before <= STEP or levels.moved == 1
         assert levels.find(texts[0]) == numbers[0]
         assert levels.find(text) == numbers[-1]
     assert [levels.find(text) for text in texts] == numbers
-    for number in numbers[: count - 10]:
+    for number in numbers[: many - 10]:
         levels.release(number)
-    assert [levels.find(text) for text in texts] == [0] * (count - 10) + numbers[count - 10 :]
+    assert [levels.find(text) for text in texts] == [0] * (many - 10) + numbers[many - 10 :]
     assert levels.use(texts[0]) > 0
+
+
+def test_texts_come_and_go_by_the_thousand_and_each_change_looks_at_few() -> None:
+    """Tables grow and shrink, and holes are closed, while numbers still move for another reason."""
+    levels, random = TopicLevels(at_once=0), Random(11)
+    empty = levels.memory()
+    held: dict[bytes, int] = {}
+    names = count()
+    for most in (6_000, 300, 3_000, 40, 5_000, 0):
+        while len(held) != most:
+            before, others = levels.moved, len(held)
+            if random.random() < (0.8 if others < most else 0.2):
+                text = b"%d" % next(names) + b"-" * random.choice((0, 3, 40, 2_000))
+                held[text] = levels.use(text)
+            elif held:
+                text = random.choice(list(held)[:50])
+                levels.release(held.pop(text))
+            assert levels.moved - before <= 4 * max(STEP, 6_000 // FIRST_TABLE)
+            assert levels.count == len(held)
+        assert len(set(held.values())) == most
+        assert [levels.text(number) for number in held.values()] == list(held)
+        assert [levels.find(text) for text in held] == list(held.values())
+    for number in range(1_000):  # what has still to move does
+        levels.release(levels.use(b"%d" % number))
+    assert levels.memory() < empty + 2 * FEW_HOLES
