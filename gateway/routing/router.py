@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from gateway.access.access import Access
 from gateway.access.rule import READ
@@ -22,6 +23,9 @@ from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscribers import Subscribers
 from gateway.routing.subscriptions.subscription import Subscriber, Subscription
 from gateway.routing.trie.topic_trie import TooManyNodes
+
+if TYPE_CHECKING:
+    from gateway.routing.where.compile import Where
 
 SUBSCRIBER = (1 << PLACE) - 1
 """The bits of a subscription's number that are its subscriber's."""

@@ -47,8 +47,8 @@ class Where:
     `text` is the expression as given, `expression` its tree with constant parts worked out, and
     `never_true` says that no message can pass, which deserves a warning (where-language 9).
     `evaluate` gives TO_BOOLEAN of the expression's value for a message, None for NULL, and never
-    raises. It occupies about `bytes`. `figures` is for whoever evaluates it to count in; without `identity`, `$clientid` and
-    `$username` are NULL for it.
+    raises. It occupies about `bytes`. `figures` is for whoever evaluates it to count in; without
+    `identity`, `$clientid` and `$username` are NULL for it.
     """
 
     __slots__ = (

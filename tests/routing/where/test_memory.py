@@ -18,7 +18,7 @@ EXPRESSIONS = {
     "sequences": "payload LIKE '{0}" + "%ab" * 80 + "'",
     "a long segment": "payload LIKE '{0}%" + "".join(map(chr, range(0x4E00, 0x4EC8))) + "_x%'",
     "paths": "payload.a{0}" + ".k" * 80 + " = 1",
-    "cases": "CASE " + " ".join(f"WHEN payload.x{{0}} = {n} THEN 2" for n in range(18)) + " END = 4",
+    "cases": "CASE" + "".join(f" WHEN payload.x{{0}} = {n} THEN 2" for n in range(18)) + " END = 4",
     "topics": " OR ".join(f"topic_matches('a/{{0}}/{n}/+')" for n in range(15)),
     "a deep topic": "topic_matches('{0}" + "/a" * 250 + "/#')",
     "negations": "NOT " * 31 + "payload.a{0}",
