@@ -75,10 +75,11 @@ def made(data: Path, batches: int) -> Settings:
     return settings
 
 
-def add(settings: Settings, batch: int) -> None:
+def add(settings: Settings, batch: int, first_seq: int | None = None) -> None:
     """Commit a batch with two rows in each table, one of them in another folder of silver."""
     root = settings.tables
-    seqs = (2 * batch, 2 * batch + 1)
+    first = 2 * batch if first_seq is None else first_seq
+    seqs = (first, first + 1)
     rows: list[dict[str, object]] = [{"seq": seq, "received": batch} for seq in seqs]
     for table in on_disk.IN_BATCHES:
         staged = stage(root)
@@ -149,6 +150,18 @@ def test_a_column_of_a_later_version_is_null_in_older_rows(
     publish(settings, url)
     found = copy(server, url, "silver").to_pyarrow_table()
     assert (found["mood"].null_count, numbers(found)) == (6, of_batches(3)["silver"])
+
+
+def test_a_batch_that_is_made_again_under_its_names_is_followed(
+    settings: Settings, server: S3Server, url: str
+) -> None:
+    publish(settings, url)
+    before = copy(server, url, "bronze").version()
+    on_disk.remove_batch(settings.tables, 2)
+    add(settings, 2, first_seq=8)
+    publish(settings, url)
+    assert copied(server, url) == {table: [2, 3, 8, 9] for table in SHOWN}
+    assert numbers(copy(server, url, "bronze", before).to_pyarrow_table()) == [2, 3, 4, 5]
 
 
 def test_files_that_compaction_joins_and_vacuum_removes(
