@@ -1,5 +1,6 @@
 """The collector: a persistent session at the fleet's broker, shared with other collectors."""
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -151,7 +152,8 @@ class Collector:
             self._writer.write(landed for _, landed in self._gathered)
         except OSError as error:
             self._oldest = time.monotonic() + RETRY_SECONDS - self._settings.seconds
-            self._say(f"cannot write to {self._settings.landing}: {error.strerror}; trying again")
+            reason = os.strerror(error.errno) if error.errno else error
+            self._say(f"cannot write to {self._settings.landing}: {reason}; trying again")
             return
         self._trouble = ""
         for packet, _ in self._gathered:

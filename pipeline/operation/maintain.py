@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from pipeline.gold import make as gold
+from pipeline.operation.full_disk import full_disk
 from pipeline.settings import Settings
 from pipeline.tables import delta, joined, on_disk, staging, state
 from pipeline.tables.columns import BRONZE
@@ -36,7 +37,7 @@ def compact(settings: Settings) -> Done:
     Of a Delta table those of a date become one, of bronze and quarantine those of a day's batches.
     """
     before = after = 0
-    with locked(settings.checkpoints):
+    with full_disk(settings), locked(settings.checkpoints):
         for table in _present(settings.tables):
             found = DeltaTable(table.as_uri())
             before += len(found.file_uris())
@@ -54,7 +55,7 @@ def compact(settings: Settings) -> Done:
 def vacuum(settings: Settings, hours: int = RETENTION_HOURS) -> int:
     """Remove files that no table shows since so many hours; return how many."""
     removed = 0
-    with locked(settings.checkpoints):
+    with full_disk(settings), locked(settings.checkpoints):
         for table in _present(settings.tables):
             gone = DeltaTable(table.as_uri()).vacuum(
                 retention_hours=hours, dry_run=False, enforce_retention_duration=False
@@ -71,7 +72,7 @@ def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
     """
     limit = ((now or datetime.now(UTC)) - timedelta(days=days)).date()
     deleted = 0
-    with locked(settings.checkpoints):
+    with full_disk(settings), locked(settings.checkpoints):
         joined.resume(settings.tables, settings.checkpoints)
         committed = state.load(settings.checkpoints)
         for table, column in BY_DATE.items():

@@ -12,6 +12,7 @@ from pipeline.batches.plan import Batch, Plan, make_plan
 from pipeline.errors import JobError, PipelineError
 from pipeline.landing.listing import Listing, kind, list_landing
 from pipeline.operation.derive import derive
+from pipeline.operation.full_disk import ERRORS, full_disk
 from pipeline.operation.runs import note_run
 from pipeline.operation.spark_errors import cause
 from pipeline.settings import Settings
@@ -66,24 +67,26 @@ def run_once(
     """Read every landing file that is not in the tables yet; return what they then hold.
 
     Spark is started only when there are records to read, or keys to verify. Raises PipelineError
-    when it cannot begin, JobError when Spark gives up; batches that were committed by then stay.
+    when it cannot begin, JobError when Spark gives up or a disk is full; batches that were
+    committed by then stay.
     """
     if settings.tables.exists() and not settings.tables.is_dir():
         raise PipelineError(f"tables folder {settings.tables} is a file, not a folder")
     if "%" in str(settings.tables):  # the library takes it for an escape, whatever one writes
         raise PipelineError(f"tables folder {settings.tables} has a % in its path: rename it")
-    with locked(settings.checkpoints):
+    with full_disk(settings), locked(settings.checkpoints):
         begun = time.monotonic()
         listing = list_landing(settings.landing)
         committed, plan = _prepare(settings, listing, verify=how.verify)
         before = _counts(committed)
         done: list[Batch] = []
-        error = twice = None
+        error: Exception | None = None
+        twice = None
         session = cache(open_session)
         try:
             _bring_up(settings, plan, committed, session, how, done)
             twice = _doubled(settings, session) if how.verify else None
-        except JobError as failed:
+        except ERRORS as failed:
             error = failed
         totals = replace(_totals(committed, done, listing), doubled=twice)
         try:

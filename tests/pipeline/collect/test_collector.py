@@ -18,6 +18,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from tests.support.disk.small_disk import SmallDisk
 from tests.support.processes.mosquitto import Mosquitto
 from tests.support.waiting import SECONDS, until
 
@@ -201,6 +202,43 @@ def test_kills_of_collectors_and_broker_lose_nothing(tmp_path: Path) -> None:
         broker.kill()
         for collector in collectors:
             end(collector)
+
+
+@pytest.mark.mount
+def test_what_a_full_disk_refuses_is_not_acknowledged(tmp_path: Path) -> None:
+    """Once there is room, the collector goes on by itself; one that ended before leaves no gap."""
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    disk = SmallDisk(tmp_path / "disk", 1)
+    disk.mount()
+    landing = disk.folder / "landing"
+    collector = start(broker.port, landing)
+    publisher = Publisher(broker.port)
+    full = f"cannot write to {landing}: No space left on device; trying again\n".encode()
+    try:
+        ready(broker, collector, publisher, landing)
+        disk.fill()
+        for seq in range(1, 50):
+            publisher.number(seq)
+        assert collector.stderr is not None
+        assert collector.stderr.readline() == b"tidegate-pipeline: " + full
+        assert seqs(landing) == Counter()
+        disk.empty()
+        until(lambda: set(seqs(landing)) == set(range(1, 50)), "everything lands")
+        disk.fill()
+        publisher.number(50)
+        assert collector.stderr.readline() == b"tidegate-pipeline: " + full
+        stop(collector)
+        disk.empty()
+        assert 50 not in seqs(landing)
+        collector = start(broker.port, landing)
+        until(lambda: set(seqs(landing)) == set(range(1, 51)), "what was not acknowledged lands")
+        stop(collector)
+    finally:
+        publisher.close()
+        end(collector)
+        broker.kill()
+        disk.unmount()
 
 
 def test_what_cannot_be_written_is_not_acknowledged(tmp_path: Path) -> None:

@@ -29,6 +29,11 @@ class SmallDisk:
         """Make it `ro` or `rw`."""
         _run("mount", "-o", f"remount,{mode},{self._size}", str(self.folder))
 
+    def resize(self, kilobytes: int) -> None:
+        """Make it larger, or smaller as far as it is empty."""
+        self._size = f"size={kilobytes}k"
+        self.remount("rw")
+
     def unmount(self) -> None:
         """Take it away with all that is in it."""
         _run("umount", "-l", str(self.folder))

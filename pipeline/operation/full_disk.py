@@ -1,0 +1,44 @@
+"""A full disk in one line: Python, Arrow, deltalake, Java and Spark each tell it in other words."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deltalake.exceptions import DeltaError
+
+from pipeline.errors import JobError
+from pipeline.settings import Settings
+
+ERRORS = (OSError, DeltaError, JobError)
+"""What a full disk ends work on the tables with."""
+_FULL = re.compile("No space left on device|Disk quota exceeded")
+
+
+@contextmanager
+def full_disk(settings: Settings) -> Iterator[None]:
+    """Raise JobError that names the fullest disk, for whatever meets one without room."""
+    try:
+        yield
+    except ERRORS as error:
+        if _FULL.search(str(error)) is None:
+            raise
+        folder, free = _fullest(settings)
+        raise JobError(
+            f"no room on the disk of {folder}, which has {free:,} bytes left: make room and run "
+            "this again; what was committed stays"
+        ) from error
+
+
+def _fullest(settings: Settings) -> tuple[Path, int]:
+    """Return the folder that Spark or the pipeline writes to with the least room, and its room."""
+    folders = [settings.tables, settings.checkpoints]
+    if "spark.local.dir" in settings.spark:
+        folders.append(Path(settings.spark["spark.local.dir"]))
+    room = {folder: shutil.disk_usage(_existing(folder)).free for folder in folders}
+    return min(room.items(), key=lambda each: each[1])
+
+
+def _existing(folder: Path) -> Path:
+    return next(each for each in (folder, *folder.absolute().parents) if each.exists())

@@ -1,0 +1,110 @@
+"""Disks without room, as small as it takes to be full at this or that step of a run."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.cli import main
+from pipeline.errors import JobError
+from pipeline.operation.full_disk import full_disk
+from pipeline.settings import make_settings
+from pipeline.tables import on_disk
+from pipeline.tables.staging import put_in_place, stage
+from pipeline.tables.state import Commit, Mark, write_commit
+from tests.support.disk.landing_files import put_records, reading, record
+from tests.support.disk.small_disk import SmallDisk
+from tests.support.pipeline_tables import contents
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LARGE = 65_536
+KILOBYTES = (16, 64, 96, 112)
+"""Where tables, rows of bronze, silver, the ledger or a commit lack room in a small run."""
+TOLD = re.compile(
+    "tidegate-pipeline: no room on the disk of ([^ ,]+), which has [0-9,]+ bytes left: make room "
+    "and run this again; what was committed stays\n"
+)
+
+
+@pytest.mark.spark
+@pytest.mark.mount
+def test_a_full_disk_is_one_line_and_the_next_run_goes_on(
+    tmp_path: Path,
+    spark: "SparkSession",
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("pipeline.commands.once._open_session", lambda _: spark)
+    landing = tmp_path / "landing"
+    put_records(landing, [*(record(n, reading(n)) for n in range(1, 400)), b"{"])
+
+    def once(data: Path) -> tuple[int, str]:
+        options = ["--landing", str(landing), "--tables", str(data / "tables")]
+        status = main(["once", *options, "--no-gold", "--java-cache", "none"])
+        return status, capsys.readouterr().err
+
+    assert once(tmp_path) == (0, "")
+    expected = contents(tmp_path)
+    disk = SmallDisk(tmp_path / "small", 1)
+    statuses = []
+    for kilobytes in KILOBYTES:
+        disk.mount()
+        try:
+            disk.resize(kilobytes)
+            status, said = once(disk.folder)
+            statuses.append(status)
+            told = TOLD.fullmatch(said)
+            assert told is None if status == 0 else told is not None, said
+            assert told is None or disk.folder in Path(told[1]).parents
+            disk.resize(LARGE)
+            assert once(disk.folder) == (0, "")
+            assert contents(disk.folder) == expected
+        finally:
+            disk.unmount()
+    assert set(statuses) <= {0, 1}
+    assert statuses.count(1) > len(KILOBYTES) // 2, statuses
+
+
+@pytest.mark.mount
+def test_compaction_on_a_full_disk_leaves_the_tables_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    disk = SmallDisk(tmp_path / "small", 8)
+    disk.mount()
+    try:
+        tables = disk.folder / "tables"
+        on_disk.create(tables)
+        rows = {"landing_file": "f", "line": 1, "received": 1}
+        for batch in (1, 2):
+            staged = stage(tables)
+            on_disk.write_rows(staged, "bronze", [rows])
+            put_in_place(staged, on_disk.batch_folder(tables, "bronze", batch))
+            checkpoints = disk.folder / "checkpoints" / "tables"
+            checkpoints.mkdir(parents=True, exist_ok=True)
+            counts = {"bronze": 1, "quarantine": 0, "silver": 0}
+            write_commit(checkpoints, Commit(batch, {f"{batch}": Mark(1, 1)}, counts, {}, (), ()))
+        expected = contents(disk.folder)
+        disk.fill()
+        assert main(["compact", "--tables", str(tables)]) == 1
+        assert TOLD.fullmatch(capsys.readouterr().err)
+        assert contents(disk.folder) == expected
+        disk.empty()
+        assert main(["compact", "--tables", str(tables)]) == 0
+        assert contents(disk.folder) == expected
+        assert on_disk.batches(tables / "bronze") == {1, 2}
+        assert any((tables / "bronze").rglob("joined-1-2.parquet"))
+    finally:
+        disk.unmount()
+
+
+def test_only_a_full_disk_is_told_as_one_and_spark_s_own_folder_may_be_it(tmp_path: Path) -> None:
+    settings = make_settings(
+        tmp_path / "landing", tmp_path / "tables", spark={"spark.local.dir": str(tmp_path / "x")}
+    )
+    with pytest.raises(OSError, match="odd"), full_disk(settings):
+        raise OSError("odd")
+    with pytest.raises(JobError, match=f"no room on the disk of {tmp_path}"), full_disk(settings):
+        raise JobError("java.io.IOException: No space left on device")
