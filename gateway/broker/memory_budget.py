@@ -1,12 +1,14 @@
 """One budget of memory for everything that clients can make the gateway hold."""
 
 import logging
+import math
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from gateway.broker.client import Client
 from gateway.broker.connecting.admission import SHOWN
 from gateway.broker.instant import Instant
 from gateway.routing.route import text_size
+from gateway.session.queue.memory import AT_ONCE
 from gateway.session.session import Session
 from gateway.session.traffic import TURN_BYTES
 
@@ -28,7 +30,7 @@ HANDSHAKE = 64 * 1024
 """Bytes that a TLS handshake occupies, about: 45 KiB of OpenSSL's, and what the peer sent."""
 
 _KEY: Final = "memory budget"
-
+_GIVEN_UP: Final = "messages that were given up"
 
 SESSION = 1024
 """Bytes that a session occupies, about, beside its identifier, messages and subscriptions."""
@@ -84,6 +86,7 @@ class MemoryBudget:
         parts: tuple[Any, ...] = (broker.queue_memory, broker.retained, broker.router)
         self._bounds = [(part, part.maximum_bytes) for part in parts]
         broker.deadlines.set(_KEY, 0.0, self._allot_again)
+        broker.queue_memory.on_given_up = self._forget_later
 
     @property
     def bytes(self) -> int:
@@ -105,6 +108,15 @@ class MemoryBudget:
     def _allot_again(self, _: str, instant: Instant) -> None:
         self.allot()
         self._broker.deadlines.set(_KEY, instant.monotonic + INTERVAL, self._allot_again)
+
+    def _forget_later(self) -> None:
+        self._broker.deadlines.set(_GIVEN_UP, 0.0, self._forget_some)
+
+    def _forget_some(self, _: str, instant: Instant) -> None:
+        """Count some of what queues gave up no more, and the rest in the next turns."""
+        if self._broker.queue_memory.forget_some(AT_ONCE):
+            later = math.nextafter(instant.monotonic, math.inf)
+            self._broker.deadlines.set(_GIVEN_UP, later, self._forget_some)
 
     def open(self, client: Client) -> None:
         """Count a new connection; where there is no room for it connections are closed."""

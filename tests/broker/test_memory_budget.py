@@ -10,6 +10,7 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import ConnAck, Connect, Publish, Subscribe, SubscriptionRequest
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.session.queue.memory import AT_ONCE
 from gateway.session.traffic import TURN_BYTES
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.memory_client import MemoryClient
@@ -236,3 +237,19 @@ def test_who_is_about_to_connect_is_not_closed_for_what_others_hold(harness: Har
     leave_unfinished(harness.connect("holder"), 2 * LIMIT)
     assert harness.broker.memory.closed > 0
     assert not stranger.client.aborted
+
+
+def test_what_queues_give_up_counts_until_the_next_turns() -> None:
+    harness = Harness()
+    client = harness.connect("slow")
+    client.subscribe("a")
+    client.reads = False
+    memory = harness.broker.queue_memory
+    while memory.messages < 2 * AT_ONCE + 5:
+        harness.publish("a", b"x" * 100)
+    client.drop()
+    assert memory.messages == AT_ONCE + 5
+    harness.pass_time(0)
+    assert memory.messages == 5
+    harness.pass_time(0.001)
+    assert memory.messages == memory.bytes == 0

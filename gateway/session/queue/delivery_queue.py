@@ -188,7 +188,9 @@ class DeliveryQueue(QueueUsage):
 
     def remove_qos_0(self) -> int:
         """Remove what needs no acknowledgement, and so no session to wait in; return how many."""
-        return sum(span.count for span in self._keep(lambda span: span.qos > 0))
+        before = self.messages
+        self._keep(lambda span: span.qos > 0)
+        return before - self.messages
 
     @property
     def _head_has_room(self) -> bool:
@@ -227,17 +229,25 @@ class DeliveryQueue(QueueUsage):
 
     def _keep(self, wanted: Callable[[Span], bool]) -> list[Span]:
         """Keep what is wanted of what is in memory; return the rest."""
-        removed = [span for span in self if not wanted(span)]
+        removed: list[Span] = []
+
+        def stays(span: Span) -> bool:
+            if wanted(span):
+                return True
+            removed.append(span)
+            return False
+
+        head = deque(span for span in self._head if stays(span))
+        tail = self._tail
+        between = deque((number, span) for number, span in tail.between if stays(span))
+        newest = deque(span for span in self._newest if stays(span))
         if not removed:
             return removed
-        self._head = deque(span for span in self._head if wanted(span))
-        self._head_bytes = sum(span.size for span in self._head)
-        self._head_messages = sum(span.count for span in self._head)
-        self._newest = deque(span for span in self._newest if wanted(span))
-        tail = self._tail
+        self._head, self._newest = head, newest
         if tail.between:
-            tail.between = deque((number, span) for number, span in tail.between if wanted(span))
-        for span in removed:
-            self._remove(span)
+            tail.between = between
+        self._head_bytes = sum([span.size for span in head])
+        self._head_messages = sum([span.count for span in head])
+        self._give_up(removed)
         self._refill()
         return removed

@@ -5,12 +5,14 @@ from gateway.session.span cimport Span
 
 @cython.final
 cdef class QueueMemory:
+    cdef object _given_up
     cdef public long long bytes
     cdef public Py_ssize_t deliveries
     cdef public long long disk_bytes
     cdef public long long maximum_bytes
     cdef public long long maximum_disk_bytes
     cdef public Py_ssize_t messages
+    cdef public object on_given_up
     cdef public Py_ssize_t paged
     cdef public long long paged_bytes
 
@@ -20,3 +22,6 @@ cdef class QueueMemory:
     cpdef add(self, Span span)
     @cython.locals(publication=Publication)
     cpdef remove(self, Span span)
+    cpdef give_up(self, spans)
+    @cython.locals(span=Span)
+    cpdef bint forget_some(self, Py_ssize_t most)

@@ -1,5 +1,8 @@
 """What all sessions hold back together, in memory and on disk, bounded in bytes."""
 
+from collections import deque
+from collections.abc import Callable, Iterable
+
 from gateway.session.span import SPAN_OVERHEAD, Span
 
 MAXIMUM_BYTES_TOTAL = 128 * 1024 * 1024
@@ -10,6 +13,9 @@ MAXIMUM_DISK_BYTES = 1024 * 1024 * 1024
 
 MAXIMUM_HEAD_BYTES = 32 * 1024 * 1024
 """Bytes in memory beyond which a queue keeps there no more of what is on disk than what is next."""
+
+AT_ONCE = 2_000
+"""Spans that were given up and are counted no more in one turn: some 2 ms."""
 
 
 class QueueMemory:
@@ -22,15 +28,20 @@ class QueueMemory:
 
     `disk_bytes` is what queues have on disk, counted by them. Of that `paged` deliveries,
     `paged_bytes`, are not in memory.
+
+    What queues give up by the thousand counts until `forget_some` has come to it, which who is
+    told by `on_given_up` calls until nothing is left.
     """
 
     __slots__ = (
+        "_given_up",
         "bytes",
         "deliveries",
         "disk_bytes",
         "maximum_bytes",
         "maximum_disk_bytes",
         "messages",
+        "on_given_up",
         "paged",
         "paged_bytes",
     )
@@ -48,6 +59,8 @@ class QueueMemory:
         self.disk_bytes = 0
         self.paged = 0
         self.paged_bytes = 0
+        self._given_up: deque[Span] = deque()
+        self.on_given_up: Callable[[], None] = lambda: None
 
     @property
     def full(self) -> bool:
@@ -92,3 +105,18 @@ class QueueMemory:
         if not publication.holders:
             self.messages -= publication.count
             self.bytes -= publication.size(0, publication.count)
+
+    def give_up(self, spans: Iterable[Span]) -> None:
+        """Note that a queue holds these spans no more; beyond AT_ONCE they still count a while."""
+        self._given_up.extend(spans)
+        if self.forget_some(AT_ONCE):
+            self.on_given_up()
+
+    def forget_some(self, most: int) -> bool:
+        """Count so many of the spans that were given up no more; return whether others are left."""
+        given_up = self._given_up
+        for _ in range(min(most, len(given_up))):
+            span = given_up.popleft()
+            self.disk_bytes -= span.kept
+            self.remove(span)
+        return bool(given_up)

@@ -121,6 +121,18 @@ class QueueUsage:
         self._memory.disk_bytes -= kept
         self._forget(span)
 
+    def _give_up(self, spans: list[Span]) -> None:
+        """Count spans that waited in memory, and do not any more."""
+        messages = size = in_memory = 0
+        for span in spans:
+            messages += span.count
+            in_memory += span.size
+            size += span.kept or span.size
+        self.messages -= messages
+        self._bytes -= size
+        self._memory_bytes -= in_memory
+        self._memory.give_up(spans)
+
     def _remember(self, span: Span) -> None:
         """Count the span as one in memory."""
         self._memory_bytes += span.size

@@ -11,6 +11,7 @@ from tests.hostile.wire import (
     publish,
     publish_numbered,
     subscribe,
+    user_property,
 )
 
 
@@ -121,6 +122,22 @@ WINDOW = 1_000
 """The messages that the gateway sends a client before it acknowledges one."""
 
 
+def unread_messages_given_up(scene: Scene) -> None:
+    """Five clients that read nothing go with all the messages at QoS 0 that may wait for them."""
+    publisher = scene.client("p", 5)
+    each = [
+        publish("u", b"x" * 200, block=user_property("n", f"{number}")) for number in range(100)
+    ]
+    for _ in range(5):
+        reader = scene.client("unread", receive_buffer=4096)
+        reader.send(subscribe(["u"]))
+        assert reader.next()[0] == 0x90
+        for _ in range(scene.many(3_000)):
+            publisher.send(b"".join(each) + PINGREQ)
+            publisher.next()
+        reader.close()
+
+
 def games_with_windows(scene: Scene) -> None:
     """100 clients acknowledge 1,000 messages backwards, each twice, after they took them all."""
     receivers = [scene.attacker() for _ in range(scene.many(100))]
@@ -150,6 +167,7 @@ ATTACKS: tuple[Attack, ...] = (
     a_large_message_to_many,
     large_messages_without_answers,
     many_aliases,
+    unread_messages_given_up,
     fan_out,
     games_with_windows,
     put_off_to_one_moment,

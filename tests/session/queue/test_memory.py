@@ -1,4 +1,4 @@
-from gateway.session.queue.memory import QueueMemory
+from gateway.session.queue.memory import AT_ONCE, QueueMemory
 from gateway.session.span import SPAN_OVERHEAD, Span
 from tests.support.broker.publications import publish
 
@@ -32,3 +32,20 @@ def test_it_is_full_once_the_bound_is_reached() -> None:
         full.append(memory.full)
     memory.remove(span)
     assert [*full, memory.full] == [False, False, True, False]
+
+
+def test_what_is_given_up_by_the_thousand_counts_until_its_turn_comes() -> None:
+    memory, told = QueueMemory(), []
+    memory.on_given_up = lambda: told.append(memory.messages)
+    for count, left in ((1, 0), (AT_ONCE, 0), (2 * AT_ONCE + 5, AT_ONCE + 5)):
+        spans = [Span(publish([b"x"]), 0, 1, 1) for _ in range(count)]
+        for span in spans:
+            span.kept = 7
+            memory.disk_bytes += span.kept
+            memory.add(span)
+        memory.give_up(spans)
+        assert (memory.messages, memory.disk_bytes) == (left, 7 * left)
+    assert told == [AT_ONCE + 5]
+    assert memory.forget_some(AT_ONCE)
+    assert not memory.forget_some(AT_ONCE)
+    assert (memory.messages, memory.deliveries, memory.bytes, memory.disk_bytes) == (0, 0, 0, 0)
