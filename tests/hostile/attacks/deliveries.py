@@ -125,15 +125,14 @@ WINDOW = 1_000
 def unread_messages_given_up(scene: Scene) -> None:
     """Five clients that read nothing go with all the messages at QoS 0 that may wait for them."""
     publisher = scene.client("p", 5)
-    each = [
-        publish("u", b"x" * 200, block=user_property("n", f"{number}")) for number in range(100)
-    ]
+    blocks = [user_property("n", str(number)) for number in range(100)]
+    packets = b"".join(publish("u", b"x" * 200, block=block) for block in blocks)
     for _ in range(5):
         reader = scene.client("unread", receive_buffer=4096)
         reader.send(subscribe(["u"]))
         assert reader.next()[0] == 0x90
         for _ in range(scene.many(3_000)):
-            publisher.send(b"".join(each) + PINGREQ)
+            publisher.send(packets + PINGREQ)
             publisher.next()
         reader.close()
 
