@@ -59,7 +59,7 @@ async def test_the_first_after_a_pause_is_committed_at_once(store: Store) -> Non
 async def test_a_row_that_stays_alone_waits_until_it_is_quiet(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 60.0)
+    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 3600.0)
     await added_at_once(store)
     add(store, 2)
     assert store.writer.due.wanted
@@ -67,21 +67,20 @@ async def test_a_row_that_stays_alone_waits_until_it_is_quiet(
 
 
 async def test_many_rows_wait_for_no_more(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 60.0)
-    monkeypatch.setattr(group_commit, "QUIET_SECONDS", 60.0)
+    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 3600.0)
+    monkeypatch.setattr(group_commit, "QUIET_SECONDS", 3600.0)
     await added_at_once(store)
     add(store, 2, GROUP_ROWS - 1)
     assert not store.writer.due.passed
     add(store, GROUP_ROWS + 1)
-    await asyncio.sleep(0)
-    assert store.writer.batch == 3
+    await until(lambda: store.writer.batch == 3)
 
 
 async def test_another_commit_takes_them_along(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 60.0)
-    monkeypatch.setattr(group_commit, "QUIET_SECONDS", 60.0)
+    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 3600.0)
+    monkeypatch.setattr(group_commit, "QUIET_SECONDS", 3600.0)
     await added_at_once(store)
     add(store, 2)
     add(store, 3, wait=0.0)  # its publisher's answer may not wait
@@ -106,7 +105,7 @@ class Draining:
 async def test_nothing_waits_while_a_backlog_goes_up(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 60.0)
+    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 3600.0)
     await added_at_once(store)
     store.outbox.writes.begin_live(Draining())
     add(store, 2)
