@@ -2,6 +2,8 @@
 
 import pytest
 
+from gateway.broker.broker import DEAR_AT_ONCE
+from gateway.broker.publishing.acknowledge import BY_THEMSELVES
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.subscribing.ended_subscriptions import PIECE
 from gateway.mqtt.codec.encode import encode
@@ -11,6 +13,8 @@ from gateway.mqtt.packets import (
     PingReq,
     PingResp,
     Publish,
+    PubRec,
+    PubRel,
     SubAck,
     Subscribe,
     SubscriptionRequest,
@@ -46,6 +50,18 @@ def piecemeal(client: MemoryClient, *packets: Packet) -> int:
     harness.settle()
     other.drop()
     return pieces
+
+
+@pytest.mark.parametrize("kind", [PubRec, PubRel])
+def test_acknowledgements_that_are_looked_at_one_by_one_take_several_pieces(
+    kind: type[PubRec | PubRel],
+) -> None:
+    client = Harness().connect("c")
+    acknowledgements = [kind(number) for number in range(1, 6 * DEAR_AT_ONCE * BY_THEMSELVES)]
+    assert piecemeal(client, *acknowledgements, PingReq()) > 3
+    *answers, last = client.take()
+    assert len(answers) == len(acknowledgements)
+    assert last == PingResp()
 
 
 def test_what_comes_behind_a_subscribe_waits_for_its_end() -> None:

@@ -14,6 +14,9 @@ from gateway.session.session import Session
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
+BY_THEMSELVES = 4
+"""Acknowledgements that are looked at one by one which count as one dear message."""
+
 _PUBREL = alike(PubRel, ReasonCode.SUCCESS, MQTT_3_1_1)  # the same in every protocol version
 
 
@@ -48,7 +51,7 @@ def _give_back(session: Session, packet_id: int) -> None:
         span.channel.given_back(span, span.first + packet_id - span.packet_id)
 
 
-def handle_pubrec(_broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
+def handle_pubrec(broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
     """Answer the first acknowledgements of QoS 2 deliveries [MQTT-4.3.3-4], [MQTT-4.3.3-5]."""
     connection = client.connection
     identifiers = connection.acknowledged()
@@ -58,6 +61,7 @@ def handle_pubrec(_broker: "Broker", client: Client, session: Session, instant: 
             _refuse(session, packet.packet_id, instant)
             return
         identifiers = (packet.packet_id,)
+    broker.traffic.dear += len(identifiers) // BY_THEMSELVES
     begin, commit = 0, 0
     for index, packet_id in enumerate(identifiers):
         span = session.inflight.find(packet_id)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
+from gateway.broker.publishing.acknowledge import BY_THEMSELVES
 from gateway.broker.publishing.forward import Outcome, forward
 from gateway.broker.publishing.topic_admissions import TopicAdmission, read_topic
 from gateway.mqtt.acknowledgement_batch import alike
@@ -358,6 +359,7 @@ def handle_pubrel(broker: "Broker", client: Client, session: Session, instant: I
     if alone and session.incoming.remove_all(identifiers):
         connection.answer(packet_of, identifiers, last=True)
         return
+    broker.traffic.dear += len(identifiers) // BY_THEMSELVES
     for packet_id in identifiers:
         _complete(broker, client, session, packet_id, packet_of)
 

@@ -4,6 +4,7 @@ import base64
 import contextlib
 import os
 import ssl
+import struct
 import time
 
 from tests.hostile.scene import Attack, Scene
@@ -96,6 +97,15 @@ def floods_of_pings(scene: Scene) -> None:
         scene.client(f"p{number}").try_to_send(PINGREQ * scene.many(100_000))
 
 
+def acknowledgements_of_nothing(scene: Scene) -> None:
+    """20 clients that send 65,535 PUBRECs and as many PUBRELs each, of no message."""
+    numbers = range(1, 1 + scene.many(65_535))
+    for name in range(20):
+        client = scene.client(f"q{name}")
+        for first_byte in (0x50, 0x62):
+            client.try_to_send(b"".join(struct.pack(">BBH", first_byte, 2, n) for n in numbers))
+
+
 def trickling(scene: Scene) -> None:
     """500 connections that send a CONNECT byte by byte."""
     attackers = [scene.attacker() for _ in range(scene.many(500))]
@@ -175,6 +185,7 @@ ATTACKS: tuple[Attack, ...] = (
     half_open,
     half_open_tls,
     floods_of_pings,
+    acknowledgements_of_nothing,
     trickling,
     nonsense,
 )
