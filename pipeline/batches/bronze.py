@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pipeline.batches.silver import decoded
 from pipeline.landing.landing_file import Row, read_landing_file
 from pipeline.landing.landing_parquet import read_landing_parquet
+from pipeline.tables import cycles
 from pipeline.tables.arrow_batches import record_batches
 from pipeline.tables.columns import BRONZE, QUARANTINE, arrow_schema, names
 from pipeline.tables.task_files import TaskFiles
@@ -32,6 +33,7 @@ def write_landing(spark: SparkSession, landing: Path, files: Sequence[str], stag
     source, target = str(landing), str(staged)
 
     def write(number: int, listed: Iterable[str]) -> Iterable[int]:
+        cycles.look_rarely()
         task = TaskContext.get()
         assert task is not None  # noqa: S101 - this runs in a task
         with TaskFiles(Path(target), number, task.taskAttemptId()) as out:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.options import add_landing, add_sizes, add_spark, add_tables, settings_of
 from pipeline.operation.preflight import check_installed
+from pipeline.tables import cycles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,6 +51,7 @@ def _open_session(settings: "Settings") -> "SparkSession":
 def run_command(options: argparse.Namespace) -> int:
     """Bring the tables up to the landing folder, print what they hold; returns the exit status."""
     check_installed()
+    cycles.look_rarely()
     from pipeline.ledger.report import read_streams
     from pipeline.operation.once import How, run_once
     from pipeline.operation.progress import bars
