@@ -89,6 +89,18 @@ def test_a_file_that_may_not_be_read_is_left(
     assert list_landing(tmp_path).left == {"barn/a.jsonl": "no permission to read it"}
 
 
+def test_a_file_that_is_moved_away_meanwhile_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touch(tmp_path / "barn" / "b.jsonl")
+    (tmp_path / "barn" / "a.jsonl").symlink_to(tmp_path / "nowhere")
+    names = ["a.jsonl", "b.jsonl", "gone.jsonl"]
+    monkeypatch.setattr(os, "listdir", lambda path: names if path.name == "barn" else ["barn"])
+    listing = list_landing(tmp_path)
+    assert list(listing.files) == ["barn/b.jsonl"]
+    assert list(listing.left) == ["barn/a.jsonl"]
+
+
 def test_links_are_followed(tmp_path: Path) -> None:
     touch(tmp_path / "disk" / "a.jsonl", "1")
     (tmp_path / "landing").mkdir()
