@@ -9,7 +9,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -159,7 +159,7 @@ def load(folder: Path) -> State:
 
 def write_commit(folder: Path, commit: Commit) -> None:
     """Put the commit on the disk, whole or not at all."""
-    write_note(_path(folder, commit.batch), {"version": VERSION} | asdict(commit))
+    write_note(_path(folder, commit.batch), {"version": VERSION} | vars(commit))
 
 
 def forget(folder: Path, state: State, batches: Iterable[int], left: pa.Table) -> State:
@@ -218,7 +218,7 @@ def write_note(path: Path, value: object) -> None:
     """Put a value on the disk as JSON, whole or not at all."""
     temporary = path.with_suffix(".tmp")
     with temporary.open("w", encoding="utf-8") as file:
-        json.dump(value, file)
+        file.write(json.dumps(value))  # `dump` takes five times as long
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
@@ -265,7 +265,7 @@ def _read_snapshot(folder: Path) -> State:
 
 def _read_table(file: Path) -> pa.Table:
     with pq.ParquetFile(file) as opened:  # `read_table` would bring pandas into memory
-        return opened.read()
+        return opened.read(use_threads=False)  # which cost more than small files
 
 
 def _with_last(batches: pa.Table) -> pa.Table:
