@@ -8,6 +8,9 @@ from gateway.session.delivery_class cimport DeliveryClass
 from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic
 
+cdef long long _NOTED
+cdef Py_ssize_t _NOTED_OUTPUT
+
 @cython.final
 cdef class ClientTransport:
     cdef object _abort

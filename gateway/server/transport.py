@@ -28,7 +28,13 @@ SLICE = 0.0025
 NOTED = 64 * 1024
 """Bytes of messages in flight from which on a connection that holds nothing else is counted."""
 
-_NOTED = NOTED  # compiled, a C name
+NOTED_OUTPUT = 1024
+"""Bytes of output from which on it is counted as well: a connection by itself takes more, and what
+waits for a moment, such as the answers of a turn, would be counted twice for each turn."""
+
+# Compiled, these are C names.
+_NOTED = NOTED
+_NOTED_OUTPUT = NOTED_OUTPUT
 
 MISTAKE = "unexpected error; closing client at %s"
 
@@ -305,7 +311,7 @@ class ClientTransport:
         session = client.session
         if (
             client.held
-            or client.connection.output.size
+            or client.connection.output.size >= _NOTED_OUTPUT
             or (session is not None and session.inflight.held >= _NOTED)
             or transport.get_write_buffer_size()
         ):

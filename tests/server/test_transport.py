@@ -19,6 +19,7 @@ from gateway.mqtt.packets import (
     PubRec,
 )
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.server.transport import NOTED_OUTPUT
 from gateway.session.span import Span
 from gateway.storage.engine.database import FILE_NAME
 from tests.support.broker.publications import publish
@@ -165,3 +166,16 @@ async def test_bytes_are_counted(held: Server) -> None:
     assert not await client.waiting()
     assert held.broker.traffic.network_received == 2 + 13 + 2
     assert held.broker.traffic.network_sent == 4 + 2
+
+
+@pytest.mark.parametrize("answers", [NOTED_OUTPUT // 4 - 1, NOTED_OUTPUT // 4])
+async def test_output_that_waits_is_counted_unless_it_is_small(
+    held: Server, held_writer: HeldWriter, answers: int
+) -> None:
+    client = await held.clients.connect("c", MQTT_3_1_1)
+    connection = held.broker.clients["c"].connection
+    connection.send_encoded(bytes(4 * answers), answers, held_writer.batch)
+    other = await held.clients.connect("other")  # turns have passed
+    assert not await other.waiting()
+    expected = 2 * NOTED_OUTPUT if 4 * answers == NOTED_OUTPUT else 0
+    assert (connection.output.size, held.broker.memory.buffers) == (4 * answers, expected)
