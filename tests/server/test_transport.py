@@ -172,7 +172,7 @@ async def test_bytes_are_counted(held: Server) -> None:
 async def test_output_that_waits_is_counted_unless_it_is_small(
     held: Server, held_writer: HeldWriter, answers: int
 ) -> None:
-    client = await held.clients.connect("c", MQTT_3_1_1)
+    await held.clients.connect("c", MQTT_3_1_1)
     connection = held.broker.clients["c"].connection
     connection.send_encoded(bytes(4 * answers), answers, held_writer.batch)
     other = await held.clients.connect("other")  # turns have passed

@@ -9,6 +9,7 @@ from gateway.broker.channels.message_sizes cimport MessageSizes
 from gateway.broker.channels.waiting cimport Waiting
 from gateway.mqtt.delivery_policy cimport DeliveryPolicy
 from gateway.mqtt.publication cimport Publication
+from gateway.session.queue cimport overflow
 from gateway.session.session cimport Session
 from gateway.session.span cimport Span
 
@@ -25,16 +26,16 @@ cdef class Channel(Session):
     cdef readonly object settings
     cdef readonly Waiting waiting
 
-    @cython.locals(alike=Py_ssize_t, span=Span)
+    @cython.locals(alike=Py_ssize_t, queued=bint, span=Span)
     cpdef accept(
         self, Publication publication, Py_ssize_t first, Py_ssize_t count, int qos, bint retain=*,
         tuple subscription_identifiers=*, double now=*, bint promised=*, str topic_filter=*,
         DeliveryPolicy policy=*)
     @cython.locals(given=Py_ssize_t, rest=Span, before=Py_ssize_t)
-    cdef _accept_span(self, Span span, double now, bint promised)
+    cdef bint _accept_span(self, Span span, double now, bint promised) except -1
     cdef bint _goes_at_once(self, Span span, double now, bint promised) except -1
     @cython.locals(alike=Py_ssize_t)
     cpdef Py_ssize_t room(
         self, Publication publication, Py_ssize_t first, Py_ssize_t most, int qos) except -1
-    @cython.locals(due=double)
+    @cython.locals(left=Py_ssize_t)
     cpdef pump(self, double now)

@@ -75,7 +75,7 @@ class Channel(Session):
         self.alarm = Alarm(broker.deadlines, self.look_after)
         self.waiting = waiting = Waiting(self.queue, settings.memory_messages)
         self.deliveries = deliveries = Deliveries(
-            self, figures, settings.inflight_timeout, self._come_back
+            self, figures, self.alarm, settings.inflight_timeout, self._come_back
         )
         self.consumers = consumers = Consumers(
             broker.router,
@@ -144,32 +144,36 @@ class Channel(Session):
     ) -> None:
         """Give consumers what they have room for, and queue the rest."""
         qos = min(qos, 1)
+        queued = False
         while count:
             alike = self._sizes.fitting(publication, first, count)
             if alike > 0:
                 span = Span(publication, first, alike, qos, retain, subscription_identifiers)
                 self.figures.received += alike
-                self._accept_span(span, now, promised)
+                queued = self._accept_span(span, now, promised) or queued
             else:
                 alike = -alike
                 self.figures.outside_size += alike
             first += alike
             count -= alike
-        self.pump(now)
+        if queued:
+            self.pump(now)
 
-    def _accept_span(self, span: Span, now: float, promised: bool) -> None:
+    def _accept_span(self, span: Span, now: float, promised: bool) -> bool:
+        """Return False if consumers got all of it at once."""
         given = 0
         if self._goes_at_once(span, now, promised):
             given = self._dispatcher.give_new(span, now)
             if given == span.count:
-                return
+                return False
         rest = span.split(given)[1] if given else span
         if rest.row is not None:
             self.queue.append(rest)
-            return
+            return True
         before = self.queue.messages
         overflow.enqueue(self, rest, promised)
         self.figures.dropped += before + rest.count - self.queue.messages
+        return True
 
     def _goes_at_once(self, span: Span, now: float, promised: bool) -> bool:
         """Whether nothing stands before what comes now, all consumers want it, and it is kept."""
@@ -191,10 +195,9 @@ class Channel(Session):
         left = _AT_ONCE
         while left and self._dispatcher.give_next(now):
             left -= 1
+        if not left:
+            self.alarm.set(math.nextafter(now, math.inf))
         self.page_in()
-        due = self.deliveries.next_due(now) if left else math.nextafter(now, math.inf)
-        if due < self.alarm.second:
-            self.alarm.set(due)
 
     def go_on(self) -> None:
         """Give out what was paused and is not any more, from the next turn on."""
@@ -208,8 +211,7 @@ class Channel(Session):
         self.deliveries.look_after(now)
         self._dead_letters.send(instant)
         self.pump(now)
-        if later:
-            self.alarm.set(later)
+        self.alarm.set(min(later, self.deliveries.next_due(now)))
 
     def requeue(self, client_id: str, second: float = 0.0) -> int:
         """Take back all that a consumer has, which now has room; return how many these are.

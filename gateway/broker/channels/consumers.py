@@ -82,7 +82,10 @@ class Consumers:
     @property
     def have_room(self) -> bool:
         """Whether one of them would be sent a message at once."""
-        return any(session_of(each).ready(each.qos) for each in self.members)
+        for each in self.members:  # noqa: SIM110 - any() would make a generator each time
+            if session_of(each).ready(each.qos):
+                return True
+        return False
 
     def take_any(self) -> bool:
         """Return whether a message may go to each of them, whatever its topic and its number."""

@@ -1,5 +1,6 @@
 import cython
 
+from gateway.broker.channels.alarm cimport Alarm
 from gateway.broker.channels.figures cimport ChannelFigures
 from gateway.session.session cimport Session
 from gateway.session.span cimport Span
@@ -21,6 +22,7 @@ cdef class Delivery:
 
 @cython.final
 cdef class Deliveries:
+    cdef Alarm _alarm
     cdef dict _by_span
     cdef Session _channel
     cdef object _come_back
@@ -29,7 +31,7 @@ cdef class Deliveries:
     cdef bint _unnoted
     cdef readonly dict late
 
-    @cython.locals(delivery=Delivery)
+    @cython.locals(due=double, delivery=Delivery)
     cpdef Delivery begin(
         self, Span source, Span sent, Session consumer, Py_ssize_t attempts, double now, bint noted)
     @cython.locals(first=Delivery)

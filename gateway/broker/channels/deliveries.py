@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from math import inf
 
+from gateway.broker.channels.alarm import Alarm
 from gateway.broker.channels.figures import ChannelFigures
 from gateway.broker.channels.offer import Offer
 from gateway.session.session import Session
@@ -61,21 +62,33 @@ class Deliveries:
     """What consumers have, by the span that they got, in the order in which it times out.
 
     What they do not acknowledge within `timeout` seconds, or give back, goes to `come_back`, with
-    the monotonic second before which it is not to be given out. `channel` has the journal.
+    the monotonic second before which it is not to be given out. `channel` has the journal, and the
+    `alarm` rings when `look_after` has something to do.
     `late` has the consumers of what has timed out and still takes room of their windows.
     """
 
-    __slots__ = ("_by_span", "_channel", "_come_back", "_figures", "_timeout", "_unnoted", "late")
+    __slots__ = (
+        "_alarm",
+        "_by_span",
+        "_channel",
+        "_come_back",
+        "_figures",
+        "_timeout",
+        "_unnoted",
+        "late",
+    )
 
     def __init__(
         self,
         channel: Session,
         figures: ChannelFigures,
+        alarm: Alarm,
         timeout: float,
         come_back: Callable[[Offer, float], None],
     ) -> None:
         self._channel = channel
         self._figures = figures
+        self._alarm = alarm
         self._timeout = timeout
         self._come_back = come_back
         self._by_span: dict[Span, Delivery] = {}
@@ -106,6 +119,7 @@ class Deliveries:
             self._note(delivery, list(range(sent.first, sent.first + sent.count)))
         elif source.row is not None:
             self._unnoted = True
+        self._alarm.set(min(due, now + _NOTED_AFTER) if self._unnoted else due)
         return delivery
 
     def next_due(self, now: float) -> float:

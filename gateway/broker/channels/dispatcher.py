@@ -151,6 +151,7 @@ class Dispatcher:
         if not qos:
             send(consumer, connection, publication, first, count, 0, retain, identifiers, None, now)
             self._figures.acknowledge(publication.arrived, count)
+            self._figures.note_latencies(now)
             self._give_up(source)
             return
         sent = Span(publication, first, count, qos, retain, identifiers)

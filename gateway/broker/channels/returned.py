@@ -4,6 +4,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain
+from math import inf
 
 from gateway.broker.channels.offer import Offer
 from gateway.session.queue.bounds import HEAD_BYTES
@@ -49,10 +50,10 @@ class ReturnedMessages:
             self._next.append(offer)
 
     def come_back(self, now: float) -> float:
-        """Let those be next whose second has come; return that of the one behind, 0 for none."""
+        """Let those be next whose second has come; return that of the one behind."""
         while self._later and self._later[0][0] <= now:
             self._next.append(heapq.heappop(self._later)[2])
-        return self._later[0][0] if self._later else 0.0
+        return self._later[0][0] if self._later else inf
 
     @property
     def holds_more(self) -> bool:

@@ -2,6 +2,7 @@ import cython
 
 from gateway.broker.channels.earlier_run cimport EarlierRun
 from gateway.broker.channels.offer cimport Offer
+from gateway.broker.channels.returned cimport ReturnedMessages
 from gateway.session.queue.delivery_queue cimport DeliveryQueue
 from gateway.session.span cimport Span
 
@@ -11,7 +12,7 @@ cdef class Waiting:
     cdef public bint paused
     cdef public object paused_filters
     cdef readonly DeliveryQueue queue
-    cdef readonly object returned
+    cdef readonly ReturnedMessages returned
 
     cpdef bint passes(self) except -1
     @cython.locals(offer=Offer, span=Span)

@@ -1,3 +1,4 @@
+from gateway.broker.channels.channel import AT_ONCE
 from gateway.broker.channels.settings import ChannelSettings, ChannelsSettings
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck, Publish, Subscribe
@@ -110,3 +111,27 @@ def test_messages_outside_the_bounds_of_size_are_not_for_the_channel() -> None:
     assert harness.publish("t/a", b"xx", 1) == ReasonCode.QUOTA_EXCEEDED
     assert harness.publish("t/a", b"x", 1) == ReasonCode.SUCCESS  # it needs no room
     assert [each.payload for each in messages(consumer(harness, "c"))] == [b"xx", b"xxx"]
+
+
+def test_what_is_given_out_at_once_times_out() -> None:
+    harness = durable(inflight_timeout=5.0)
+    slow, other = consumer(harness, "slow"), consumer(harness, "other", receive_maximum=1)
+    publish(harness, "ab")
+    assert (got(slow, acknowledge=False), got(other)) == ("a", "b")
+    harness.pass_time(5)
+    assert got(other) == "a"
+    assert channel_of(harness).figures.timed_out == 1
+
+
+def test_a_long_queue_is_given_out_in_several_turns() -> None:
+    harness = durable()
+    consumer(harness, "c")
+    channel = channel_of(harness)
+    harness.broker.channels.pause(channel)
+    publish(harness, "a" * (2 * AT_ONCE + 1))
+    channel.waiting.paused = False
+    channel.pump(harness.now)
+    assert (channel.depth, channel.in_flight) == (AT_ONCE + 1, AT_ONCE)
+    assert harness.now < channel.alarm.second < harness.now + 0.001
+    harness.pass_time(0.001)
+    assert channel.depth == 0

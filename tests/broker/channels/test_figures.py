@@ -19,3 +19,12 @@ def test_figures_say_how_old_and_how_late() -> None:
     harness.pass_time(0)
     got(client)
     assert channel.figures.latency(50) == 4.0
+
+
+def test_a_message_of_qos_0_is_measured_when_it_is_given_out() -> None:
+    harness = durable()
+    publish(harness, "a", qos=0)
+    harness.pass_time(2)
+    client = consumer(harness, "c")
+    assert got(client) == "a"
+    assert channel_of(harness).figures.latency(50) == 2.0
