@@ -11,7 +11,7 @@ from gateway.app.checks.uplink_findings import landing, outbox
 from gateway.config.settings import Configuration
 from gateway.errors import TidegateError
 from gateway.storage.engine.beside import open_beside
-from gateway.storage.engine.database import FILE_NAME
+from gateway.storage.engine.database import database_file
 from gateway.storage.state.write_diary import Written, written
 from gateway.telemetry.block_device import BlockDevice, block_device
 from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes, spell_days
@@ -93,8 +93,8 @@ def _room(patient: Patient) -> Iterator[Finding]:
 
 
 def _database(patient: Patient) -> Iterator[Finding]:
-    path = patient.data / FILE_NAME
-    for damaged in sorted(patient.data.glob(f"{FILE_NAME}.corrupt-*[0-9Z]")):
+    path = database_file(patient.data)
+    for damaged in sorted(path.parent.glob(f"{path.name}.corrupt-*[0-9Z]")):
         yield Finding(Health.WARNING, f"{damaged.name}: a damaged database was set aside")
     if not path.exists():
         yield Finding(Health.NOTE, f"{path.name} is not there yet: the gateway never ran here")
@@ -154,7 +154,7 @@ def _budget(total: Written, configuration: Configuration | None) -> Iterator[Fin
 
 
 def _written(data: Path) -> Written | None:
-    path = data / FILE_NAME
+    path = database_file(data)
     if not path.exists():
         return None
     try:

@@ -8,7 +8,7 @@ from gateway.app.uplink.landing import landing_directory
 from gateway.config.settings import OutboxConfig, UplinkConfig
 from gateway.errors import TidegateError
 from gateway.storage.engine.beside import open_beside
-from gateway.storage.engine.database import FILE_NAME
+from gateway.storage.engine.database import database_file
 from gateway.storage.outbox.streams.retention import for_rows
 from gateway.storage.outbox.streams.streams import SMALL_ROW
 from gateway.telemetry.card_life import spell_bytes
@@ -79,7 +79,7 @@ def _used(config: OutboxConfig, rows: int, size: int) -> float:
 
 def _waiting(patient: Patient) -> tuple[int, int] | None:
     """Return the messages that wait and their bytes, None where no database can say it."""
-    path = patient.data / FILE_NAME
+    path = database_file(patient.data)
     if not path.exists():
         return None
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gateway.errors import StartError
 from gateway.storage.engine.damage import is_unreadable, note_damage
-from gateway.storage.engine.database import FILE_NAME, Database
+from gateway.storage.engine.database import Database, database_file
 from gateway.storage.engine.refusal import cannot_start
 from gateway.storage.engine.replace import set_aside_between
 
@@ -64,7 +64,7 @@ def have_it_salvaged(gateway: "Gateway", error: Exception) -> None:
     Raises StartError where that would not help: what was salvaged within the hour is no better
     for being salvaged again, and an error that is no damage has another remedy.
     """
-    path = gateway.data / FILE_NAME
+    path = database_file(gateway.data)
     now = gateway.clock.wall_ms() / 1000
     if not is_unreadable(error, path):
         raise cannot_start(error, path) from error

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -88,6 +89,17 @@ class Database:
             callback(self.damaged)
 
 
+def database_file(folder: Path) -> Path:
+    """Return the path of a data folder's database, where a link leads if it is one.
+
+    SQLite has the write-ahead log beside that, and what is set aside has to stay on that disk. It
+    is the link itself if that leads to no folder: a disk may not be mounted.
+    """
+    path = folder / FILE_NAME
+    leads_to = Path(os.path.realpath(path))
+    return leads_to if path.is_symlink() and leads_to.parent.is_dir() else path
+
+
 async def open_database(folder: Path, clock: Clock, first: Batch = ()) -> Database:
     """Open `<folder>/tidegate.db`, making it if need be, at the newest schema.
 
@@ -99,7 +111,7 @@ async def open_database(folder: Path, clock: Clock, first: Batch = ()) -> Databa
     """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise StartError(f"SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed")
-    path = folder / FILE_NAME
+    path = database_file(folder)
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return await _on_disk(path, clock, first)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gateway.routing.where.sqlite.to_sqlite import SqliteFilter
 from gateway.storage.engine.beside import open_beside
-from gateway.storage.engine.database import FILE_NAME
+from gateway.storage.engine.database import database_file
 from gateway.storage.history.history import KEEP, RecordedRule
 from gateway.storage.history.outcome_reader import Number, OutcomeReader
 from gateway.storage.history.row import HISTORY_COLUMNS, HistoryRow, from_history_columns
@@ -118,7 +118,7 @@ def open_history(folder: Path) -> Iterator[HistoryReader | None]:
 
     Raises TidegateError if it cannot be read.
     """
-    path = folder / FILE_NAME
+    path = database_file(folder)
     if not path.exists():
         yield None
         return

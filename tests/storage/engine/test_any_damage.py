@@ -242,6 +242,28 @@ async def test_a_database_that_is_a_link_to_nowhere_ends_with_a_line(
         await open_store(tmp_path)
 
 
+async def test_a_damaged_database_behind_a_link_is_salvaged_with_its_log_where_it_is(
+    tmp_path: Path, sound: bytes
+) -> None:
+    folder, disk = tmp_path / "data", tmp_path / "disk"
+    folder.mkdir()
+    disk.mkdir()
+    (folder / FILE_NAME).symlink_to(disk / FILE_NAME)
+    await _fill(folder)
+    store = await open_store(folder)
+    store.outbox.add(outbox_row(ROWS + 1))
+    await store.settle()
+    log = disk / f"{FILE_NAME}-wal"
+    before = log.read_bytes()
+    await store.close()
+    (disk / FILE_NAME).write_bytes(_changed(sound, 105, 0xFF))
+    log.write_bytes(before)
+    assert await _rows_of(folder) == ROWS + 1
+    assert (folder / FILE_NAME).is_symlink()
+    assert [each.name for each in folder.iterdir()] == [FILE_NAME]
+    assert list(disk.glob(f"{FILE_NAME}.corrupt-*[0-9Z]"))
+
+
 async def test_a_note_that_is_no_file_takes_no_text(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / f"{FILE_NAME}.damaged")
     assert not note_damage(tmp_path / FILE_NAME, "a page was bad")
