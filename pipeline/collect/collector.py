@@ -1,6 +1,5 @@
 """The collector: a persistent session at the fleet's broker, shared with other collectors."""
 
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from pipeline.collect.landing_writer import LandingWriter
 from pipeline.collect.message import Landed, read_message
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, reason
 
 RECEIVE_MAXIMUM = 20_000
 """Messages that the broker sends before the first of them is acknowledged; it stops there."""
@@ -152,8 +151,7 @@ class Collector:
             self._writer.write(landed for _, landed in self._gathered)
         except OSError as error:
             self._oldest = time.monotonic() + RETRY_SECONDS - self._settings.seconds
-            reason = os.strerror(error.errno) if error.errno else error
-            self._say(f"cannot write to {self._settings.landing}: {reason}; trying again")
+            self._say(f"cannot write to {self._settings.landing}: {reason(error)}; trying again")
             return
         self._trouble = ""
         for packet, _ in self._gathered:

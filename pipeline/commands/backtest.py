@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.commands.options import add_spark, add_tables, days, existing
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, writing
 from pipeline.operation.preflight import check_installed
 
 TARIFF = 0.0
@@ -55,6 +55,7 @@ def run_backtest(options: argparse.Namespace) -> int:
     found = result.figures(sums, options.tariff)
     if options.report:
         page = result.as_page(options.rule, options.alarm, found, device, points)
-        options.report.write_text(page, encoding="utf-8")
+        with writing(options.report):
+            options.report.write_text(page, encoding="utf-8")
     print(json.dumps(found) if options.json else result.as_text(options.rule, found))
     return 0

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.commands.options import add_landing
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, writing
 from pipeline.operation.preflight import check_arrow
 
 _GATEWAY = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -35,7 +35,8 @@ def run_import(options: argparse.Namespace) -> int:
     writer = LandingWriter(options.landing.absolute(), "import")
     count = 0
     for rows in records(options.database, options.table, options.gateway, first, last):
-        writer.write([Landed(records=rows)])
+        with writing(options.landing):
+            writer.write([Landed(records=rows)])
         count += len(rows)
     print(f"landed {count:,} records of {options.database}")
     return 0

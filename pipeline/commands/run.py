@@ -4,6 +4,7 @@ import argparse
 import signal
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -74,9 +75,10 @@ def _round(settings: Any, session: Any, how: Any, options: argparse.Namespace) -
     try:
         with bars() as watch:
             totals = run_once(settings, session, replace(how, watch=watch))
-    except JobError:  # which the metrics tell
+    except JobError:  # which the metrics tell; where they cannot be written, it goes before that
         if options.metrics is not None:
-            write_metrics(settings, options.metrics)
+            with suppress(JobError, OSError):
+                write_metrics(settings, options.metrics)
         raise
     if totals.files:
         seconds = time.monotonic() - begun

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.errors import writing
 from pipeline.landing.listing import kind, list_landing
 from pipeline.ledger.completeness import OUTCOMES
 from pipeline.settings import Settings
@@ -198,5 +199,7 @@ def _age(mtime: int | None, now: datetime) -> float | None:
 def write_metrics(settings: Settings, file: Path) -> None:
     """Put Prometheus text in place whole, since a scraper may read at any time."""
     temporary = file.with_name(f".{file.name}.tmp")
-    temporary.write_text(as_prometheus(read_status(settings)), encoding="utf-8")
+    text = as_prometheus(read_status(settings))
+    with writing(file):
+        temporary.write_text(text, encoding="utf-8")
     temporary.replace(file)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from pipeline.errors import JobError
 from pipeline.tables import delta
 from pipeline.tables.on_disk import IN_BATCHES, batch_folder
 
@@ -22,17 +23,34 @@ def write_views(root: Path, file: Path) -> list[str]:
 
     It names the tables' files, so it needs no extension of DuckDB's. Bronze and quarantine are
     shown as they are when they are asked, the others as they are now: `vacuum` removes files that
-    it names only after the time that it keeps.
+    it names only after the time that it keeps. Raises JobError if it cannot be written.
     """
     temporary = file.with_name(f".{file.name}.tmp")
-    temporary.unlink(missing_ok=True)
+    _remove(temporary)
+    try:
+        shown = _write(root, temporary)
+        temporary.replace(file)
+    except duckdb.OperationalError as error:
+        raise JobError(f"cannot write {file}: {error}") from error
+    finally:
+        _remove(temporary)
+    return shown
+
+
+def _remove(database: Path) -> None:
+    """Remove a database and its log, which DuckDB would read into another one of this name."""
+    for part in (database, database.with_name(f"{database.name}.wal")):
+        part.unlink(missing_ok=True)
+
+
+def _write(root: Path, temporary: Path) -> list[str]:
     shown = []
     with duckdb.connect() as database:
         database.execute(f"ATTACH {_text(str(temporary))} AS views (STORAGE_VERSION '{FORMAT}')")
         for table, schema, files in _tables(root):
             database.execute(f'CREATE VIEW views."{table}" AS {_select(database, schema, files)}')
             shown.append(table)
-    temporary.replace(file)
+        database.execute("CHECKPOINT views")  # a disk that is full is not told at the end
     return shown
 
 

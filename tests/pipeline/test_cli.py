@@ -251,8 +251,13 @@ def test_an_error_is_a_status_and_a_line(
 
 
 def test_a_service_that_fails_says_so_in_its_metrics(
-    tmp_path: Path, java_command: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    java_command: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """Where they cannot be written either, what failed first is told."""
+
     def failing(*_: object) -> NoReturn:
         raise JobError("gave up")
 
@@ -262,9 +267,11 @@ def test_a_service_that_fails_says_so_in_its_metrics(
     handler = signal.getsignal(signal.SIGTERM)
     try:
         assert main(["run", *once(tmp_path)[1:], "--metrics", str(metrics)]) == 1
+        assert main(["run", *once(tmp_path)[1:], "--metrics", str(metrics / "x")]) == 1
     finally:
         signal.signal(signal.SIGTERM, handler)
     assert "tidegate_pipeline_last_run_failed 1\n" in metrics.read_text()
+    assert capsys.readouterr().err.count("tidegate-pipeline: gave up\n") == 2
 
 
 @pytest.mark.spark

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 
 from pipeline.cli import main
@@ -98,6 +99,53 @@ def test_compaction_on_a_full_disk_leaves_the_tables_as_they_are(
         assert any((tables / "bronze").rglob("joined-1-2.parquet"))
     finally:
         disk.unmount()
+
+
+@pytest.mark.mount
+def test_views_are_written_whole_or_not_at_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DuckDB tells a full disk at the first byte, at a commit, and of its last ones nothing."""
+    on_disk.create(tmp_path / "tables")
+    disk = SmallDisk(tmp_path / "small", 1)
+    file = disk.folder / "fleet.duckdb"
+    for kilobytes in (4, 16, 64):
+        disk.mount()
+        try:
+            disk.resize(kilobytes)
+            assert main(["views", str(file), "--tables", str(tmp_path / "tables")]) == 1
+            said = capsys.readouterr().err
+            assert said.startswith(f"tidegate-pipeline: cannot write {file}: "), said
+            assert "No space left on device" in said
+            assert said.count("\n") == 1
+            assert not list(disk.folder.iterdir())
+            disk.resize(LARGE)
+            assert main(["views", str(file), "--tables", str(tmp_path / "tables")]) == 0
+            with duckdb.connect(str(file), read_only=True) as database:
+                assert database.execute("SELECT count(*) FROM silver").fetchall() == [(0,)]
+        finally:
+            disk.unmount()
+
+
+@pytest.mark.mount
+def test_what_else_a_full_disk_refuses_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    disk = SmallDisk(tmp_path / "small", 1)
+    disk.mount()
+    try:
+        metrics = disk.folder / "pipeline.prom"
+        disk.fill()
+        tables = ["--tables", str(tmp_path / "tables"), "--landing", str(tmp_path)]
+        assert main(["status", *tables, "--metrics", str(metrics)]) == 1
+        line = f"tidegate-pipeline: cannot write {metrics}: No space left on device\n"
+        assert capsys.readouterr().err == line
+        assert not metrics.exists()
+    finally:
+        disk.unmount()
+    nowhere = str(tmp_path / "none" / "pipeline.prom")
+    assert main(["status", *tables, "--metrics", nowhere]) == 2
+    assert "none/.pipeline.prom.tmp: No such file or directory" in capsys.readouterr().err
 
 
 def test_only_a_full_disk_is_told_as_one_and_spark_s_own_folder_may_be_it(tmp_path: Path) -> None:
