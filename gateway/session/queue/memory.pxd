@@ -23,5 +23,4 @@ cdef class QueueMemory:
     @cython.locals(publication=Publication)
     cpdef remove(self, Span span)
     cpdef give_up(self, spans)
-    @cython.locals(span=Span)
     cpdef bint forget_some(self, Py_ssize_t most)

@@ -116,7 +116,5 @@ class QueueMemory:
         """Count so many of the spans that were given up no more; return whether others are left."""
         given_up = self._given_up
         for _ in range(min(most, len(given_up))):
-            span = given_up.popleft()
-            self.disk_bytes -= span.kept
-            self.remove(span)
+            self.remove(given_up.popleft())
         return bool(given_up)

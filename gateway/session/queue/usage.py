@@ -123,14 +123,16 @@ class QueueUsage:
 
     def _give_up(self, spans: list[Span]) -> None:
         """Count spans that waited in memory, and do not any more."""
-        messages = size = in_memory = 0
+        messages = size = in_memory = on_disk = 0
         for span in spans:
             messages += span.count
             in_memory += span.size
+            on_disk += span.kept
             size += span.kept or span.size
         self.messages -= messages
         self._bytes -= size
         self._memory_bytes -= in_memory
+        self._memory.disk_bytes -= on_disk
         self._memory.give_up(spans)
 
     def _remember(self, span: Span) -> None:
