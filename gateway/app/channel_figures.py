@@ -8,17 +8,18 @@ from gateway.broker.channels.channel import Channel
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
 
-_FIGURES = "tidegate/channels/"
+FIGURES = "tidegate/channels/"
+"""What the names of channels' figures begin with, before the channel's name."""
 
 
 def show_channels(gateway: "Gateway") -> None:
     """Set the figures of every channel, and forget those of channels that are gone."""
     channels = gateway.broker.channels
     counters, now = gateway.counters, gateway.clock.monotonic()
-    gone = {name for name in counters.values if name.startswith(_FIGURES)}
+    gone = {name for name in counters.values if name.startswith(FIGURES)}
     for channel in channels:
         for name, value in _figures(channel, now).items():
-            full = f"{_FIGURES}{channel.settings.name}/{name}"
+            full = f"{FIGURES}{channel.settings.name}/{name}"
             counters.set(full, value)
             gone.discard(full)
     for name in gone:

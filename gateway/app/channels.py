@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gateway.app.channel_figures import show_channels
+from gateway.app.channel_figures import FIGURES, show_channels
 from gateway.broker.channels.channel import Channel
 from gateway.broker.channels.settings import (
     MAXIMUM_PAUSED_FILTERS,
@@ -13,6 +13,7 @@ from gateway.broker.channels.settings import (
     Choice,
     Unconfigured,
 )
+from gateway.broker.instant import Instant
 from gateway.config.settings import ChannelConfig, Configuration
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.reason_codes import ReasonCode
@@ -149,8 +150,15 @@ class ChannelDesk:
         self._channels.resume(channel)
 
     def _delete(self, channel: Channel, _: Message) -> None:
-        note(self._gateway.writer, note_of(PAUSED, channel.settings.name), there=False)
+        gateway, name = self._gateway, channel.settings.name
+        note(gateway.writer, note_of(PAUSED, name), there=False)
         self._channels.delete(channel)
+        figures = f"{FIGURES}{name}/"  # taken back when this message has been handled
+
+        def forget(_key: object, _instant: Instant) -> None:
+            gateway.telemetry.sys_topics.forget(figures)
+
+        gateway.broker.deadlines.set(figures, 0.0, forget)
 
     def _touch(self, channel: Channel, message: Message) -> None:
         channel.deliveries.touch(message.client_id or "", self._gateway.turn.instant.monotonic)

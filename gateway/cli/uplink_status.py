@@ -67,7 +67,7 @@ def figures(broker: LocalBroker, topic_filters: Sequence[str], awaited: str) -> 
     client.on_connect, client.on_message = on_connect, on_message
     client.loop_start()
     try:
-        found = _gathered(heard, awaited)
+        found = gathered(heard, awaited)
     finally:
         client.disconnect()
         client.loop_stop()
@@ -125,7 +125,7 @@ def _counts(found: Figures, part: str) -> str:
 COUNTS = ("sent", "acknowledged", "resent", "refused", "reconnects")
 
 
-def _gathered(heard: "queue.SimpleQueue[tuple[str, bytes] | str]", awaited: str) -> Figures:
+def gathered(heard: "queue.SimpleQueue[tuple[str, bytes] | str]", awaited: str) -> Figures:
     """Return what is heard until nothing more comes; a refusal stands under an empty name."""
     found: Figures = {}
     with suppress(queue.Empty):
@@ -134,7 +134,10 @@ def _gathered(heard: "queue.SimpleQueue[tuple[str, bytes] | str]", awaited: str)
             if isinstance(figure, str):
                 return {"": figure}
             name, payload = figure
-            found[name] = _value(payload.decode("utf-8", "replace"))
+            if payload:
+                found[name] = _value(payload.decode("utf-8", "replace"))
+            else:
+                found.pop(name, None)  # what it tells of has ended meanwhile
     return found
 
 

@@ -70,6 +70,13 @@ class SysTopics:
                 self._retain(name, "")
                 yield
 
+    def forget(self, beginning: str) -> None:
+        """Take back at once all figures whose names begin so: what they tell of is gone."""
+        for name in [each for each in self._counters.values if each.startswith(beginning)]:
+            self._counters.forget(name)
+            if self._said.pop(name, None) is not None:
+                self._retain(name, "")
+
     def alarm(self, name: str, text: str) -> None:
         """Raise the alarm `name`; an empty text ends it."""
         raised = json.dumps({"raised": self._clock.wall_ms(), "text": text}, ensure_ascii=False)

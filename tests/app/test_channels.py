@@ -88,7 +88,9 @@ class Desk:
         self.harness = harness
         self.control = Control()
         self.refresh: list[Callable[[], None]] = []
-        telemetry = SimpleNamespace(sys_topics=SimpleNamespace(refresh=self.refresh))
+        self.forgotten: list[str] = []
+        sys_topics = SimpleNamespace(refresh=self.refresh, forget=self.forgotten.append)
+        telemetry = SimpleNamespace(sys_topics=sys_topics)
         gateway = SimpleNamespace(
             broker=harness.broker,
             control=self.control,
@@ -152,6 +154,7 @@ def test_commands_are_carried_out(harness: DurableHarness) -> None:
     assert (channel.depth, channel.in_flight) == (0, 0)
     assert desk.ask("jobs/delete") == ReasonCode.SUCCESS
     assert not len(harness.broker.channels)
+    assert desk.forgotten == ["tidegate/channels/jobs/"]
 
 
 def test_a_topic_filter_is_paused_for_all_channels(

@@ -1,9 +1,10 @@
 """`tidegate uplink status` and a pause, with a running gateway that is started again."""
 
 import json
+import queue
 from pathlib import Path
 
-from gateway.cli.uplink_status import lines
+from gateway.cli.uplink_status import gathered, lines
 from tests.cli.conftest import Command
 from tests.support.processes.gateway_process import GatewayProcess
 
@@ -67,3 +68,11 @@ def test_a_gateway_that_is_not_there_is_named(tidegate: Command) -> None:
     done = tidegate("uplink", "status", "mqtt://127.0.0.1:1")
     assert done.returncode == 2
     assert "no gateway at mqtt://127.0.0.1:1" in done.stderr
+
+
+def test_what_ends_while_it_is_listed_is_no_figure() -> None:
+    heard: queue.SimpleQueue[tuple[str, bytes] | str] = queue.SimpleQueue()
+    for figure in (("channels", b"1"), ("channels/a/depth", b"2"), ("channels/a/depth", b"")):
+        heard.put(figure)
+    heard.put(("channels/b/depth", b""))
+    assert gathered(heard, "channels") == {"channels": 1}

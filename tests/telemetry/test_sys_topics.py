@@ -99,6 +99,20 @@ def test_other_parts_can_refresh_their_figures(
     assert said(published)["tidegate/outbox/oldest_seconds"] == "7"
 
 
+def test_figures_of_what_is_gone_are_taken_back_at_once(
+    sys_topics: SysTopics, harness: Harness, published: list[Message]
+) -> None:
+    harness.counters.set("tidegate/channels/jobs/depth", 1)
+    harness.counters.set("tidegate/channels/jobs2/depth", 2)
+    sys_topics.say()
+    said(published)
+    harness.counters.set("tidegate/channels/jobs/new", 1)  # and not said yet
+    sys_topics.forget("tidegate/channels/jobs/")
+    assert said(published) == {"tidegate/channels/jobs/depth": ""}
+    assert "tidegate/channels/jobs/new" not in harness.counters.values
+    assert harness.counters.values["tidegate/channels/jobs2/depth"] == 2
+
+
 def test_an_alarm_is_raised_and_ended(sys_topics: SysTopics, published: list[Message]) -> None:
     sys_topics.alarm("storage", "the disk is full: °")
     sys_topics.alarm("storage", "")
