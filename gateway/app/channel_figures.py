@@ -52,6 +52,7 @@ def _figures(channel: Channel, now: float) -> dict[str, int | float | str]:
         "expired": figures.expired,
         "filtered": figures.filtered,
         "outside_size": figures.outside_size,
+        "too_large": figures.too_large,
         "latency_ms_p50": round(1000 * figures.latency(50), 1),
         "latency_ms_p99": round(1000 * figures.latency(99), 1),
     }

@@ -82,7 +82,8 @@ def _send_one(
 ) -> None:
     """Queue one packet, or drop its message, which has this number in its publication."""
     if packet.largest > connection.maximum_packet_size:
-        session.counters.add("publish/messages/dropped")
+        if span is None or span.channel is None:  # a channel gives it to another consumer
+            session.counters.add("publish/messages/dropped")
         if span is not None:
             session.drop(span, number)
         return

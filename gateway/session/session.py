@@ -223,7 +223,7 @@ class Session:
         """Forget a message that cannot be sent, the one with this number in its publication."""
         self.inflight.take((span.packet_id + number - span.first,), 0)
         if span.channel is not None:
-            span.channel.finished(span, number, 1)
+            span.channel.too_large(span, number)
         else:
             self.journal.done(span, number, 1)
 

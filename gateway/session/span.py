@@ -36,6 +36,10 @@ class Gives(Protocol):
         """Note that so many messages, from this number on, need no further packet."""
         ...
 
+    def too_large(self, span: "Span", number: int) -> None:
+        """Take back a message that is above its consumer's Maximum Packet Size."""
+        ...
+
     def given_back(self, span: "Span", number: int) -> None:
         """Take back a message whose consumer has lost its connection."""
         ...

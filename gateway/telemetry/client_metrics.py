@@ -246,6 +246,7 @@ CHANNELS = (
             "expired": "Messages that expired while they waited.",
             "filtered": "Messages that no consumer's filter let through.",
             "outside_size": "Messages smaller or larger than the channel takes.",
+            "too_large": "Messages above the Maximum Packet Size of every connected consumer.",
         },
     ),
 )

@@ -224,10 +224,12 @@ class Channel(Session):
     def _come_back(self, offer: Offer, second: float) -> None:
         """Put a message back before the queue, or among the dead letters after its last attempt.
 
-        It stays out of the way until the monotonic `second`.
+        It stays out of the way until the monotonic `second`. What was too large for a consumer was
+        not given to it.
         """
-        self.journal.attempted(offer.span, offer.span.first, offer.attempts)
-        if self.settings.is_last(offer.attempts):
+        if not offer.above:
+            self.journal.attempted(offer.span, offer.span.first, offer.attempts)
+        if not offer.above and self.settings.is_last(offer.attempts):
             self._dead_letters.add(offer)
         else:
             self.waiting.returned.put(offer, second)

@@ -23,7 +23,8 @@ cdef class Consumers:
     cpdef bint ask(self) except -1
     @cython.locals(connected=Py_ssize_t, runs=Py_ssize_t, session=Session)
     cpdef Py_ssize_t share(self, Py_ssize_t count) except -1
-    cpdef choose(self, Publication publication, Py_ssize_t number, Session avoid)
+    cpdef choose(
+        self, Publication publication, Py_ssize_t number, Session avoid, Py_ssize_t above)
     @cython.locals(members=list, turn=Py_ssize_t, qos=int)
     cdef _next_ready(self, Publication publication)
 

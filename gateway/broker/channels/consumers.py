@@ -22,7 +22,7 @@ _RUN = RUN  # compiled, a C name
 
 
 class NobodyWantsIt(Exception):  # noqa: N818 - an answer, not a mistake of ours
-    """There are consumers, and no one's filter and rights let a message through."""
+    """There are consumers, and none can have a message: its filter, rights or size forbid it."""
 
 
 class Consumers:
@@ -112,11 +112,12 @@ class Consumers:
         return -(-count // min(runs, connected or 1))
 
     def choose(
-        self, publication: Publication, number: int, avoid: "Session | None"
+        self, publication: Publication, number: int, avoid: "Session | None", above: int
     ) -> Subscription | None:
         """Return who gets a message now, None if nobody has room for it.
 
-        `avoid` gets it only if there is nobody else. Raises NobodyWantsIt.
+        `avoid` gets it only if there is nobody else, and nobody whose Maximum Packet Size is not
+        `above` so many bytes. Raises NobodyWantsIt.
         """
         ask = self.ask()
         if self._in_turn and avoid is None and not ask:
@@ -135,8 +136,10 @@ class Consumers:
             selection = self._router.selection(publication, number)
             wanting = [each for each in connected if selection.wants(each)]
             selection.forget_parts()
-            if not wanting:
-                raise NobodyWantsIt
+        if above:
+            wanting = [each for each in wanting if _maximum_packet_size(each) > above]
+        if not wanting:
+            raise NobodyWantsIt
         prompt = self._prompt(connected, publication)
         if self._sticky:
             self._moves.note({session_of(each) for each in prompt})
@@ -211,6 +214,11 @@ def _least_inflight(
 def session_of(member: Subscription) -> "Session":
     """Return the session of a consumer."""
     return member.subscriber  # type: ignore[return-value]  # shared subscriptions have sessions alone
+
+
+def _maximum_packet_size(member: Subscription) -> int:
+    connection = session_of(member).connection
+    return 0 if connection is None else connection.maximum_packet_size
 
 
 def _has_room(member: Subscription, publication: Publication) -> bool:

@@ -42,7 +42,7 @@ class DeadLetters:
             if self._publish(letter, instant):
                 channel.journal.done(letter.span, letter.span.first, letter.span.count)
             else:
-                channel.waiting.returned.put(Offer(letter.span, letter.attempts - 1, None))
+                channel.waiting.returned.put(Offer(letter.span, max(letter.attempts - 1, 0), None))
 
     def _publish(self, letter: Offer, instant: Instant) -> bool:
         settings, figures = self._channel.settings, self._channel.figures
@@ -50,9 +50,10 @@ class DeadLetters:
         if settings.dead_letter_topic is None:
             figures.dropped += 1
             logger.warning(
-                "channel %s: a message on %.80r is given up after %d attempts",
+                "channel %s: a message on %.80r is given up%s after %d attempts",
                 settings.name,
                 message.topic,
+                " as too large for its consumers" if letter.above else "",
                 letter.attempts,
             )
             return True

@@ -40,6 +40,8 @@ cdef class Deliveries:
     cpdef finished(self, Span span, Py_ssize_t number, Py_ssize_t count)
     @cython.locals(delivery=Delivery)
     cpdef given_back(self, Span span, Py_ssize_t number)
+    @cython.locals(delivery=Delivery)
+    cpdef too_large(self, Span span, Py_ssize_t number)
     cdef _settle(self, Delivery delivery, Py_ssize_t count)
     cdef _give_back(self, Delivery delivery, Py_ssize_t number, double second=*)
     cdef _note(self, Delivery delivery, list numbers)

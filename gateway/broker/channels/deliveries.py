@@ -130,7 +130,7 @@ class Deliveries:
         return min(first.due, now + _NOTED_AFTER) if self._unnoted else first.due
 
     def finished(self, span: Span, number: int, count: int) -> None:
-        """Forget messages that a consumer acknowledged, or whose packet it cannot take."""
+        """Forget messages that a consumer acknowledged."""
         delivery = self._by_span.get(span)
         if delivery is None:  # they have timed out, and others have got them
             self.late.pop(span, None)
@@ -148,6 +148,17 @@ class Deliveries:
         self._figures.requeued += 1
         self._give_back(delivery, number)
         self._settle(delivery, 1)
+
+    def too_large(self, span: Span, number: int) -> None:
+        """Take back a message that is being given out, whose packet its consumer cannot take."""
+        delivery = self._by_span[span]
+        connection = delivery.consumer.connection
+        assert connection is not None  # noqa: S101 - it is being written to
+        self._figures.delivered -= 1
+        self._settle(delivery, 1)
+        source = delivery.source.part(delivery.original(number), 1)
+        above = connection.maximum_packet_size
+        self._come_back(Offer(source, delivery.attempts - 1, delivery.consumer, above), 0.0)
 
     def look_after(self, now: float) -> None:
         """Take back what was not acknowledged in time, and note the attempts of what takes long.

@@ -60,7 +60,7 @@ class Dispatcher:
         They are those that nobody may refuse. What consumers acknowledge is to be kept until then.
         """
         consumers, count = self._consumers, span.count
-        member = consumers.choose(span.publication, span.first, None)
+        member = consumers.choose(span.publication, span.first, None, 0)
         if member is None:
             return 0
         if span.qos:
@@ -75,7 +75,7 @@ class Dispatcher:
             given += room
             if given == count:
                 break
-            member = consumers.choose(span.publication, span.first + given, None)
+            member = consumers.choose(span.publication, span.first + given, None, 0)
         return given
 
     def give_next(self, now: float) -> bool:
@@ -94,10 +94,14 @@ class Dispatcher:
             self._dead_letters.add(Offer(waiting.take(1), offer.attempts, None))
             return True
         try:
-            member = self._consumers.choose(span.publication, span.first, offer.avoid)
+            member = self._consumers.choose(span.publication, span.first, offer.avoid, offer.above)
         except NobodyWantsIt:
-            figures.filtered += 1
-            self._give_up(waiting.take(1))
+            if offer.above:
+                figures.too_large += 1
+                self._dead_letters.add(Offer(waiting.take(1), offer.attempts, None, offer.above))
+            else:
+                figures.filtered += 1
+                self._give_up(waiting.take(1))
             return True
         if member is None:
             return False

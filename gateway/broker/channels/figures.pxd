@@ -14,6 +14,7 @@ cdef class ChannelFigures:
     cdef public long long received
     cdef public long long requeued
     cdef public long long timed_out
+    cdef public long long too_large
 
     cpdef acknowledge(self, double arrived, Py_ssize_t count)
     @cython.locals(arrived=double, count=Py_ssize_t)

@@ -22,6 +22,7 @@ class ChannelFigures:
         "received",
         "requeued",
         "timed_out",
+        "too_large",
     )
 
     def __init__(self) -> None:
@@ -34,6 +35,7 @@ class ChannelFigures:
         self.dropped = 0  # for want of room, or for good after too many attempts
         self.expired = 0
         self.filtered = 0  # no consumer's `$where` or rights let them through
+        self.too_large = 0  # above the Maximum Packet Size of all consumers
         self.outside_size = 0  # smaller or larger than the channel takes
         self._unmeasured: list[
             tuple[float, int]

@@ -1,3 +1,6 @@
+import pytest
+
+from gateway.broker.channels.settings import Choice
 from gateway.mqtt.packets import Publish, Unsubscribe
 from gateway.mqtt.properties import Properties
 from tests.support.broker.broker_harness import Harness
@@ -110,4 +113,55 @@ def test_a_packet_that_no_consumer_can_take_is_given_up() -> None:
     harness.publish("t/a", b"x" * 100, 1)
     publish(harness, "b")
     assert got(client) == "b"
+    channel = channel_of(harness)
+    harness.pass_time(0)
+    assert (channel.depth, channel.in_flight) == (0, 0)
+    figures = channel.figures
+    assert (figures.too_large, figures.dropped, figures.filtered) == (1, 1, 0)
+    assert (figures.delivered, figures.acknowledged) == (1, 1)
+    harness.pass_time(2)
+    harness.crash()
+    assert channel_of(harness).depth == 0
+
+
+@pytest.mark.parametrize("choice", Choice)
+def test_a_packet_goes_to_a_consumer_that_can_take_it(choice: Choice) -> None:
+    harness = durable(choice=choice, max_attempts=1)
+    small = [consumer(harness, name, maximum_packet_size=50) for name in "ab"]
+    middle = consumer(harness, "c", maximum_packet_size=60)
+    large = consumer(harness, "d")
+    for _ in range(8):
+        harness.publish("t/a", b"x" * 100, 1)
+    harness.pass_time(0)
+    assert "".join(map(got, (*small, middle))) == ""
+    assert got(large) == "x" * 800
+    figures = channel_of(harness).figures
+    assert (figures.too_large, figures.delivered, figures.acknowledged) == (0, 8, 8)
+    assert harness.counters.count("publish/messages/dropped") == 0
+
+
+def test_of_messages_read_together_the_large_ones_go_to_another() -> None:
+    harness = durable()
+    small = consumer(harness, "a", maximum_packet_size=50)
+    sizes = (1, 100, 1, 100)
+    harness.connect("publisher").send(
+        *(Publish("t/a", b"x" * size, 1, packet_id=n + 1) for n, size in enumerate(sizes))
+    )
+    large = consumer(harness, "b", receive_maximum=1)
+    assert got(small) == "xx"
+    publish(harness, "y")
+    assert got(small) + got(large) == "y"
+    assert channel_of(harness).figures.too_large == 2
     assert channel_of(harness).in_flight == 0
+
+
+def test_a_packet_that_is_too_large_is_a_dead_letter() -> None:
+    harness = durable(dead_letter_topic="dead", max_attempts=3)
+    consumer(harness, "c", maximum_packet_size=50)
+    dead = harness.connect("dead")
+    dead.subscribe("dead", 1)
+    harness.publish("t/a", b"x" * 100, 1)
+    harness.pass_time(0)
+    assert got(dead) == "x" * 100
+    figures = channel_of(harness).figures
+    assert (figures.too_large, figures.dead_lettered, figures.dropped) == (1, 1, 0)
