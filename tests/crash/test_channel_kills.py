@@ -28,6 +28,9 @@ memory_messages = {memory}
 inflight_timeout = 1
 """
 
+LOOK = 0.5
+"""Seconds between two comparisons of all that came with all that was acknowledged."""
+
 UP = (0.05, 0.6)
 """Seconds between a start and its end by kill -9."""
 
@@ -77,10 +80,10 @@ class Worker:
     """A consumer that acknowledges what it has noted."""
 
     def __init__(self, name: str, port: int) -> None:
-        self.received: list[int] = []
+        self.received: set[int] = set()
         self._client = _client(name, clean=True)
         self._client.on_connect = lambda client, *_: client.subscribe("$share/jobs/jobs/#", 1)
-        self._client.on_message = lambda _c, _d, message: self.received.append(int(message.payload))
+        self._client.on_message = lambda _c, _d, message: self.received.add(int(message.payload))
         self._client.connect_async("127.0.0.1", port)
         self._client.loop_start()
 
@@ -119,14 +122,15 @@ def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path) -> None:
             return came() > before
 
         def all_came() -> bool:
-            received = {number for worker in workers for number in worker.received}
-            return len(feeder.look()) > 0 and feeder.acknowledged <= received
+            owed = feeder.look().difference(*[worker.received.copy() for worker in workers])
+            return len(feeder.acknowledged) > 0 and not owed
 
         what = f"another of the messages that were acknowledged, seed {seed}"
         before = came()
         while not all_came():  # a hundred rounds leave a hundred thousand behind
             until(partial(more_came, before), what, gateway.log)
             before = came()
+            time.sleep(LOOK)  # or consumers, threads of this process, would get little done
     finally:
         feeder.stop()
         for worker in workers:
