@@ -50,6 +50,10 @@ class Deadlines:
         if before is not None:
             self._empty(before)
 
+    def set_next(self, key: Hashable, instant: Instant, action: Action) -> None:
+        """Run `action` in the next turn, and not in that of `instant` again."""
+        self.set(key, math.nextafter(instant.monotonic, math.inf), action)
+
     def discard(self, key: Hashable) -> None:
         """Give up the key's action, if it has one."""
         entry = self._entries.pop(key, None)

@@ -1,7 +1,6 @@
 """One budget of memory for everything that clients can make the gateway hold."""
 
 import logging
-import math
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from gateway.broker.client import Client
@@ -115,8 +114,7 @@ class MemoryBudget:
     def _forget_some(self, _: str, instant: Instant) -> None:
         """Count some of what queues gave up no more, and the rest in the next turns."""
         if self._broker.queue_memory.forget_some(AT_ONCE):
-            later = math.nextafter(instant.monotonic, math.inf)
-            self._broker.deadlines.set(_GIVEN_UP, later, self._forget_some)
+            self._broker.deadlines.set_next(_GIVEN_UP, instant, self._forget_some)
 
     def open(self, client: Client) -> None:
         """Count a new connection; where there is no room for it connections are closed."""

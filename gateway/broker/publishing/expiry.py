@@ -4,7 +4,6 @@ Nothing that has expired is sent; this is what takes its memory back where nothi
 the retained messages, and from the queues of clients that are away.
 """
 
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -54,8 +53,7 @@ def _go_on(broker: "Broker", pieces: Iterator[None], instant: Instant) -> None:
         due = instant.monotonic + SWEEP_INTERVAL
         broker.deadlines.set(_KEY, due, lambda _, later: sweep(broker, later))
         return
-    due = math.nextafter(instant.monotonic, math.inf)  # the next turn, and not this one again
-    broker.deadlines.set(_KEY, due, lambda _, later: _go_on(broker, pieces, later))
+    broker.deadlines.set_next(_KEY, instant, lambda _, later: _go_on(broker, pieces, later))
 
 
 def _pieces(broker: "Broker", instant: Instant) -> Iterator[None]:

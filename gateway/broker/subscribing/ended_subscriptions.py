@@ -50,6 +50,4 @@ class EndedSubscriptions:
             if not numbers:
                 self._left.popleft()
         if self._left:
-            # the next turn, and not this one again
-            later = math.nextafter(instant.monotonic, math.inf)
-            self._broker.deadlines.set(_KEY, later, self._go_on)
+            self._broker.deadlines.set_next(_KEY, instant, self._go_on)

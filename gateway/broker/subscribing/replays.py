@@ -170,9 +170,7 @@ class Replays:
             if session in ring and (done or one.scans):
                 ring.move_to_end(session)
         if ring:
-            # the next turn, and not this one again
-            later = math.nextafter(instant.monotonic, math.inf)
-            self._broker.deadlines.set(_KEY, later, self._go_on)
+            self._broker.deadlines.set_next(_KEY, instant, self._go_on)
 
     def _begin_turn(self, instant: Instant) -> None:
         if instant.monotonic != self._turn:
