@@ -138,9 +138,9 @@ def _change(store: Store, table: Table, mark: str, *, anew: bool) -> Change:
     copy = store.table(table.name)
     if copy is None:
         return Change(table, None, table.files, [])
-    told = copy.metadata()
-    same_kind = told.partition_columns == ([table.partition] if table.partition else [])
-    if not same_kind or (told.description != mark and not anew):
+    metadata = copy.metadata()
+    same_kind = metadata.partition_columns == ([table.partition] if table.partition else [])
+    if not same_kind or (metadata.description != mark and not anew):
         raise PipelineError(
             f"{store.table_url(table.name)} is no copy of these tables: name another place, or "
             "let it become one with --replace"

@@ -122,8 +122,8 @@ def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path) -> None:
             return came() > before
 
         def all_came() -> bool:
-            owed = feeder.look().difference(*[worker.received.copy() for worker in workers])
-            return len(feeder.acknowledged) > 0 and not owed
+            missing = feeder.look().difference(*[worker.received.copy() for worker in workers])
+            return len(feeder.acknowledged) > 0 and not missing
 
         what = f"another of the messages that were acknowledged, seed {seed}"
         before = came()

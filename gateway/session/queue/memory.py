@@ -29,8 +29,8 @@ class QueueMemory:
     `disk_bytes` is what queues have on disk, counted by them. Of that `paged` deliveries,
     `paged_bytes`, are not in memory.
 
-    What queues give up by the thousand counts until `forget_some` has come to it, which who is
-    told by `on_given_up` calls until nothing is left.
+    What queues give up by the thousand counts until `forget_some` has come to it. `on_given_up` is
+    called then, and `forget_some` has to be until nothing is left.
     """
 
     __slots__ = (
