@@ -9,6 +9,8 @@ from pipeline.errors import PipelineError
 from pipeline.tables.state import Mark
 
 SUFFIXES = (".jsonl", ".parquet")
+TOLD = SUFFIXES[:1]
+"""The suffix of what a gateway says of itself."""
 OTHER_FOLDERS = ("ledger", "clock")
 """The folders within a gateway's folder that hold what it says of itself, not its records."""
 
@@ -18,7 +20,7 @@ class Listing:
     """What a landing folder holds; names are paths below it, with `/`."""
 
     files: dict[str, Mark] = field(default_factory=dict)
-    """The landing files, ledgers and clock records too, in the order of their names."""
+    """The landing files, ledgers and clock records too; those of a folder by their names."""
     left: dict[str, str] = field(default_factory=dict)
     """What is not read, and why."""
 
@@ -31,11 +33,13 @@ def list_landing(landing: Path) -> Listing:
     there. Raises PipelineError when it is not a folder, or when a folder cannot be read.
     """
     listing = Listing()
+    own = []
     for name in _names(landing):
         if (landing / name).is_dir():
-            _add_gateway(listing, landing, name)
+            _add_gateway(listing, landing / name)
         else:
-            _add(listing, landing, name)
+            own.append(name)
+    _add(listing, landing, "", own, SUFFIXES)
     return listing
 
 
@@ -45,14 +49,14 @@ def kind(name: str) -> str:
     return parts[1] if len(parts) == 3 and parts[1] in OTHER_FOLDERS else "records"
 
 
-def _add_gateway(listing: Listing, landing: Path, gateway: str) -> None:
-    """Add a gateway's files; those that tell of others first, so that these are there, too."""
-    folder = landing / gateway
+def _add_gateway(listing: Listing, folder: Path) -> None:
+    """Add a gateway's files; those that tell of others are listed first, so these are there."""
     others = [other for other in OTHER_FOLDERS if (folder / other).is_dir()]
-    told = [f"{other}/{name}" for other in others for name in _names(folder / other)]
+    told = {other: _names(folder / other) for other in others}
     own = [name for name in _names(folder) if name not in others]
-    for name in (*own, *told):
-        _add(listing, landing, f"{gateway}/{name}")
+    _add(listing, folder, f"{folder.name}/", own, SUFFIXES)
+    for other, names in told.items():
+        _add(listing, folder / other, f"{folder.name}/{other}/", names, TOLD)
 
 
 def _names(folder: Path) -> list[str]:
@@ -67,28 +71,32 @@ def _names(folder: Path) -> list[str]:
         raise PipelineError(f"cannot read landing folder {folder}: {error.strerror}") from None
 
 
-def _add(listing: Listing, landing: Path, name: str) -> None:
-    path = f"{landing}/{name}"
-    try:
-        state = os.stat(path)  # noqa: PTH116 - a Path a file would cost half as much again
-    except FileNotFoundError:
-        if not Path(path).is_symlink():  # it was moved away
-            return
-        state = os.lstat(path)
-    reason = _reason_to_leave(path, name, state.st_mode)
-    if reason is None:
-        listing.files[name] = Mark(state.st_size, state.st_mtime_ns)
-    else:
-        listing.left[name] = reason
+def _add(
+    listing: Listing, folder: Path, prefix: str, names: list[str], suffixes: tuple[str, ...]
+) -> None:
+    """Add the files of a folder; `prefix` is what its files' names begin with in the listing."""
+    for name in names:
+        path = f"{folder}/{name}"
+        try:
+            state = os.stat(path)  # noqa: PTH116 - a Path a file would cost half as much again
+        except OSError as error:
+            if not Path(path).is_symlink():
+                if isinstance(error, FileNotFoundError):  # it was moved away
+                    continue
+                raise
+            state = os.lstat(path)  # a link to nowhere, or to itself
+        reason = _reason_to_leave(path, name, state.st_mode, suffixes)
+        if reason is None:
+            listing.files[prefix + name] = Mark(state.st_size, state.st_mtime_ns)
+        else:
+            listing.left[prefix + name] = reason
 
 
-def _reason_to_leave(path: str, name: str, mode: int) -> str | None:
+def _reason_to_leave(path: str, name: str, mode: int, suffixes: tuple[str, ...]) -> str | None:
     if stat.S_ISDIR(mode):
         return "a folder deeper than a gateway's"
-    if not name.endswith(SUFFIXES[0]):
-        suffixes = SUFFIXES if kind(name) == "records" else SUFFIXES[:1]
-        if not name.endswith(suffixes):
-            return f"its name does not end in {' or '.join(suffixes)}"
+    if not name.endswith(suffixes):
+        return f"its name does not end in {' or '.join(suffixes)}"
     if not stat.S_ISREG(mode):
         return "not a regular file"
     if not name.isascii():

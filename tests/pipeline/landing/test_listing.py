@@ -66,6 +66,8 @@ def test_what_is_left_has_a_reason(tmp_path: Path) -> None:
     touch(tmp_path / "barn" / "a.jsonl.gz")
     touch(tmp_path / "barn" / "ledger")
     (tmp_path / "barn" / "dangling.jsonl").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "barn" / "endless.jsonl").symlink_to("endless.jsonl")
+    (tmp_path / "endless").symlink_to("endless")
     os.mkfifo(tmp_path / "barn" / "pipe.jsonl")
     touch(Path(os.fsdecode(os.fsencode(tmp_path) + b"/barn/\xff.jsonl")))
     listing = list_landing(tmp_path)
@@ -75,6 +77,8 @@ def test_what_is_left_has_a_reason(tmp_path: Path) -> None:
         "barn/a.jsonl.gz": "its name does not end in .jsonl or .parquet",
         "barn/ledger": "its name does not end in .jsonl or .parquet",
         "barn/dangling.jsonl": "not a regular file",
+        "barn/endless.jsonl": "not a regular file",
+        "endless": "its name does not end in .jsonl or .parquet",
         "barn/pipe.jsonl": "not a regular file",
         "barn/\udcff.jsonl": "its name is not UTF-8",
     }
@@ -92,13 +96,20 @@ def test_a_file_that_may_not_be_read_is_left(
 def test_a_file_that_is_moved_away_meanwhile_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    gone = tmp_path / "barn" / "gone.jsonl"
     touch(tmp_path / "barn" / "b.jsonl")
-    (tmp_path / "barn" / "a.jsonl").symlink_to(tmp_path / "nowhere")
-    names = ["a.jsonl", "b.jsonl", "gone.jsonl"]
-    monkeypatch.setattr(os, "listdir", lambda path: names if path.name == "barn" else ["barn"])
-    listing = list_landing(tmp_path)
-    assert list(listing.files) == ["barn/b.jsonl"]
-    assert list(listing.left) == ["barn/a.jsonl"]
+    touch(gone)
+    listdir = os.listdir
+
+    def moving(folder: Path) -> list[str]:
+        names = listdir(folder)
+        if folder == gone.parent:
+            gone.unlink()
+        return names
+
+    monkeypatch.setattr(os, "listdir", moving)
+    assert list(list_landing(tmp_path).files) == ["barn/b.jsonl"]
+    assert not gone.exists()
 
 
 def test_links_are_followed(tmp_path: Path) -> None:
