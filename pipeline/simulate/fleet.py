@@ -2,6 +2,9 @@
 
 import json
 import random
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,15 +24,18 @@ def simulate(out: Path, gateways: int, days: int, seed: int, rows: int = ROWS) -
     """Write a fleet; return its records and its numbers. The same seed gives the same fleet.
 
     `truth/silver.parquet` has key and event time of each row that silver must have, and
-    `truth/totals.json` the rest. One gateway at a time is in memory.
+    `truth/totals.json` the rest. Each core makes one gateway at a time in its memory.
     """
     whole = Truth()
     numbers = 0
     folder = out / "truth"
     folder.mkdir(parents=True, exist_ok=True)
-    with pq.ParquetWriter(folder / "silver.parquet", KEYS, compression="zstd") as silver:
-        for index in range(gateways):
-            truth = _one_gateway(out / "landing", f"g{index:06d}", f"{seed}/{index}", days, rows)
+    one_gateway = partial(_one_gateway, out / "landing", seed, days, rows)
+    with (
+        pq.ParquetWriter(folder / "silver.parquet", KEYS, compression="zstd") as silver,
+        ProcessPoolExecutor(mp_context=get_context("spawn")) as cores,
+    ):
+        for truth in cores.map(one_gateway, range(gateways)):
             silver.write_table(_keys(truth))
             numbers += len(truth.silver)
             whole.bronze += truth.bronze
@@ -39,10 +45,11 @@ def simulate(out: Path, gateways: int, days: int, seed: int, rows: int = ROWS) -
     return whole.bronze, numbers
 
 
-def _one_gateway(landing: Path, name: str, seed: str, days: int, rows: int) -> Truth:
+def _one_gateway(landing: Path, seed: int, days: int, rows: int, index: int) -> Truth:
     truth = Truth()
-    chance = random.Random(seed)  # noqa: S311 - nothing is secret here
-    for file, content in Gateway(name, chance, truth).live(days, rows).files.items():
+    chance = random.Random(f"{seed}/{index}")  # noqa: S311 - nothing is secret here
+    gateway = Gateway(f"g{index:06d}", chance, truth)
+    for file, content in gateway.live(days, rows).files.items():
         path = landing / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

@@ -1,6 +1,5 @@
 """One made-up gateway: what it lands, and what is true of it."""
 
-import json
 import random
 from base64 import b64encode
 from collections import Counter
@@ -8,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
+
+from msgspec.json import encode
 
 from pipeline.simulate import clock
 from pipeline.simulate.clock import Span
@@ -157,7 +158,7 @@ class Gateway:
             other = {"payload": b64encode(b"other").decode(), "received": 4_000_000_000_000}
             conflict.append(records[0] | other)
             truth.reasons["key_conflict"] += 1
-        lines = [json.dumps(each).encode() for each in (*records, *again, *conflict)]
+        lines = [encode(each) for each in (*records, *again, *conflict)]
         whole = {each["seq"]: each for each in records}
         count = len(lines)
         content = b"".join(line + b"\n" for line in lines)
@@ -236,4 +237,4 @@ def _joined(told: list[Told]) -> Iterator[Told]:
 
 
 def _lines(entries: list[dict[str, Any]]) -> bytes:
-    return b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
+    return b"".join(encode(entry) + b"\n" for entry in entries)

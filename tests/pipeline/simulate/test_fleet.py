@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FEW = 12
 GATEWAYS = int(os.environ.get("TIDEGATE_FLEET", FEW))
+ROWS = os.environ.get("TIDEGATE_FLEET_ROWS", "48")
+"""Messages of a gateway in a day."""
 DAYS = 30
 
 HOURS = 8
@@ -82,7 +84,7 @@ def once(request: pytest.FixtureRequest) -> Callable[[Path], Figures]:
 @pytest.mark.spark
 @pytest.mark.timeout(HOURS * 3600 if GATEWAYS > FEW else 600)
 def test_the_tables_say_what_is_true(tmp_path: Path, once: Callable[[Path], Figures]) -> None:
-    options = ["--gateways", str(GATEWAYS), "--days", str(DAYS), "--seed", "7"]
+    options = ["--gateways", str(GATEWAYS), "--days", str(DAYS), "--rows", ROWS, "--seed", "7"]
     assert main(["simulate", "--out", str(tmp_path), *options]) == 0
     truth = json.loads((tmp_path / "truth" / "totals.json").read_text())
     held = tmp_path / "held"
