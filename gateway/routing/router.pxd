@@ -26,4 +26,8 @@ cdef class Router:
     cpdef Route route(self, tuple match)
     @cython.locals(selection=Selection)
     cpdef list select(
-        self, Route route, Publication publication, Py_ssize_t number, dict given=*, rights=*)
+        self, Route route, Publication publication, Py_ssize_t number, dict given=*, rights=*,
+        Py_ssize_t count=*)
+    cpdef bint looks(self, Route route) except -1
+    @cython.locals(members=Py_ssize_t, run=Py_ssize_t, least=int)
+    cpdef Py_ssize_t run(self, Route route, int qos, Py_ssize_t count) except -1

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gateway.access.access import Access
 from gateway.access.rule import READ
@@ -10,7 +10,7 @@ from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.budget import Budget
 from gateway.routing.destination import Destination, destinations
-from gateway.routing.filters.selection import Rights, Selection
+from gateway.routing.filters.selection import READY, Rights, Selection
 from gateway.routing.route import CROWDED, NOWHERE, Match, Route
 from gateway.routing.subscriptions.direct import NO_LOCAL, DirectSubscriptions, subscriber_of
 from gateway.routing.subscriptions.indirect import (
@@ -21,7 +21,7 @@ from gateway.routing.subscriptions.indirect import (
 )
 from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscribers import Subscribers
-from gateway.routing.subscriptions.subscription import Subscriber, Subscription
+from gateway.routing.subscriptions.subscription import Member, Subscriber, Subscription
 from gateway.routing.trie.topic_trie import TooManyNodes
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 SUBSCRIBER = (1 << PLACE) - 1
 """The bits of a subscription's number that are its subscriber's."""
+
+RUN = 32
+"""Messages of one publisher, read together, that a member of a shared subscription gets at most
+before the next one's turn."""
 
 MAXIMUM_BYTES = 128 * 1024 * 1024
 """Bytes of all subscriptions: well over a million of some forty characters."""
@@ -292,8 +296,9 @@ class Router:
         number: int,
         given: dict[Subscriber, int] | None = None,
         rights: Rights | None = None,
+        count: int = 1,
     ) -> list[Destination]:
-        """Return who gets a message of a publication beside those who always do.
+        """Return who gets a message of a publication, or `count`, beside those who always do.
 
         That is counted in `given`.
         A shared subscription gives its copy to one member (section 4.8.2), beside what the
@@ -308,14 +313,46 @@ class Router:
             wanted = [*selection.wanted(route.conditional), *selection.filtered(route.indexes)]
             found = destinations(wanted)
         for group in route.groups:
-            chosen = selection.choose(group, given)
+            chosen = selection.choose(group, given, count - 1)
             if chosen is not None:
                 found.append(chosen)
         for each in found:
-            given[each.subscriber] = given.get(each.subscriber, 0) + 1
+            given[each.subscriber] = given.get(each.subscriber, 0) + count
         selection.forget_parts()
         self.asked += selection.asked
         return found
+
+    def looks(self, route: Route) -> bool:
+        """Return whether what a message says, or who sent it, decides who gets it.
+
+        That is beside those who always do. Otherwise it is one member of each group, whoever.
+        """
+        if route.conditional or route.indexes:
+            return True
+        for group in route.groups:  # noqa: SIM110 - any() would make a generator each time
+            if group.picky:
+                return True
+        return False
+
+    def run(self, route: Route, qos: int, count: int) -> int:
+        """Return how many of so many messages, which came together, go to the same members.
+
+        Each member of a shared subscription gets as many, which cost little more than one. It is 1
+        while one that has room for a message has none for so many: others would leave it idle.
+        """
+        members = 1
+        for group in route.groups:
+            members = max(members, len(group.members))
+        run = min(-(-count // members), RUN)
+        if run > 1:
+            for group in route.groups:
+                for member in group.members:
+                    subscriber = cast("Member", member.subscriber)
+                    least = min(member.qos, qos)
+                    ready = subscriber.readiness(least, 0) == READY
+                    if ready and subscriber.readiness(least, run - 1) != READY:
+                        return 1
+        return run
 
     def member(
         self, topic_filter: str, publication: Publication, number: int

@@ -135,6 +135,10 @@ def test_who_may_read_gets_what_another_member_may_not(place: Place) -> None:
     for _ in range(4):
         publisher.send(Publish("s/secret", b""))
     assert (topics(viewer), topics(root)) == ([], ["s/secret"] * 4)
+    publisher.send(*(Publish(topic, b"") for topic in ("s/1", "s/secret") * 4))  # read together
+    got = topics(viewer)
+    assert set(got) == {"s/1"}
+    assert sorted(got + topics(root)) == ["s/1"] * 4 + ["s/secret"] * 4
 
 
 def test_others_have_their_turn_while_rules_change(

@@ -116,6 +116,9 @@ class RouterAgainstList(RuleBasedStateMachine):
             assert sorted(each.topic_filters) == sorted(one.topic_filter for one in all_of_them)
         chosen = [(*each.topic_filters, each.subscriber, each.qos) for each in found if each.shared]
         assert len(mine) + len(groups) == len(found)
+        route = self.router.route(self.router.match(message.topic))
+        picky = [one for members in groups.values() for one in members if one.where is not None]
+        assert self.router.looks(route) or not picky
         for members in groups.values():
             those = [(one.topic_filter, one.subscriber, one.qos) for one in members]
             assert len([each for each in chosen if each in those]) == 1

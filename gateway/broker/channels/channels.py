@@ -146,7 +146,7 @@ class Channels:
     def _begin(self, settings: ChannelSettings) -> Channel:
         topic_filter = _shared_filter(settings)
         channel = self._by_filter[topic_filter] = Channel(self._broker, settings)
-        channel.consumers.members = self._broker.router.attach(topic_filter, channel).members
+        channel.consumers.serve(self._broker.router.attach(topic_filter, channel))
         channel.waiting.paused_filters = self.paused_filters
         if settings.temporary:
             self._ending[channel] = None
@@ -165,8 +165,6 @@ class Channels:
             return
         channel = self._by_filter.get(topic_filter) or self._begin_with_consumer(topic_filter)
         session = session_of(subscription)
-        if channel is not None:
-            channel.consumers.joined(subscription)
         if channel is not None and channel not in session.consumes:
             session.consumes = (*session.consumes, channel)
 

@@ -9,10 +9,10 @@ from gateway.session.session cimport Session
 cdef class Consumers:
     cdef object _choose
     cdef Deliveries _deliveries
+    cdef object _group
     cdef bint _guarded
     cdef bint _in_turn
     cdef object _moves
-    cdef bint _picky
     cdef object _randrange
     cdef Router _router
     cdef bint _sticky

@@ -9,6 +9,7 @@ from gateway.broker.channels.moves import Moves
 from gateway.broker.channels.settings import Choice
 from gateway.mqtt.publication import Publication
 from gateway.routing.router import Router
+from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscription import Subscription
 
 if TYPE_CHECKING:
@@ -35,10 +36,10 @@ class Consumers:
     __slots__ = (
         "_choose",
         "_deliveries",
+        "_group",
         "_guarded",
         "_in_turn",
         "_moves",
-        "_picky",
         "_randrange",
         "_router",
         "_sticky",
@@ -58,7 +59,6 @@ class Consumers:
         self._router = router
         self._guarded = guarded
         self._randrange = randrange
-        self._picky = False  # some may have a `$where`, or want nothing of their own
         self._in_turn = choice is Choice.ROUND_ROBIN
         self._sticky = choice is Choice.STICKY
         self._deliveries = deliveries
@@ -70,14 +70,15 @@ class Consumers:
             Choice.LEAST_INFLIGHT: _least_inflight,
             Choice.STICKY: self._stick,
         }[choice]
-        self.members: list[Subscription] = []
+        self.serve(Group())
+
+    def serve(self, group: Group[Subscription]) -> None:
+        """Give messages to the members of this group, as they come and go."""
+        self._group = group
+        self.members = group.members
 
     def __len__(self) -> int:
         return len(self.members)
-
-    def joined(self, member: Subscription) -> None:
-        """Note a member that came."""
-        self._picky = any(map(_is_picky, (*self.members, member)))
 
     @property
     def have_room(self) -> bool:
@@ -93,7 +94,7 @@ class Consumers:
 
     def ask(self) -> bool:
         """Return whether a consumer may not want every message."""
-        return self._guarded or self._picky or self._router.restricts
+        return self._guarded or self._group.picky > 0 or self._router.restricts
 
     def share(self, count: int) -> int:
         """Return how many of so many messages, which came together, go to one consumer.
@@ -192,10 +193,6 @@ def _weight(topic: str, client_id: str) -> bytes:
     The hash is a cryptographic one, since those of a CRC are alike for topics that are alike.
     """
     return blake2b(f"{client_id}\0{topic}".encode(), digest_size=8).digest()
-
-
-def _is_picky(member: Subscription) -> bool:
-    return member.where is not None or member.no_local
 
 
 def _first(

@@ -24,7 +24,9 @@ cdef Py_ssize_t _retained_room(
 @cython.locals(number=Py_ssize_t, one=Publication)
 cdef _retain(broker, Publication publication, Py_ssize_t first, Py_ssize_t count)
 
-@cython.locals(number=Py_ssize_t, found=list, given=dict, selected=list, route=Route)
+@cython.locals(
+    number=Py_ssize_t, end=Py_ssize_t, run=Py_ssize_t, found=list, given=dict, selected=list,
+    route=Route)
 cdef tuple _offer(
     broker, Publication publication, Py_ssize_t first, Py_ssize_t count, TopicAdmission admission,
     bint promised)
@@ -33,11 +35,14 @@ cdef tuple _offer(
 cdef bint _has_room(
     broker, Publication publication, Py_ssize_t first, list selected, dict given) except -1
 
-@cython.locals(destination=Destination, session=Session, qos=int, retain=bint, number=Py_ssize_t)
+@cython.locals(
+    destination=Destination, session=Session, qos=int, retain=bint, run=Py_ssize_t,
+    destinations=list)
 cdef _deliver(
     Traffic traffic, Publication publication, Py_ssize_t first, Py_ssize_t count, Route route, list selected,
     double now, bint promised)
 
 @cython.locals(session=Session)
-cpdef deliver_one(
-    Destination destination, Publication publication, Py_ssize_t number, double now, bint promised)
+cpdef deliver(
+    Destination destination, Publication publication, Py_ssize_t first, Py_ssize_t count,
+    double now, bint promised)

@@ -32,8 +32,8 @@ Outcome = tuple[int, ReasonCode, ReasonCode | None]
 None for that one if it was not looked at.
 """
 
-Selected = list[list[Destination]]
-"""For each message the destinations, all of them sessions, that get it because of what it says."""
+Selected = list[tuple[int, list[Destination]]]
+"""Runs of so many messages, with the sessions that get them beside those who always do."""
 
 
 def forward(
@@ -68,8 +68,6 @@ def forward(
             return 0, _SUCCESS, _QUOTA_EXCEEDED
     selected, refusal = None, None
     if route.asks or route.inline:
-        if not route.always:
-            count = 1  # each has an answer of its own
         count, refusal, selected = _offer(broker, publication, first, count, admission, promised)
         if not count:
             return 0, _SUCCESS, refusal
@@ -78,7 +76,7 @@ def forward(
     _deliver(
         broker.traffic, publication, first, count, route, selected, instant.monotonic, promised
     )
-    if route.always or (selected is not None and selected[0]):
+    if route.always or (selected is not None and selected[0][1]):
         return count, _SUCCESS, refusal
     return count, _NO_MATCHING_SUBSCRIBERS, None
 
@@ -154,18 +152,26 @@ def _offer(
     admission: TopicAdmission,
     promised: bool,
 ) -> tuple[int, ReasonCode | None, Selected]:
-    """Let each message be looked at, and give it to the parts of the gateway, until one refuses.
+    """Let the messages be looked at, and give them to the parts of the gateway, until one refuses.
 
-    Returns how many messages nobody refused, why the next one was refused, if it was, and for each
-    message the sessions that are to get it because of what it says.
+    Returns how many messages nobody refused and have one answer, why the next one was refused, if
+    it was, and the sessions that are to get them beside those who always do.
     """
     route, rights = admission.route, broker.admissions.reader(admission)
     found: Selected = []
     given: dict[Subscriber, int] = {}
-    for number in range(first, first + count):
+    run = 1
+    if rights is not None or broker.router.looks(route):
+        if not route.always:
+            count = 1  # each has an answer of its own
+    elif not route.inline:
+        run = broker.router.run(route, publication.qos, count)
+    number, end = first, first + count
+    while number < end:
+        run = min(run, end - number)
         selected: list[Destination] = []
         if route.asks:
-            selected = broker.router.select(route, publication, number, given, rights)
+            selected = broker.router.select(route, publication, number, given, rights, run)
         if promised and not _has_room(broker, publication, first, selected, given):
             return number - first, _QUOTA_EXCEEDED, found
         for destination in route.inline:
@@ -174,7 +180,8 @@ def _offer(
             if code >= FAILURE and promised:
                 broker.refusal = client.refusal
                 return number - first, code, found
-        found.append(selected)
+        found.append((run, selected))
+        number += run
     return count, None, found
 
 
@@ -238,20 +245,26 @@ def _deliver(
             destination.delivery,
         )
     if selected is not None:
-        for number in range(count):
-            for destination in selected[number]:
-                deliver_one(destination, publication, first + number, now, promised)
+        for run, destinations in selected:
+            for destination in destinations:
+                deliver(destination, publication, first, run, now, promised)
+            first += run
 
 
-def deliver_one(
-    destination: Destination, publication: Publication, number: int, now: float, promised: bool
+def deliver(
+    destination: Destination,
+    publication: Publication,
+    first: int,
+    count: int,
+    now: float,
+    promised: bool,
 ) -> None:
-    """Hand one message to a destination that is a session."""
+    """Hand messages, from number `first` on, to a destination that is a session."""
     session: Session = destination.subscriber
     session.accept(
         publication,
-        number,
-        1,
+        first,
+        count,
         min(destination.qos, publication.qos),
         publication.retain and destination.retain_as_published,
         tuple(destination.identifiers),
@@ -275,4 +288,4 @@ def share_out(broker: "Broker", spans: list[Span], instant: Instant) -> None:
         for number in range(span.first, span.first + span.count):
             member = broker.router.member(span.topic_filter, publication, number)
             if member is not None:
-                deliver_one(member, publication, number, instant.monotonic, promised=False)
+                deliver(member, publication, number, 1, instant.monotonic, promised=False)

@@ -194,8 +194,10 @@ class TopicAdmissions:
             except MqttError:  # which is found again when it is that message's turn
                 return False
         route = admission.route
-        if other.route is not route or route.asks:  # which is asked message by message anyhow
+        if other.route is not route:
             return False
+        if route.asks and (self._router.asks(admission.topic) or self._router.looks(route)):
+            return False  # it is asked message by message anyhow
         if other.durability is not admission.durability or not (other.common and admission.common):
             return False
         if not access.restricted or (other.writer is access and admission.writer is access):

@@ -21,4 +21,4 @@ cdef class Selection:
     cpdef list filtered(self, indexes)
     cpdef list wanted(self, subscriptions)
     @cython.locals(members=list, readiness=int, lowest=int, qos=int)
-    cpdef choose(self, group, dict given=*)
+    cpdef choose(self, group, dict given=*, Py_ssize_t more=*)

@@ -103,11 +103,12 @@ class Selection:
         return [one for one in subscriptions if self.wants(one)]
 
     def choose(
-        self, group: Group[Subscription], given: dict[Subscriber, int] | None = None
+        self, group: Group[Subscription], given: dict[Subscriber, int] | None = None, more: int = 0
     ) -> Destination | None:
         """Return the readiest member that wants it, of equals the one whose turn comes first.
 
-        Each was `given` so many messages that it has not accepted yet.
+        Each was `given` so many messages that it has not accepted yet, and gets so many `more` with
+        this one.
         """
         best: Subscription | None = None
         lowest, members = ENDED, group.members
@@ -117,7 +118,8 @@ class Selection:
                 continue
             qos = min(member.qos, self._publication.qos)  # [MQTT-4.8.2-3]
             subscriber = cast("Member", member.subscriber)
-            readiness = subscriber.readiness(qos, given.get(subscriber, 0) if given else 0)
+            ahead = given.get(subscriber, 0) if given else 0
+            readiness = subscriber.readiness(qos, ahead + more)
             if readiness < lowest:
                 best, lowest = member, readiness
                 if readiness == READY:

@@ -58,7 +58,7 @@ class IndirectSubscriptions:
         self._trie.put(node & ~INDIRECT, subscriber)
         share_name, topic_filter = split_shared(subscription.topic_filter)
         if share_name is not None:
-            self._shared.add(share_name, topic_filter, subscription)
+            self._shared.add(share_name, topic_filter, subscription, picky=subscription.picky)
         else:
             self._filtered.add(topic_filter, _where(subscription), subscription)
         self._subscriptions[_number(node, subscriber)] = subscription
@@ -70,7 +70,7 @@ class IndirectSubscriptions:
         subscription = self._subscriptions.pop(_number(node, subscriber))
         share_name, topic_filter = split_shared(subscription.topic_filter)
         if share_name is not None:
-            self._shared.discard(share_name, topic_filter, subscription)
+            self._shared.discard(share_name, topic_filter, subscription, picky=subscription.picky)
         else:
             self._filtered.discard(topic_filter, _where(subscription), subscription)
         self._trie.take(node & ~INDIRECT, subscriber)

@@ -11,14 +11,15 @@ class Group(Generic[_Member]):
     """The members of one shared subscription, in the order they came, and whose turn it is.
 
     Its messages go to its `channel` if it has one, which gives them to the members; otherwise each
-    goes to a member at once.
+    goes to a member at once. `picky` counts the members that may not want every message.
     """
 
-    __slots__ = ("channel", "members", "turn")
+    __slots__ = ("channel", "members", "picky", "turn")
 
     def __init__(self) -> None:
         self.members: list[_Member] = []
         self.turn = 0
+        self.picky = 0
         self.channel: Any = None  # a subscriber: routing knows no other kind
 
     def take_turns(self) -> range:
@@ -68,23 +69,30 @@ class SharedSubscriptions(Generic[_Member]):
         """Return the bytes of the trie that the groups are found by."""
         return self._trie.memory()
 
-    def add(self, share_name: str, topic_filter: str, member: _Member) -> None:
+    def add(
+        self, share_name: str, topic_filter: str, member: _Member, *, picky: bool = False
+    ) -> None:
         """Add a member to its group; nothing changes if it is one already.
 
-        `topic_filter` is what follows `$share/<share name>/`.
+        `topic_filter` is what follows `$share/<share name>/`. A member that is `picky` may not want
+        every message.
         """
-        members = self._reach(share_name, topic_filter).members
-        if member not in members:
-            members.append(member)
+        group = self._reach(share_name, topic_filter)
+        if member not in group.members:
+            group.members.append(member)
+            group.picky += picky
             self._count += 1
 
-    def discard(self, share_name: str, topic_filter: str, member: _Member) -> bool:
+    def discard(
+        self, share_name: str, topic_filter: str, member: _Member, *, picky: bool = False
+    ) -> bool:
         """Remove the member, and its group with the last one; return whether it was one."""
         number = self._numbers.get((share_name, topic_filter))
         if number is None or member not in self._groups[number].members:
             return False
         group = self._groups[number]
         group.remove(member)
+        group.picky -= picky
         self._count -= 1
         self._forget_empty(share_name, topic_filter)
         return True

@@ -68,3 +68,8 @@ class Subscription:
         self.identifier = identifier
         self.where = where
         self.delivery = delivery
+
+    @property
+    def picky(self) -> bool:
+        """Whether it may not want a message of its topics: what it says or who sent it decides."""
+        return self.where is not None or self.no_local
