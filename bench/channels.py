@@ -1,19 +1,20 @@
 """What does a channel cost beside a shared subscription, and beside one plain subscriber?
 
-    .venv/bin/python -m bench.channels [--rounds 3] [--seconds 2.5] [--plain-only]
+    .venv/bin/python -m bench.channels [--rounds 3] [--seconds 2.5] [--inflight 10] [--plain-only]
 
 20 publishers send at QoS 1 to topics in turn, and four consumers share what they send: by a shared
 subscription, by a temporary channel, and by a durable one, whose messages are on disk before their
-PUBACK unless a consumer acknowledges them before. One plain subscriber gets the same, with a
-session that ends with its connection and with one that stays, for which the same is promised as
-for a durable channel. Mosquitto has both and the shared subscription in the same run. Every
-delivery is counted.
+PUBACK unless a consumer acknowledges them before. The same is promised of a shared subscription
+whose members' sessions stay. One plain subscriber gets the same, with a session that ends with its
+connection and with one that stays. Mosquitto has all but the channels in the same run. Every
+delivery is counted. With `--inflight 1` each publisher waits for each answer.
 """
 
 import argparse
 import statistics
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from bench.harness import builds
@@ -24,6 +25,7 @@ from bench.harness.markdown import table
 from bench.harness.scenario import Settings
 from bench.real_traffic.kinds import KEEPS, QOS_1, SHARES, of_twenty
 from bench.real_traffic.measure import Traffic
+from bench.real_traffic.plan import Subscriber
 from bench.real_traffic.subscribers import EVERYTHING
 
 CONSUMERS = 4
@@ -38,24 +40,28 @@ temporary = {temporary}
 memory_messages = 100_000
 """
 
-SHARED = Traffic(partial(of_twenty, *[SHARES] * CONSUMERS), QOS_1)
-PLAIN = Traffic(partial(of_twenty, EVERYTHING), QOS_1)
-STAYING = Traffic(partial(of_twenty, KEEPS), QOS_1)
+SHARES_AND_KEEPS = replace(SHARES, words=f"{SHARES.words} {KEEPS.words}")
 WRONG = ("lost", "duplicates")
 HEAD = ["", "", "CPU a delivery, µs", "deliveries/s", "checked", "lost, doubled"]
 
 
-def ways(broker: Broker) -> dict[str, Callable[[Settings], Figures]]:
+def ways(broker: Broker, inflight: int) -> dict[str, Callable[[Settings], Figures]]:
     """Return what is measured of a broker, by its name in the table."""
+
+    def to(*subscribers: Subscriber) -> Traffic:
+        return Traffic(partial(of_twenty, *subscribers), (*QOS_1, "--inflight", inflight))
+
+    sharing = to(*[SHARES] * CONSUMERS)
     found: dict[str, Callable[[Settings], Figures]] = {
-        "one plain subscriber": partial(PLAIN, broker),
-        "one subscriber whose session stays": partial(STAYING, broker),
-        "shared subscription": partial(SHARED, broker),
+        "one plain subscriber": partial(to(EVERYTHING), broker),
+        "one subscriber whose session stays": partial(to(KEEPS), broker),
+        "shared subscription": partial(sharing, broker),
+        "shared by sessions that stay": partial(to(*[SHARES_AND_KEEPS] * CONSUMERS), broker),
     }
     if broker.own:
         for name in ("temporary", "durable"):
             text = CHANNEL.format(temporary=str(name == "temporary").lower())
-            found[f"{name} channel"] = partial(SHARED, configured(broker, text))
+            found[f"{name} channel"] = partial(sharing, configured(broker, text))
     return found
 
 
@@ -64,6 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.5)
+    parser.add_argument("--inflight", type=int, default=10, help="messages of a publisher")
     parser.add_argument("--plain-only", action="store_true")
     arguments = parser.parse_args()
     brokers = [mosquitto(), tidegate("plain", builds.plain())]
@@ -72,7 +79,7 @@ def main() -> None:
     measured: defaultdict[tuple[str, str], list[Figures]] = defaultdict(list)
     for _ in range(arguments.rounds):
         for broker in brokers:
-            for name, measure in ways(broker).items():
+            for name, measure in ways(broker, arguments.inflight).items():
                 measured[broker.name, name].append(measure(Settings(MQTT_5, arguments.seconds)))
     rows = [[*names, *_cells(figures)] for names, figures in measured.items()]
     print(table(HEAD, rows))
