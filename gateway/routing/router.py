@@ -349,8 +349,10 @@ class Router:
                 for member in group.members:
                     subscriber = cast("Member", member.subscriber)
                     least = min(member.qos, qos)
-                    ready = subscriber.readiness(least, 0) == READY
-                    if ready and subscriber.readiness(least, run - 1) != READY:
+                    if (
+                        subscriber.readiness(least, run - 1) != READY
+                        and subscriber.readiness(least, 0) == READY
+                    ):
                         return 1
         return run
 
