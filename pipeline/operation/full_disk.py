@@ -13,6 +13,8 @@ from pipeline.settings import Settings
 
 ERRORS = (OSError, DeltaError, JobError)
 """What a full disk ends work on the tables with."""
+FULL = 64 << 20
+"""Bytes: where a disk of this machine has more left, it was one of the cluster's that was full."""
 _FULL = re.compile("No space left on device|Disk quota exceeded")
 
 
@@ -24,11 +26,17 @@ def full_disk(settings: Settings) -> Iterator[None]:
     except ERRORS as error:
         if _FULL.search(str(error)) is None:
             raise
-        folder, free = _fullest(settings)
         raise JobError(
-            f"no room on the disk of {folder}, which has {free:,} bytes left: make room and run "
-            "this again; what was committed stays"
+            f"no room on {_place(settings)}: make room and run this again; what was committed stays"
         ) from error
+
+
+def _place(settings: Settings) -> str:
+    """Return what names the full disk: the fullest of this machine's, or a worker's."""
+    folder, free = _fullest(settings)
+    if not settings.local and free > FULL:
+        return f"a disk of a Spark worker at {settings.master}"
+    return f"the disk of {folder}, which has {free:,} bytes left"
 
 
 def _fullest(settings: Settings) -> tuple[Path, int]:

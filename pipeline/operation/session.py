@@ -41,7 +41,11 @@ EVERYWHERE = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # not the legacy INT96
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
+PATIENT = "7d"
+"""How long Spark waits for a heartbeat that it sends itself. Its own two minutes are over when the
+clock is set forward, or the machine was suspended, and end the job ten minutes later."""
 LOCALLY = {
+    "spark.network.timeout": PATIENT,
     "spark.driver.memory": DRIVER_MEMORY,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

@@ -1,6 +1,7 @@
 """Disks without room, as small as it takes to be full at this or that step of a run."""
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LARGE = 65_536
+NO_SPACE = "java.io.IOException: No space left on device"
 KILOBYTES = (16, 64, 96, 112)
 """Where tables, rows of bronze, silver, the ledger or a commit lack room in a small run."""
 TOLD = re.compile(
@@ -155,4 +157,16 @@ def test_only_a_full_disk_is_told_as_one_and_spark_s_own_folder_may_be_it(tmp_pa
     with pytest.raises(OSError, match="odd"), full_disk(settings):
         raise OSError("odd")
     with pytest.raises(JobError, match=f"no room on the disk of {tmp_path}"), full_disk(settings):
-        raise JobError("java.io.IOException: No space left on device")
+        raise JobError(NO_SPACE)
+
+
+def test_a_disk_of_a_cluster_s_worker_may_be_the_full_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = make_settings(tmp_path / "landing", tmp_path / "tables", master="spark://m:7077")
+    worker = "^no room on a disk of a Spark worker at spark://m:7077"
+    with pytest.raises(JobError, match=worker), full_disk(settings):
+        raise JobError(NO_SPACE)
+    monkeypatch.setattr("pipeline.operation.full_disk.FULL", sys.maxsize)
+    with pytest.raises(JobError, match=f"^no room on the disk of {tmp_path}"), full_disk(settings):
+        raise JobError(NO_SPACE)
