@@ -1,9 +1,14 @@
 """What is made from silver: corrected times, completeness and gold, for what batches touched."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from pipeline.clock.spans import Epoch
 from pipeline.settings import Settings
+from pipeline.tables import islands
 from pipeline.tables.state import Commit, State, note_derived, since
 
 if TYPE_CHECKING:
@@ -61,10 +66,31 @@ def _corrected(
     if commits is None:
         epochs = {(row["gateway_id"], row["epoch"]) for row in _clocks(settings)}
     else:
-        epochs = {epoch for commit in commits for epoch in commit.epochs}
+        epochs = late_clocks(commits, state.islands)
     if not epochs or not state.rows("silver"):
         return set()
     return correct(session, settings.tables, state.islands, epochs)
+
+
+def late_clocks(commits: list[Commit], known: pa.Table) -> set[Epoch]:
+    """Return the epochs with rows in silver of earlier batches than their last clock record.
+
+    `known` are silver's islands. The rows of that batch itself and of later ones got their times
+    with the record.
+    """
+    since: Counter[Epoch] = Counter()
+    timed: dict[Epoch, int] = {}
+    for commit in reversed(commits):
+        for island in commit.islands:
+            since[island.gateway_id, island.epoch] += island.last - island.first + 1
+        for epoch in commit.epochs:
+            timed.setdefault(epoch, since[epoch])
+    held: Counter[Epoch] = Counter()
+    for island in islands.each(
+        islands.of_epochs(known, pa.array([each for _, each in timed], pa.string()))
+    ):
+        held[island.gateway_id, island.epoch] += island.last - island.first + 1
+    return {epoch for epoch, count in timed.items() if held[epoch] > count}
 
 
 def _clocks(settings: Settings) -> list[dict[str, str]]:

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipeline.cli import main
+from pipeline.clock.spans import Epoch
+from pipeline.operation.derive import late_clocks
+from pipeline.tables.islands import Island
+from pipeline.tables.state import TABLES, Commit, State
 from tests.support.disk.landing_files import (
     EPOCH,
     TIME,
@@ -39,6 +43,13 @@ def told(*ranges: list[object], last: int | None = None) -> dict[str, Any]:
 
 def put_ledger(landing: Path, number: int, *entries: dict[str, Any]) -> None:
     put(landing / "barn", text_of(entries), f"{EPOCH}.{number}.jsonl", gateway="ledger")
+
+
+def put_clock(landing: Path, *lines: bytes) -> None:
+    """Land the clock record of the first two numbers, whose times began at FRESH."""
+    clock = {"epoch": EPOCH, "offset_ms": TIME - FRESH, "uncertainty_ms": 70, "from": 0, "to": 9999}
+    clock |= {"numbers": {"main": [1, 2]}, "boot": "b", "uptime_ms": 0}
+    put(landing / "barn", text_of([clock, *lines]), f"{EPOCH}.1.jsonl", gateway="clock")
 
 
 def outcomes(data: Path) -> dict[str, int]:
@@ -118,9 +129,7 @@ def test_a_clock_that_becomes_known_corrects_earlier_rows(tmp_path: Path, run: "
     put_records(landing, [record(1, gateway_id="mill")], gateway="mill")
     run(tmp_path)
     assert {row["time_source"] for row in table_rows(tmp_path, "silver")} == {"received", "gateway"}
-    clock = {"epoch": EPOCH, "offset_ms": TIME - FRESH, "uncertainty_ms": 70, "from": 0, "to": 9999}
-    clock |= {"numbers": {"main": [1, 2]}, "boot": "b", "uptime_ms": 0}
-    put(landing / "barn", text_of([clock, b'{"epoch":1}']), f"{EPOCH}.1.jsonl", gateway="clock")
+    put_clock(landing, b'{"epoch":1}')
     run(tmp_path)
     put_records(landing, [record(3, time=FRESH + 3)], first=3)
     run(tmp_path)
@@ -212,3 +221,45 @@ def test_gold_is_made_anew_for_the_dates_that_a_batch_touched(tmp_path: Path, ru
         if (row["gateway_id"], row["quantity"]) == ("barn", "temperature")
     ]
     assert sorted((row["count"], row["max"]) for row in hours) == [(1, 21.5), (6, 9.0)]
+
+
+A, B = ("barn", EPOCH), ("boat", EPOCH)
+
+
+def committed(batch: int, *ranges: tuple[str, int, int], clocks: tuple[Epoch, ...] = ()) -> Commit:
+    """Return a commit that gave silver these ranges of a gateway's numbers, and clock records."""
+    found = tuple(
+        Island(gateway, EPOCH, "main", first, last, None, None) for gateway, first, last in ranges
+    )
+    return Commit(batch, {}, dict.fromkeys(TABLES, 0), {}, found, (), (), clocks)
+
+
+@pytest.mark.parametrize(
+    ("commits", "late"),
+    [
+        ([committed(1, ("barn", 1, 9), clocks=(A,))], set()),
+        ([committed(1, ("barn", 1, 9)), committed(2, ("boat", 1, 9), clocks=(A, B))], {A}),
+        ([committed(1, ("barn", 1, 9), clocks=(A,)), committed(2, ("barn", 10, 12))], set()),
+        ([committed(1, ("barn", 1, 9), clocks=(A,)), committed(2, clocks=(A,))], {A}),
+        ([committed(1, clocks=(A,)), committed(2, ("barn", 3, 4), clocks=(B,))], set()),
+    ],
+)
+def test_only_rows_that_came_before_a_clock_record_are_timed_anew(
+    commits: list[Commit], late: set[Epoch]
+) -> None:
+    state = State()
+    state.add(*commits)
+    assert late_clocks(commits, state.islands) == late
+    state.add(committed(0, ("barn", 20, 20)))  # which those commits do not hold
+    assert late_clocks(commits, state.islands) == {A}
+
+
+def test_a_backlog_that_brings_its_clock_records_is_written_once(
+    tmp_path: Path, run: "Run"
+) -> None:
+    landing = tmp_path / "landing"
+    put_records(landing, [record(n, time=FRESH + n) for n in (1, 2)])
+    put_clock(landing)
+    run(tmp_path)
+    assert {row["time_source"] for row in table_rows(tmp_path, "silver")} == {"clock"}
+    assert not list((tmp_path / "tables" / "silver").rglob("corrected-*"))
