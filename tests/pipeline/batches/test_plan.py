@@ -56,3 +56,14 @@ def test_a_batch_has_bounds() -> None:
     plan = make_plan([], files, files, 0, BatchSize(10, 3))
     parts = [list(batch.files) for batch in plan.batches]
     assert parts == [["a", "b"], ["c"], ["d"], ["e", "f", "g"], ["h"]]
+
+
+def test_clock_records_come_before_the_records_of_their_gateway() -> None:
+    names = ["barn/00a.jsonl", "barn/clock/1.jsonl", "barn/e.jsonl", "barn/ledger/1.jsonl"]
+    files = marks("a.jsonl", *names, "mill/0.jsonl")
+    plan = make_plan([], files, files, 0, BatchSize(10, 2))
+    assert [list(batch.files) for batch in plan.batches] == [
+        ["a.jsonl", "barn/clock/1.jsonl"],
+        ["barn/ledger/1.jsonl", "barn/00a.jsonl"],
+        ["barn/e.jsonl", "mill/0.jsonl"],
+    ]
