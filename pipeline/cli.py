@@ -5,7 +5,6 @@ import logging
 import re
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 from pipeline.commands.backtest import add_backtest
@@ -37,6 +36,17 @@ ADD = (
 )
 
 
+class ShowVersion(argparse.Action):
+    """Prints the distribution's version, which takes 25 ms to find out, and ends the program."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it."""
+        from importlib.metadata import version
+
+        print(f"{parser.prog} {version('tidegate')}")
+        parser.exit()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status, after one line on stderr if that is not 0."""
     logging.basicConfig(level=logging.CRITICAL)  # Py4J logs, by the root logger, what it raises
@@ -62,7 +72,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser(
         prog="tidegate-pipeline", description="Turn the landing files of gateways into tables."
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('tidegate')}")
+    parser.add_argument("--version", action=ShowVersion, nargs=0, help="show the version, and end")
     _add_config(parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for add in ADD:
