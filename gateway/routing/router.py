@@ -300,7 +300,8 @@ class Router:
     ) -> list[Destination]:
         """Return who gets a message of a publication, or `count`, beside those who always do.
 
-        That is counted in `given`.
+        That is counted in `given`. Of several it is nobody unless all of these would send them at
+        once.
         A shared subscription gives its copy to one member (section 4.8.2), beside what the
         member's own subscriptions give it. `given` is how many messages before this one each
         subscriber was given and has not accepted yet. `rights` says what an access allows with
@@ -316,6 +317,8 @@ class Router:
             chosen = selection.choose(group, given, count - 1)
             if chosen is not None:
                 found.append(chosen)
+            elif count > 1:
+                return []
         for each in found:
             given[each.subscriber] = given.get(each.subscriber, 0) + count
         selection.forget_parts()

@@ -172,6 +172,9 @@ def _offer(
         selected: list[Destination] = []
         if route.asks:
             selected = broker.router.select(route, publication, number, given, rights, run)
+            if run > 1 and not selected:
+                run = 1
+                selected = broker.router.select(route, publication, number, given, rights)
         if promised and not _has_room(broker, publication, first, selected, given):
             return number - first, _QUOTA_EXCEEDED, found
         for destination in route.inline:

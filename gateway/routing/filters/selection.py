@@ -107,8 +107,8 @@ class Selection:
     ) -> Destination | None:
         """Return the readiest member that wants it, of equals the one whose turn comes first.
 
-        Each was `given` so many messages that it has not accepted yet, and gets so many `more` with
-        this one.
+        Each was `given` so many messages that it has not accepted yet. With so many `more` behind
+        this one it is only somebody who would send them all at once.
         """
         best: Subscription | None = None
         lowest, members = ENDED, group.members
@@ -124,7 +124,7 @@ class Selection:
                 best, lowest = member, readiness
                 if readiness == READY:
                     break
-        if best is None:
+        if best is None or (more and lowest != READY):
             return None
         chosen = Destination(best.subscriber, shared=True)
         chosen.add(best)

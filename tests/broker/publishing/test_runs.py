@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from gateway.mqtt.packets import PubAck, Publish, SubscriptionRequest
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.router import RUN
+from gateway.session.limits import SessionLimits, WhenFull
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.broker.payloads import payloads
-from tests.support.broker.publishing import batch, published
+from tests.support.broker.publishing import batch, codes, published
 
 SHARED = "$share/g/#"
 
@@ -88,6 +89,22 @@ def test_each_message_is_looked_at_where_a_member_may_not_want_it(harness: Harne
     picky.subscribe(SHARED, 1)  # without a filter
     harness.connect("publisher").send(*batch(6, 1))
     assert runs([plain, picky]) == [3, 3]
+
+
+def test_what_there_is_room_for_is_not_refused_with_the_run_that_there_is_none_for(
+    harness: Harness,
+) -> None:
+    limits = SessionLimits(maximum_queued_messages=3, when_full=WhenFull.REJECT)
+    for name in ("first", "second"):
+        client = harness.persistent(name, receive_maximum=4)
+        client.subscribe(SHARED, 1)
+        session = harness.session(name)
+        session.limits = limits
+        session.queue.maximum_messages = 3
+    publisher = harness.connect("publisher")
+    publisher.send(*batch(8, 1))  # which fill both windows
+    publisher.send(*batch(8, 1, first=9))
+    assert codes(publisher) == [ReasonCode.SUCCESS] * 14 + [ReasonCode.QUOTA_EXCEEDED] * 2
 
 
 def test_nobody_is_there_any_more(harness: Harness) -> None:
