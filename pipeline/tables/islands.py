@@ -11,6 +11,8 @@ from pipeline.tables.columns import ISLANDS, arrow_schema
 
 STREAM = ("gateway_id", "epoch", "stream")
 SCHEMA = arrow_schema(ISLANDS)
+AT_ONCE = 65_536
+"""Islands that are Python's objects at one time: a row as a dictionary takes half a kilobyte."""
 
 
 class Island(NamedTuple):
@@ -51,6 +53,13 @@ def merged(islands: pa.Table) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
+def joined(known: pa.Table, new: pa.Table) -> pa.Table:
+    """Return islands with others that are new; epochs that get none cost next to nothing."""
+    near = pc.is_in(known["epoch"], value_set=pc.unique(new["epoch"]))
+    far = known.filter(pc.invert(near))
+    return pa.concat_tables([far, merged(pa.concat_tables([known.filter(near), new]))])
+
+
 def numbers(islands: pa.Table) -> int:
     """Return how many numbers disjoint islands hold."""
     if not islands.num_rows:
@@ -72,8 +81,9 @@ def overlap(known: pa.Table, new: pa.Table) -> bool:
 
 def each(islands: pa.Table) -> Iterator[Island]:
     """Yield the islands one by one."""
-    for row in islands.to_pylist():
-        yield Island(**row)
+    for part in islands.to_batches(max_chunksize=AT_ONCE):
+        for row in part.to_pylist():
+            yield Island(**row)
 
 
 def _groups(table: pa.Table) -> np.ndarray:

@@ -132,7 +132,7 @@ class State:
         self.loose += commits
         self.batches = _append(self.batches, rows)
         self.files = _append(self.files, marks)
-        self.islands = islands.merged(_append(self.islands, found))
+        self.islands = islands.joined(self.islands, _append(_no_rows(islands.SCHEMA), found))
 
 
 def renumbered(numbers: pa.ChunkedArray, batches: pa.Table) -> pa.Array:
