@@ -4,7 +4,7 @@ Keys are compared here, in Arrow, so that only rows that are left out are told t
 has to be sorted or sent from one task to another for it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +20,9 @@ def _columns(*names: str) -> Columns:
     kinds = dict(SILVER)
     return tuple((name, kinds[name]) for name in names)
 
+
+AT_ONCE = 1_000_000
+"""Earlier rows that are in memory at one time, but for the last part: some 100 MB."""
 
 ARRIVED = _columns(*KEY, *ORDER, "digest")
 """What is read of a batch's rows."""
@@ -65,8 +68,22 @@ def left_out(arrived: pa.Table, earlier: Iterable[pa.Table]) -> pa.Table:
 def _sharing(arrived: pa.Table, earlier: Iterable[pa.Table]) -> pa.Table:
     """Return the earlier rows whose key arrived."""
     keys = arrived.select(KEY)
-    shared = [part.join(keys, list(KEY), join_type="left semi") for part in earlier]
+    shared = [part.join(keys, list(KEY), join_type="left semi") for part in _together(earlier)]
     return pa.concat_tables([arrow_schema(EARLIER).empty_table(), *shared])
+
+
+def _together(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield parts joined to some of many rows each: all that arrived is hashed for each of them."""
+    held: list[pa.Table] = []
+    rows = 0
+    for part in parts:
+        held.append(part)
+        rows += part.num_rows
+        if rows >= AT_ONCE:
+            yield pa.concat_tables(held)
+            held, rows = [], 0
+    if held:
+        yield pa.concat_tables(held)
 
 
 def _first(contested: pa.Table, known: pa.Table) -> pa.Table:

@@ -78,14 +78,14 @@ def _write_records(
     times = pa.nulls(arrived.num_rows, pa.int64())
     found = islands.islands_of(arrived.append_column("event_ms", times))
     rows = read_folders(spark, staged, [staged / "decoded"], DECODED)
-    known = islands.overlap(state.islands, found)
+    again = islands.overlapping(state.islands, found)
     losing = LEFT_OUT.empty_table()
-    if known or islands.numbers(found) < arrived.num_rows:
-        losing = left_out(arrived, _earlier(settings.tables, found) if known else ())
+    if again.num_rows or islands.numbers(found) < arrived.num_rows:
+        losing = left_out(arrived, _earlier(settings.tables, again) if again.num_rows else ())
     if losing.num_rows:
         rows = firsts(rows, spark.createDataFrame(losing))
-    if known and state.trimmed:
-        rows = _never_seen(rows, islands.of_epochs(state.islands, pc.unique(found["epoch"])))
+    if again.num_rows and state.trimmed:
+        rows = _never_seen(rows, islands.of_epochs(state.islands, pc.unique(again["epoch"])))
     corrections = corrections_for(settings.tables, found)
     write_folder(silver(rows, corrections, batch), staged / "silver", partition="event_date")
     if pc.any(losing["conflicts"]).as_py():

@@ -72,11 +72,20 @@ def of_epochs(islands: pa.Table, epochs: pa.Array) -> pa.Table:
     return islands.filter(pc.is_in(islands["epoch"], value_set=epochs))
 
 
-def overlap(known: pa.Table, new: pa.Table) -> bool:
-    """Say whether disjoint islands share a number with other disjoint ones."""
-    near = of_epochs(known, pc.unique(new["epoch"]))
-    both = pa.concat_tables([near, new])
-    return numbers(merged(both)) < numbers(near) + numbers(new)
+def overlapping(known: pa.Table, new: pa.Table) -> pa.Table:
+    """Return those of disjoint islands in whose epoch one shares a number with known ones."""
+    both = pa.concat_tables([of_epochs(known, pc.unique(new["epoch"])), new])
+    apart, together = _numbers_by_epoch(both), _numbers_by_epoch(merged(both))
+    again = [epoch for epoch, count in together.items() if count != apart[epoch]]
+    return of_epochs(new, pa.array(again, pa.string()))
+
+
+def _numbers_by_epoch(islands: pa.Table) -> dict[str, int]:
+    """Return how many numbers each epoch's islands hold, those that overlap more than once."""
+    counts = pc.add(pc.subtract(islands["last"], islands["first"]), 1)
+    named = pa.table({"epoch": islands["epoch"], "count": counts})
+    summed = named.group_by("epoch", use_threads=False).aggregate([("count", "sum")])
+    return dict(zip(summed["epoch"].to_pylist(), summed["count_sum"].to_pylist(), strict=True))
 
 
 def each(islands: pa.Table) -> Iterator[Island]:

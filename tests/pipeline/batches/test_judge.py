@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.batches import judge
 from pipeline.batches.judge import ARRIVED, EARLIER, LEFT_OUT, left_out
 from pipeline.tables.columns import arrow_schema
 
@@ -57,8 +58,12 @@ def judged(rows: list[Row], before: list[list[Row]]) -> dict[tuple[str, int], ob
     return {(row[0], row[1]): (row[3], row[4], row[5]) for row in listed}
 
 
+@pytest.mark.parametrize("at_once", [1, 3, judge.AT_ONCE])
 @pytest.mark.parametrize("order", [ROWS, ROWS[::-1]])
-def test_the_first_row_of_each_key_stays(order: list[Row]) -> None:
+def test_the_first_row_of_each_key_stays(
+    order: list[Row], at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "AT_ONCE", at_once)
     assert judged(order, BEFORE) == EXPECTED
 
 

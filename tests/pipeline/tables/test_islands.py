@@ -2,7 +2,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.tables.islands import each, islands_of, joined, merged, numbers, overlap
+from pipeline.tables.islands import each, islands_of, joined, merged, numbers, overlapping
 
 ROWS = st.lists(
     st.tuples(
@@ -33,7 +33,8 @@ def test_islands_hold_exactly_the_numbers_that_came(
         assert (*one[:3], one.last + 1) not in spread
         assert (one.first_time, one.last_time) == (one.first // 2, one.last // 2)
     more = islands_of(table(others))
-    assert overlap(found, more) == bool(set(rows) & set(others))
+    again = {row[1] for row in set(rows) & set(others)}
+    assert set(overlapping(found, more)["epoch"].to_pylist()) == again
     together = islands_of(table(rows + others))
     assert merged(pa.concat_tables([found, more])) == together
     assert sorted(each(joined(found, more))) == list(each(together))
