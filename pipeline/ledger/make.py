@@ -1,6 +1,6 @@
 """The tables `streams` and `gaps`: what arrived beside what the ledger says."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,43 +11,74 @@ from pipeline.ledger.completeness import OUTCOMES, Stream, compare
 from pipeline.ledger.entry import Entry, Range
 from pipeline.ledger.files import Told, place_of
 from pipeline.tables import delta, islands
-from pipeline.tables.columns import GAPS, STREAMS, arrow_schema
+from pipeline.tables.columns import GAPS, STREAMS, Columns, arrow_schema
 from pipeline.tables.islands import Island
 
 _KEYS = ("gateway", "epoch", "stream")
+AT_ONCE = 500_000
+"""Islands and ranges of ledgers that are compared at one time, a kilobyte each."""
+
+Starts = dict[tuple[str, str], int]
+"""The number of each start, by gateway and epoch."""
 
 
 def make(root: Path, known: pa.Table, touched: set[Key] | None) -> None:
     """Make the rows of these streams anew, of all if None; `known` are silver's islands."""
-    streams = _compared(root, known, touched)
-    gaps = [_times(gap._asdict()) for stream in streams for gap in stream.gaps]
-    _replace(root / "gaps", gaps, GAPS, touched)
-    newest = {row["key"]: row["ms"] for row in _newest(known).to_pylist()}
-    rows: list[dict[str, object]] = [
-        dict(zip(_KEYS, stream.key, strict=True))
-        | {"emitted": stream.emitted}
-        | {outcome: stream.outcomes[outcome] for outcome in OUTCOMES}
-        | {"last_time": _time(newest.get("/".join(stream.key)))}
-        for stream in streams
-    ]
-    _replace(root / "streams", rows, STREAMS, touched)
+    starts, newest = _starts(root), _newest(known)
+    gaps, streams = [_rows([], GAPS)], [_rows([], STREAMS)]
+    for epochs in _portions(root, known, touched):
+        compared = _compared(root, known, touched, epochs, starts)
+        found = (_times(gap._asdict()) for stream in compared for gap in stream.gaps)
+        gaps.append(_rows(found, GAPS))
+        streams.append(_rows((_row(stream, newest) for stream in compared), STREAMS))
+    _replace(root / "gaps", pa.concat_tables(gaps), touched)
+    _replace(root / "streams", pa.concat_tables(streams), touched)
 
 
-def _compared(root: Path, known: pa.Table, touched: set[Key] | None) -> list[Stream]:
-    epochs = None if touched is None else pa.array(sorted({key[1] for key in touched}), pa.string())
+def _portions(root: Path, known: pa.Table, touched: set[Key] | None) -> Iterator[pa.Array]:
+    """Yield the epochs of these streams, of all if None, some at a time."""
+    told = delta.read(root / "ledger", ["epoch"])["epoch"].cast(pa.string())
+    counted = pc.value_counts(pa.chunked_array([*known["epoch"].chunks, *told.chunks], pa.string()))
+    ranges = dict(
+        zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True)
+    )
+    portion: list[str] = []
+    held = 0
+    for epoch in sorted(ranges if touched is None else {key[1] for key in touched}):
+        portion.append(epoch)
+        held += ranges.get(epoch, 0)
+        if held >= AT_ONCE:
+            yield pa.array(portion, pa.string())
+            portion, held = [], 0
+    if portion:
+        yield pa.array(portion, pa.string())
+
+
+def _compared(
+    root: Path, known: pa.Table, touched: set[Key] | None, epochs: pa.Array, starts: Starts
+) -> list[Stream]:
     arrived: dict[Key, list[Island]] = {}
-    for island in islands.each(known if epochs is None else islands.of_epochs(known, epochs)):
+    for island in islands.each(islands.of_epochs(known, epochs)):
         arrived.setdefault(island[:3], []).append(island)
-    accounts = {account.key: account for account in accounts_of(_told(root, epochs), arrived)}
+    accounts = {
+        account.key: account for account in accounts_of(_told(root, epochs, starts), arrived)
+    }
     asked = set(accounts) if touched is None else touched & set(accounts)
     return [compare(accounts[key], arrived.get(key, ())) for key in sorted(asked)]
 
 
-def _told(root: Path, epochs: pa.Array | None) -> Iterable[Told]:
+def _row(stream: Stream, newest: dict[str, int | None]) -> dict[str, object]:
+    return (
+        dict(zip(_KEYS, stream.key, strict=True))
+        | {"emitted": stream.emitted}
+        | {outcome: stream.outcomes[outcome] for outcome in OUTCOMES}
+        | {"last_time": _time(newest.get("/".join(stream.key)))}
+    )
+
+
+def _told(root: Path, epochs: pa.Array, starts: Starts) -> Iterable[Told]:
     """Yield what the table `ledger` says of these epochs, as entries of one range each."""
-    filters = None if epochs is None else pc.field("epoch").isin(epochs)
-    starts = _starts(root)
-    for row in delta.read(root / "ledger", filters=filters).to_pylist():
+    for row in delta.read(root / "ledger", filters=pc.field("epoch").isin(epochs)).to_pylist():
         gateway, epoch, number = place_of(row["landing_file"])
         ranges: tuple[Range, ...] = ()
         previous = None
@@ -60,7 +91,7 @@ def _told(root: Path, epochs: pa.Array | None) -> Iterable[Told]:
         yield Told(row["gateway_id"], epoch, number, row["line"], entry, start)
 
 
-def _starts(root: Path) -> dict[tuple[str, str], int]:
+def _starts(root: Path) -> Starts:
     rows = delta.read(root / "ledger", ["gateway_id", "epoch", "start"])
     known = rows.filter(pc.is_valid(rows["start"])).group_by(["gateway_id", "epoch"])
     return {
@@ -69,21 +100,21 @@ def _starts(root: Path) -> dict[tuple[str, str], int]:
     }
 
 
-def _newest(known: pa.Table) -> pa.Table:
+def _newest(known: pa.Table) -> dict[str, int | None]:
+    """Return the time of the newest number of each stream."""
     key = pc.binary_join_element_wise(known["gateway_id"], known["epoch"], known["stream"], "/")
     table = pa.table({"key": key, "ms": known["last_time"]})
-    return table.group_by("key").aggregate([("ms", "max")]).rename_columns(["key", "ms"])
+    newest = table.group_by("key").aggregate([("ms", "max")])
+    return dict(zip(newest["key"].to_pylist(), newest["ms_max"].to_pylist(), strict=True))
 
 
-def _replace(
-    table: Path,
-    rows: list[dict[str, object]],
-    columns: tuple[tuple[str, str], ...],
-    touched: set[Key] | None,
-) -> None:
-    new = pa.Table.from_pylist(rows, schema=arrow_schema(columns))
+def _rows(rows: Iterable[dict[str, object]], columns: Columns) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=arrow_schema(columns))
+
+
+def _replace(table: Path, new: pa.Table, touched: set[Key] | None) -> None:
     if touched is not None:
-        old = delta.read(table, [name for name, _ in columns])
+        old = delta.read(table, new.column_names)
         named = pc.binary_join_element_wise(*(old[name] for name in _KEYS), "/")
         gone = pa.array(["/".join(key) for key in touched], pa.string())
         stay = old.filter(pc.invert(pc.is_in(named, value_set=gone)))

@@ -1,6 +1,6 @@
 """Islands: the closed ranges of numbers that are there, for each gateway, epoch and stream."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,15 @@ class Island(NamedTuple):
     last: int
     first_time: int | None
     last_time: int | None
+
+
+def table_of(islands: Sequence[Island]) -> pa.Table:
+    """Return islands as a table; `each` is the way back."""
+    columns = list(zip(*islands, strict=True)) or [()] * len(SCHEMA)
+    return pa.Table.from_arrays(
+        [pa.array(column, kind) for column, kind in zip(columns, SCHEMA.types, strict=True)],
+        schema=SCHEMA,
+    )
 
 
 def islands_of(rows: pa.Table) -> pa.Table:

@@ -119,7 +119,7 @@ class State:
             return
         rows: list[dict[str, object]] = []
         marks: list[dict[str, object]] = []
-        found: list[dict[str, object]] = []
+        found: list[islands.Island] = []
         for commit in commits:
             self.last = max(self.last, commit.batch)
             self.reasons.update(commit.reasons)
@@ -128,11 +128,11 @@ class State:
                 {"name": name, "size": mark[0], "mtime": mark[1], "batch": commit.batch}
                 for name, mark in commit.files.items()
             ]
-            found += [island._asdict() for island in commit.islands]
+            found += commit.islands
         self.loose += commits
         self.batches = _append(self.batches, rows)
         self.files = _append(self.files, marks)
-        self.islands = islands.joined(self.islands, _append(_no_rows(islands.SCHEMA), found))
+        self.islands = islands.joined(self.islands, islands.table_of(found))
 
 
 def renumbered(numbers: pa.ChunkedArray, batches: pa.Table) -> pa.Array:

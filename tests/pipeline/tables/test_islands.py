@@ -2,7 +2,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.tables.islands import each, islands_of, joined, merged, numbers, overlapping
+from pipeline.tables.islands import each, islands_of, joined, merged, numbers, overlapping, table_of
 
 ROWS = st.lists(
     st.tuples(
@@ -35,6 +35,7 @@ def test_islands_hold_exactly_the_numbers_that_came(
     more = islands_of(table(others))
     again = {row[1] for row in set(rows) & set(others)}
     assert set(overlapping(found, more)["epoch"].to_pylist()) == again
+    assert table_of(listed) == found
     together = islands_of(table(rows + others))
     assert merged(pa.concat_tables([found, more])) == together
     assert sorted(each(joined(found, more))) == list(each(together))
