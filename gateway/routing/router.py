@@ -32,7 +32,7 @@ SUBSCRIBER = (1 << PLACE) - 1
 
 RUN = 32
 """Messages of one publisher, read together, that a member of a shared subscription gets at most
-before the next one's turn."""
+before the next one's turn; a channel's consumer that has others already gets as many."""
 
 MAXIMUM_BYTES = 128 * 1024 * 1024
 """Bytes of all subscriptions: well over a million of some forty characters."""

@@ -9,7 +9,7 @@ from pipeline.errors import PipelineError
 from pipeline.tables.state import Mark
 
 SUFFIXES = (".jsonl", ".parquet")
-TOLD = SUFFIXES[:1]
+OTHER_SUFFIXES = SUFFIXES[:1]
 """The suffix of what a gateway says of itself."""
 OTHER_FOLDERS = ("ledger", "clock")
 """The folders within a gateway's folder that hold what it says of itself, not its records."""
@@ -52,11 +52,11 @@ def kind(name: str) -> str:
 def _add_gateway(listing: Listing, folder: Path) -> None:
     """Add a gateway's files; those that tell of others are listed first, so these are there."""
     others = [other for other in OTHER_FOLDERS if (folder / other).is_dir()]
-    told = {other: _names(folder / other) for other in others}
+    listed = {other: _names(folder / other) for other in others}
     own = [name for name in _names(folder) if name not in others]
     _add(listing, folder, f"{folder.name}/", own, SUFFIXES)
-    for other, names in told.items():
-        _add(listing, folder / other, f"{folder.name}/{other}/", names, TOLD)
+    for other, names in listed.items():
+        _add(listing, folder / other, f"{folder.name}/{other}/", names, OTHER_SUFFIXES)
 
 
 def _names(folder: Path) -> list[str]:

@@ -37,16 +37,18 @@ def make(root: Path, known: pa.Table, touched: set[Key] | None) -> None:
 
 def _portions(root: Path, known: pa.Table, touched: set[Key] | None) -> Iterator[pa.Array]:
     """Yield the epochs of these streams, of all if None, some at a time."""
-    told = delta.read(root / "ledger", ["epoch"])["epoch"].cast(pa.string())
-    counted = pc.value_counts(pa.chunked_array([*known["epoch"].chunks, *told.chunks], pa.string()))
-    ranges = dict(
+    ranges = delta.read(root / "ledger", ["epoch"])["epoch"].cast(pa.string())
+    counted = pc.value_counts(
+        pa.chunked_array([*known["epoch"].chunks, *ranges.chunks], pa.string())
+    )
+    sizes = dict(
         zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True)
     )
     portion: list[str] = []
     held = 0
-    for epoch in sorted(ranges if touched is None else {key[1] for key in touched}):
+    for epoch in sorted(sizes if touched is None else {key[1] for key in touched}):
         portion.append(epoch)
-        held += ranges.get(epoch, 0)
+        held += sizes.get(epoch, 0)
         if held >= AT_ONCE:
             yield pa.array(portion, pa.string())
             portion, held = [], 0

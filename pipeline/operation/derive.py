@@ -78,13 +78,13 @@ def late_clocks(commits: list[Commit], known: pa.Table) -> set[Epoch]:
     `known` are silver's islands. The rows of that batch itself and of later ones got their times
     with the record.
     """
-    since: Counter[Epoch] = Counter()
+    later: Counter[Epoch] = Counter()
     timed: dict[Epoch, int] = {}
     for commit in reversed(commits):
         for island in commit.islands:
-            since[island.gateway_id, island.epoch] += island.last - island.first + 1
+            later[island.gateway_id, island.epoch] += island.last - island.first + 1
         for epoch in commit.epochs:
-            timed.setdefault(epoch, since[epoch])
+            timed.setdefault(epoch, later[epoch])
     held: Counter[Epoch] = Counter()
     for island in islands.each(
         islands.of_epochs(known, pa.array([each for _, each in timed], pa.string()))

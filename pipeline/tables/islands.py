@@ -62,7 +62,7 @@ def merged(islands: pa.Table) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
-def joined(known: pa.Table, new: pa.Table) -> pa.Table:
+def with_new(known: pa.Table, new: pa.Table) -> pa.Table:
     """Return islands with others that are new; epochs that get none cost next to nothing."""
     near = pc.is_in(known["epoch"], value_set=pc.unique(new["epoch"]))
     far = known.filter(pc.invert(near))

@@ -132,7 +132,7 @@ class State:
         self.loose += commits
         self.batches = _append(self.batches, rows)
         self.files = _append(self.files, marks)
-        self.islands = islands.joined(self.islands, islands.table_of(found))
+        self.islands = islands.with_new(self.islands, islands.table_of(found))
 
 
 def renumbered(numbers: pa.ChunkedArray, batches: pa.Table) -> pa.Array:

@@ -8,16 +8,13 @@ from gateway.broker.channels.deliveries import Deliveries
 from gateway.broker.channels.moves import Moves
 from gateway.broker.channels.settings import Choice
 from gateway.mqtt.publication import Publication
-from gateway.routing.router import Router
+from gateway.routing.router import RUN, Router
 from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscription import Subscription
 
 if TYPE_CHECKING:
     from gateway.session.session import Session
 
-
-RUN = 32
-"""Messages of one publisher, read together, that a consumer gets which has others already."""
 
 _RUN = RUN  # compiled, a C name
 

@@ -161,11 +161,10 @@ def _offer(
     found: Selected = []
     given: dict[Subscriber, int] = {}
     run = 1
-    if rights is not None or broker.router.looks(route):
-        if not route.always:
-            count = 1  # each has an answer of its own
-    elif not route.inline:
-        run = broker.router.run(route, publication.qos, count)
+    if rights is None and not broker.router.looks(route):
+        run = 1 if route.inline else broker.router.run(route, publication.qos, count)
+    elif not route.always:
+        count = 1  # each has an answer of its own
     number, end = first, first + count
     while number < end:
         run = min(run, end - number)

@@ -18,10 +18,10 @@ from tests.support.broker.publishing import batch, codes, published
 SHARED = "$share/g/#"
 
 
-def members(harness: Harness, count: int, qos: int = 1, **options: object) -> list[MemoryClient]:
+def members(harness: Harness, count: int, qos: int = 1) -> list[MemoryClient]:
     clients = [harness.connect(f"member{number}") for number in range(count)]
     for client in clients:
-        client.subscribe(SHARED, qos, **options)
+        client.subscribe(SHARED, qos)
     return clients
 
 

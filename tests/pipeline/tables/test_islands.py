@@ -2,7 +2,15 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.tables.islands import each, islands_of, joined, merged, numbers, overlapping, table_of
+from pipeline.tables.islands import (
+    each,
+    islands_of,
+    merged,
+    numbers,
+    overlapping,
+    table_of,
+    with_new,
+)
 
 ROWS = st.lists(
     st.tuples(
@@ -38,4 +46,4 @@ def test_islands_hold_exactly_the_numbers_that_came(
     assert table_of(listed) == found
     together = islands_of(table(rows + others))
     assert merged(pa.concat_tables([found, more])) == together
-    assert sorted(each(joined(found, more))) == list(each(together))
+    assert sorted(each(with_new(found, more))) == list(each(together))
