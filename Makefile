@@ -75,12 +75,13 @@ test-cluster: $(DEVELOP) ## run the pipeline on a standalone Spark cluster, one 
 test-fleet: $(DEVELOP) ## compare the pipeline's tables with the truth of a made-up fleet of $(or $(TIDEGATE_FLEET),700) gateways, a million rows
 	@TIDEGATE_FLEET=$${TIDEGATE_FLEET:-700} $(BIN)/pytest -q -p no:cacheprovider tests/pipeline/simulate/test_fleet.py
 
-check: $(DEVELOP) ## lint, types, layers
+check: $(DEVELOP) ## lint, types, layers, and whether Cython takes every module that has a .pxd
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python tools/check_firmware.py
 	$(BIN)/lint-imports
+	TIDEGATE_CYTHON=require $(BIN)/python setup.py --quiet translate
 
 format: $(DEVELOP) ## format and fix what can be fixed
 	$(BIN)/ruff format .
@@ -145,6 +146,7 @@ $(GATEWAY): $(RECIPE)
 
 $(INSTALLED): $(RECIPE)
 	@tools/setup.sh install serial,tui,websocket
+	@$(BIN)/tidegate --version
 	@touch $(GATEWAY) $@
 
 # What is installed stays as it is, compiled or not.

@@ -4,15 +4,20 @@
 
 TIDEGATE_CYTHON=auto     compile if Cython and a compiler are there (the default, also when empty)
 TIDEGATE_CYTHON=off      never compile
-TIDEGATE_CYTHON=require  fail rather than fall back
+TIDEGATE_CYTHON=require  compile, or fail
+
+Where both are there, what cannot be compiled fails the build: a slower gateway would be no answer.
 """
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
+from typing import ClassVar
 
-from setuptools import Extension, setup
+from setuptools import Command, Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError, PlatformError
 from setuptools.modified import newer_group
 
 MODE = os.environ.get("TIDEGATE_CYTHON") or "auto"
@@ -45,7 +50,7 @@ PyMODINIT_FUNC PyInit__compiled(void)
 
 
 def extensions() -> list[Extension]:
-    """Return the library of all modules with a .pxd; none when compiling is off or fails."""
+    """Return the library of all modules with a .pxd; none when compiling is off."""
     if MODE not in ("off", "auto", "require"):
         raise SystemExit(f"TIDEGATE_CYTHON is {MODE!r}: off, auto or require")
     sources = [pxd.with_suffix(".py") for pxd in sorted(Path("gateway").rglob("*.pxd"))]
@@ -53,13 +58,10 @@ def extensions() -> list[Extension]:
         raise SystemExit("TIDEGATE_CYTHON=require, but there is no .pxd file to compile")
     if MODE == "off" or not sources:
         return []
-    try:
-        return [Extension(LIBRARY, [*cythonized(sources), contents(sources)])]
-    except Exception as failure:
-        if MODE == "require":
-            raise
-        print(f"not compiling: {failure}")
+    if MODE == "auto" and find_spec("Cython") is None:
+        print("not compiling: Cython is not installed")
         return []
+    return [Extension(LIBRARY, [*cythonized(sources), contents(sources)])]
 
 
 def cythonized(sources: list[Path]) -> list[str]:
@@ -96,17 +98,23 @@ def contents(sources: list[Path]) -> str:
 class OneLibrary(build_ext):
     """Compiled modules share struct layouts: a half-compiled package cannot be imported."""
 
-    def run(self) -> None:
-        """Build the library or remove what was built."""
-        try:
-            super().run()
-        except Exception as failure:
-            if MODE == "require":
-                raise
-            print(f"not compiling: {failure}")
-            for built in map(Path, self.get_outputs()):
-                built.unlink(missing_ok=True)
+    def build_extensions(self) -> None:
+        """Build the library, or nothing where `auto` finds no compiler."""
+        if MODE == "auto" and (missing := self.missing()):
+            print(f"not compiling: {missing}")
             self.extensions = self.distribution.ext_modules = []
+            return
+        super().build_extensions()
+
+    def missing(self) -> str:
+        """Return why not even a file that only includes Python's headers compiles here, or ""."""
+        trial = TRANSLATED / "trial.c"
+        trial.write_text("#include <Python.h>\n")
+        try:
+            self.compiler.compile([str(trial)], output_dir=self.build_temp)
+        except (CompileError, PlatformError) as error:
+            return f"no C compiler with Python's headers ({error})"
+        return ""
 
     def build_extension(self, ext: Extension) -> None:
         """Compile each C file that has changed, and link all of them."""
@@ -129,6 +137,21 @@ class OneLibrary(build_ext):
         return str(target)
 
 
+class Translate(Command):
+    """Translates all modules with a .pxd to C, and compiles nothing: a check of seconds."""
+
+    user_options: ClassVar[list[tuple[str, str, str]]] = []
+
+    def initialize_options(self) -> None:
+        """Has no options."""
+
+    def finalize_options(self) -> None:
+        """Has no options."""
+
+    def run(self) -> None:
+        """Do nothing more: `extensions()` has translated, or the call has failed."""
+
+
 def initializer(source: Path) -> list[tuple[str, str]]:
     """Return a macro that gives a module's initializer the whole name: there are two `runs`."""
     parts = source.relative_to(TRANSLATED).with_suffix("").parts
@@ -138,4 +161,4 @@ def initializer(source: Path) -> list[tuple[str, str]]:
 
 
 if __name__ == "__main__":  # not where a process that translates imports this
-    setup(ext_modules=extensions(), cmdclass={"build_ext": OneLibrary})
+    setup(ext_modules=extensions(), cmdclass={"build_ext": OneLibrary, "translate": Translate})

@@ -40,6 +40,12 @@ class Library:
         return spec
 
 
+def build() -> str:
+    """Return "compiled" where modules come from the library, otherwise "plain"."""
+    found = any(isinstance(finder, Library) for finder in sys.meta_path)
+    return "compiled" if found else "plain"
+
+
 def load_from_library(library: str = LIBRARY, folder: str = FOLDER) -> None:
     """Have Python load from the library what is in it; without a library, change nothing.
 

@@ -193,33 +193,45 @@ def test_off_never_compiles(project: Path) -> None:
     assert built(project, "*.whl").name == "sample-1-py3-none-any.whl"
 
 
-def test_auto_falls_back_to_plain_modules(project: Path) -> None:
-    declare(project, "this is no declaration\n")
-    made = build(project, "wheel", "auto")
-    assert made.returncode == 0, made.stderr
-    assert "not compiling" in made.stdout
-    wheel = built(project, "*.whl")
-    assert wheel.name == "sample-1-py3-none-any.whl"
-    assert not [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")]
-
-
-def test_auto_falls_back_when_the_compiler_fails(
-    project: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("missing", ["cc", "Cython"])
+def test_auto_is_plain_where_there_is_nothing_to_compile_with(
+    project: Path, monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
-    monkeypatch.setenv("CC", "false")
+    if missing == "cc":
+        monkeypatch.setenv("CC", str(project / "cc"))
+    else:
+        (project / "sitecustomize.py").write_text("import sys\nsys.modules['Cython'] = None\n")
+        monkeypatch.setenv("PYTHONPATH", str(project))
     declare(project, PXD)
     assert build(project, "wheel", "require").returncode != 0
     made = build(project, "wheel", "auto")
     assert made.returncode == 0, made.stderr
     assert "not compiling" in made.stdout
+    assert missing in made.stdout
     names = zipfile.ZipFile(built(project, "*.whl")).namelist()
     assert not [name for name in names if name.endswith(".so")]
+
+
+@pytest.mark.compiler
+def test_auto_fails_where_the_compiler_refuses_a_module(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = project / "cc"
+    compiler.write_text('#!/bin/sh\ncase "$*" in *sample.c*) exit 1;; esac\nexec cc "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    declare(project, PXD)
+    assert build(project, "wheel", "auto").returncode != 0
+    assert not list(project.glob("dist/*.whl"))
 
 
 @pytest.mark.parametrize(
     ("pxd", "cython", "complaint"),
     [
         ("this is no declaration\n", "require", "this is no declaration"),
+        ("this is no declaration\n", "auto", "this is no declaration"),
+        ("this is no declaration\n", "", "this is no declaration"),
+        ("cpdef long twice(long value, long by)\n", "auto", "twice"),
         (None, "require", "there is no .pxd file to compile"),
         (None, "yes", "TIDEGATE_CYTHON is 'yes': off, auto or require"),
     ],
@@ -233,10 +245,3 @@ def test_what_cannot_be_kept_stops_the_build(
     assert made.returncode != 0
     assert complaint in made.stdout + made.stderr
     assert not list(project.glob("dist/*.whl"))
-
-
-def test_an_empty_mode_is_auto(project: Path) -> None:
-    declare(project, "this is no declaration\n")
-    made = build(project, "wheel", "")
-    assert made.returncode == 0, made.stderr
-    assert "not compiling" in made.stdout

@@ -38,6 +38,7 @@ from gateway.broker.broker import Broker
 from gateway.broker.instant import Instant
 from gateway.broker.restore import restore
 from gateway.broker.store import Store
+from gateway.compiled import build
 from gateway.config.durability import commit_within
 from gateway.config.settings import Configuration
 from gateway.errors import RestartError
@@ -94,7 +95,7 @@ async def _serve_once(
             return True
         loop.add_signal_handler(signal.SIGHUP, _reload, gateway)
         notify.ready(gateway.status)
-        logger.info("tidegate %s: %s", VERSION, gateway.status)
+        logger.info("tidegate %s (%s): %s", VERSION, build(), gateway.status)
         on_ready()
         await gateway.ended.wait()
         logger.info("stopping")

@@ -12,6 +12,7 @@ from gateway.cli.firmware.arguments import add_firmware
 from gateway.cli.parser import CANNOT_START, LOCAL_BROKER, Parser
 from gateway.cli.user import add_user
 from gateway.cli.where import add_where
+from gateway.compiled import build
 from gateway.config.errors import ConfigurationError
 from gateway.errors import RestartError, TidegateError
 from gateway.version import VERSION
@@ -42,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="tidegate", description="An MQTT edge gateway that loses nothing it acknowledged."
     )
-    parser.add_argument("--version", action="version", version=f"tidegate {VERSION}")
+    parser.add_argument("--version", action="version", version=f"tidegate {VERSION} ({build()})")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_run(commands)
     _add_check(commands)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from gateway.broker.broker import Broker
 from gateway.clock import Clock
+from gateway.compiled import build
 from gateway.counters import Counters
 from gateway.routing.where.evaluation.message import Message
 from gateway.telemetry.broker_figures import BrokerFigures
@@ -35,6 +36,7 @@ class SysTopics:
         self.refresh: list[Callable[[], None]] = [BrokerFigures(broker, counters, clock).refresh]
         counters.set("version", f"tidegate {VERSION}")
         counters.set("tidegate/gateway/version", VERSION)
+        counters.set("tidegate/gateway/build", build())
 
     def start(self) -> None:
         """Publish now and at each interval."""
