@@ -1,0 +1,53 @@
+"""The six stories of `tools/ways.py` pass through no more of the gateway than they did."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.support.compiled import not_compiled
+
+pytestmark = [
+    pytest.mark.uncovered,
+    pytest.mark.mosquitto,
+    pytest.mark.skipif(not not_compiled(), reason="compiled functions call no profile hook"),
+]
+
+TOOL = Path(__file__).parents[1] / "tools/ways.py"
+
+MOST = {  # files, calls
+    "local": (24, 115),
+    "filtered": (36, 159),
+    "away": (55, 272),
+    "forwarded": (76, 332),
+    "subscribe": (54, 400),
+    "serial": (100, 900),
+}
+"""What each story took when it was measured last. Lower a figure with the change that makes it
+lower; a change that raises one says why."""
+
+
+@pytest.fixture(scope="module")
+def ways() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("ways", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["ways"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("story", MOST)
+def test_a_story_passes_through_no_more_files_and_calls(ways: ModuleType, story: str) -> None:
+    way = getattr(ways, story)()
+    files, calls = MOST[story]
+    assert way.files <= files, sorted({name.partition(":")[0] for name in way.calls})
+    assert way.total <= calls, way.calls
+    assert way.total >= calls // 2, "lower the figure"
+
+
+def test_each_story_has_its_figures(ways: ModuleType) -> None:
+    assert set(MOST) == {story.__name__ for story in ways.STORIES.values()}
