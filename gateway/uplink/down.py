@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Protocol
 
+from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.counters import Counters
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.packets import Publish, SubscriptionRequest
@@ -17,9 +18,6 @@ from gateway.uplink.hops import has_hop, with_hop
 from gateway.uplink.rules.topic_template import fill
 
 logger = logging.getLogger(__name__)
-
-CLIENT_ID = "$uplink"
-"""Who publishes it here."""
 
 MAXIMUM_WAITING = 1_000
 """Messages that wait for room here. By MQTT 5 the fleet sends a tenth; what is beyond comes again
@@ -172,7 +170,9 @@ class Down:
         return None
 
     def _message(self, publish: Publish, local: str) -> Message:
-        message = Message(local, publish.payload, publish.qos, publish.retain, client_id=CLIENT_ID)
+        message = Message(
+            local, publish.payload, publish.qos, publish.retain, client_id=UPLINK_CLIENT
+        )
         message.set_properties(publish.properties)
         properties = publish.properties.user_properties
         message.user_properties = with_hop(properties, self._gateway_id)

@@ -87,7 +87,8 @@ async def test_a_message_is_published_and_acknowledged_once_on_disk(scene: Scene
     [message] = scene.published
     assert (message.topic, message.payload, message.qos) == ("commands/light/1", b"on", 1)
     assert (message.retain, message.response_topic) == (True, "r")
-    assert message.user_properties == (("a", "b"), ("hops", "north,barn"))
+    assert message.user_properties == (("hops", "north,barn"), ("a", "b"), ("hops", "north"))
+    assert message.client_id == "$uplink"  # what the rules know it by
     assert not scene.acknowledged
     scene.commit()
     assert scene.acknowledged == [9]

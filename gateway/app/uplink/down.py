@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gateway.access.rule import WRITE
+from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.routing.where.evaluation.message import Message
 from gateway.storage.state.down_seen import DownSeen
-from gateway.uplink.down import CLIENT_ID, Down, DownRule
+from gateway.uplink.down import Down, DownRule
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
@@ -50,7 +51,7 @@ def _rule(gateway: "Gateway", config: "DownConfig") -> DownRule:
     def may_write(topic: str) -> bool:
         """Ask the rules of every listener as they are now: one that refuses is enough."""
         accesses = (
-            policy.access(username, CLIENT_ID, local=False, proven=True)
+            policy.access(username, UPLINK_CLIENT, local=False, proven=True)
             for policy in gateway.policies
         )
         return all(access.rights(topic) & WRITE for access in accesses)
