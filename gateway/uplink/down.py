@@ -89,7 +89,7 @@ class Down:
         self._later = later
         self._waiting: deque[_Waiting] = deque()
         self._delayed = False
-        for name in ("down", "down_repeated", "down_dropped"):
+        for name in ("down", "down_repeated", "down_dropped", "down_too_large"):
             counters.add(f"tidegate/uplink/{name}", 0)
 
     @property

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable
 from functools import partial
 from urllib.parse import urlsplit
@@ -18,6 +19,8 @@ from gateway.uplink.fleet.server_limits import ServerLimits
 from gateway.uplink.link.backoff import Backoff
 from gateway.uplink.link.pacing import Pacing
 from gateway.uplink.requests import RECALL_TOPIC
+
+logger = logging.getLogger(__name__)
 
 CONNACK_SECONDS = 30.0
 """Maximum seconds for connecting, over all addresses of the broker's name."""
@@ -97,6 +100,7 @@ class FleetDestination:
         """Return the limits of the CONNACK, None if the link stops before it arrives."""
         # what waited in the session comes right behind the CONNACK
         client.listen(lambda publish, acknowledge: self._received(client, publish, acknowledge))
+        client.on_left_out = self._left_out
         client.connect(self._will(), clean_start=not self._session.known)
         begun = self._clock.monotonic()
         while client.limits is None and not link.stopping:
@@ -120,6 +124,10 @@ class FleetDestination:
             requests.down.receive(publish, acknowledge, resumed=client.session_present)
             return
         acknowledge()
+
+    def _left_out(self, topic: str, why: str) -> None:
+        self._context.counters.add("tidegate/uplink/down_too_large")
+        logger.warning("%.80r did not come down from %s: %s", topic, self.name, why)
 
     async def _send(
         self, client: FleetClient, limits: ServerLimits, inflight: Inflight, link: Link

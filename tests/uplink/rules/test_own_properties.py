@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.access.topics import DELAY
 from gateway.broker.own_names import UPLINK_CLIENT
-from gateway.broker.publishing.delays import DELAY
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.properties import Properties
 from gateway.routing.where.evaluation.message import Message
@@ -48,7 +48,7 @@ async def test_user_properties_go_on_unaltered_and_change_no_number(store: Store
     @given(pairs=PAIRS, qos=st.sampled_from((0, 1)))
     def publish(pairs: tuple[tuple[str, str], ...], qos: int) -> None:
         properties = Properties(user_properties=pairs)
-        packet_id = 1 if qos else None
+        packet_id = 1 if qos else 0
         publisher.send(Publish("t", b"x", qos, packet_id=packet_id, properties=properties))
         publisher.take()
         [received] = messages(subscriber)
