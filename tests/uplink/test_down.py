@@ -46,6 +46,7 @@ class Scene:
             publish=self._publish,
             when_on_disk=self.promises.append,
             later=lambda _seconds, call: self.later.append(call),
+            refusal=lambda: "it is full",
         )
 
     def receive(self, publish: Publish, *, resumed: bool = False) -> None:
@@ -135,9 +136,41 @@ async def test_more_than_waits_stays_with_the_fleet(
     scene.receive(_command(1))
     scene.receive(_command(2))
     scene.code = ReasonCode.SUCCESS
+    assert (scene.acknowledged, scene.down.fetch_again) == ([], False)
     scene.later.pop()()
     scene.commit()
-    assert scene.acknowledged == [1]
+    assert (scene.acknowledged, scene.down.fetch_again) == ([1], True)
+    assert scene.count("down_left") == 1
+    scene.receive(_command(3))
+    assert scene.count("down_left") == 2, "it must not overtake the second"
+    scene.receive(Publish("any/x", b"light"))
+    assert scene.count("down_dropped") == 1
+    scene.down.begin()
+    scene.receive(_command(2, dup=True), resumed=True)
+    scene.receive(_command(3, dup=True), resumed=True)
+    scene.commit()
+    assert (scene.acknowledged, scene.down.fetch_again) == ([1, 2, 3], False)
+
+
+async def test_bytes_that_wait_are_bounded_too(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene.code = ReasonCode.QUOTA_EXCEEDED
+    for packet_id in range(1, 6):
+        scene.receive(_command(packet_id, bytes(5 * 1024 * 1024)))
+    assert scene.count("down_left") == 2
+    assert "commands/light/1' came down and waits for room: it is full" in caplog.text
+    assert caplog.text.count("stay with the fleet until then") == 1
+    scene.later.pop()()
+    assert caplog.text.count("waits for room") == 1
+    scene.code = ReasonCode.SUCCESS
+    scene.later.pop()()
+    scene.commit()
+    assert (scene.acknowledged, scene.down.fetch_again) == ([1, 2, 3], True)
+    scene.down.begin()
+    scene.code = ReasonCode.QUOTA_EXCEEDED
+    scene.receive(_command(9, bytes(20 * 1024 * 1024)))
+    assert scene.count("down_left") == 2, "one may wait whatever its size"
 
 
 @pytest.mark.parametrize(

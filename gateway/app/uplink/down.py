@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gateway.access.rule import WRITE
 from gateway.broker.own_names import UPLINK_CLIENT
+from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.evaluation.message import Message
 from gateway.storage.state.down_seen import DownSeen
 from gateway.uplink.down import Down, DownRule
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
     from gateway.config.settings import DownConfig
     from gateway.counters import Counters
-    from gateway.mqtt.reason_codes import ReasonCode
 
 
 async def open_down(
@@ -26,9 +26,11 @@ async def open_down(
     seen = DownSeen(gateway.database, gateway.writer, uplink)
     await seen.load()
 
-    def publish(message: Message) -> "ReasonCode":
+    def publish(message: Message) -> ReasonCode:
         instant = gateway.turn.instant
         message.received_at, message.arrived = instant.wall, instant.monotonic
+        if gateway.broker.topic_limits.fault(message.topic):
+            return ReasonCode.TOPIC_NAME_INVALID
         return gateway.publish(message)
 
     return Down(
@@ -39,6 +41,7 @@ async def open_down(
         publish=publish,
         when_on_disk=gateway.turn.when_on_disk,
         later=asyncio.get_running_loop().call_later,
+        refusal=lambda: gateway.broker.refusal,
     )
 
 

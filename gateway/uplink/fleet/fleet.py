@@ -10,7 +10,13 @@ from urllib.parse import urlsplit
 from gateway.mqtt.packets import Publish, SubscriptionRequest, Will
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Link, removals_on_disk
-from gateway.uplink.errors import LinkError, OldBrokerError, RetainError, TooFastError
+from gateway.uplink.errors import (
+    FetchAgainError,
+    LinkError,
+    OldBrokerError,
+    RetainError,
+    TooFastError,
+)
 from gateway.uplink.fleet.client import FleetClient
 from gateway.uplink.fleet.inflight import Inflight
 from gateway.uplink.fleet.publisher import Publisher
@@ -93,7 +99,7 @@ class FleetDestination:
             self._mqtt_5 = True
         elif isinstance(error, TooFastError):
             self._pacing.slow_down(self._clock.monotonic())
-        else:
+        elif not isinstance(error, FetchAgainError):
             self._pacing.lost(self._clock.monotonic())
 
     async def _connect(self, client: FleetClient, link: Link) -> ServerLimits | None:
@@ -101,6 +107,8 @@ class FleetDestination:
         # what waited in the session comes right behind the CONNACK
         client.listen(lambda publish, acknowledge: self._received(client, publish, acknowledge))
         client.on_left_out = self._left_out
+        if self._context.requests.down is not None:
+            self._context.requests.down.begin()
         client.connect(self._will(), clean_start=not self._session.known)
         begun = self._clock.monotonic()
         while client.limits is None and not link.stopping:
@@ -162,6 +170,9 @@ class FleetDestination:
     ) -> None:
         while not link.stopping:
             _take_in(client, inflight, link)
+            down = self._context.requests.down
+            if down is not None and down.fetch_again:
+                raise FetchAgainError
             more = await sender.send_what_fits()
             left = _flush(client, inflight)
             if more or left:
