@@ -14,6 +14,7 @@ from gateway.routing.where.evaluation.message import Message
 from gateway.storage.state.down_seen import REMEMBERED, DownSeen
 from gateway.uplink import down as down_module
 from gateway.uplink.down import Down, DownRule
+from gateway.uplink.hops import has_hop, with_hop
 from gateway.uplink.rules.topic_template import fill
 from tests.support.disk.storage import Store, crash_image, open_store
 from tests.support.table import table
@@ -93,6 +94,24 @@ async def test_a_message_is_published_and_acknowledged_once_on_disk(scene: Scene
     assert not scene.acknowledged
     scene.commit()
     assert scene.acknowledged == [9]
+
+
+@table(
+    "said, carried",
+    [
+        ((), "barn"),
+        ((("hops", ""),), "barn"),
+        ((("hops", ""), ("hops", "barn")), "barn"),  # the second is a publisher's own
+        ((("a", "b"), ("hops", "north,east"), ("hops", "barn")), "north,east,barn"),
+        ((("hops", "barns"),), "barns,barn"),
+        ((("hops", "barn"),), None),
+        ((("a", "b"), ("hops", "north,barn")), None),
+    ],
+)
+def test_the_first_hops_is_believed(said: tuple[tuple[str, str], ...], carried: str | None) -> None:
+    assert has_hop(said, "barn") == (carried is None)
+    if carried is not None:
+        assert with_hop(said, "barn") == (("hops", carried), *said)
 
 
 async def test_a_repeated_one_is_known_even_after_a_crash(scene: Scene, tmp_path: Path) -> None:
