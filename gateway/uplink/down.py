@@ -32,6 +32,10 @@ waits is published: then the connection is made anew, and the fleet sends it aga
 RETRY_SECONDS = 1.0
 """Seconds until a message that found no room here is tried again."""
 
+PATIENCE = 300
+"""Tries after which a message goes to everyone who has room, and those who have none go without:
+one full queue must not keep all that comes down from all others."""
+
 ROOM = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
 """Refusals that may be over later."""
 
@@ -73,7 +77,8 @@ class Down:
 
     What finds no room here waits, and the fleet keeps the rest: `fetch_again` says when it is time
     to connect anew for that. A message that comes again because its acknowledgement was lost is
-    known by packet identifier and content. `refusal` says why a message found no room.
+    known by packet identifier and content. `refusal` says why a message found no room. `publish`
+    gets a message, and whether it is to go to everyone who has room; it may refuse all the same.
     """
 
     def __init__(
@@ -83,7 +88,7 @@ class Down:
         seen: Seen,
         counters: Counters,
         *,
-        publish: Callable[[Message], ReasonCode],
+        publish: Callable[[Message, bool], ReasonCode],
         when_on_disk: Callable[[Callable[[], None]], None],
         later: Callable[[float, Callable[[], None]], object],
         refusal: Callable[[], str] = lambda: "there is no room",
@@ -101,7 +106,7 @@ class Down:
         self._waiting_bytes = 0
         self._delayed = False
         self._left = False  # since the connection began, something with the fleet
-        self._said = False  # of what is first
+        self._tries = 0  # of what is first
         for name in ("down", "down_repeated", "down_dropped", "down_left", "down_too_large"):
             counters.add(f"tidegate/uplink/{name}", 0)
 
@@ -172,15 +177,15 @@ class Down:
                 return
             self._waiting.popleft()
             self._waiting_bytes -= message_size(each.publish)
-            self._said = False
+            self._tries = 0
             if each.publish.qos:
                 self._seen.remember(each.publish.packet_id, each.hash)
             self._when_on_disk(each.acknowledge)
         self.fetch_again = self._left
 
     def _wait(self, publish: Publish) -> None:
-        if not self._said:
-            self._said = True
+        self._tries += 1
+        if self._tries == 1:
             logger.warning("%.80r came down and waits for room: %s", publish.topic, self._refusal())
         self._delayed = True
         self._later(RETRY_SECONDS, self._go_on)
@@ -191,13 +196,16 @@ class Down:
         if local is None:
             self._counters.add("tidegate/uplink/down_dropped")
             return True
-        code = self._publish(self._message(publish, local))
+        forced = self._tries >= PATIENCE
+        code = self._publish(self._message(publish, local), forced)
         if code in ROOM and publish.qos:
             return False
         if code >= FAILURE:
             logger.warning("%.80r came down and was refused here: %s", publish.topic, code.name)
             self._counters.add("tidegate/uplink/down_dropped")
         else:
+            if forced:
+                logger.warning("%.80r goes without waiting to who has room", publish.topic)
             self._counters.add("tidegate/uplink/down")
         return True
 

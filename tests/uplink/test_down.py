@@ -37,6 +37,7 @@ class Scene:
     promises: list[Callable[[], None]] = field(default_factory=list)
     later: list[Callable[[], None]] = field(default_factory=list)
     acknowledged: list[int] = field(default_factory=list)
+    forced: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.down = Down(
@@ -63,7 +64,8 @@ class Scene:
     def count(self, name: str) -> int:
         return self.store.counters.count(f"tidegate/uplink/{name}")
 
-    def _publish(self, message: Message) -> ReasonCode:
+    def _publish(self, message: Message, forced: bool) -> ReasonCode:
+        self.forced.append(forced)
         if self.code is ReasonCode.SUCCESS:
             self.published.append(message)
         return self.code
@@ -145,6 +147,22 @@ async def test_what_finds_no_room_waits_in_order(scene: Scene) -> None:
     scene.commit()
     assert [message.payload for message in scene.published] == [b"1", b"2"]
     assert scene.acknowledged == [1, 2]
+
+
+async def test_one_full_queue_does_not_keep_it_from_all_others(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene.code = ReasonCode.QUOTA_EXCEEDED
+    scene.receive(_command(1))
+    for _ in range(down_module.PATIENCE):
+        scene.later.pop()()
+    assert scene.forced == [*[False] * down_module.PATIENCE, True], "the last is refused as well"
+    scene.receive(_command(2))
+    scene.code = ReasonCode.SUCCESS
+    scene.later.pop()()
+    scene.commit()
+    assert (scene.forced[-2:], scene.acknowledged) == ([True, False], [1, 2])
+    assert caplog.text.count("goes without waiting to who has room") == 1
 
 
 async def test_more_than_waits_stays_with_the_fleet(
@@ -260,7 +278,7 @@ def test_the_figures_are_there_from_the_start() -> None:
         RULES,
         seen=None,  # type: ignore[arg-type]  # nothing comes
         counters=counters,
-        publish=lambda _: ReasonCode.SUCCESS,
+        publish=lambda _message, _forced: ReasonCode.SUCCESS,
         when_on_disk=lambda _: None,
         later=lambda _seconds, _call: None,
     )

@@ -26,12 +26,13 @@ async def open_down(
     seen = DownSeen(gateway.database, gateway.writer, uplink)
     await seen.load()
 
-    def publish(message: Message) -> ReasonCode:
-        instant = gateway.turn.instant
+    def publish(message: Message, forced: bool) -> ReasonCode:
+        broker, instant = gateway.broker, gateway.turn.instant
         message.received_at, message.arrived = instant.wall, instant.monotonic
-        if gateway.broker.topic_limits.fault(message.topic):
+        if broker.topic_limits.fault(message.topic):
             return ReasonCode.TOPIC_NAME_INVALID
-        return gateway.publish(message)
+        # what the disk has no room for is safe with the fleet
+        return broker.publish(message, instant, only_once=forced and not broker.store.full)
 
     return Down(
         gateway.configuration.gateway_id,

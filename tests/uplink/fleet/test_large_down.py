@@ -28,7 +28,7 @@ class Here:
     code: ReasonCode = ReasonCode.SUCCESS
     taken: list[Message] = field(default_factory=list)
 
-    def publish(self, message: Message) -> ReasonCode:
+    def publish(self, message: Message, _forced: bool) -> ReasonCode:
         if self.code is ReasonCode.SUCCESS:
             self.taken.append(message)
         return self.code
