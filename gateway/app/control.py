@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from gateway.access.policy import EVERYTHING
 from gateway.access.topics import CONTROL
+from gateway.broker.own_names import CONTROL_CLIENT
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.evaluation.message import Message
 
@@ -14,7 +15,7 @@ logger = logging.getLogger(__name__)
 class Control:
     """An inline client that carries out commands: the topic names a part, the payload a word."""
 
-    client_id = "$CONTROL"
+    client_id = CONTROL_CLIENT
     inline = True
     access = EVERYTHING
     refusal = ""

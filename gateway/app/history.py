@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gateway.access.policy import EVERYTHING
+from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.evaluation.message import Message
@@ -23,7 +24,7 @@ ALL = "#"
 class Recorder:
     """An inline client that asks the rules, where there are any, and records what was taken in."""
 
-    client_id = "$uplink"
+    client_id = UPLINK_CLIENT
     inline = True
     access = EVERYTHING
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from gateway.app.delivery import show_delivery
 from gateway.app.turn_lines import TurnLines, gather_lines
+from gateway.broker.own_names import FIGURES_CLIENT
 from gateway.routing.where.evaluation.message import Message
 from gateway.telemetry.line_output import LineOutput
 from gateway.telemetry.logs import SysHandler
-from gateway.telemetry.sys_topics import CLIENT_ID, SysTopics
+from gateway.telemetry.sys_topics import SysTopics
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
@@ -82,7 +83,7 @@ class Telemetry:
         message = Message(
             topic,
             payload,
-            client_id=CLIENT_ID,
+            client_id=FIGURES_CLIENT,
             received_at=instant.wall,
             arrived=instant.monotonic,
         )

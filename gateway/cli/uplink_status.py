@@ -87,7 +87,7 @@ def lines(found: Figures) -> list[str]:
         told = _state(found, "uplink/")
     oldest = f", the oldest for {_spelled(found, 'outbox/oldest_seconds')}" if rows else ""
     told.append(f"waiting       {rows:,} messages, {size / 1e6:.1f} MB{oldest}")
-    told.append(_counts(found, "uplink/"))
+    told += [_counts(found, "uplink/"), *_down(found, "uplink/")]
     if "uplink/budget" in found:
         used, budget = int(found.get("uplink/budget_used", 0)), int(found["uplink/budget"])
         told.append(f"budget        {used / 1e6:.1f} of {budget / 1e6:.1f} MB used today")
@@ -108,7 +108,7 @@ def lines_of(found: Figures, name: str) -> list[str]:
     """Return what one of several uplinks does, as a person reads it."""
     part = f"uplink/{name}/"
     waiting = f"waiting       {int(found.get(part + 'waiting', 0)):,} messages"
-    return [*_state(found, part), waiting, _counts(found, part)]
+    return [*_state(found, part), waiting, _counts(found, part), *_down(found, part)]
 
 
 def _state(found: Figures, part: str) -> list[str]:
@@ -121,6 +121,15 @@ def _counts(found: Figures, part: str) -> str:
     counts = [(name, int(found.get(f"{part}{name}", 0))) for name in COUNTS]
     return "since start   " + ", ".join(f"{count:,} {name}" for name, count in counts)
 
+
+def _down(found: Figures, part: str) -> list[str]:
+    counts = [(words, int(found.get(f"{part}{name}", 0))) for name, words in DOWN_COUNTS.items()]
+    if not any(count for _, count in counts):
+        return []
+    return ["came down     " + ", ".join(f"{count:,} {words}" for words, count in counts)]
+
+
+DOWN_COUNTS = {"down": "published", "down_dropped": "dropped", "down_too_large": "too large"}
 
 COUNTS = ("sent", "acknowledged", "resent", "refused", "reconnects")
 

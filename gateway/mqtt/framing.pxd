@@ -30,6 +30,7 @@ cdef class Framer:
     cdef bint _extend_uneven(
         self, PacketBatch batch, long long most, long long most_bytes, bytes properties,
         joins) except -1
+    cpdef bytes take_rest(self)
     cpdef bytes look_back(self, Py_ssize_t size)
     cpdef go_on(self, Py_ssize_t size)
     cdef _wait(self, Py_ssize_t missing)

@@ -191,6 +191,16 @@ class Framer:
             self._position = end
         return differ
 
+    def take_rest(self) -> bytes:
+        """Return what was received behind the last packet that was returned, and forget it.
+
+        After `next_frame` has found a packet too large, that begins with it.
+        """
+        rest = self._buffer[self._position :]
+        self._buffer = b""
+        self._position = self._missing = 0
+        return rest
+
     def look_back(self, size: int) -> bytes:
         """Return at most `size` bytes from the start of the packet that was returned last."""
         return self._buffer[self.start : self.start + size]

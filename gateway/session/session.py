@@ -9,7 +9,7 @@ from gateway.access.rule import READ
 from gateway.counters import Counters
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.delivery_policy import DeliveryPolicy
-from gateway.mqtt.message_size import will_size
+from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
 from gateway.session import sending
@@ -115,9 +115,9 @@ class Session:
     def will(self, will: Will | None) -> None:
         before, self._will = self._will, will
         if before is not None:
-            self.limits.memory.charge(-will_size(before))
+            self.limits.memory.charge(-message_size(before))
         if will is not None:
-            self.limits.memory.charge(will_size(will))
+            self.limits.memory.charge(message_size(will))
 
     def grant(self, access: Access) -> None:
         """Give the client these rights from now on; what waits for it is looked at again."""

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterator
 
 from gateway.broker.broker import Broker
+from gateway.broker.own_names import FIGURES_CLIENT
 from gateway.clock import Clock
 from gateway.compiled import build
 from gateway.counters import Counters
@@ -13,7 +14,6 @@ from gateway.telemetry.broker_figures import BrokerFigures
 from gateway.version import VERSION
 
 ROOT = "$SYS/broker/"
-CLIENT_ID = "$SYS"
 
 
 class SysTopics:
@@ -95,7 +95,7 @@ class SysTopics:
             ROOT + name,
             text.encode(),
             retain=True,
-            client_id=CLIENT_ID,
+            client_id=FIGURES_CLIENT,
             received_at=self._clock.wall_ms(),
             arrived=self._clock.monotonic(),
         )

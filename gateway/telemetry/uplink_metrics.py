@@ -33,6 +33,8 @@ UPLINK = (
             "down": "Messages of the fleet that were published here.",
             "down_repeated": "Messages of the fleet that came again and were known.",
             "down_dropped": "Messages of the fleet that were not published here.",
+            "down_left": "Messages left with the fleet for want of room, which come again.",
+            "down_too_large": "Messages of the fleet that were left out for their size.",
             "landing_deleted": "Landing files deleted for the bounds of their folder.",
         },
     ),

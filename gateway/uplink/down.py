@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Protocol
 
+from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.counters import Counters
 from gateway.mqtt.errors import MqttError
+from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import Publish, SubscriptionRequest
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.mqtt.topics import check_topic_name, topic_matches
@@ -18,15 +20,21 @@ from gateway.uplink.rules.topic_template import fill
 
 logger = logging.getLogger(__name__)
 
-CLIENT_ID = "$uplink"
-"""Who publishes it here."""
-
 MAXIMUM_WAITING = 1_000
-"""Messages that wait for room here. By MQTT 5 the fleet sends a tenth; what is beyond comes again
-on the next connection."""
+"""Messages that wait for room here. By MQTT 5 the fleet sends a tenth."""
+
+MAXIMUM_WAITING_BYTES = 16 * 1024 * 1024
+"""Bytes of these; one message may wait whatever its size.
+
+What is beyond one of the two is left with the fleet, with all that comes behind it, until what
+waits is published: then the connection is made anew, and the fleet sends it again."""
 
 RETRY_SECONDS = 1.0
 """Seconds until a message that found no room here is tried again."""
+
+PATIENCE = 300
+"""Tries after which a message goes to everyone who has room, and those who have none go without:
+one full queue must not keep all that comes down from all others."""
 
 ROOM = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
 """Refusals that may be over later."""
@@ -67,8 +75,10 @@ class _Waiting:
 class Down:
     """Publishes what comes down, in its order, and acknowledges what is on disk.
 
-    What finds no room here waits, and the fleet keeps the rest. A message that comes again because
-    its acknowledgement was lost is known by packet identifier and content.
+    What finds no room here waits, and the fleet keeps the rest: `fetch_again` says when it is time
+    to connect anew for that. A message that comes again because its acknowledgement was lost is
+    known by packet identifier and content. `refusal` says why a message found no room. `publish`
+    gets a message, and whether it is to go to everyone who has room; it may refuse all the same.
     """
 
     def __init__(
@@ -78,10 +88,12 @@ class Down:
         seen: Seen,
         counters: Counters,
         *,
-        publish: Callable[[Message], ReasonCode],
+        publish: Callable[[Message, bool], ReasonCode],
         when_on_disk: Callable[[Callable[[], None]], None],
         later: Callable[[float, Callable[[], None]], object],
+        refusal: Callable[[], str] = lambda: "there is no room",
     ) -> None:
+        self.fetch_again = False
         self._gateway_id = gateway_id
         self._rules = [(rule.topic.replace("{gateway}", gateway_id), rule) for rule in rules]
         self._seen = seen
@@ -89,9 +101,13 @@ class Down:
         self._publish = publish
         self._when_on_disk = when_on_disk
         self._later = later
+        self._refusal = refusal
         self._waiting: deque[_Waiting] = deque()
+        self._waiting_bytes = 0
         self._delayed = False
-        for name in ("down", "down_repeated", "down_dropped"):
+        self._left = False  # since the connection began, something with the fleet
+        self._tries = 0  # of what is first
+        for name in ("down", "down_repeated", "down_dropped", "down_left", "down_too_large"):
             counters.add(f"tidegate/uplink/{name}", 0)
 
     @property
@@ -110,12 +126,37 @@ class Down:
         if publish.qos and publish.dup and resumed and self._repeated(publish, value, acknowledge):
             self._counters.add("tidegate/uplink/down_repeated")
             return
-        if len(self._waiting) >= MAXIMUM_WAITING:
-            self._counters.add("tidegate/uplink/down_dropped")  # unacknowledged: it comes again
+        if self._left or not self._has_room(publish):
+            self._leave(publish)
             return
         self._waiting.append(_Waiting(publish, value, acknowledge))
+        self._waiting_bytes += message_size(publish)
         if not self._delayed:
             self._go_on()
+
+    def begin(self) -> None:
+        """Begin with a new connection, on which comes again what was left with the fleet."""
+        self.fetch_again = self._left = False
+
+    def _has_room(self, publish: Publish) -> bool:
+        waiting, size = self._waiting, self._waiting_bytes + message_size(publish)
+        return not waiting or (len(waiting) < MAXIMUM_WAITING and size <= MAXIMUM_WAITING_BYTES)
+
+    def _leave(self, publish: Publish) -> None:
+        """Leave a message with the fleet; what is behind it must not overtake it.
+
+        At QoS 0 the fleet does not keep it.
+        """
+        name = "down_left" if publish.qos else "down_dropped"
+        self._counters.add(f"tidegate/uplink/{name}")
+        if not self._left:
+            self._left = True
+            logger.warning(
+                "%d messages (%d bytes) that came down wait for room here; "
+                "the others stay with the fleet until then",
+                len(self._waiting),
+                self._waiting_bytes,
+            )
 
     def _repeated(self, publish: Publish, value: int, acknowledge: Callable[[], None]) -> bool:
         if self._seen.has(publish.packet_id, value):
@@ -132,13 +173,22 @@ class Down:
         while self._waiting:
             each = self._waiting[0]
             if not self._take(each.publish):
-                self._delayed = True
-                self._later(RETRY_SECONDS, self._go_on)
+                self._wait(each.publish)
                 return
             self._waiting.popleft()
+            self._waiting_bytes -= message_size(each.publish)
+            self._tries = 0
             if each.publish.qos:
                 self._seen.remember(each.publish.packet_id, each.hash)
             self._when_on_disk(each.acknowledge)
+        self.fetch_again = self._left
+
+    def _wait(self, publish: Publish) -> None:
+        self._tries += 1
+        if self._tries == 1:
+            logger.warning("%.80r came down and waits for room: %s", publish.topic, self._refusal())
+        self._delayed = True
+        self._later(RETRY_SECONDS, self._go_on)
 
     def _take(self, publish: Publish) -> bool:
         """Publish a message here; return False if there is no room for it now."""
@@ -146,13 +196,16 @@ class Down:
         if local is None:
             self._counters.add("tidegate/uplink/down_dropped")
             return True
-        code = self._publish(self._message(publish, local))
+        forced = self._tries >= PATIENCE
+        code = self._publish(self._message(publish, local), forced)
         if code in ROOM and publish.qos:
             return False
         if code >= FAILURE:
             logger.warning("%.80r came down and was refused here: %s", publish.topic, code.name)
             self._counters.add("tidegate/uplink/down_dropped")
         else:
+            if forced:
+                logger.warning("%.80r goes without waiting to who has room", publish.topic)
             self._counters.add("tidegate/uplink/down")
         return True
 
@@ -172,7 +225,9 @@ class Down:
         return None
 
     def _message(self, publish: Publish, local: str) -> Message:
-        message = Message(local, publish.payload, publish.qos, publish.retain, client_id=CLIENT_ID)
+        message = Message(
+            local, publish.payload, publish.qos, publish.retain, client_id=UPLINK_CLIENT
+        )
         message.set_properties(publish.properties)
         properties = publish.properties.user_properties
         message.user_properties = with_hop(properties, self._gateway_id)

@@ -2,33 +2,51 @@
 
 from gateway.mqtt.codec.fields import write_byte, write_string
 from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.uplink.hops import HOPS
 
 _USER_PROPERTY = write_byte(0x26)
 _SEQ = _USER_PROPERTY + write_string("seq")
 _TIME = _USER_PROPERTY + write_string("time")
 _RESENT = _USER_PROPERTY + write_string("resent") + write_string("1")
+_NOT_RESENT = _USER_PROPERTY + write_string("resent") + write_string("0")
+
+_SOMETIMES = frozenset(("resent", "was", "clientid", "username", HOPS))
+"""Those of ours that a message may lack."""
+
+_NONE: frozenset[str] = frozenset()
 
 
 def write_user_properties(row: OutboxRow, identity: bool, resent: bool) -> bytes:
     """Return the user properties to send: ours first, then the publisher's unchanged.
 
     Ours are `seq`, `time`, `resent`, `was`, and with identity `clientid` and `username`, each
-    only where it says something (docs/fleet.md).
+    only where it says something (docs/fleet.md), or where the publisher has one of that name: the
+    first of each name counts, and must be ours.
     """
+    named = _sometimes(row.user_properties) if row.user_properties else _NONE
     seq = f"{row.epoch}.{row.stream}.{row.seq}".encode()
     time = str(row.time).encode()
     fields = b"".join((_SEQ, _length(seq), seq, _TIME, _length(time), time))
     if resent:
         fields += _RESENT
-    if row.qos != 1 or row.retain:
+    elif "resent" in named:
+        fields += _NOT_RESENT
+    if row.qos != 1 or row.retain or "was" in named:
         fields += _pair("was", f"{row.qos}{row.retain:d}")
-    if identity and row.client_id is not None:
-        fields += _pair("clientid", row.client_id)
-    if identity and row.username is not None:
-        fields += _pair("username", row.username)
+    if (identity and row.client_id is not None) or "clientid" in named:
+        fields += _pair("clientid", (identity and row.client_id) or "")
+    if (identity and row.username is not None) or "username" in named:
+        fields += _pair("username", (identity and row.username) or "")
+    if HOPS in named:  # it came down by no link, or it would not go up
+        fields += _pair(HOPS, "")
     for name, value in row.user_properties:
         fields += _pair(name, value)
     return fields
+
+
+def _sometimes(properties: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    """Return which of ours that a message may lack are names of the publisher's properties."""
+    return _SOMETIMES.intersection([name for name, _ in properties])
 
 
 def _pair(name: str, value: str) -> bytes:

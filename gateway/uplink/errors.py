@@ -25,6 +25,13 @@ class ClosedError(LinkError):
         )
 
 
+class FetchAgainError(LinkError):
+    """What came down and found no room is fetched from the fleet's broker, by a new connection."""
+
+    def __init__(self) -> None:
+        super().__init__("connecting anew for what came down and found no room")
+
+
 class TooFastError(LinkError):
     """The fleet's broker ended the connection because it is sent too much (0x96, 0x97)."""
 

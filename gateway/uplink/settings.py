@@ -24,6 +24,9 @@ A commit ends a quarter of them at once in a drain, so a small window is many co
 PUBACK_SECONDS = 30.0
 """Seconds a PUBACK may take, beyond the time a slow link needs for the bytes before it."""
 
+PACKET_BYTES = 4 * 1024 * 1024
+"""Bytes of the largest packet that the fleet's broker may send."""
+
 SESSION_SECONDS = 86_400
 """Seconds for which the fleet's broker keeps the session of a disconnected gateway."""
 
@@ -66,6 +69,7 @@ class UplinkSettings:
     puback_timeout: float = PUBACK_SECONDS
     session_expiry: int = SESSION_SECONDS
     topic_alias_maximum: int = TOPIC_ALIASES
+    maximum_packet_size: int = PACKET_BYTES
     pacing: PacingLimits = NO_LIMITS
     batch: BatchLimits | None = None
     schedule: Schedule | None = None

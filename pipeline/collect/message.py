@@ -14,6 +14,9 @@ from pipeline.records.record import Values, read_fields
 OURS = ("seq", "time", "resent", "was", "clientid", "username")
 """The user properties that a gateway puts before the publisher's; the first of each counts."""
 
+NO_HOPS = ("hops", "")
+"""What a gateway puts there where the publisher has a property of that name."""
+
 _GATEWAY = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _SEQ = re.compile(r"([0-9A-Fa-f]{10})\.([A-Za-z0-9_-]{1,16})\.([0-9]{1,19})")
 
@@ -68,13 +71,7 @@ def _record(
     """Return a data message as a landing record, whose fields nobody has checked yet."""
     raw = message.properties
     pairs: list[tuple[str, str]] = list(getattr(raw, "UserProperty", []))
-    ours: dict[str, str] = {}
-    theirs = []
-    for name, value in pairs:
-        if name in OURS and name not in ours:
-            ours[name] = value
-        else:
-            theirs.append([name, value])
+    ours, theirs = _divided(pairs)
     was = ours.get("was", "10")
     record: dict[str, Any] = {
         "gateway_id": gateway,
@@ -90,11 +87,26 @@ def _record(
         "message_expiry": getattr(raw, "MessageExpiryInterval", None),
         "payload_format": getattr(raw, "PayloadFormatIndicator", None),
     }
-    record |= {name: ours[name] for name in ("clientid", "username") if name in ours}
+    record |= {name: ours[name] for name in ("clientid", "username") if ours.get(name)}
     correlation = getattr(raw, "CorrelationData", None)
     if correlation is not None:
         record["correlation_data"] = b64encode(correlation).decode("ascii")
     return record | _numbers(ours)
+
+
+def _divided(pairs: list[tuple[str, str]]) -> tuple[dict[str, str], list[list[str]]]:
+    """Return the gateway's own properties, and the publisher's in their order."""
+    ours: dict[str, str] = {}
+    theirs = []
+    no_hops = False
+    for name, value in pairs:
+        if name in OURS and name not in ours:
+            ours[name] = value
+        elif (name, value) == NO_HOPS and not no_hops:
+            no_hops = True
+        else:
+            theirs.append([name, value])
+    return ours, theirs
 
 
 def _numbers(ours: dict[str, str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.message_size import will_size
+from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnect, Publish, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
@@ -111,13 +111,13 @@ def test_wills_count_as_memory_until_they_are_published_or_dropped(harness: Harn
     memory = harness.broker.queue_memory
     large = Will("wills/c", b"x" * 1_000, properties=Properties(will_delay_interval=10))
     harness.connect("a", will=large)
-    assert memory.bytes == will_size(large)
+    assert memory.bytes == message_size(large)
     harness.connect("b", will=large).send(Disconnect())
     harness.persistent("c", will=large).drop()
-    assert memory.bytes == 2 * will_size(large)
+    assert memory.bytes == 2 * message_size(large)
     harness.persistent("c", will=large)
     harness.connect("a").drop()
-    assert memory.bytes == will_size(large)
+    assert memory.bytes == message_size(large)
     harness.connect("c")
     assert memory.bytes == 0
 

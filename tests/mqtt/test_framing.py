@@ -110,6 +110,21 @@ def test_the_maximum_counts_the_whole_packet(header: bytes, body: int) -> None:
         smaller.next_frame()
 
 
+@pytest.mark.parametrize("cut", [1, 2, 3, 9])
+def test_the_rest_begins_with_what_is_too_large_and_is_forgotten(cut: int) -> None:
+    framer, large = Framer(4), b"\x30\x80\x01abcdef"
+    framer.feed(b"\xc0\x00" + large[:cut])
+    assert framer.next_frame() is not None
+    if cut < 3:
+        assert framer.next_frame() is None
+        framer.feed(large[cut:])
+    with pytest.raises(MalformedPacket, match="a packet of 131 bytes; at most 4"):
+        framer.next_frame()
+    assert framer.take_rest() == (large if cut < 3 else large[:cut])
+    framer.feed(b"\xd0\x00")
+    assert frames(framer) == [(0xD0, b"")]
+
+
 @pytest.mark.parametrize("behind", [b"", b"\x00", b"\x80\x01"])
 def test_a_remaining_length_of_five_bytes_is_malformed(behind: bytes) -> None:
     framer = Framer(1 << 28)

@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.mqtt.message_size import MESSAGE_OVERHEAD, USER_PROPERTY_OVERHEAD, will_size
+from gateway.mqtt.message_size import MESSAGE_OVERHEAD, USER_PROPERTY_OVERHEAD, message_size
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Properties
 
@@ -26,4 +26,4 @@ SIZES = [
 
 @pytest.mark.parametrize(("will", "size"), SIZES)
 def test_size(will: Will, size: int) -> None:
-    assert will_size(will) == MESSAGE_OVERHEAD + size
+    assert message_size(will) == MESSAGE_OVERHEAD + size

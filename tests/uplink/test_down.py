@@ -14,6 +14,7 @@ from gateway.routing.where.evaluation.message import Message
 from gateway.storage.state.down_seen import REMEMBERED, DownSeen
 from gateway.uplink import down as down_module
 from gateway.uplink.down import Down, DownRule
+from gateway.uplink.hops import has_hop, with_hop
 from gateway.uplink.rules.topic_template import fill
 from tests.support.disk.storage import Store, crash_image, open_store
 from tests.support.table import table
@@ -36,6 +37,7 @@ class Scene:
     promises: list[Callable[[], None]] = field(default_factory=list)
     later: list[Callable[[], None]] = field(default_factory=list)
     acknowledged: list[int] = field(default_factory=list)
+    forced: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.down = Down(
@@ -46,6 +48,7 @@ class Scene:
             publish=self._publish,
             when_on_disk=self.promises.append,
             later=lambda _seconds, call: self.later.append(call),
+            refusal=lambda: "it is full",
         )
 
     def receive(self, publish: Publish, *, resumed: bool = False) -> None:
@@ -61,7 +64,8 @@ class Scene:
     def count(self, name: str) -> int:
         return self.store.counters.count(f"tidegate/uplink/{name}")
 
-    def _publish(self, message: Message) -> ReasonCode:
+    def _publish(self, message: Message, forced: bool) -> ReasonCode:
+        self.forced.append(forced)
         if self.code is ReasonCode.SUCCESS:
             self.published.append(message)
         return self.code
@@ -87,10 +91,29 @@ async def test_a_message_is_published_and_acknowledged_once_on_disk(scene: Scene
     [message] = scene.published
     assert (message.topic, message.payload, message.qos) == ("commands/light/1", b"on", 1)
     assert (message.retain, message.response_topic) == (True, "r")
-    assert message.user_properties == (("a", "b"), ("hops", "north,barn"))
+    assert message.user_properties == (("hops", "north,barn"), ("a", "b"), ("hops", "north"))
+    assert message.client_id == "$uplink"  # what the rules know it by
     assert not scene.acknowledged
     scene.commit()
     assert scene.acknowledged == [9]
+
+
+@table(
+    "said, carried",
+    [
+        ((), "barn"),
+        ((("hops", ""),), "barn"),
+        ((("hops", ""), ("hops", "barn")), "barn"),  # the second is a publisher's own
+        ((("a", "b"), ("hops", "north,east"), ("hops", "barn")), "north,east,barn"),
+        ((("hops", "barns"),), "barns,barn"),
+        ((("hops", "barn"),), None),
+        ((("a", "b"), ("hops", "north,barn")), None),
+    ],
+)
+def test_the_first_hops_is_believed(said: tuple[tuple[str, str], ...], carried: str | None) -> None:
+    assert has_hop(said, "barn") == (carried is None)
+    if carried is not None:
+        assert with_hop(said, "barn") == (("hops", carried), *said)
 
 
 async def test_a_repeated_one_is_known_even_after_a_crash(scene: Scene, tmp_path: Path) -> None:
@@ -126,6 +149,22 @@ async def test_what_finds_no_room_waits_in_order(scene: Scene) -> None:
     assert scene.acknowledged == [1, 2]
 
 
+async def test_one_full_queue_does_not_keep_it_from_all_others(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene.code = ReasonCode.QUOTA_EXCEEDED
+    scene.receive(_command(1))
+    for _ in range(down_module.PATIENCE):
+        scene.later.pop()()
+    assert scene.forced == [*[False] * down_module.PATIENCE, True], "the last is refused as well"
+    scene.receive(_command(2))
+    scene.code = ReasonCode.SUCCESS
+    scene.later.pop()()
+    scene.commit()
+    assert (scene.forced[-2:], scene.acknowledged) == ([True, False], [1, 2])
+    assert caplog.text.count("goes without waiting to who has room") == 1
+
+
 async def test_more_than_waits_stays_with_the_fleet(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,9 +173,41 @@ async def test_more_than_waits_stays_with_the_fleet(
     scene.receive(_command(1))
     scene.receive(_command(2))
     scene.code = ReasonCode.SUCCESS
+    assert (scene.acknowledged, scene.down.fetch_again) == ([], False)
     scene.later.pop()()
     scene.commit()
-    assert scene.acknowledged == [1]
+    assert (scene.acknowledged, scene.down.fetch_again) == ([1], True)
+    assert scene.count("down_left") == 1
+    scene.receive(_command(3))
+    assert scene.count("down_left") == 2, "it must not overtake the second"
+    scene.receive(Publish("any/x", b"light"))
+    assert scene.count("down_dropped") == 1
+    scene.down.begin()
+    scene.receive(_command(2, dup=True), resumed=True)
+    scene.receive(_command(3, dup=True), resumed=True)
+    scene.commit()
+    assert (scene.acknowledged, scene.down.fetch_again) == ([1, 2, 3], False)
+
+
+async def test_bytes_that_wait_are_bounded_too(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene.code = ReasonCode.QUOTA_EXCEEDED
+    for packet_id in range(1, 6):
+        scene.receive(_command(packet_id, bytes(5 * 1024 * 1024)))
+    assert scene.count("down_left") == 2
+    assert "commands/light/1' came down and waits for room: it is full" in caplog.text
+    assert caplog.text.count("stay with the fleet until then") == 1
+    scene.later.pop()()
+    assert caplog.text.count("waits for room") == 1
+    scene.code = ReasonCode.SUCCESS
+    scene.later.pop()()
+    scene.commit()
+    assert (scene.acknowledged, scene.down.fetch_again) == ([1, 2, 3], True)
+    scene.down.begin()
+    scene.code = ReasonCode.QUOTA_EXCEEDED
+    scene.receive(_command(9, bytes(20 * 1024 * 1024)))
+    assert scene.count("down_left") == 2, "one may wait whatever its size"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +278,7 @@ def test_the_figures_are_there_from_the_start() -> None:
         RULES,
         seen=None,  # type: ignore[arg-type]  # nothing comes
         counters=counters,
-        publish=lambda _: ReasonCode.SUCCESS,
+        publish=lambda _message, _forced: ReasonCode.SUCCESS,
         when_on_disk=lambda _: None,
         later=lambda _seconds, _call: None,
     )

@@ -11,6 +11,11 @@ from tests.support.table import table
 
 SEQ = ("seq", "00a1b2c3d4.main.17")
 TIME = ("time", "1763740000017")
+OURS = (("resent", "0"), ("was", "10"), ("clientid", ""), ("username", ""), ("hops", ""))
+FORGED = (
+    *(("hops", "north"), ("username", "admin"), ("clientid", "x"), ("was", "21")),
+    *(("resent", "1"), ("seq", "ffffffffff.main.1"), ("time", "1"), ("resent", "0")),
+)
 
 
 @table(
@@ -29,6 +34,28 @@ TIME = ("time", "1763740000017")
             [SEQ, TIME, ("clientid", "c"), ("username", "u")],
         ),
         ({"client_id": "c"}, True, False, [SEQ, TIME, ("clientid", "c")]),
+        # what the publisher calls as we do is not the first of its name
+        (
+            {"client_id": "c", "user_properties": FORGED},
+            False,
+            False,
+            [SEQ, TIME, *OURS, *FORGED],
+        ),
+        (
+            {"client_id": "c", "username": "u", "qos": 2, "user_properties": FORGED},
+            True,
+            True,
+            [
+                *(SEQ, TIME, ("resent", "1"), ("was", "20"), ("clientid", "c"), ("username", "u")),
+                *(("hops", ""), *FORGED),
+            ],
+        ),
+        (
+            {"user_properties": (("username", "x"),)},
+            True,
+            False,
+            [SEQ, TIME, ("username", ""), ("username", "x")],
+        ),
         (
             {"qos": 0, "user_properties": (("time", "x"), ("a", "1"), ("a", "2"))},
             False,

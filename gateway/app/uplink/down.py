@@ -5,15 +5,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gateway.access.rule import WRITE
+from gateway.broker.own_names import UPLINK_CLIENT
+from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.evaluation.message import Message
 from gateway.storage.state.down_seen import DownSeen
-from gateway.uplink.down import CLIENT_ID, Down, DownRule
+from gateway.uplink.down import Down, DownRule
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
     from gateway.config.settings import DownConfig
     from gateway.counters import Counters
-    from gateway.mqtt.reason_codes import ReasonCode
 
 
 async def open_down(
@@ -25,10 +26,13 @@ async def open_down(
     seen = DownSeen(gateway.database, gateway.writer, uplink)
     await seen.load()
 
-    def publish(message: Message) -> "ReasonCode":
-        instant = gateway.turn.instant
+    def publish(message: Message, forced: bool) -> ReasonCode:
+        broker, instant = gateway.broker, gateway.turn.instant
         message.received_at, message.arrived = instant.wall, instant.monotonic
-        return gateway.publish(message)
+        if broker.topic_limits.fault(message.topic):
+            return ReasonCode.TOPIC_NAME_INVALID
+        # what the disk has no room for is safe with the fleet
+        return broker.publish(message, instant, only_once=forced and not broker.store.full)
 
     return Down(
         gateway.configuration.gateway_id,
@@ -38,6 +42,7 @@ async def open_down(
         publish=publish,
         when_on_disk=gateway.turn.when_on_disk,
         later=asyncio.get_running_loop().call_later,
+        refusal=lambda: gateway.broker.refusal,
     )
 
 
@@ -50,7 +55,7 @@ def _rule(gateway: "Gateway", config: "DownConfig") -> DownRule:
     def may_write(topic: str) -> bool:
         """Ask the rules of every listener as they are now: one that refuses is enough."""
         accesses = (
-            policy.access(username, CLIENT_ID, local=False, proven=True)
+            policy.access(username, UPLINK_CLIENT, local=False, proven=True)
             for policy in gateway.policies
         )
         return all(access.rights(topic) & WRITE for access in accesses)

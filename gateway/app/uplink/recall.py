@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gateway.access.rule import WRITE
+from gateway.broker.own_names import CONTROL_CLIENT
 from gateway.mqtt.errors import MqttError, ProtocolError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from gateway.config.settings import UplinkConfig
 
 logger = logging.getLogger(__name__)
-
-CLIENT_ID = "$CONTROL"
-"""Who publishes the answers."""
 
 
 def start_recall(
@@ -124,7 +122,7 @@ class RecallDesk:
                 topic,
                 payload,
                 qos=1,
-                client_id=CLIENT_ID,
+                client_id=CONTROL_CLIENT,
                 received_at=instant.wall,
                 arrived=instant.monotonic,
                 correlation_data=correlation_data,

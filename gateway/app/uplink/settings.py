@@ -64,6 +64,9 @@ def uplink_settings(
         puback_timeout=config.puback_timeout,
         session_expiry=config.session_expiry,
         topic_alias_maximum=config.topic_alias_maximum,
+        maximum_packet_size=(
+            config.maximum_packet_size or gateway.configuration.broker.maximum_packet_size
+        ),
         pacing=PacingLimits(config.backlog_messages_per_second, config.backlog_bytes_per_second),
         batch=_batch(config),
         schedule=_schedule(config),

@@ -75,9 +75,7 @@ async def _rule_set(
     states = RuleStates(gateway.database, gateway.writer)
     restored = await states.restore([key for key in keys if key is not None])
     budget = gateway.broker.budget
-    made = RuleSet(rules, outbox, gateway.counters, gateway.epoch, restored, budget, ledger)
-    made.gateway_id = gateway.configuration.gateway_id
-    return made
+    return RuleSet(rules, outbox, gateway.counters, gateway.epoch, restored, budget, ledger)
 
 
 async def _make_all(

@@ -12,6 +12,10 @@ from gateway.session.sending cimport send, send_span
 from gateway.session.session cimport Session, held_until
 from gateway.session.span cimport Span
 
+cdef bytes _FIELD
+
+cdef bint _names_attempt(Publication publication) except -1
+
 @cython.final
 cdef class Dispatcher:
     cdef Session _channel
@@ -32,7 +36,7 @@ cdef class Dispatcher:
         self, Span span, Py_ssize_t first, Py_ssize_t most, member) except -1
     cdef _give_up(self, Span span)
     @cython.locals(consumer=Session, connection=Connection, policy=DeliveryPolicy,
-                   before=Py_ssize_t, latest=double)
+                   before=Py_ssize_t, latest=double, number=Py_ssize_t)
     cdef _give(self, Span source, member, Py_ssize_t attempts, double now)
     @cython.locals(publication=Publication, first=Py_ssize_t, count=Py_ssize_t, qos=int,
                    retain=bint, identifiers=tuple, sent=Span, noted=bint, commit="long long")

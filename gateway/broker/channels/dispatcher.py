@@ -7,6 +7,7 @@ from gateway.broker.channels.figures import ChannelFigures
 from gateway.broker.channels.offer import Offer
 from gateway.broker.channels.settings import ChannelSettings
 from gateway.broker.channels.waiting import Waiting
+from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import publication_of
@@ -17,7 +18,13 @@ from gateway.session.session import Session, held_until
 from gateway.session.span import Span
 
 ATTEMPT = "attempt"
-"""The user property of a message that a consumer gets again: how many times it was given out."""
+"""The user property of a message that a consumer gets again: how many times it was given out.
+
+It is the last of the name. A message whose publisher has one of that name has ours from the first
+time on, or the consumer would believe the publisher's.
+"""
+
+_FIELD = b"\x26" + write_string(ATTEMPT)
 
 
 class Dispatcher:
@@ -128,7 +135,11 @@ class Dispatcher:
         assert connection is not None  # noqa: S101 - it was chosen for having room
         policy = consumer.delivery.policy if member.delivery is None else member.delivery
         before = connection.output.size
-        self._send(source, member, consumer, connection, attempts, now)
+        if attempts or not _names_attempt(source.publication):
+            self._send(source, member, consumer, connection, attempts, now)
+        else:
+            for number in range(source.first, source.first + source.count):
+                self._send(source.part(number, 1), member, consumer, connection, 0, now)
         if policy.holds and consumer.inflight.has_room:
             latest = min(
                 held_until(source.publication, now), now + self._settings.inflight_timeout / 2
@@ -146,7 +157,7 @@ class Dispatcher:
     ) -> None:
         """Send messages to a consumer, which is to acknowledge them unless they are of QoS 0."""
         publication, first, count = source.publication, source.first, source.count
-        if attempts:
+        if attempts or _names_attempt(publication):
             publication, first = _marked(publication, first, attempts + 1), 0
         qos = min(source.qos, member.qos)  # `_room` has found packet identifiers
         retain = source.retain and member.retain_as_published
@@ -164,6 +175,14 @@ class Dispatcher:
         self._deliveries.begin(source, sent, consumer, attempts + 1, now, noted)
         commit = self._channel.journal.resent(source) if noted else 0
         send_span(consumer, connection, sent, now, commit)
+
+
+def _names_attempt(publication: Publication) -> bool:
+    """Return whether the publisher has a user property of that name."""
+    properties = publication.properties
+    if _FIELD not in properties.data:
+        return False
+    return ATTEMPT in [name for name, _ in properties.fields.user_properties]
 
 
 def _marked(publication: Publication, number: int, attempt: int) -> Publication:

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.access.rule import WRITE
 from gateway.broker.access import access_of
-from gateway.broker.channels.channel import PREFIX
 from gateway.broker.client import Client
-from gateway.broker.publishing.delays import NAME as DELAYS
+from gateway.broker.own_names import is_own_name
 from gateway.broker.publishing.publish import is_what_it_says
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect
 from gateway.mqtt.reason_codes import ReasonCode
@@ -49,7 +48,7 @@ def greet(client: Client, packet: Connect) -> Refusal | None:
         # [MQTT-4.12.0-1]
         reason = f"authentication method {method[:SHOWN]!r} is not supported"
         return Refusal(ReasonCode.BAD_AUTHENTICATION_METHOD, reason)
-    if packet.client_id.startswith(PREFIX) or packet.client_id == DELAYS:
+    if is_own_name(packet.client_id):
         reason = f"{packet.client_id[:SHOWN]!r} is a name of the gateway's own"
         return Refusal(ReasonCode.CLIENT_IDENTIFIER_NOT_VALID, reason)
     if not packet.client_id and not _may_be_assigned(packet):

@@ -9,7 +9,7 @@ from gateway.broker.connecting.admission import Refusal
 from gateway.broker.connecting.connack import admit, refuse
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import HELD
-from gateway.mqtt.message_size import USER_PROPERTY_OVERHEAD, will_size
+from gateway.mqtt.message_size import USER_PROPERTY_OVERHEAD, message_size
 from gateway.mqtt.packets import Connect
 from gateway.mqtt.reason_codes import ReasonCode
 
@@ -87,7 +87,7 @@ def _size(packet: Connect) -> int:
     size = CONNECT_OVERHEAD + sum(len(text) for text in texts)
     for name, value in packet.properties.user_properties:
         size += USER_PROPERTY_OVERHEAD + len(name) + len(value)
-    return size if packet.will is None else size + will_size(packet.will)
+    return size if packet.will is None else size + message_size(packet.will)
 
 
 def _release(client: Client) -> None:

@@ -21,7 +21,10 @@ from gateway.config.sections.down import DownConfig
 from gateway.config.sections.rule import RuleConfig
 from gateway.config.sections.stream import StreamConfig
 
-ONLY_WITH_URL = ("batch", "schedule", "budget", "maximum_topic_bytes", "maximum_topic_levels")
+ONLY_WITH_URL = (
+    *("batch", "schedule", "budget"),
+    *("maximum_packet_size", "maximum_topic_bytes", "maximum_topic_levels"),
+)
 """Keys that mean nothing for a directory."""
 
 
@@ -145,6 +148,13 @@ class UplinkConfig:
         "topic aliases that the uplink sets, where the fleet's broker does not take "
         "fewer; 0 for none",
         128,
+    )
+    maximum_packet_size: int | None = key(
+        whole_number(1024, 256 * 1024 * 1024),
+        "bytes of a packet that may [come down](fleet.md#messages-that-are-too-large); the fleet's "
+        "broker is told, and what is larger all the same is left out",
+        None,
+        shown="that of `[broker]`",
     )
     maximum_topic_bytes: int = key(
         whole_number(1, 65_535),

@@ -13,11 +13,13 @@ cdef class FleetClient:
     cdef public object _loop
     cdef object _on_message
     cdef object _opening
+    cdef object _oversized
     cdef object _settings
     cdef object _stream
     cdef object _unnumbered
     cdef object _wake
     cdef readonly object limits
+    cdef public object on_left_out
     cdef public object on_read
     cdef readonly object packet_identifiers
     cdef readonly bint session_present
@@ -27,6 +29,9 @@ cdef class FleetClient:
     cpdef flush(self)
     cdef _write(self, bytes data)
     cdef _receive(self, data)
-    @cython.locals(framer=Framer)
     cdef _take_packets(self, data)
+    cdef bytes _pass_by(self, oversized, data)
+    @cython.locals(framer=Framer)
+    cdef _take_whole(self, data)
+    cdef _read(self, bytes buffer, int first_byte, Py_ssize_t start, Py_ssize_t end)
     cdef _answered(self, mid, code)

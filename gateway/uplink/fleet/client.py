@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.codec.encode import encode
-from gateway.mqtt.codec.fields import VARIABLE_BYTE_INTEGER_LIMIT
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import (
@@ -38,7 +37,6 @@ from gateway.uplink.errors import (
 )
 from gateway.uplink.fleet.connecting import (
     KEEP_ALIVE,
-    MAXIMUM_PACKET_SIZE,
     PORTS,
     TLS,
     connect_packet,
@@ -48,6 +46,7 @@ from gateway.uplink.fleet.keep_alive import KeepAlive
 from gateway.uplink.fleet.make_stream import make_stream
 from gateway.uplink.fleet.message import FleetMessage
 from gateway.uplink.fleet.open_socket import open_socket
+from gateway.uplink.fleet.oversized import OversizedPublish, is_publish
 from gateway.uplink.fleet.packet_identifiers import PacketIdentifiers
 from gateway.uplink.fleet.server_limits import ServerLimits, limits_of, refusal_of
 from gateway.uplink.fleet.stream import CLOSED, FleetStream
@@ -70,6 +69,9 @@ _OLD_CONNACK = b"\x00\x01"
 OnMessage = Callable[[Publish, Callable[[], None]], None]
 """Gets a message and what acknowledges it, at once or later."""
 
+OnLeftOut = Callable[[str, str], None]
+"""Gets the topic of a message, and what is too much of it."""
+
 
 class FleetClient:
     """A connection, used once; messages not acknowledged at its end are sent on the next one.
@@ -81,6 +83,9 @@ class FleetClient:
     What is published leaves with `flush`. Call `service` whenever `wake` was called, and now and
     then. `on_acknowledged` gets the packet identifier and the reason code of each PUBACK, as it
     comes; behind those of one read `on_read` is called, and nobody is woken for them.
+    A message that is too large (`settings.maximum_packet_size`), or has more properties than are
+    read, is acknowledged, at MQTT 5 with 0x97, and left out: `on_left_out` is told. A connection
+    that ended over it would end again and again, since the message would come on the next one.
     Without `mqtt_5` the connection speaks MQTT 3.1.1. `packet_identifiers.last` is for the next
     connection of the session, which goes on behind it.
     """
@@ -95,11 +100,13 @@ class FleetClient:
         "_loop",
         "_on_message",
         "_opening",
+        "_oversized",
         "_settings",
         "_stream",
         "_unnumbered",
         "_wake",
         "limits",
+        "on_left_out",
         "on_read",
         "packet_identifiers",
         "session_present",
@@ -126,7 +133,9 @@ class FleetClient:
         self._begin_connection = begin
         self._on_message: OnMessage | None = None
         self._loop = asyncio.get_running_loop()
-        self._framer = Framer(MAXIMUM_PACKET_SIZE if mqtt_5 else VARIABLE_BYTE_INTEGER_LIMIT)
+        self.on_left_out: OnLeftOut = lambda _topic, _why: None
+        self._framer = Framer(settings.maximum_packet_size)
+        self._oversized: OversizedPublish | None = None
         self._stream: FleetStream | None = None
         self._keep_alive = KeepAlive(KEEP_ALIVE, self._loop.time())
         self._opening: asyncio.Task[None] | None = None
@@ -234,7 +243,9 @@ class FleetClient:
     ) -> None:
         """Start the protocol on a connected socket, with TLS if configured."""
         url = self._settings.url or ""
-        stream = self._stream = make_stream(sock, self._wake, self._arrived, url)
+        stream = self._stream = make_stream(
+            sock, self._wake, self._arrived, url, self._settings.maximum_packet_size
+        )
         try:
             await self._begin_connection(sock, stream, tls, host)
         except (OSError, ValueError) as error:  # ValueError: no certificate can have that name
@@ -282,6 +293,39 @@ class FleetClient:
             self._fail(f"the fleet's broker sent what is no MQTT: {error}")
 
     def _take_packets(self, data: bytes) -> None:
+        while data:
+            if self._oversized is not None:
+                data = self._pass_by(self._oversized, data)
+                continue
+            try:
+                self._take_whole(data)
+            except MalformedPacket as error:
+                if error.reason_code != ReasonCode.PACKET_TOO_LARGE:
+                    raise
+                data = self._framer.take_rest()
+                if not is_publish(data[0]):
+                    raise
+                self._oversized = OversizedPublish(data)
+            else:
+                return
+
+    def _pass_by(self, oversized: OversizedPublish, data: bytes) -> bytes:
+        """Leave out a message once its last byte has come; return what is behind it."""
+        behind = oversized.pass_by(data)
+        if oversized.over:
+            self._oversized = None
+            most = self._settings.maximum_packet_size
+            self._leave_out(oversized, f"it has {oversized.size} bytes; at most {most}")
+        return behind
+
+    def _leave_out(self, oversized: OversizedPublish, why: str) -> None:
+        topic, packet_id = oversized.head()
+        self.on_left_out(topic, why)
+        if packet_id:
+            self._send(PubAck(packet_id, ReasonCode.QUOTA_EXCEEDED))
+            self.flush()
+
+    def _take_whole(self, data: bytes) -> None:
         framer = self._framer
         framer.feed(data)
         while (frame := framer.next_frame()) is not None:
@@ -291,7 +335,19 @@ class FleetClient:
             elif first_byte == _CONNACK and buffer[start:end] == _OLD_CONNACK:
                 self._connected(ConnAck(reason_code=ReasonCode.UNSUPPORTED_PROTOCOL_VERSION))
             else:
-                self._handle(decode(buffer, first_byte, start, end, self.version))
+                self._read(buffer, first_byte, start, end)
+
+    def _read(self, buffer: bytes, first_byte: int, start: int, end: int) -> None:
+        try:
+            packet = decode(buffer, first_byte, start, end, self.version)
+        except ProtocolError as error:
+            if error.reason_code != ReasonCode.QUOTA_EXCEEDED or not is_publish(first_byte):
+                raise
+            oversized = OversizedPublish(buffer[self._framer.start : end])
+            oversized.pass_by(buffer[self._framer.start : end])
+            self._leave_out(oversized, error.reason)
+        else:
+            self._handle(packet)
 
     def _handle(self, packet: Packet) -> None:
         if isinstance(packet, PubAck):

@@ -11,9 +11,6 @@ from gateway.uplink.settings import UplinkSettings
 KEEP_ALIVE = 30
 """Keep Alive in seconds; a dead link is found half a minute later at most."""
 
-MAXIMUM_PACKET_SIZE = 256 * 1024
-"""Maximum Packet Size that we announce; requests of the fleet are far smaller."""
-
 RECEIVE_MAXIMUM = 100
 """Messages of the server that may be unacknowledged; the way down remembers as many."""
 
@@ -37,7 +34,7 @@ def connect_packet(
     if version == MQTT_5:
         properties = Properties(
             session_expiry_interval=settings.session_expiry,
-            maximum_packet_size=MAXIMUM_PACKET_SIZE,
+            maximum_packet_size=settings.maximum_packet_size,
             receive_maximum=RECEIVE_MAXIMUM,
         )
     return Connect(

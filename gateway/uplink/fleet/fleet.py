@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable
 from functools import partial
 from urllib.parse import urlsplit
@@ -9,7 +10,13 @@ from urllib.parse import urlsplit
 from gateway.mqtt.packets import Publish, SubscriptionRequest, Will
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Link, removals_on_disk
-from gateway.uplink.errors import LinkError, OldBrokerError, RetainError, TooFastError
+from gateway.uplink.errors import (
+    FetchAgainError,
+    LinkError,
+    OldBrokerError,
+    RetainError,
+    TooFastError,
+)
 from gateway.uplink.fleet.client import FleetClient
 from gateway.uplink.fleet.inflight import Inflight
 from gateway.uplink.fleet.publisher import Publisher
@@ -18,6 +25,8 @@ from gateway.uplink.fleet.server_limits import ServerLimits
 from gateway.uplink.link.backoff import Backoff
 from gateway.uplink.link.pacing import Pacing
 from gateway.uplink.requests import RECALL_TOPIC
+
+logger = logging.getLogger(__name__)
 
 CONNACK_SECONDS = 30.0
 """Maximum seconds for connecting, over all addresses of the broker's name."""
@@ -90,13 +99,16 @@ class FleetDestination:
             self._mqtt_5 = True
         elif isinstance(error, TooFastError):
             self._pacing.slow_down(self._clock.monotonic())
-        else:
+        elif not isinstance(error, FetchAgainError):
             self._pacing.lost(self._clock.monotonic())
 
     async def _connect(self, client: FleetClient, link: Link) -> ServerLimits | None:
         """Return the limits of the CONNACK, None if the link stops before it arrives."""
         # what waited in the session comes right behind the CONNACK
         client.listen(lambda publish, acknowledge: self._received(client, publish, acknowledge))
+        client.on_left_out = self._left_out
+        if self._context.requests.down is not None:
+            self._context.requests.down.begin()
         client.connect(self._will(), clean_start=not self._session.known)
         begun = self._clock.monotonic()
         while client.limits is None and not link.stopping:
@@ -120,6 +132,10 @@ class FleetDestination:
             requests.down.receive(publish, acknowledge, resumed=client.session_present)
             return
         acknowledge()
+
+    def _left_out(self, topic: str, why: str) -> None:
+        self._context.counters.add("tidegate/uplink/down_too_large")
+        logger.warning("%.80r did not come down from %s: %s", topic, self.name, why)
 
     async def _send(
         self, client: FleetClient, limits: ServerLimits, inflight: Inflight, link: Link
@@ -154,6 +170,9 @@ class FleetDestination:
     ) -> None:
         while not link.stopping:
             _take_in(client, inflight, link)
+            down = self._context.requests.down
+            if down is not None and down.fetch_again:
+                raise FetchAgainError
             more = await sender.send_what_fits()
             left = _flush(client, inflight)
             if more or left:

@@ -9,11 +9,15 @@ WEBSOCKET = ("ws:", "wss:")
 
 
 def make_stream(
-    sock: socket.socket, wake: Callable[[], None], on_data: Callable[[bytes], None], url: str
+    sock: socket.socket,
+    wake: Callable[[], None],
+    on_data: Callable[[bytes], None],
+    url: str,
+    maximum_packet_size: int,
 ) -> FleetStream:
     """Return the stream that `url` asks for."""
     if not url.startswith(WEBSOCKET):
         return FleetStream(sock, wake, on_data)
     from gateway.uplink.fleet.websocket_stream import WebSocketStream  # an extra
 
-    return WebSocketStream(sock, wake, on_data, url)
+    return WebSocketStream(sock, wake, on_data, url, maximum_packet_size)

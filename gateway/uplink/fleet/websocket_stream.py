@@ -6,6 +6,7 @@ from collections.abc import Callable
 from urllib.parse import urlsplit, urlunsplit
 
 from websockets.client import ClientProtocol
+from websockets.exceptions import PayloadTooBig
 from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 from websockets.typing import Subprotocol
@@ -16,15 +17,19 @@ from gateway.uplink.fleet.stream import FleetStream
 PATH = "/mqtt"
 """The path where a URL names none, as most brokers have it."""
 
-MAXIMUM_FRAME = 1024 * 1024
-"""Bytes of a frame that is accepted; the server's packets are smaller (Maximum Packet Size)."""
+LEAST_FRAME = 16 * 1024 * 1024
+"""Bytes of a frame that is accepted at least: a packet that is left out for its size is in one."""
 
 _core_logger = logging.getLogger(f"{__name__}.core")
 _core_logger.setLevel(logging.WARNING)  # below it says what we say
 
 
 class WebSocketStream(FleetStream):
-    """A stream whose bytes travel in binary frames; packets wait for the end of the handshake."""
+    """A stream whose bytes travel in binary frames; packets wait for the end of the handshake.
+
+    A frame is in memory as a whole: one of more than LEAST_FRAME bytes, and more than twice
+    `maximum_packet_size`, ends the connection.
+    """
 
     def __init__(
         self,
@@ -32,14 +37,16 @@ class WebSocketStream(FleetStream):
         wake: Callable[[], None],
         on_data: Callable[[bytes], None],
         url: str,
+        maximum_packet_size: int,
     ) -> None:
         super().__init__(sock, wake, on_data)
         parts = urlsplit(url)
         path = PATH if parts.path in ("", "/") else parts.path
+        self._maximum_frame = max(LEAST_FRAME, 2 * maximum_packet_size)
         self._core = ClientProtocol(
             parse_uri(urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))),
             subprotocols=[Subprotocol("mqtt")],  # [MQTT-6.0.0-3]
-            max_size=MAXIMUM_FRAME,
+            max_size=self._maximum_frame,
             logger=_core_logger,
         )
         self._asked = False
@@ -52,6 +59,8 @@ class WebSocketStream(FleetStream):
                 self._on_data(bytes(event.data))
         if self._core.handshake_exc is not None:
             self._lose(f"no WebSocket: {self._core.handshake_exc}")
+        elif isinstance(self._core.parser_exc, PayloadTooBig):
+            self._lose(f"a WebSocket frame of more than {self._maximum_frame} bytes")
         elif self._core.state in (State.CLOSING, State.CLOSED) and self._core.close_rcvd:
             self._lose(f"the server closed the WebSocket: {self._core.close_rcvd}")
         self.flush()

@@ -23,7 +23,6 @@ cdef class RuleSet:
     cdef dict _streams
     cdef dict _uplinks
     cdef readonly list before_numbers
-    cdef public object gateway_id
     cdef readonly list numbers
 
     cpdef receive(self, Message message, list topic_filters)

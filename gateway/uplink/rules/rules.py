@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from gateway.access.policy import EVERYTHING
+from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
@@ -12,7 +13,6 @@ from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow, row_of_message
 from gateway.storage.state.rule_states import RuleKey, RuleState
-from gateway.uplink.hops import has_hop
 from gateway.uplink.rules.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
 
 UNPROMISED = 1.0
@@ -79,11 +79,10 @@ class RuleSet:
         "_streams",
         "_uplinks",
         "before_numbers",
-        "gateway_id",
         "numbers",
     )
 
-    client_id = "$uplink"
+    client_id = UPLINK_CLIENT
     inline = True
     access = EVERYTHING
 
@@ -103,8 +102,6 @@ class RuleSet:
         ledger: Ledger | None = None,
         commit_within: float = 0.0,
     ) -> None:
-        self.gateway_id = ""
-        """What came down through this gateway gets no number and does not go up."""
         self._commit_within = commit_within
         self._outbox = outbox
         self._counters = counters
@@ -134,10 +131,11 @@ class RuleSet:
         """Add `message` to the outbox once for each stream with a rule that accepts it.
 
         Returns QUOTA_EXCEEDED, with no number used and nothing remembered, if a rule accepts it
-        and the outbox is full; the publisher may try again later.
+        and the outbox is full; the publisher may try again later. What came down by a link gets
+        no number. What the message says of itself is not asked: a client may say anything.
         """
-        if message.user_properties and has_hop(message.user_properties, self.gateway_id):
-            self.numbers = []  # it came down: to send it up again would be a loop
+        if message.client_id == UPLINK_CLIENT:  # it came down: to send it up again would be a loop
+            self.numbers = []
             return ReasonCode.SUCCESS
         for look in self.before_numbers:
             look(message)

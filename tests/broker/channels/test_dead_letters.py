@@ -1,3 +1,4 @@
+from gateway.broker.own_names import UPLINK_CLIENT
 from tests.support.broker.channel_harness import (
     TIMEOUT,
     channel_of,
@@ -6,6 +7,7 @@ from tests.support.broker.channel_harness import (
     messages,
     publish,
 )
+from tests.support.broker.inline import Inline
 
 
 def test_a_message_goes_to_the_dead_letters_after_its_last_attempt() -> None:
@@ -51,3 +53,17 @@ def test_a_dead_letter_that_is_refused_is_tried_again() -> None:
     harness.session("full").queue.maximum_messages = 10
     harness.pass_time(TIMEOUT)
     assert channel_of(harness).figures.dead_lettered == 1
+
+
+def test_a_dead_letter_has_its_publisher_even_after_a_crash() -> None:
+    """What came down a link is known by it (`uplink/rules/rules.py`), not by what it says."""
+    harness = durable(max_attempts=1, dead_letter_topic="dead")
+    for name in (UPLINK_CLIENT, "p"):
+        harness.publish("t/a", b"x", 1, client_id=name)
+    harness.pass_time(2)
+    harness.crash()
+    rules = Inline()
+    harness.broker.subscribe_inline(rules, ["#"])
+    consumer(harness, "a")
+    harness.pass_time(TIMEOUT)
+    assert sorted(str(each.client_id) for each in rules.taken) == [UPLINK_CLIENT, "p"]

@@ -29,6 +29,17 @@ def test_an_empty_client_identifier_of_mqtt_3_1_1_needs_a_clean_session(harness:
     assert harness.counters.count("tidegate/clients/refused") == 1
 
 
+@pytest.mark.parametrize("name", ["$uplink", "$CONTROL", "$SYS", "$delay", "$channel/jobs"])
+def test_nobody_is_taken_for_a_part_of_the_gateway(harness: Harness, name: str) -> None:
+    client = harness.open()
+    client.send(Connect(name))
+    [connack] = client.take()
+    assert isinstance(connack, ConnAck)
+    assert connack.reason_code == ReasonCode.CLIENT_IDENTIFIER_NOT_VALID
+    assert connack.properties.reason_string == f"{name!r} is a name of the gateway's own"
+    assert client.closed()
+
+
 @pytest.mark.parametrize("clean_start", [True, False])
 def test_mqtt_3_1_has_no_empty_client_identifier(harness: Harness, clean_start: bool) -> None:
     client = harness.open(MQTT_3_1)

@@ -67,7 +67,7 @@ class FleetBroker:
         self.unacknowledged -= 1
         self.send(PubAck(publish.packet_id, code))
 
-    def send(self, packet: Disconnect | PubAck) -> None:
+    def send(self, packet: Disconnect | PubAck | Publish) -> None:
         """Send a packet on every connection."""
         for writer in self._writers:
             connection = Connection(1 << 20)

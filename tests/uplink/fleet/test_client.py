@@ -30,6 +30,9 @@ from gateway.uplink.fleet.message import fleet_message
 from tests.support.disk.storage import until
 from tests.support.fleet.uplinks import uplink_settings
 
+MOST = 40_000
+"""Bytes of the largest packet that the client takes."""
+
 
 def _into(taken: list[bytes]) -> OnMessage:
     """Return a handler that acknowledges at once."""
@@ -113,7 +116,9 @@ async def wired() -> AsyncIterator[Wired]:
     port = await server.start()
     answers: list[tuple[int, int]] = []
     client = FleetClient(
-        uplink_settings(port), lambda: None, lambda mid, code: answers.append((mid, code))
+        uplink_settings(port, maximum_packet_size=MOST),
+        lambda: None,
+        lambda mid, code: answers.append((mid, code)),
     )
     client.connect(None)
     found = Wired(server, client)
@@ -177,6 +182,43 @@ async def test_messages_of_the_server_are_taken_and_acknowledged(wired: Wired) -
     assert wired.server.packets[2:] == [PubAck(7), PubAck(8)]
 
 
+@pytest.mark.parametrize("piece", [1_000, 1 << 20])
+async def test_a_message_that_is_too_large_is_left_out_and_acknowledged(
+    wired: Wired, piece: int
+) -> None:
+    taken: list[bytes] = []
+    left_out: list[tuple[str, str]] = []
+    wired.client.listen(_into(taken))
+    wired.client.on_left_out = lambda topic, why: left_out.append((topic, why))
+    await wired.connected()
+    properties = Properties(user_properties=(("", ""),) * 4_097)
+    packets = [
+        Publish("a", b"1", 1, packet_id=6),
+        Publish("ü/large", bytes(50_000), 1, retain=True, packet_id=7),
+        Publish("many", b"2", 1, packet_id=8, properties=properties),
+        Publish("light", bytes(MOST)),
+        Publish("b", b"3", 1, packet_id=9),
+    ]
+    data = b"".join(encode(packet, MQTT_5) for packet in packets)
+    for start in range(0, len(data), piece):
+        wired.server.say_bytes(data[start : start + piece])
+        await asyncio.sleep(0)
+    await wired.until(lambda: len(wired.server.packets) == 5)
+    assert taken == [b"1", b"3"]
+    assert wired.server.packets[1:] == [
+        PubAck(6),
+        PubAck(7, ReasonCode.QUOTA_EXCEEDED),
+        PubAck(8, ReasonCode.QUOTA_EXCEEDED),
+        PubAck(9),
+    ]
+    assert left_out == [
+        ("ü/large", f"it has 50017 bytes; at most {MOST}"),
+        ("many", "a packet with more than 4096 properties"),
+        ("light", f"it has {MOST + 12} bytes; at most {MOST}"),
+    ]
+    assert not wired.error
+
+
 async def test_a_refused_subscription_is_logged(
     wired: Wired, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -193,10 +235,11 @@ async def test_a_refused_subscription_is_logged(
         (b"\x40\x03\x00\x01\x01", "sent what is no MQTT"),
         (b"\x40\x01\x00", "sent what is no MQTT"),
         (b"\x00\x00", "sent what is no MQTT"),
-        (b"\x30\xff\xff\xff\x7f", "at most 262144"),
+        (b"\x90\xff\xff\xff\x7f", f"at most {MOST}"),
+        (b"\x30\xc0\xb8\x02\xff\xff" + bytes(40_000), "no MQTT: topic name"),
         (b"\xe0\x00", "ended the connection: Success (0x00)"),
     ],
-    ids=["code", "short", "type", "large", "disconnect"],
+    ids=["code", "short", "type", "large", "no topic", "disconnect"],
 )
 async def test_what_ends_a_connection_is_said(wired: Wired, data: bytes, error: str) -> None:
     await wired.connected()

@@ -1,0 +1,83 @@
+"""The way down meets the bounds of the broker here."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from gateway.app.uplink.down import open_down
+from gateway.broker.settings import BrokerSettings
+from gateway.broker.store import KeepsNothing
+from gateway.config.settings import DownConfig
+from gateway.mqtt.packets import Publish
+from gateway.uplink import down as down_module
+from gateway.uplink.down import Down
+from tests.support.broker.broker_harness import Harness
+from tests.support.broker.memory_client import MemoryClient
+from tests.support.disk.storage import Store, open_store, until
+
+
+class FullDisk(KeepsNothing):
+    """What a broker has whose disk takes no more."""
+
+    full = True
+
+
+async def _down(harness: Harness, store: Store) -> Down:
+    gateway = SimpleNamespace(
+        broker=harness.broker,
+        configuration=SimpleNamespace(gateway_id="barn"),
+        database=store.database,
+        writer=store.writer,
+        turn=SimpleNamespace(instant=harness.instant, when_on_disk=lambda call: call()),
+    )
+    configured = (DownConfig("all/#", local="{2+}"),)
+    made = await open_down(cast("Any", gateway), configured, "", store.counters)
+    assert made is not None
+    return made
+
+
+def _topics(client: MemoryClient) -> list[str]:
+    client.harness.settle()
+    return [each.topic for each in client.take() if isinstance(each, Publish)]
+
+
+async def test_a_message_without_room_goes_to_the_others_unless_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(down_module, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(down_module, "PATIENCE", 3)
+    store, harness = await open_store(tmp_path), Harness()
+    harness.broker.store, kept = FullDisk(), harness.broker.store
+    harness.broker.retained.maximum_messages = 0
+    down, subscriber = await _down(harness, store), harness.connect("s")
+    subscriber.subscribe("#", 0)
+    acknowledged: list[int] = []
+    for packet_id, topic in enumerate(("all/x", "all/y"), 1):
+        publish = Publish(topic, b"1", 1, retain=True, packet_id=packet_id)
+        down.receive(publish, lambda each=packet_id: acknowledged.append(each), resumed=False)  # type: ignore[misc]
+    await until(lambda: down._tries > 5)
+    assert (_topics(subscriber), acknowledged) == ([], [])
+    assert "'all/x' came down and waits for room: the disk takes no more" in caplog.text
+    harness.broker.store = kept
+    await until(lambda: acknowledged == [1, 2])
+    assert _topics(subscriber) == ["x", "y"]
+    assert "'all/y' came down and waits for room: there is no room for another retained" in (
+        caplog.text
+    )
+    await store.close()
+
+
+async def test_a_topic_beyond_the_bounds_of_clients_is_dropped_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, harness = await open_store(tmp_path), Harness(BrokerSettings(maximum_topic_levels=3))
+    down, subscriber = await _down(harness, store), harness.connect("s")
+    subscriber.subscribe("#", 0)
+    for topic in ("all/a/b/c/d", "all/a/b/c"):
+        down.receive(Publish(topic, b"1"), lambda: None, resumed=False)
+    assert _topics(subscriber) == ["a/b/c"]
+    assert "'all/a/b/c/d' came down and was refused here: TOPIC_NAME_INVALID" in caplog.text
+    assert store.counters.count("tidegate/uplink/down_dropped") == 1
+    await store.close()
