@@ -43,8 +43,9 @@ def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[Con
     if not any(key.startswith("uplink") for key in wrong):
         yield from _different_targets(configuration)
         yield from rules_without_topic(configuration)
-    yield from _different_channels(configuration)
-    yield from _circling_dead_letters(configuration)
+    if not any(key.startswith("channel") for key in wrong):
+        yield from _different_channels(configuration)
+        yield from _circling_dead_letters(configuration)
     for index in range(len(configuration.listeners)):
         if not any(key.startswith(f"listener[{index}].") for key in wrong):
             yield from _mistake_of_listener(configuration, index)

@@ -166,3 +166,29 @@ def test_unlikely_filters_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFi
         "uplink.rule[1].where",
     ]
     assert told[-1] == f"{path}: ok"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[[channel]]\nname = 'a'\nmax_attempts = 1\ndead_letter_topic = 'd'\n", "filter"),
+        ("[[channel]]\nfilter = 'a'\n[[channel]]\nfilter = 'a'\n", "name"),
+        ("[[uplink.rule]]\nwhere = 'TRUE'\n[[uplink.rule]]\nwhere = 'TRUE'\n", "topic"),
+        ("[[uplink.down]]\n", "topic"),
+        ("[[uplink]]\n[[uplink]]\n", "name"),
+        ("[[access.role]]\nread = ['a']\n", "name"),
+        ("[[delivery]]\n", "delivery"),
+        ("[[serial]]\n", "port"),
+        ("[[modbus]]\n", "modbus"),
+        ("[[ble.device]]\n", "ble"),
+    ],
+)
+def test_a_key_that_is_missing_is_told_and_nothing_else_trips_over_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, key: str
+) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text(text)
+    assert main(["check", str(path)]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert any(key in line for line in lines)
+    assert all(line.startswith(f"tidegate: {path}: ") for line in lines)
