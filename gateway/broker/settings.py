@@ -49,7 +49,7 @@ class BrokerSettings:
     maximum_inflight: int = MAXIMUM_INFLIGHT  # of one session
     maximum_queued_messages: int = MAXIMUM_MESSAGES  # of one session
     maximum_queued_bytes: int = MAXIMUM_BYTES  # of one session
-    queue_when_full: str = "reject"  # a value of WhenFull
+    queue_when_full: str = "drop-newest"  # a value of WhenFull
     maximum_queued_bytes_total: int = MAXIMUM_DISK_BYTES  # of all sessions
     maximum_subscriptions: int = 200_000  # of one client
     maximum_subscription_bytes: int = MAXIMUM_SUBSCRIPTION_BYTES  # of all clients

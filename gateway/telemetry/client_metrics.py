@@ -59,6 +59,7 @@ CLIENTS = (
             "rejected_for_memory": "Messages refused or dropped because memory was full.",
             "dropped_oldest": "Acknowledged messages given up for newer ones.",
             "dropped_newest": "Acknowledged messages given up because a queue was full.",
+            "dropped_for_others": "Acknowledged messages that long queues gave up for others.",
         },
     ),
     *own("connections", GAUGE, {"open": "Connections of all listeners."}),

@@ -87,7 +87,7 @@ class Channels:
             return
         channel = self._by_filter.get(shared_filter)
         if channel is None:
-            channel = self._begin(ChannelSettings(name, topic_filter))
+            channel = self._begin(self._of_consumers(name, topic_filter))
         channel.restore(kept)
 
     def pause(self, channel: Channel) -> None:
@@ -177,7 +177,7 @@ class Channels:
                 return None
             name, shared_filter = split_shared(topic_filter)
             temporary = kind is Unconfigured.TEMPORARY
-            settings = ChannelSettings(name or "", shared_filter, temporary=temporary)
+            settings = self._of_consumers(name or "", shared_filter, temporary=temporary)
         if len(self) >= self._settings.maximum:
             self.refused += 1
             return None
@@ -185,6 +185,13 @@ class Channels:
         if not settings.temporary:
             self._keep(channel)
         return channel
+
+    def _of_consumers(
+        self, name: str, topic_filter: str, *, temporary: bool = False
+    ) -> ChannelSettings:
+        """Return what a channel is that nobody has configured: publishers do not wait for it."""
+        when_full = self._broker.session_limits.when_full
+        return ChannelSettings(name, topic_filter, temporary=temporary, when_full=when_full)
 
     def _left(self, _: int) -> None:
         """Let temporary channels without consumers end, when the subscription is gone."""

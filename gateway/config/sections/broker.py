@@ -113,7 +113,7 @@ class BrokerConfig:
         one_of("reject", "drop-oldest", "drop-newest"),
         "what happens to a QoS 1 or 2 message for a session that outlives its "
         "connection and whose [queue is full](#full-queues)",
-        "reject",
+        "drop-newest",
     )
     maximum_subscriptions: int = key(
         whole_number(1, 100_000_000),

@@ -1,4 +1,9 @@
+<<<<<<< HEAD
 from gateway.broker.own_names import UPLINK_CLIENT
+=======
+from dataclasses import replace
+
+>>>>>>> 20cdac0a (Let who does not fetch lose, not publishers and others)
 from tests.support.broker.channel_harness import (
     TIMEOUT,
     channel_of,
@@ -6,8 +11,13 @@ from tests.support.broker.channel_harness import (
     durable,
     messages,
     publish,
+    settings,
 )
+<<<<<<< HEAD
 from tests.support.broker.inline import Inline
+=======
+from tests.support.broker.durable_broker import DurableHarness
+>>>>>>> 20cdac0a (Let who does not fetch lose, not publishers and others)
 
 
 def test_a_message_goes_to_the_dead_letters_after_its_last_attempt() -> None:
@@ -40,7 +50,8 @@ def test_without_a_topic_for_them_dead_letters_are_given_up() -> None:
 
 
 def test_a_dead_letter_that_is_refused_is_tried_again() -> None:
-    harness = durable(max_attempts=1, dead_letter_topic="dead")
+    of_channel = settings(max_attempts=1, dead_letter_topic="dead")
+    harness = DurableHarness(replace(of_channel, queue_when_full="reject"))
     full = harness.persistent("full")
     full.subscribe("dead", 1)
     full.drop()

@@ -19,6 +19,9 @@ from tests.support.broker.memory_client import MemoryClient
 from tests.support.disk.held_disk import Disk
 from tests.support.disk.sqlite_disk import SqliteDisk
 
+REFUSING = BrokerSettings(queue_when_full="reject")
+"""Of a broker that refuses publishers while a session that stays has no room."""
+
 
 class Harness:
     """A broker with its clients; `now` is monotonic seconds, `wall` milliseconds since 1970."""
