@@ -67,7 +67,7 @@ class LongestQueues:
                 yield session
 
     def _holder(self, session: Session) -> str:
-        return session.username or ""
+        return session.holder
 
 
 def _excess(held: int, maximum: int) -> int:

@@ -45,6 +45,8 @@ class BrokerSettings:
     maximum_topic_levels: int = MAXIMUM_TOPIC_LEVELS
     maximum_topic_length: int = TOPIC_LIMIT  # bytes
     maximum_session_expiry: int = NEVER  # seconds
+    maximum_anonymous_session_expiry: int = 86_400  # seconds, of who has no proven user name
+    maximum_share: int = 50  # percent of what others leave, for one user or address
     maximum_persistent_sessions: int = 20_000  # with and without a connection
     maximum_inflight: int = MAXIMUM_INFLIGHT  # of one session
     maximum_queued_messages: int = MAXIMUM_MESSAGES  # of one session

@@ -77,6 +77,21 @@ CLIENTS = (
             "websocket_errors": "WebSockets closed for what the peer sent.",
         },
     ),
+    *own(
+        "shares/refused",
+        COUNTER,
+        {
+            "sessions": "CONNECTs refused because a holder has its share of sessions.",
+            "subscriptions": "Topic filters refused because a holder has its share.",
+            "expressions": "Expressions refused because a holder has its share.",
+            "channels": "Channels that were none because a holder has its share.",
+            "delayed": "Messages not put off because a holder has its share.",
+            "delayed_bytes": "Messages not put off because a holder has its share of the memory.",
+            "retained": "Messages not retained because a holder has its share.",
+            "retained_bytes": "Messages not retained because a holder has its share of the memory.",
+            "will_bytes": "CONNECTs refused because a holder has its share of memory for wills.",
+        },
+    ),
     *own("retained", COUNTER, {"rejected": "Retained messages beyond the bound."}),
     *own(
         "memory",

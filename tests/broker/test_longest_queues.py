@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.memory_budget import INTERVAL
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
@@ -13,6 +14,11 @@ from tests.support.broker.payloads import payloads
 
 TOTAL = 400_000
 SMALL = BrokerSettings(maximum_queued_bytes_total=TOTAL)
+
+
+def of(user: str) -> ConnectionInfo:
+    """Return what a listener says of a connection whose certificate names a user."""
+    return ConnectionInfo(username=user)
 
 
 def drop_counts(harness: Harness) -> dict[str, int]:
@@ -79,13 +85,13 @@ def test_it_is_the_user_who_holds_most_and_not_the_longest_queue_that_pays() -> 
     harness = Harness(SMALL)
     harness.broker.session_limits.memory.maximum_bytes = 10 * TOTAL
     for number in range(10):
-        greedy = harness.persistent(f"greedy-{number}", username="greedy")
+        greedy = harness.connect(f"greedy-{number}", session_expiry=60, info=of("greedy"))
         greedy.subscribe("t", 1)
         greedy.subscribe(f"t/{number}", 1)
         greedy.drop()
         for _ in range(15):
             harness.publish(f"t/{number}", bytes(2_000), 1)
-    modest = harness.persistent("modest", username="modest")
+    modest = harness.connect("modest", session_expiry=60, info=of("modest"))
     modest.subscribe("mine", 1)
     modest.drop()
     for _ in range(25):

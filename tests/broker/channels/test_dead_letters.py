@@ -1,9 +1,6 @@
-<<<<<<< HEAD
-from gateway.broker.own_names import UPLINK_CLIENT
-=======
 from dataclasses import replace
 
->>>>>>> 20cdac0a (Let who does not fetch lose, not publishers and others)
+from gateway.broker.own_names import UPLINK_CLIENT
 from tests.support.broker.channel_harness import (
     TIMEOUT,
     channel_of,
@@ -13,11 +10,8 @@ from tests.support.broker.channel_harness import (
     publish,
     settings,
 )
-<<<<<<< HEAD
-from tests.support.broker.inline import Inline
-=======
 from tests.support.broker.durable_broker import DurableHarness
->>>>>>> 20cdac0a (Let who does not fetch lose, not publishers and others)
+from tests.support.broker.inline import Inline
 
 
 def test_a_message_goes_to_the_dead_letters_after_its_last_attempt() -> None:

@@ -23,6 +23,10 @@ REFUSING = BrokerSettings(queue_when_full="reject")
 """Of a broker that refuses publishers while a session that stays has no room."""
 
 
+UNSHARED = BrokerSettings(maximum_share=100)
+"""Of a broker all of which one client may have."""
+
+
 class Harness:
     """A broker with its clients; `now` is monotonic seconds, `wall` milliseconds since 1970."""
 
