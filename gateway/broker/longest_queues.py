@@ -1,7 +1,8 @@
 """What the longest queues give up while all queues together have little room left."""
 
+import heapq
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gateway.session.journal import NO_JOURNAL
@@ -20,6 +21,9 @@ AT_ONCE = 16
 """Queues that are shortened in one pass; each gives up half of what it holds at most."""
 
 Cut = Callable[[Session, int], int]
+
+Queue = tuple[int, int, Session]
+"""What a session holds, below 0, and its place among those that hold as much."""
 
 
 class LongestQueues:
@@ -46,28 +50,34 @@ class LongestQueues:
             self._shorten(excess, _disk_of, overflow.cut_disk)
 
     def _shorten(self, excess: int, size_of: Callable[[Session], int], cut: Cut) -> None:
-        sizes = {each: size_of(each) for each in self._sessions()}
+        queues, held = self._by_holder(size_of)
         for _ in range(AT_ONCE):
-            held: Counter[str] = Counter()
-            for session, size in sizes.items():
-                held[self._holder(session)] += size
-            if excess <= 0 or not any(held.values()):
+            most = max(held, key=held.__getitem__, default="")
+            if excess <= 0 or not queues.get(most):
                 break
-            most = max(held, key=held.__getitem__)
-            longest = max(
-                [each for each in sizes if self._holder(each) == most], key=sizes.__getitem__
-            )
-            freed = cut(longest, min(excess, (sizes[longest] + 1) // 2))
+            size, order, session = heapq.heappop(queues[most])
+            freed = cut(session, min(excess, (1 - size) // 2))
             excess -= freed
-            sizes[longest] = max(0, sizes[longest] - freed) if freed else 0
+            if freed:
+                held[most] -= freed
+                heapq.heappush(queues[most], (size + freed, order, session))
+            else:
+                held[most] += size
 
-    def _sessions(self) -> Iterator[Session]:
-        for session in (*self._broker.sessions.values(), *self._broker.channels):
-            if session.queue.messages and session.limits.when_full is not WhenFull.REJECT:
-                yield session
-
-    def _holder(self, session: Session) -> str:
-        return session.holder
+    def _by_holder(
+        self, size_of: Callable[[Session], int]
+    ) -> tuple[dict[str, list[Queue]], dict[str, int]]:
+        """Return the queues of each holder, the longest first, and what they hold together."""
+        queues: dict[str, list[Queue]] = {}
+        held: Counter[str] = Counter()
+        for order, session in enumerate((*self._broker.sessions.values(), *self._broker.channels)):
+            size = size_of(session) if session.queue.messages else 0
+            if size and session.limits.when_full is not WhenFull.REJECT:
+                queues.setdefault(session.holder, []).append((-size, order, session))
+                held[session.holder] += size
+        for each in queues.values():
+            heapq.heapify(each)
+        return queues, held
 
 
 def _excess(held: int, maximum: int) -> int:

@@ -217,6 +217,18 @@ class Shares:
             self._broker.counters.add(f"tidegate/shares/refused/{share.name}")
         return refusal != ""
 
+    def may_subscribe(self, session: Session, topic_filter: str) -> bool:
+        """Return whether a session may have one more subscription, as far as shares go.
+
+        While all together have less than the least share, nobody is looked at.
+        """
+        router, percent = self._broker.router, self._broker.settings.maximum_share
+        held = router.bytes + FEW_LEVELS * LEVEL_BYTES
+        if held * 100 * 100 < router.maximum_bytes * percent * OF_HOLDER:
+            return True
+        levels = filter_levels(topic_filter)
+        return not self.subscriptions.refusal(session.client_id, session.holder, levels)
+
     def refuse_delayed(self, publication: Publication, first: int, count: int) -> bool:
         """Return whether so many messages may not be put off."""
         if _is_own(publication):

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from gateway.broker.connecting.connection_info import ConnectionInfo
+from gateway.broker.longest_queues import AT_ONCE
 from gateway.broker.memory_budget import INTERVAL
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
+from gateway.session.queue.memory import MAXIMUM_NAMED
 from tests.support.broker.broker_harness import REFUSING, Harness
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.payloads import payloads
@@ -159,3 +161,33 @@ def test_a_session_that_ends_meanwhile_has_nothing_left_to_give_up() -> None:
     harness.persistent(clean_start=True)
     harness.settle()
     assert harness.disk.count("delivery") == memory.disk_bytes == 0
+
+
+def test_what_is_on_disk_too_is_not_given_up_for_want_of_memory() -> None:
+    harness = DurableHarness()
+    away(harness)
+    for _ in range(20):
+        harness.publish("t", bytes(2_000), 1)
+    harness.settle()
+    harness.broker.memory.shorten_queues(10_000)
+    assert len(harness.session().queue) == 20
+    assert not drop_counts(harness)
+
+
+def test_so_many_queues_are_shortened_in_one_pass() -> None:
+    harness = Harness()
+    for number in range(AT_ONCE + 5):
+        away(harness, f"t/{number}", f"c{number}")
+        for _ in range(4):
+            harness.publish(f"t/{number}", bytes(2_000), 1)
+    harness.broker.memory.shorten_queues(1)
+    assert len(harness.broker.queue_memory.dropped) == AT_ONCE
+
+
+def test_the_names_of_those_that_lose_are_bounded() -> None:
+    memory = Harness().broker.queue_memory
+    for number in range(MAXIMUM_NAMED + 1):
+        memory.note_dropped(str(number), 1)
+    memory.note_dropped("0", 1)
+    assert len(memory.dropped) == MAXIMUM_NAMED
+    assert memory.dropped["0"] == 2

@@ -30,6 +30,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.session import NEVER
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
+from tests.support.broker.inline import Inline
 from tests.support.broker.memory_client import MemoryClient
 
 QUOTA = ReasonCode.QUOTA_EXCEEDED
@@ -316,7 +317,9 @@ def test_a_batch_is_taken_as_far_as_the_share_goes() -> None:
 def test_a_retained_message_counts_to_who_wrote_it_last() -> None:
     harness = Harness()
     first, second = harness.connect("a"), harness.connect("b", info=of("u"))
-    first.send(Publish("t", b"x", retain=True))
+    for _ in range(2):
+        first.send(Publish("t", b"x", retain=True))
+    assert harness.broker.shares.retained.largest(9) == [(ANONYMOUS, 1)]
     second.send(Publish("t", b"y", retain=True))
     assert harness.broker.shares.retained.largest(9) == [("user 'u'", 1)]
     harness.publish("t", b"by the gateway", retain=True)
@@ -430,3 +433,13 @@ def test_a_session_of_an_earlier_version_lasts_a_day_from_the_start_on() -> None
     assert set(harness.broker.sessions) == {"c", "u"}
     harness.pass_time(2)
     assert set(harness.broker.sessions) == {"u"}
+
+
+def test_a_part_of_the_gateway_has_no_share_of_subscriptions() -> None:
+    harness = Harness()
+    inline = Inline()
+    harness.broker.subscribe_inline(inline, ["a"])
+    number = harness.broker.router.find(inline, "a")
+    assert number is not None
+    harness.broker.router.discard(number)
+    assert harness.broker.shares.subscriptions.total == 0

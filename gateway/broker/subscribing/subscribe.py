@@ -188,8 +188,7 @@ def _no_room(broker: "Broker", session: Session, topic_filter: str) -> bool:
     router, settings = broker.router, broker.settings
     if router.full or router.count(session) >= settings.maximum_subscriptions:
         return True
-    levels, share = filter_levels(topic_filter), broker.shares.subscriptions
-    if share.refusal(session.client_id, session.holder, levels):
+    if not broker.shares.may_subscribe(session, topic_filter):
         return True
     shared = topic_filter.startswith(SHARED_PREFIX)
     return shared and router.sharing(session) >= settings.maximum_shared_subscriptions
