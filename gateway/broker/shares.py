@@ -21,7 +21,13 @@ OF_HOLDER = 80
 GONE: Final = "clients that have not been here since the start"
 """The holder of what an earlier run left, until a client comes back for it."""
 
-THIS_MACHINE: Final = "clients of this machine without a user name"
+UNIX_SOCKET: Final = "clients at Unix sockets without a user name"
+
+UNNAMED: Final = "clients"
+"""What the names of holders begin with that are no users."""
+
+OF_UNNAMED = 90
+"""Percent of all that clients without a proven user name may have together, from any addresses."""
 
 MEMORY_PART = 4
 """The part of the queues' memory that wills may occupy, and delayed messages: a quarter."""
@@ -42,17 +48,28 @@ Key = str | tuple[str | None, str | None]
 class Share:
     """Counts one kind of thing by client and holder, and tells when one of them has its share.
 
-    A holder may have `percent` of what other holders leave, and a client OF_HOLDER of what other
-    clients of its holder leave it of that. So whoever comes later finds something left. `limit`
-    returns how many, or how many bytes, there may be at all.
+    All holders that are no users may have OF_UNNAMED percent together. A holder may have `percent`
+    of what other holders leave, and a client OF_HOLDER of what other clients of its holder leave
+    it of that. So whoever comes later finds something left. `limit` returns how many, or how many
+    bytes, there may be at all.
     """
 
-    __slots__ = ("_clients", "_limit", "_of_holders", "_percent", "name", "total", "what")
+    __slots__ = (
+        "_clients",
+        "_limit",
+        "_of_holders",
+        "_percent",
+        "name",
+        "total",
+        "unnamed",
+        "what",
+    )
 
     def __init__(self, name: str, what: str, limit: Callable[[], int], percent: int) -> None:
         self.name = name
         self.what = what
         self.total = 0
+        self.unnamed = 0  # of these, of clients without a proven user name
         self._limit = limit
         self._percent = percent
         self._of_holders: dict[str, int] = {}
@@ -73,7 +90,7 @@ class Share:
         holder, has = self._clients.get(key, (holder, 0))
         self._clients[key] = holder, has + more
         self._of_holders[holder] = self._of_holders.get(holder, 0) + more
-        self.total += more
+        self._sum_up(holder, more)
 
     def remove(self, key: Key, less: int = 1) -> None:
         """Count less of a client's."""
@@ -83,7 +100,12 @@ class Share:
         left = self._of_holders.pop(holder) - less
         if left > 0:
             self._of_holders[holder] = left
-        self.total -= less
+        self._sum_up(holder, -less)
+
+    def _sum_up(self, holder: str, more: int) -> None:
+        self.total += more
+        if _is_unnamed(holder):
+            self.unnamed += more
 
     def move(self, key: Key, holder: str) -> None:
         """Count what a client has to this holder from now on."""
@@ -96,16 +118,23 @@ class Share:
         """Return why a client may not have so many more, "" if it may."""
         if self._percent == 100:
             return ""
+        limit = self._limit()
+        allowed = max(1, limit * OF_UNNAMED // 100)
+        if self.unnamed + more > allowed and _is_unnamed(holder):
+            return self._told(self.unnamed, "all clients without a user name", allowed)
         has = self._of_holders.get(holder, 0)
-        allowed = max(1, (self._limit() - self.total + has) * self._percent // 100)
+        allowed = max(1, (limit - self.total + has) * self._percent // 100)
         if has + more > allowed:
-            return f"{has:,} {self.what} of {holder[:SHOWN]}; the limit is {allowed:,}"
+            return self._told(has, holder[:SHOWN], allowed)
         own = self._clients.get(key, (holder, 0))[1]
         allowed = max(1, (allowed - has + own) * OF_HOLDER // 100)
         if own + more > allowed:
             name = (key if isinstance(key, str) else key[0]) or ""
-            return f"{own:,} {self.what} of client {name[:SHOWN]!r}; the limit is {allowed:,}"
+            return self._told(own, f"client {name[:SHOWN]!r}", allowed)
         return ""
+
+    def _told(self, has: int, who: str, allowed: int) -> str:
+        return f"{has:,} {self.what} of {who}; the limit is {allowed:,}"
 
     def largest(self, most: int) -> list[tuple[str, int]]:
         """Return the holders that have most, and how much."""
@@ -121,7 +150,7 @@ class Shares:
     """The shares of all kinds of things, and who holds them.
 
     A holder is a user, or all clients without a proven user name from one address (of IPv6 from one
-    /64); on this machine these are one holder, too. `refusal` says why something was refused last.
+    /64), or at Unix sockets. `refusal` says why something was refused last.
     """
 
     __slots__ = (
@@ -317,9 +346,12 @@ def holder_of(client: Client, username: str | None) -> str:
     """Return whose share it is that a connected client uses."""
     if client.proven and username is not None:
         return f"user {username!r}"
-    if client.info.local:
-        return THIS_MACHINE
-    return f"clients at {network(client.peer.rpartition(':')[0])} without a user name"
+    address = client.peer.rpartition(":")[0]
+    return f"{UNNAMED} at {network(address)} without a user name" if address else UNIX_SOCKET
+
+
+def _is_unnamed(holder: str) -> bool:
+    return holder.startswith(UNNAMED) and holder != GONE
 
 
 def network(address: str) -> str:

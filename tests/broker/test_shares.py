@@ -9,7 +9,7 @@ import pytest
 from gateway.broker.channels.settings import ChannelsSettings, Unconfigured
 from gateway.broker.connecting.connection_info import PLAIN, ConnectionInfo
 from gateway.broker.settings import BrokerSettings
-from gateway.broker.shares import GONE, THIS_MACHINE, Share, holder_of, network
+from gateway.broker.shares import GONE, UNIX_SOCKET, Share, holder_of, network
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -72,6 +72,20 @@ def test_one_client_leaves_something_to_others_of_its_holder() -> None:
     assert share.largest_clients(5) == [("c", 40)]
 
 
+def test_clients_without_a_user_name_leave_something_to_users_from_any_addresses() -> None:
+    share = Share("things", "things", lambda: 100, 50)
+    for number in range(100):
+        holder = f"clients at 192.0.2.{number} without a user name"
+        while not share.refusal(holder, holder):
+            share.add(holder, holder)
+    assert (share.total, share.unnamed) == (90, 90)
+    said = "90 things of all clients without a user name; the limit is 90"
+    assert share.refusal("c", UNIX_SOCKET) == said
+    assert not share.refusal("c", "user 'u'", 4)
+    share.move("clients at 192.0.2.0 without a user name", "user 'u'")
+    assert share.total - share.unnamed == 40
+
+
 def test_who_moves_takes_along_what_it_has() -> None:
     share = Share("things", "things", lambda: 10, 50)
     share.add("c", "a", 3)
@@ -115,8 +129,9 @@ def test_a_user_name_that_nothing_proves_is_none() -> None:
     assert holder_of(unproven.client, "u") == ANONYMOUS
     harness.connect("c", info=of("u"))
     assert harness.session("c").holder == "user 'u'"
+    harness.peer = "process 5 of user 0"
     harness.connect("c", info=ConnectionInfo(local=True))
-    assert harness.session("c").holder == THIS_MACHINE
+    assert harness.session("c").holder == UNIX_SOCKET
 
 
 # --- each kind ------------------------------------------------------------------------------
@@ -247,9 +262,9 @@ def test_whoever_fills_it_is_refused_and_others_are_not(
     retained.maximum_messages, retained.maximum_bytes = 1_000, 50_000
     if share == "retained":
         retained.maximum_messages = 20
-    local = ConnectionInfo(local=True)
     counts = []
-    for name, info in (("stranger", PLAIN), ("local", local), ("user", of("user"))):
+    for name, info in (("stranger", PLAIN), ("neighbour", PLAIN), ("user", of("user"))):
+        harness.peer = f"192.0.2.{len(name)}:40000"
         count = 0
         while fill(harness, name, info) and count < 1_000:
             count += 1

@@ -30,6 +30,9 @@ UNSHARED = BrokerSettings(maximum_share=100)
 class Harness:
     """A broker with its clients; `now` is monotonic seconds, `wall` milliseconds since 1970."""
 
+    peer = "192.0.2.7:40000"
+    """Where the next client connects from."""
+
     def __init__(
         self,
         settings: BrokerSettings | None = None,
