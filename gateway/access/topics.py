@@ -14,6 +14,15 @@ LONGEST = "$SYS/broker/tidegate/turns/longest"
 """Whom the longest turn served: a client or an address."""
 
 
+LARGEST = "$SYS/broker/tidegate/shares/largest"
+"""Who holds most of what the gateway has for all: clients, users and addresses."""
+
+QUEUE_FULL = "$SYS/broker/tidegate/alarm/queue_full"
+"""Which clients lose messages."""
+
+_NAMING = (LOG, LONGEST, LARGEST, QUEUE_FULL)
+
+
 def may_publish(topic: str) -> bool:
     """Return whether any client may write the topic: `$` topics are the gateway's own."""
     return not topic.startswith("$") or topic.startswith((CONTROL, DELAY))
@@ -29,6 +38,6 @@ def is_guarded(topic: str) -> bool:
 
     Topic filters are asked about, too: those that match guarded topics alone are guarded.
     """
-    if topic in (LOG, LONGEST) or topic.startswith(LOG + "/"):
+    if topic in _NAMING or topic.startswith(LOG + "/"):
         return True
     return topic.partition("/")[0] == "$CONTROL"

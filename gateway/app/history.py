@@ -88,4 +88,4 @@ async def _record_subscriptions(gateway: "Gateway", history: History) -> None:
         for number, subscription in router.subscriptions():
             add(number, subscription)
         router.on_add.append(add)
-        router.on_discard.append(recorded.discard)
+        router.on_discard.append(lambda number, _: recorded.discard(number))

@@ -26,6 +26,7 @@ from gateway.app.disk.storage import open_storage
 from gateway.app.disk.wear import Wear
 from gateway.app.durability import durability_entries
 from gateway.app.durable_sessions import open_store
+from gateway.app.full_queues import FullQueues
 from gateway.app.gateway import Gateway
 from gateway.app.history import record
 from gateway.app.listeners import make_listeners
@@ -124,6 +125,7 @@ async def start(gateway: Gateway, *, durable: bool) -> None:
     _start_telemetry(gateway, alarms)
     if files is not None:
         files.start()
+    FullQueues(gateway).start()
     _watch_wear(gateway)
     gateway.control = Control()
     channels = ChannelDesk(gateway)

@@ -54,12 +54,7 @@ class Anonymous:
 
 def access_of(client: "Client", packet: Connect) -> Access:
     """Return what a client that was let in may do."""
-    info = client.info
-    proven = (
-        info.username is not None
-        or client.authentication is not None
-        or client.authenticator.proves
-    )
+    info, proven = client.info, client.proven
     return info.access.access(packet.username, packet.client_id, local=info.local, proven=proven)
 
 

@@ -38,7 +38,6 @@ cdef class Broker:
     cdef public object new_client_id
     cdef public object randrange
     cdef public object on_silence
-    cdef public object persistent_sessions
     cdef public PropertyCache property_cache
     cdef public object queue_memory
     cdef public str refusal
@@ -48,6 +47,7 @@ cdef class Broker:
     cdef public object session_limits
     cdef public object sessions
     cdef public object settings
+    cdef readonly object shares
     cdef public object sockets
     cdef public object store
     cdef public object subscription_filters

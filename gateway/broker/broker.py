@@ -26,6 +26,7 @@ from gateway.broker.publishing.forward import forward, share_out
 from gateway.broker.publishing.inline import InlineClient
 from gateway.broker.publishing.topic_admissions import TopicAdmissions
 from gateway.broker.settings import BrokerSettings
+from gateway.broker.shares import Shares
 from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
 from gateway.broker.subscribing.ended_subscriptions import EndedSubscriptions
 from gateway.broker.subscribing.expressions import Expressions
@@ -99,7 +100,6 @@ class Broker:
         "memory",
         "new_client_id",
         "on_silence",
-        "persistent_sessions",
         "property_cache",
         "queue_memory",
         "randrange",
@@ -110,6 +110,7 @@ class Broker:
         "session_limits",
         "sessions",
         "settings",
+        "shares",
         "sockets",
         "store",
         "subscription_filters",
@@ -168,7 +169,6 @@ class Broker:
         self.sockets = 0  # network connections since the start
         self.connects = 0  # CONNECT packets since the start
         self.sessions: dict[str, Session] = {}
-        self.persistent_sessions = 0  # of these, those that outlive their connection
         self.clients: dict[str, Client] = {}
         self.connections: set[Client] = set()  # also those without a session yet, or any more
         self.connection_lines: list[tuple[str, tuple[object, ...]]] = []  # not logged yet
@@ -177,6 +177,8 @@ class Broker:
         self.deadlines = Deadlines()
         self.on_silence: Action = partial(end_if_silent, self)  # one object for all clients
         self.memory = MemoryBudget(self, settings.memory_limit)
+        self.shares = Shares(self)
+        self.expressions.shares = self.shares
         self.channels = Channels(self)
         self.delays = Delays(self)
         self.deadlines.set("expiry", 0.0, lambda _, instant: sweep(self, instant))

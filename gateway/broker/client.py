@@ -76,6 +76,15 @@ class Client:
         self.skips = 0  # publications behind which others are not looked for after a vain look
         self.skipping = 0  # of these, those to come
 
+    @property
+    def proven(self) -> bool:
+        """Whether the client is who its user name says, if it has one."""
+        return (
+            self.info.username is not None
+            or self.authentication is not None
+            or self.authenticator.proves
+        )
+
     def send(self, packet: Packet, commit: int = 0) -> None:
         """Queue a packet; it leaves once every batch up to `commit` is on disk."""
         self.connection.send(packet, commit)

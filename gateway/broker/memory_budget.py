@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from gateway.broker.client import Client
 from gateway.broker.connecting.admission import SHOWN
 from gateway.broker.instant import Instant
+from gateway.broker.longest_queues import LongestQueues
 from gateway.routing.route import text_size
 from gateway.session.queue.memory import AT_ONCE
 from gateway.session.session import Session
@@ -27,6 +28,12 @@ NAMED = 5
 
 HANDSHAKE = 64 * 1024
 """Bytes that a TLS handshake occupies, about: 45 KiB of OpenSSL's, and what the peer sent."""
+
+BUFFERS = 8
+"""What is kept for buffers, likewise: an eighth of the limit, so that full queues close nobody."""
+
+QUEUES = 2
+"""The longest queues are shortened from some half of the limit on, if not before."""
 
 _KEY: Final = "memory budget"
 _GIVEN_UP: Final = "messages that were given up"
@@ -53,7 +60,8 @@ class MemoryBudget:
     Queues, retained messages and subscriptions have bounds of their own. Each second each of them
     may have what it holds and what nobody uses, up to its own bound. So may all `buffers` together:
     packets that are not whole, topic aliases of clients, and output that slow readers leave. For
-    what is `idle`, connections and sessions by themselves, a part of the limit is kept.
+    what is `idle`, connections and sessions by themselves, a part of the limit is kept, and for
+    buffers another.
 
     A queue, retained message, subscription or session without room is refused as at its own bound.
     Where buffers have none, connections that have some are closed at once, and where connections
@@ -65,6 +73,7 @@ class MemoryBudget:
         "_bounds",
         "_broker",
         "_handshakes",
+        "_longest_queues",
         "_room",
         "_sent",
         "buffers",
@@ -81,6 +90,7 @@ class MemoryBudget:
         self.closed = 0  # connections, since the start
         self._sent = 0  # bytes when slow readers were counted last
         self._room = limit  # bytes that the buffers may come to
+        self._longest_queues = LongestQueues(broker)
         self._handshakes: dict[Handshake, None] = {}  # the oldest first
         parts: tuple[Any, ...] = (broker.queue_memory, broker.retained, broker.router)
         self._bounds = [(part, part.maximum_bytes) for part in parts]
@@ -100,13 +110,18 @@ class MemoryBudget:
         reserved = max(0, self.limit // RESERVE - self.idle)
         free = self.limit - self.bytes - reserved
         self._room = max(0, self.buffers + free)
-        free = max(0, free)
+        free = max(0, free - max(0, self.limit // BUFFERS - self.buffers))
         for part, bound in self._bounds:
             part.maximum_bytes = min(bound, part.bytes + free)
 
     def _allot_again(self, _: str, instant: Instant) -> None:
+        self.shorten_queues(min(self._bounds[0][1], self.limit // QUEUES))
         self.allot()
         self._broker.deadlines.set(_KEY, instant.monotonic + INTERVAL, self._allot_again)
+
+    def shorten_queues(self, maximum_memory: int) -> None:
+        """Let the longest queues make room where all together hold nearly what they may."""
+        self._longest_queues.shorten(maximum_memory)
 
     def _forget_later(self) -> None:
         self._broker.deadlines.set(_GIVEN_UP, 0.0, self._forget_some)

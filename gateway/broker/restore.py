@@ -60,7 +60,9 @@ def restore(broker: "Broker", kept: Kept, instant: Instant) -> None:
 def _restore_retained(broker: "Broker", publication: Publication, instant: Instant) -> None:
     if publication.expired(instant.monotonic):
         broker.store.forget_retained([publication.topic])
-    elif not broker.retained.set(publication):
+    elif broker.retained.set(publication):
+        broker.shares.count_retained(None, publication)
+    else:
         broker.counters.add("tidegate/retained/rejected")
 
 
@@ -71,7 +73,9 @@ def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> N
     session.durability_class = broker.durability_classes.of_client(kept.client_id, None)
     session.expiry_interval = kept.expiry_interval
     session.keep_in(kept.journal)
-    broker.persistent_sessions += session.persistent
+    shortened = _shorten_expiry(broker, session)
+    if session.persistent:
+        sessions.count_session(broker, session, persistent=True)
     awaiting: list[tuple[Subscription, KeptSubscription]] = []
     for each in kept.subscriptions:
         subscription = _restore_subscription(broker, session, each)
@@ -88,8 +92,21 @@ def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> N
     for subscription, each in awaiting:
         broker.replays.begin(session, subscription, each, instant)
     if session.expiry_interval != NEVER:
-        away = seconds_since(left_at, instant.wall)
+        away = 0.0 if shortened else seconds_since(left_at, instant.wall)
         sessions.expire_at(broker, session, instant.monotonic + session.expiry_interval - away)
+
+
+def _shorten_expiry(broker: "Broker", session: Session) -> bool:
+    """Let a session without a user name last no longer than a new one may, from now on.
+
+    Returns whether it would have.
+    """
+    longest = max(1, broker.settings.maximum_anonymous_session_expiry)
+    if session.username is not None or session.expiry_interval <= longest:
+        return False
+    session.expiry_interval = longest
+    session.journal.keep(longest, None)
+    return True
 
 
 def _restore_subscription(
@@ -101,7 +118,7 @@ def _restore_subscription(
         read_policy(kept.deliver)
         where = None
         if kept.where is not None:
-            where = broker.expressions.get(kept.where, identity=kept.identity)
+            where = broker.expressions.get(kept.where, session, identity=kept.identity, always=True)
     except (MqttError, WhereError, TooManyExpressions, PolicyError) as error:
         logger.error(  # noqa: TRY400 - what is wrong is said; where in our code is no news
             "client %r has lost its subscription to %r: %s",
@@ -126,6 +143,7 @@ def _restore_will(broker: "Broker", kept: KeptWill, instant: Instant) -> None:
         sessions.set_username(broker, session, kept.username)
         session.grant(access_of_restored(broker, session))
         session.durability_class = broker.durability_classes.of_client(kept.client_id, None)
+    wills.count_will(broker, session, kept.will)
     session.will = kept.will
     if persistent:
         delay = float(kept.will.properties.will_delay_interval or 0)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.broker.publishing.forward import share_out
+from gateway.broker.shares import GONE
 from gateway.broker.wills import delay_will, publish_will, set_will
 from gateway.mqtt.packets import Connect
 from gateway.mqtt.reason_codes import ReasonCode
@@ -59,6 +60,7 @@ def _catch_up(broker: "Broker", client_id: str, instant: Instant) -> None:
 def begin(broker: "Broker", client_id: str) -> Session:
     """Return a new session, which ends with its connection until `set_expiry` says otherwise."""
     session = Session(client_id, broker.counters, broker.session_limits, broker.traffic)
+    session.holder = GONE  # until somebody has come for it
     broker.sessions[client_id] = session
     broker.memory.begin_session(client_id)
     return session
@@ -76,7 +78,8 @@ def set_expiry(broker: "Broker", session: Session, interval: int) -> None:
     Whether it outlives the process, too, its durability class says when it begins. What waits on
     disk alone stays there for the connection that it has, until it ends with that.
     """
-    broker.persistent_sessions += (interval > 0) - session.persistent
+    if (interval > 0) != session.persistent:
+        count_session(broker, session, persistent=interval > 0)
     within = session.durability_class.commit_within
     if interval and not session.persistent and within is not None:
         session.keep_in(broker.store.open(session.client_id, within))
@@ -85,6 +88,14 @@ def set_expiry(broker: "Broker", session: Session, interval: int) -> None:
     session.expiry_interval = interval
     if session.journal is not NO_JOURNAL:
         session.journal.keep(interval, session.username)
+
+
+def count_session(broker: "Broker", session: Session, *, persistent: bool) -> None:
+    """Count a session as one that outlives its connection from now on, or as none any more."""
+    if persistent:
+        broker.shares.sessions.add(session.client_id, session.holder)
+    else:
+        broker.shares.sessions.remove(session.client_id)
 
 
 def leave(broker: "Broker", client: Client, instant: Instant) -> None:

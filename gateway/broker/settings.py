@@ -45,11 +45,13 @@ class BrokerSettings:
     maximum_topic_levels: int = MAXIMUM_TOPIC_LEVELS
     maximum_topic_length: int = TOPIC_LIMIT  # bytes
     maximum_session_expiry: int = NEVER  # seconds
+    maximum_anonymous_session_expiry: int = 86_400  # seconds, of who has no proven user name
+    maximum_share: int = 50  # percent of what others leave, for one user or address
     maximum_persistent_sessions: int = 20_000  # with and without a connection
     maximum_inflight: int = MAXIMUM_INFLIGHT  # of one session
     maximum_queued_messages: int = MAXIMUM_MESSAGES  # of one session
     maximum_queued_bytes: int = MAXIMUM_BYTES  # of one session
-    queue_when_full: str = "reject"  # a value of WhenFull
+    queue_when_full: str = "drop-newest"  # a value of WhenFull
     maximum_queued_bytes_total: int = MAXIMUM_DISK_BYTES  # of all sessions
     maximum_subscriptions: int = 200_000  # of one client
     maximum_subscription_bytes: int = MAXIMUM_SUBSCRIPTION_BYTES  # of all clients

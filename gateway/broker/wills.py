@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from gateway.access.rule import WRITE
 from gateway.broker.instant import Instant
+from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import Will
 from gateway.routing.where.evaluation.message import Message
 from gateway.session.session import Session
@@ -14,11 +15,21 @@ if TYPE_CHECKING:
 
 def set_will(broker: "Broker", session: Session, will: Will | None) -> None:
     """Give the session's client this will in place of its last one, or none."""
+    count_will(broker, session, will)
     session.will = will
     if will is None or session.durability_class.commit_within is None:
         broker.store.drop_will(session.client_id)
     else:
         broker.store.keep_will(session.client_id, session.username, will)
+
+
+def count_will(broker: "Broker", session: Session, will: Will | None) -> None:
+    """Count a will in place of the session's last one."""
+    wills, before = broker.shares.will_bytes, session.will
+    if before is not None:
+        wills.remove(session.client_id, message_size(before))
+    if will is not None:
+        wills.add(session.client_id, session.holder, message_size(will))
 
 
 def delay_will(broker: "Broker", session: Session, will: Will, instant: Instant) -> None:

@@ -1,5 +1,6 @@
 """What `tidegate doctor` says about memory: what a running gateway holds, and what it may."""
 
+import json
 from collections.abc import Iterator
 
 from gateway.app.checks.finding import Finding, Health, Patient
@@ -13,6 +14,12 @@ from gateway.errors import TidegateError
 from gateway.telemetry.card_life import spell_bytes
 
 LIMIT, HELD, CLOSED = "memory/limit", "memory/bytes", "memory/closed"
+LARGEST = "shares/largest"
+
+FILTERS = ("$SYS/broker/tidegate/memory/#", f"$SYS/broker/tidegate/{LARGEST}")
+
+MUCH = 4
+"""A kind of thing of which there is a quarter of what there may be is told of."""
 
 
 def memory(patient: Patient) -> Iterator[Finding]:
@@ -30,19 +37,21 @@ def memory(patient: Patient) -> Iterator[Finding]:
         f"memory: the gateway, process {process}, occupies {spell_bytes(size)};"
         f" the limit is {limit} for what clients hold ({source})",
     )
-    yield _held(patient)
+    yield from _held(patient)
 
 
-def _held(patient: Patient) -> Finding:
-    """Return what the running gateway says of itself, if it can be asked without a password."""
+def _held(patient: Patient) -> Iterator[Finding]:
+    """Say what the running gateway says of itself, if it can be asked without a password."""
     configuration = patient.configuration
     url = LOCAL_BROKER if configuration is None else gateway_url(configuration) or LOCAL_BROKER
     broker = LocalBroker(url, None, None, None)
     try:
-        found = figures(broker, ("$SYS/broker/tidegate/memory/#",), LIMIT)
+        found = figures(broker, FILTERS, LIMIT)
     except TidegateError as error:
-        return Finding(Health.NOTE, f"memory: what clients hold is not known, {error}")
-    return counted(found)
+        yield Finding(Health.NOTE, f"memory: what clients hold is not known, {error}")
+        return
+    yield counted(found)
+    yield from largest(str(found.get(LARGEST, "{}")))
 
 
 def counted(found: Figures) -> Finding:
@@ -52,3 +61,16 @@ def counted(found: Figures) -> Finding:
     if closed:
         text += f"; {closed:,} connections were closed for want of it since the start"
     return Finding(Health.WARNING if closed else Health.OK, text)
+
+
+def largest(text: str) -> Iterator[Finding]:
+    """Say who holds most of what there is much of; `text` is the figure `shares/largest`."""
+    for name, kind in json.loads(text).items():
+        if MUCH * kind["total"] < kind["limit"]:
+            continue
+        told = [f"{holder} {count:,}" for holder, count in kind["holders"]]
+        told += [f"client {client!r} {count:,}" for client, count in kind["clients"][:1]]
+        yield Finding(
+            Health.NOTE,
+            f"shares: {name}: {kind['total']:,} of {kind['limit']:,}; most have {', '.join(told)}",
+        )

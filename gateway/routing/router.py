@@ -46,7 +46,7 @@ class Router:
 
     While `full`, whoever adds a subscription is to refuse it and to count that. `budget` evaluates
     the filters and counts. `on_add` and `on_discard` are called with every subscription that comes
-    and the number of every one that goes, `on_change` with the topic filter of either: routes that
+    or goes, and its number, `on_change` with the topic filter of either: routes that
     were found for topics that it matches are to be found anew.
 
     Who may not read a topic gets no message of it. `restricts` is False while that concerns
@@ -80,7 +80,7 @@ class Router:
         self._filtered: Counter[int] = Counter()  # subscriptions with a `$where`, by subscriber
         self._sharing: Counter[int] = Counter()  # shared subscriptions, by subscriber
         self.on_add: list[Callable[[int, Subscription], None]] = []
-        self.on_discard: list[Callable[[int], None]] = []
+        self.on_discard: list[Callable[[int, Subscription], None]] = []
         self.on_change: Callable[[str], None] = lambda topic_filter: None  # noqa: ARG005 - keeps the name
         self._budget = budget
         self._empty = self._memory()
@@ -210,7 +210,7 @@ class Router:
         self._count(who, subscription, -1)
         self.on_change(split_shared(subscription.topic_filter)[1])
         for callback in self.on_discard:
-            callback(number)
+            callback(number, subscription)
 
     def attach(self, topic_filter: str, channel: Subscriber) -> Group[Subscription]:
         """Give the messages of a shared subscription to a channel, with or without a member.

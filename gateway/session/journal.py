@@ -92,6 +92,13 @@ class Journal(Protocol):
         """Read messages with sequence numbers above `after`, up to `up_to`; `take` gets a page."""
         ...
 
+    def cut(self, size: int, dropped: Callable[[int], None], *, newest: bool) -> None:
+        """Forget so many bytes of what is on disk alone, from one end of it, one step at a time.
+
+        `dropped` gets the number of messages of each step. Nothing begins while a cut goes on.
+        """
+        ...
+
     def subscribe(self, subscription: KeptSubscription) -> None:
         """Keep a subscription in place of the one with the same topic filter."""
         ...
@@ -154,6 +161,9 @@ class NoJournal:
         """Do nothing."""
 
     def load(self, after: int, up_to: int, take: Take) -> None:
+        """Do nothing: nothing is on disk."""
+
+    def cut(self, size: int, dropped: Callable[[int], None], *, newest: bool) -> None:
         """Do nothing: nothing is on disk."""
 
     def subscribe(self, subscription: KeptSubscription) -> None:

@@ -23,6 +23,7 @@ cdef class Session:
     cdef public object durability_class
     cdef public bint ended
     cdef public object expiry_interval
+    cdef public str holder
     cdef public Inflight inflight
     cdef public object journal
     cdef public object limits

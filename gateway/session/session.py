@@ -47,6 +47,7 @@ class Session:
         "durability_class",
         "ended",
         "expiry_interval",
+        "holder",
         "inflight",
         "journal",
         "limits",
@@ -71,6 +72,7 @@ class Session:
         self.traffic = traffic or Traffic()
         self.limits = limits = limits or SessionLimits()
         self.username: str | None = None
+        self.holder = ""  # whose share what is held for it counts to
         self.access: Access = EVERYTHING
         self.unchecked = False  # what is queued was not asked about under these rights
         self.connection: Connection | None = None

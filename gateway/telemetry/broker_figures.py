@@ -4,6 +4,7 @@ from gateway.broker.broker import Broker
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.telemetry.load import MINUTES, LoadAverage
+from gateway.telemetry.share_figures import show_largest
 from gateway.telemetry.where_figures import WhereFigures
 
 LOAD_INTERVAL = 10.0
@@ -35,6 +36,7 @@ class BrokerFigures:
         self._loads = {name: LoadAverage() for name in (*LOADS, *OTHER_LOADS)}
         self._where = WhereFigures(broker, counters)
         self._where.look()
+        show_largest(broker, counters)
         self._show_loads()
 
     def refresh(self) -> None:
@@ -47,6 +49,7 @@ class BrokerFigures:
         if now - self._looked >= LOAD_INTERVAL:
             self._update_loads(now - self._looked)
             self._where.look()
+            show_largest(self._broker, self._counters)
             self._looked = now
 
     def _refresh_clients(self) -> None:

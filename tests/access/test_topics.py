@@ -18,6 +18,7 @@ def test_clients_may_not_write(topic: str) -> None:
 def test_guarded() -> None:
     guarded = ["$CONTROL", "$CONTROL/#", "$CONTROL/tidegate/uplink", "$SYS/broker/tidegate/log"]
     guarded += ["$SYS/broker/tidegate/log/#", "$SYS/broker/tidegate/turns/longest"]
+    guarded += ["$SYS/broker/tidegate/shares/largest", "$SYS/broker/tidegate/alarm/queue_full"]
     assert [topic for topic in guarded if not is_guarded(topic)] == []
     free = ["a", "$SYS/broker/uptime", "$SYS/#", "$SYS/broker/tidegate/logs", "a/$CONTROL/b"]
     free += ["$SYS/broker/tidegate/turns/longest_ms"]

@@ -1,6 +1,7 @@
 """What all clients together may make the broker hold."""
 
 import logging
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from gateway.mqtt.packets import ConnAck, Connect, Publish, Subscribe, Subscript
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.queue.memory import AT_ONCE
 from gateway.session.traffic import TURN_BYTES
-from tests.support.broker.broker_harness import Harness
+from tests.support.broker.broker_harness import REFUSING, Harness
 from tests.support.broker.memory_client import MemoryClient
 
 LIMIT = 1_000_000
@@ -89,9 +90,8 @@ def test_slow_readers_are_counted_again_as_their_output_grows(harness: Harness) 
     assert memory.buffers > before + 100 * 1_000
 
 
-def test_what_others_use_is_not_there_for_queues_retained_messages_and_subscriptions(
-    harness: Harness,
-) -> None:
+def test_what_others_use_is_not_there_for_queues_retained_messages_and_subscriptions() -> None:
+    harness = Harness(replace(REFUSING, memory_limit=LIMIT))
     client = harness.connect("c")
     assert harness.publish("r/1", b"x", retain=True) < 0x80
     leave_unfinished(harness.connect("holder"), 820_000)

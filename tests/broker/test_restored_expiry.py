@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.mqtt.packets import MQTT_3_1_1, Publish, Will
 from gateway.mqtt.properties import Properties
 from tests.support.broker.durable_broker import DurableHarness, away
@@ -86,7 +87,8 @@ def test_a_session_that_was_left_before_the_clock_was_set_begins_anew(
 
 
 def test_a_session_for_ever_has_no_deadline(harness: DurableHarness) -> None:
-    harness.connect("c", MQTT_3_1_1, clean_start=False).subscribe("t", 1)
+    client = harness.connect("c", MQTT_3_1_1, clean_start=False, info=ConnectionInfo(username="u"))
+    client.subscribe("t", 1)
     harness.reboot(10**9)
     harness.pass_time(10**9)
     assert "c" in harness.broker.sessions

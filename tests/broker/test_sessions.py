@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from gateway.broker.settings import BrokerSettings
@@ -5,7 +7,7 @@ from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnec
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.session import NEVER
-from tests.support.broker.broker_harness import Harness
+from tests.support.broker.broker_harness import UNSHARED, Harness
 from tests.support.broker.payloads import payloads
 
 VERSIONS = (MQTT_3_1_1, MQTT_5)
@@ -71,7 +73,7 @@ def test_sessions_may_be_forbidden_to_last() -> None:
 @pytest.fixture
 def crowded() -> Harness:
     """Give a broker that has its two persistent sessions, one of them connected."""
-    harness = Harness(BrokerSettings(maximum_persistent_sessions=2))
+    harness = Harness(replace(UNSHARED, maximum_persistent_sessions=2))
     harness.persistent("a")
     harness.persistent("b", MQTT_3_1_1).drop()
     return harness
@@ -95,7 +97,7 @@ def test_what_does_not_add_a_persistent_session_is_accepted(crowded: Harness) ->
     crowded.connect("c")
     crowded.persistent("b")
     crowded.persistent("a", clean_start=True)
-    assert crowded.broker.persistent_sessions == 2
+    assert crowded.broker.shares.sessions.total == 2
 
 
 @pytest.mark.parametrize("how", ["expiry", "disconnect", "clean start", "shortened"])
@@ -110,7 +112,7 @@ def test_the_end_of_a_persistent_session_makes_room(crowded: Harness, how: str) 
         crowded.connect("b")
     else:
         crowded.connect("b", clean_start=False)
-    assert crowded.broker.persistent_sessions == 1
+    assert crowded.broker.shares.sessions.total == 1
     crowded.persistent("c")
 
 

@@ -16,7 +16,11 @@ SUCCESS = ReasonCode.SUCCESS
 
 @pytest.fixture
 def harness() -> Harness:
-    return Harness(BrokerSettings(maximum_inflight=WINDOW, maximum_queued_messages=QUEUE))
+    return Harness(
+        BrokerSettings(
+            maximum_inflight=WINDOW, maximum_queued_messages=QUEUE, queue_when_full="reject"
+        )
+    )
 
 
 def publish(client: MemoryClient, count: int, topic: str = "a") -> list[ReasonCode]:

@@ -1,13 +1,14 @@
 """When a will is published, and when not."""
 
+from dataclasses import replace
+
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnect, Publish, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker.broker_harness import Harness
+from tests.support.broker.broker_harness import UNSHARED, Harness
 from tests.support.broker.memory_client import MemoryClient
 
 VERSIONS = (MQTT_3_1_1, MQTT_5)
@@ -123,7 +124,7 @@ def test_wills_count_as_memory_until_they_are_published_or_dropped(harness: Harn
 
 
 def test_a_will_needs_memory() -> None:
-    harness = Harness(BrokerSettings(maximum_queued_bytes_total=500))
+    harness = Harness(replace(UNSHARED, maximum_queued_bytes_total=500))
     harness.connect("a", will=Will("wills/a", b"x" * 500))
     client = harness.open()
     client.send(Connect("b", will=Will("wills/b", b"")))

@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import resource
@@ -12,7 +13,7 @@ import pytest
 from gateway.app.checks import findings
 from gateway.app.checks.finding import Health, Patient
 from gateway.app.checks.findings import look
-from gateway.cli.doctor_memory import counted
+from gateway.cli.doctor_memory import counted, largest
 from gateway.cli.main import main
 from gateway.config.load import load
 from gateway.storage.engine.many_rows import insert_statement
@@ -371,3 +372,15 @@ def test_connections_that_were_closed_for_want_of_memory(
     )
     assert found.health is health
     assert found.text.endswith(end)
+
+
+def test_who_holds_most_of_what_there_is_much_of() -> None:
+    kind = {"total": 30, "limit": 100, "holders": [["user 'u'", 20], ["a", 10]], "clients": []}
+    few = {**kind, "total": 24}
+    clients = {**kind, "clients": [["c", 9], ["d", 8]]}
+    text = json.dumps({"sessions": kind, "delayed": few, "retained": clients})
+    assert [each.text for each in largest(text)] == [
+        "shares: sessions: 30 of 100; most have user 'u' 20, a 10",
+        "shares: retained: 30 of 100; most have user 'u' 20, a 10, client 'c' 9",
+    ]
+    assert not list(largest("{}"))

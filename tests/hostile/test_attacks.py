@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.attacks import ATTACKS
+from tests.hostile.attacks import ATTACKS, hoards
 from tests.hostile.attacks.packets import many_topic_filters
 from tests.hostile.beside import bystander
 from tests.hostile.scene import Attack, Scene
@@ -51,6 +51,8 @@ filter = "jobs/#"
 memory_messages = 100_000
 [memory]
 limit = "{limit}MiB"
+[broker]
+maximum_share = {share}
 """
 
 
@@ -64,7 +66,7 @@ def gateway(tmp_path: Path) -> GatewayProcess:
 
 
 @pytest.fixture
-def scene(gateway: GatewayProcess) -> Scene:
+def scene(gateway: GatewayProcess, attack: Attack) -> Scene:
     acl = gateway.folder / "acl"
     acl.write_text("", encoding="utf-8")
     ports = (free_port(), free_port(), free_port())
@@ -83,6 +85,7 @@ def scene(gateway: GatewayProcess) -> Scene:
             rules=acl,
             certificates=CERTIFICATES,
             limit=LIMIT,
+            share=50 if attack in hoards.ATTACKS else 100,  # which is to reach its full size
         )
     )
     return Scene(gateway.port, *ports, acl, reload, SCALE)

@@ -127,6 +127,12 @@ def finish(judge: Judge) -> None:
     for figure in ("messages", "deliveries", "paged", "paged_bytes", "disk_bytes"):
         check(not getattr(memory, figure), f"{figure}: {getattr(memory, figure)} left")
     check(not memory.bytes, f"{memory.bytes} bytes of queue memory left")
+    broker = judge.driver.broker
+    persistent = sum(1 for session in broker.sessions.values() if session.persistent)
+    counted = broker.shares.sessions.total
+    check(counted == persistent, f"{counted} persistent sessions, not {persistent}")
+    for share in (broker.shares.expressions, broker.shares.will_bytes):
+        check(not share.total, f"{share.total} {share.what} left")
 
 
 def _see_retained(judge: Judge) -> None:

@@ -77,6 +77,7 @@ class Maker:
         settings = BrokerSettings(
             maximum_inflight=any_of.choice([1_000, 1_000, 3]),
             maximum_queued_messages=any_of.choice([3, 20, 90]) if self._bounded else 1_000_000,
+            queue_when_full=any_of.choice(["reject", "drop-newest", "drop-newest", "drop-oldest"]),
         )
         durable = self._crashes or any_of.random() < 0.4
         return Program(profiles, tuple(steps), settings, durable)

@@ -12,13 +12,15 @@ if TYPE_CHECKING:
 class QueueBounds:
     """Tells what a session may hold at most, and what it holds at least.
 
-    A message of QoS 1 or 2 that a session which stays has no room for is refused, and nobody gets
-    it. Whatever else there is no room for is lost.
+    Where the policy is to refuse publishers, a message of QoS 1 or 2 that a session which stays has
+    no room for is refused, and nobody gets it. Otherwise nobody is refused: that session alone
+    loses the newest or the oldest. Whatever else there is no room for is lost.
     """
 
     def __init__(self, judge: "Judge") -> None:
         self._judge = judge
         self._maximum = judge.driver.settings.maximum_queued_messages
+        self._policy = judge.driver.settings.queue_when_full
 
     def may_be_full(self, session: Session, copies: int = 1) -> bool:
         """Tell whether there may be no room for so many copies of a message."""
@@ -44,6 +46,8 @@ class QueueBounds:
     def refuses(self, message: Message) -> tuple[bool, bool]:
         """Return whether a message may be refused, and whether it must be."""
         may = must = False
+        if self._policy != "reject":
+            return may, must
         for session in self._judge.naive.sessions.values():
             wanted = [one for one in session.subscriptions.values() if session.wants(one, message)]
             if not message.qos or not session.expiry or not any(one.qos for one in wanted):
@@ -64,7 +68,11 @@ class QueueBounds:
         found = naive.publish(message)
         for session, length in before:
             for copy in session.owed[length:]:
-                copy.optional = not copy.qos or not session.expiry
+                kept = copy.qos and session.expiry and self._policy == "reject"
+                copy.optional = not kept
+            if self._policy == "drop-oldest":
+                for copy in session.owed[:length]:
+                    copy.optional = True
         names = {each.client_id for each in full}
         for choice in naive.choices[choices:]:
             choice.loose = not names.isdisjoint(choice.copies)

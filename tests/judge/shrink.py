@@ -72,7 +72,10 @@ def _without(things: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
 def show(program: Program) -> str:
     """Return the program as it can be read."""
     settings = program.settings
-    lines = [f"{settings.maximum_queued_messages=}, {settings.maximum_inflight=}"]
+    lines = [
+        f"{settings.maximum_queued_messages=}, {settings.maximum_inflight=}",
+        f"{settings.queue_when_full=}",
+    ]
     lines.append(f"{program.durable=}")
     lines += [f"{profile!r}," for profile in program.profiles]
     return "\n".join([*lines, *(f"{step!r}," for step in program.steps)])[:8_000]

@@ -225,7 +225,7 @@ def test_bytes_fall_again_and_say_when_it_is_full() -> None:
 def test_a_subscription_takes_the_place_of_its_like(router: Router) -> None:
     said_of: list[tuple[str, int]] = []
     router.on_add.append(lambda number, one: said_of.append((one.topic_filter, number)))
-    router.on_discard.append(lambda number: said_of.append(("gone", number)))
+    router.on_discard.append(lambda number, _: said_of.append(("gone", number)))
     first = router.add(Subscription(ANNA, "a", 0, where=WHERES[1]))
     second = router.add(Subscription(ANNA, "a", 2))
     third = router.add(Subscription(ANNA, "a", 1))

@@ -21,6 +21,7 @@ TEXTS = {
     *(f"tidegate/uplink/<uplink>/{name}" for name in ("destination", "error")),
     *(f"tidegate/rules/<rule>/{name}" for name in ("topic", "where")),
     "tidegate/<kind>/<bridge>/error",
+    "tidegate/shares/largest",
     "tidegate/turns/longest",
     *(f"tidegate/storage/{name}" for name in ("durability", "durability_classes")),
     *(f"tidegate/where/{name}" for name in ("slowest", "busiest")),

@@ -1,6 +1,6 @@
 """Warnings for settings that drop acknowledged messages.
 
-`drop-newest` is the default of `[outbox]`: it gives up nothing that waits, and an alarm tells.
+`drop-newest` is the default: it gives up nothing that waits, and an alarm tells.
 """
 
 from gateway.config.sections.uplinks import place_of
@@ -11,8 +11,11 @@ def drop_warnings(configuration: Configuration) -> list[str]:
     """Return a line for each setting that may drop acknowledged messages."""
     policy = configuration.broker.queue_when_full
     warnings = []
-    if policy != "reject":
+    if policy == "drop-oldest":
         text = f'"{policy}" gives up acknowledged messages of clients that are away too long'
+        warnings.append(f"broker.queue_when_full: {text}")
+    elif policy == "reject":
+        text = f'"{policy}" has publishers refused while one client that is away has a full queue'
         warnings.append(f"broker.queue_when_full: {text}")
     if not configuration.uplinks:
         return warnings

@@ -33,6 +33,7 @@ class Channels:
         "_broker",
         "_by_filter",
         "_ending",
+        "_makers",
         "_settings",
         "_temporary",
         "paused_filters",
@@ -44,6 +45,7 @@ class Channels:
         self._settings = broker.settings.channels
         self._by_filter: dict[str, Channel] = {}
         self._ending: dict[Channel, None] = {}  # temporary ones
+        self._makers: dict[Channel, str] = {}  # clients that count for those not configured
         self.paused_filters: dict[str, None] = {}
         self.refused = 0
         broker.router.on_add.append(self._joined)
@@ -87,7 +89,7 @@ class Channels:
             return
         channel = self._by_filter.get(shared_filter)
         if channel is None:
-            channel = self._begin(ChannelSettings(name, topic_filter))
+            channel = self._begin(self._of_consumers(name, topic_filter))
         channel.restore(kept)
 
     def pause(self, channel: Channel) -> None:
@@ -137,6 +139,8 @@ class Channels:
         topic_filter = _shared_filter(channel.settings)
         del self._by_filter[topic_filter]
         self._ending.pop(channel, None)
+        if channel in self._makers:
+            self._broker.shares.channels.remove(self._makers.pop(channel))
         self._broker.router.detach(topic_filter)
         channel.alarm.stop()
         for session in self._broker.sessions.values():
@@ -163,30 +167,45 @@ class Channels:
         topic_filter = subscription.topic_filter
         if not topic_filter.startswith(SHARED_PREFIX):
             return
-        channel = self._by_filter.get(topic_filter) or self._begin_with_consumer(topic_filter)
         session = session_of(subscription)
+        channel = self._by_filter.get(topic_filter)
+        if channel is None:
+            channel = self._begin_with_consumer(topic_filter, session)
         if channel is not None and channel not in session.consumes:
             session.consumes = (*session.consumes, channel)
 
-    def _begin_with_consumer(self, topic_filter: str) -> Channel | None:
+    def _begin_with_consumer(self, topic_filter: str, session: Session) -> Channel | None:
         """Return the channel that begins with its first consumer, None if none does."""
-        settings = self._temporary.get(topic_filter)
+        shares, settings = self._broker.shares, self._temporary.get(topic_filter)
+        configured = settings is not None
         if settings is None:
             kind = self._settings.unconfigured
             if kind is Unconfigured.SHARED:
                 return None
             name, shared_filter = split_shared(topic_filter)
             temporary = kind is Unconfigured.TEMPORARY
-            settings = ChannelSettings(name or "", shared_filter, temporary=temporary)
-        if len(self) >= self._settings.maximum:
+            settings = self._of_consumers(name or "", shared_filter, temporary=temporary)
+        if len(self) >= self._settings.maximum or (
+            not configured and shares.refuse(shares.channels, session.client_id, session.holder)
+        ):
             self.refused += 1
             return None
         channel = self._begin(settings)
+        if not configured:
+            shares.channels.add(session.client_id, session.holder)
+            self._makers[channel] = session.client_id
         if not settings.temporary:
             self._keep(channel)
         return channel
 
-    def _left(self, _: int) -> None:
+    def _of_consumers(
+        self, name: str, topic_filter: str, *, temporary: bool = False
+    ) -> ChannelSettings:
+        """Return what a channel is that nobody has configured: publishers do not wait for it."""
+        when_full = self._broker.session_limits.when_full
+        return ChannelSettings(name, topic_filter, temporary=temporary, when_full=when_full)
+
+    def _left(self, _number: int, _subscription: Subscription) -> None:
         """Let temporary channels without consumers end, when the subscription is gone."""
         if any(not len(each.consumers) for each in self._ending):
             self._broker.deadlines.set("temporary channels", 0.0, self._end_temporary)

@@ -5,7 +5,9 @@ from gateway.session.session cimport Session
 
 cpdef examine(broker, Client client, packet)
 
-cpdef granted_expiry(broker, packet)
+cpdef longest_expiry(broker, Client client, username)
+
+cpdef granted_expiry(broker, Client client, packet)
 
 cpdef greet(Client client, packet)
 
@@ -14,4 +16,4 @@ cdef bint _may_be_assigned(packet) except -1
 cdef _examine_will(broker, Client client, packet)
 
 @cython.locals(session=Session)
-cdef _examine_session(broker, packet)
+cdef _examine_session(broker, Client client, packet)

@@ -7,6 +7,8 @@ from gateway.broker.access import access_of
 from gateway.broker.client import Client
 from gateway.broker.own_names import is_own_name
 from gateway.broker.publishing.publish import is_what_it_says
+from gateway.broker.shares import holder_of
+from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.session import NEVER
@@ -27,16 +29,24 @@ class Refusal(NamedTuple):
 
 def examine(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:
     """Return what stands against a client that has proved who it is, None if nothing does."""
-    return _examine_will(broker, client, packet) or _examine_session(broker, packet)
+    return _examine_will(broker, client, packet) or _examine_session(broker, client, packet)
 
 
-def granted_expiry(broker: "Broker", packet: Connect) -> int:
+def longest_expiry(broker: "Broker", client: Client, username: str | None) -> int:
+    """Return the seconds that a session of this client may outlive its connection."""
+    settings = broker.settings
+    if client.proven and username is not None:
+        return settings.maximum_session_expiry
+    return min(settings.maximum_session_expiry, settings.maximum_anonymous_session_expiry)
+
+
+def granted_expiry(broker: "Broker", client: Client, packet: Connect) -> int:
     """Return the seconds that the session outlives its connection: as asked, within our limit."""
     if packet.protocol_version == MQTT_5:
         interval = packet.properties.session_expiry_interval or 0
     else:  # [MQTT-3.1.2-6] of MQTT 3.1.1
         interval = 0 if packet.clean_start else NEVER
-    return min(interval, broker.settings.maximum_session_expiry)
+    return min(interval, longest_expiry(broker, client, packet.username))
 
 
 def greet(client: Client, packet: Connect) -> Refusal | None:
@@ -71,9 +81,13 @@ def _examine_will(broker: "Broker", client: Client, packet: Connect) -> Refusal 
     will = packet.will
     if will is None:
         return None
-    if broker.queue_memory.full:
+    shares, holder = broker.shares, holder_of(client, packet.username)
+    refusal = "there is no memory left for a will" if broker.queue_memory.full else ""
+    if shares.refuse(shares.will_bytes, packet.client_id, holder, message_size(will)):
+        refusal = shares.refusal
+    if refusal:
         broker.counters.add("tidegate/refused/wills")
-        return Refusal(ReasonCode.QUOTA_EXCEEDED, "there is no memory left for a will")
+        return Refusal(ReasonCode.QUOTA_EXCEEDED, refusal)
     fault = broker.topic_limits.fault(will.topic)
     if fault:
         broker.counters.add("tidegate/refused/topic_names")
@@ -88,19 +102,20 @@ def _examine_will(broker: "Broker", client: Client, packet: Connect) -> Refusal 
     return None
 
 
-def _examine_session(broker: "Broker", packet: Connect) -> Refusal | None:
+def _examine_session(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:
     """Refuse a session that would be one more than may be."""
-    session = broker.sessions.get(packet.client_id)
+    session, shares = broker.sessions.get(packet.client_id), broker.shares
     limit = broker.settings.maximum_persistent_sessions
+    reason = ""
     if session is None and not broker.memory.has_room_for(packet.client_id, packet.username):
         reason = "there is no memory left for a session"
-    elif (
-        (session is None or not session.persistent)
-        and broker.persistent_sessions >= limit
-        and granted_expiry(broker, packet)
-    ):
-        reason = f"there are {limit} persistent sessions; no more"
-    else:
+    elif (session is None or not session.persistent) and granted_expiry(broker, client, packet):
+        holder = holder_of(client, packet.username)
+        if shares.sessions.total >= limit:
+            reason = f"there are {limit} persistent sessions; no more"
+        elif shares.refuse(shares.sessions, packet.client_id, holder):
+            reason = shares.refusal
+    if not reason:
         return None
     broker.counters.add("tidegate/sessions/rejected")
     return Refusal(ReasonCode.QUOTA_EXCEEDED, reason)

@@ -76,12 +76,13 @@ def _accept(
     take_over(broker, packet.client_id, instant)
     session, present = resume(broker, packet, instant)
     set_username(broker, session, packet.username)
+    broker.shares.know(session, client)
     session.grant(access_of(client, packet))
     session.durability_class = broker.durability_classes.of_client(
         session.client_id, client.info.durability_class
     )
     set_will(broker, session, packet.will)
-    set_expiry(broker, session, granted_expiry(broker, packet))
+    set_expiry(broker, session, granted_expiry(broker, client, packet))
     session.delivery = broker.delivery_classes.of_client(
         session.client_id,
         session.username,
@@ -138,7 +139,7 @@ def _properties(
         return NO_PROPERTIES
     settings = broker.settings
     imposed = client.keep_alive != packet.keep_alive
-    expiry = granted_expiry(broker, packet)
+    expiry = granted_expiry(broker, client, packet)
     lowered = expiry != (packet.properties.session_expiry_interval or 0)
     properties = _same_for_many(
         expiry if lowered else None,

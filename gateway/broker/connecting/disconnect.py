@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from gateway.broker import sessions, wills
 from gateway.broker.client import Client, session_of
+from gateway.broker.connecting.admission import longest_expiry
 from gateway.broker.instant import Instant
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import Disconnect, Packet, PingResp
@@ -23,7 +24,7 @@ def handle_disconnect(
     session = session_of(client)
     interval = packet.properties.session_expiry_interval
     if interval is not None:
-        interval = min(interval, broker.settings.maximum_session_expiry)
+        interval = min(interval, longest_expiry(broker, client, session.username))
         if interval and not session.persistent:
             # [MQTT-3.14.2-2] with section 3.14.2.2.2
             raise ProtocolError("Session Expiry Interval was 0 at CONNECT and cannot rise")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gateway.access.topics import DELAY, undelayed
 from gateway.broker.instant import Instant
-from gateway.broker.publishing.refusals import refuse_for, refuse_for_disk
+from gateway.broker.publishing.refusals import refuse_for, refuse_for_disk, refuse_for_share
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.where.evaluation.message import make_message
@@ -64,6 +64,11 @@ class Delays(Session):
         self._order = 0  # of messages of the same second
 
     @property
+    def maximum(self) -> int:
+        """How many messages may wait."""
+        return MAXIMUM_MESSAGES
+
+    @property
     def waiting(self) -> int:
         """How many messages wait for their moment."""
         return len(self._heap)
@@ -93,6 +98,11 @@ class Delays(Session):
         if count < 1 or self.limits.memory.full:
             refuse_for(broker, self)
             return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
+        if broker.shares.refuse_delayed(publication, first, count):
+            count = 1  # there may be room for one
+            if broker.shares.refuse_delayed(publication, first, count):
+                refuse_for_share(broker, self)
+                return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
         publication.barrier = None
         kept = publication.qos > 0 and publication.commit_within is not None
         if kept and broker.store.full:
@@ -117,6 +127,7 @@ class Delays(Session):
         for number in range(span.first, span.first + span.count):
             one = span.part(number, 1)
             self.limits.memory.add(one)
+            self._broker.shares.count_delayed(publication, number, 1)
             seconds = delay_of(publication.topic_of(number)) or 0
             self._push(publication.arrived + seconds, one)
 
@@ -148,4 +159,5 @@ class Delays(Session):
                 return False
         self.journal.done(span, span.first, 1)
         self.limits.memory.remove(span)
+        self._broker.shares.count_delayed(publication, span.first, -1)
         return True

@@ -63,7 +63,10 @@ def _pieces(broker: "Broker", instant: Instant) -> Iterator[None]:
         if first:
             yield
         some = expiring[first : first + MESSAGES_AT_ONCE]
-        broker.store.forget_retained(broker.retained.drop_expired(some, instant.monotonic))
+        gone = broker.retained.drop_expired(some, instant.monotonic)
+        broker.store.forget_retained([each.topic for each in gone])
+        for each in gone:
+            broker.shares.count_retained(each, None)
     sessions = [*broker.sessions.values(), *broker.channels]
     expired = 0
     for first in range(0, len(sessions), SESSIONS_AT_ONCE):

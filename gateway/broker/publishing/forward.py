@@ -96,12 +96,15 @@ def _forward_elsewhere(
 
 def _retained_room(broker: "Broker", publication: Publication, first: int, most: int) -> int:
     """Return how many of the messages are surely retained: 0, which is counted, for none."""
-    if broker.retained.has_room(publication, first, most):
+    retained, shares = broker.retained, broker.shares
+    if retained.has_room(publication, first, most) and shares.may_retain(publication, first, most):
         return most
-    if broker.retained.accepts(publication.one(first)):
+    broker.refusal = "there is no room for another retained message"
+    if shares.refuse_retained(publication.one(first)):
+        broker.refusal = shares.refusal
+    elif retained.accepts(publication.one(first)):
         return 1
     broker.counters.add("tidegate/retained/rejected")
-    broker.refusal = "there is no room for another retained message"
     return 0
 
 
@@ -136,9 +139,12 @@ def _disk_has_room(broker: "Broker", publication: Publication) -> bool:
 def _retain(broker: "Broker", publication: Publication, first: int, count: int) -> None:
     """Keep each message in place of its topic's last one; count it where there is no room."""
     broker.traffic.dear += count
+    retained, shares = broker.retained, broker.shares
     for number in range(first, first + count):
         one = publication.one(number)
-        if broker.retained.set(one):
+        before = retained.get(one.topic)
+        if not shares.refuse_retained(one) and retained.set(one):
+            shares.count_retained(before, retained.get(one.topic))
             broker.store.keep_retained(one)
         else:
             broker.counters.add("tidegate/retained/rejected")

@@ -10,6 +10,7 @@ from gateway.broker.publishing.acknowledge import BY_THEMSELVES
 from gateway.broker.publishing.forward import Outcome, forward
 from gateway.broker.publishing.topic_admissions import TopicAdmission, read_topic
 from gateway.mqtt.acknowledgement_batch import alike
+from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.output import Barrier
 from gateway.mqtt.packets import MQTT_5, PubAck, PubComp, PubRec, PubRel, Will
@@ -42,6 +43,12 @@ PROPERTY_BYTES = 64
 
 RETRY = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
 """Refusals that may be over when the message comes again."""
+
+SHORT = 128
+"""Bytes of a packet whose Remaining Length takes one byte, as where its identifier is put needs."""
+
+REASON_BYTES = 112
+"""Bytes of a Reason String with which an acknowledgement is shorter."""
 
 UTF_8 = 1
 """The Payload Format Indicator of text (MQTT 5, section 3.3.2.3.2)."""
@@ -308,10 +315,13 @@ def _answer(
         identifiers = identifiers[first : first + count]
     if publication.qos == 1:  # [MQTT-4.3.2-4]
         packet = alike(PubAck, code, connection.version)
+        if code >= _FAILURE:
+            packet = _explained(broker, client, PubAck(0, code)) or packet
         connection.answer(packet, identifiers, commit, barrier, last=True)
         return
     packet = alike(PubRec, code, connection.version)
     if code >= _FAILURE:  # ends the exchange (section 4.3.3)
+        packet = _explained(broker, client, PubRec(0, code)) or packet
         connection.answer(packet, identifiers, commit, barrier, last=True)
         return
     _keep_incoming(session, identifiers)
@@ -319,6 +329,17 @@ def _answer(
         session.journal.keep_incoming(identifiers)
         commit, barrier = max(commit, broker.durability.commit_number()), None
     connection.answer(packet, identifiers, commit, barrier)  # [MQTT-4.3.3-8]
+
+
+def _explained(broker: "Broker", client: Client, answer: PubAck | PubRec) -> bytes:
+    """Return a refusal with its reason, for a client that has its share; b"" for another."""
+    connection, reason = client.connection, broker.refusal
+    if not reason or reason is not broker.shares.refusal:
+        return b""
+    if connection.maximum_packet_size < SHORT:
+        return b""  # [MQTT-3.4.2-2], [MQTT-3.5.2-2]
+    answer.properties = client.explain(reason.encode()[:REASON_BYTES].decode(errors="ignore"))
+    return encode(answer, connection.version)
 
 
 def _keep_incoming(session: Session, identifiers: Sequence[int]) -> None:

@@ -22,3 +22,9 @@ def refuse_for_disk(broker: "Broker") -> None:
     """Count a message for which the disk has no room."""
     broker.counters.add("tidegate/storage/rejected")
     broker.refusal = "the disk takes no more"
+
+
+def refuse_for_share(broker: "Broker", session: Session) -> None:
+    """Count a message whose publisher has its share of what a session holds for all."""
+    count_refusal(session)
+    broker.refusal = broker.shares.refusal

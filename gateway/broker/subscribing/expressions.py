@@ -1,8 +1,13 @@
 """The `$where` expressions in use, each compiled once however many subscriptions share it."""
 
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary, finalize
 
 from gateway.routing.where.compile import Where, compile_where
+
+if TYPE_CHECKING:
+    from gateway.broker.shares import Shares
+    from gateway.session.session import Session
 
 
 class TooManyExpressions(Exception):  # noqa: N818 - the name of a quota, not of a mistake
@@ -12,14 +17,15 @@ class TooManyExpressions(Exception):  # noqa: N818 - the name of a quota, not of
 class Expressions:
     """Compiled expressions by their text, and whether they may ask who published a message.
 
-    One is forgotten with its last subscription.
+    One is forgotten with its last subscription. Until then it counts to the client that brought it.
     """
 
-    __slots__ = ("_limit", "_wheres")
+    __slots__ = ("_limit", "_wheres", "shares")
 
     def __init__(self, limit: int) -> None:
         self._wheres: WeakValueDictionary[tuple[str, bool], Where] = WeakValueDictionary()
         self._limit = limit
+        self.shares: Shares | None = None
 
     def __len__(self) -> int:
         return len(self._wheres)
@@ -28,12 +34,32 @@ class Expressions:
         """Return the compiled expressions."""
         return list(self._wheres.values())
 
-    def get(self, text: str, *, identity: bool = True) -> Where:
-        """Return the compiled expression; raise WhereError or TooManyExpressions."""
+    def get(
+        self,
+        text: str,
+        session: "Session | None" = None,
+        *,
+        identity: bool = True,
+        always: bool = False,
+    ) -> Where:
+        """Return the compiled expression; raise WhereError or TooManyExpressions.
+
+        A session may have its share of them; one that was there before has `always` room.
+        """
         where = self._wheres.get((text, identity))
         if where is None:
             where = compile_where(text, identity=identity)
             if len(self._wheres) >= self._limit:
                 raise TooManyExpressions(f"all {self._limit} distinct expressions are in use")
+            if session is not None and self.shares is not None:
+                self._count(self.shares, where, session, always=always)
             self._wheres[text, identity] = where
         return where
+
+    @staticmethod
+    def _count(shares: "Shares", where: Where, session: "Session", *, always: bool) -> None:
+        client_id, holder = session.client_id, session.holder
+        if not always and shares.refuse(shares.expressions, client_id, holder):
+            raise TooManyExpressions(shares.refusal)
+        shares.expressions.add(client_id, holder)
+        finalize(where, shares.expressions.remove, client_id)

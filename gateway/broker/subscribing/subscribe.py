@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from gateway.broker.client import Client, session_of
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import Piece, Pieces
+from gateway.broker.shares import filter_levels
 from gateway.broker.subscribing.expressions import TooManyExpressions
 from gateway.mqtt.delivery_policy import PolicyError, read_policy
 from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest
@@ -69,6 +70,7 @@ def handle_subscribe(
     identifiers = packet.properties.subscription_identifiers
     identifier = identifiers[0] if identifiers else None
     codes = []
+    broker.shares.refusal = ""
     replayed: dict[str, tuple[Subscription, KeptSubscription]] = {}
     commit, gathered = 0, broker.gathered
     for request in packet.requests:
@@ -89,7 +91,7 @@ def handle_subscribe(
             broker.replays.follow(session, *granted)
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
     commit = max(commit, broker.commit_since(gathered))
-    client.send(SubAck(packet.packet_id, codes), commit)
+    client.send(SubAck(packet.packet_id, codes, _explain(client, broker.shares.refusal)), commit)
     for topic_filter, (subscription, kept) in replayed.items():
         if piece.ends_with(topic_filter):
             instant = yield None
@@ -113,7 +115,7 @@ def _where(
     filtered = broker.router.filtered(session) - replaced
     limit = broker.settings.maximum_filtered_subscriptions
     try:
-        where = broker.expressions.get(text, identity=client.info.where_identity)
+        where = broker.expressions.get(text, session, identity=client.info.where_identity)
     except WhereError as error:
         syntax = error.kind == "syntax"
         code = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR if syntax else ReasonCode.QUOTA_EXCEEDED
@@ -172,6 +174,7 @@ def _subscribe(
         _no_room(broker, session, asked.topic_filter)
         and broker.router.find(session, asked.topic_filter) is None
     ):
+        _note_share(broker, session, asked.topic_filter)
         broker.counters.add("tidegate/refused/subscriptions")
         return ReasonCode.QUOTA_EXCEEDED, None
     if broker.channels.full(session, asked.topic_filter):
@@ -185,8 +188,18 @@ def _no_room(broker: "Broker", session: Session, topic_filter: str) -> bool:
     router, settings = broker.router, broker.settings
     if router.full or router.count(session) >= settings.maximum_subscriptions:
         return True
+    if not broker.shares.may_subscribe(session, topic_filter):
+        return True
     shared = topic_filter.startswith(SHARED_PREFIX)
     return shared and router.sharing(session) >= settings.maximum_shared_subscriptions
+
+
+def _note_share(broker: "Broker", session: Session, topic_filter: str) -> None:
+    """Note that it is its share that a session has, if it is."""
+    shares = broker.shares
+    shares.refuse(
+        shares.subscriptions, session.client_id, session.holder, filter_levels(topic_filter)
+    )
 
 
 def route(

@@ -81,6 +81,19 @@ class BrokerConfig:
         "CONNACK tells clients that ask for more",
         0xFFFFFFFF,
     )
+    maximum_anonymous_session_expiry: int = key(
+        whole_number(0, 0xFFFFFFFF),
+        "the same for clients without a user name that a password, a certificate or a method of "
+        "authentication proves; a day by default",
+        86_400,
+    )
+    maximum_share: int = key(
+        whole_number(1, 100),
+        "percent of what others leave that one user, or the clients of one address without a user "
+        "name, may have of [sessions, subscriptions and what else is for all](#shares); 100 for "
+        "all of it",
+        50,
+    )
     maximum_persistent_sessions: int = key(
         whole_number(0, 10_000_000),
         "sessions that outlive their connection; a CONNECT that would add one more is "
@@ -113,7 +126,7 @@ class BrokerConfig:
         one_of("reject", "drop-oldest", "drop-newest"),
         "what happens to a QoS 1 or 2 message for a session that outlives its "
         "connection and whose [queue is full](#full-queues)",
-        "reject",
+        "drop-newest",
     )
     maximum_subscriptions: int = key(
         whole_number(1, 100_000_000),

@@ -163,13 +163,13 @@ class RetainedMessages:
         """Return the topics whose messages have an expiry interval."""
         return list(self._expiring)
 
-    def drop_expired(self, topics: list[str], now: float) -> list[str]:
+    def drop_expired(self, topics: list[str], now: float) -> list[Publication]:
         """Remove what of these topics has expired at `now` (monotonic seconds), and return it."""
         expired = []
         for topic in topics:
             message = self._expiring.get(topic)
             if message is not None and message.expired(now):
-                expired.append(topic)
+                expired.append(message)
                 self._remove(topic)
         return expired
 

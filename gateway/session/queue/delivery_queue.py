@@ -48,6 +48,11 @@ class DeliveryQueue(QueueUsage):
         return self._tail.messages
 
     @property
+    def paged_bytes(self) -> int:
+        """How many bytes are on disk alone."""
+        return self._tail.bytes
+
+    @property
     def waits_for_page(self) -> bool:
         """True while what comes next is on disk alone."""
         return not self._head and self._tail.messages > 0
@@ -185,6 +190,20 @@ class DeliveryQueue(QueueUsage):
             default=math.inf,
         )
         return removed
+
+    def cut(self, size: int, *, newest: bool, on_disk: bool) -> list[Span]:
+        """Remove and return so many bytes of what is in memory, from one end.
+
+        That is of what is `on_disk`, too, or of what is in memory alone.
+        """
+        cut: dict[int, Span] = {}
+        spans = [span for span in self if (span.kept > 0) is on_disk]
+        for span in reversed(spans) if newest else spans:
+            if size <= 0:
+                break
+            cut[id(span)] = span
+            size -= span.kept or span.size
+        return self._keep(lambda span: id(span) not in cut)
 
     def remove_qos_0(self) -> int:
         """Remove what needs no acknowledgement, and so no session to wait in; return how many."""

@@ -9,6 +9,7 @@ cdef class QueueMemory:
     cdef public long long bytes
     cdef public Py_ssize_t deliveries
     cdef public long long disk_bytes
+    cdef public dict dropped
     cdef public long long maximum_bytes
     cdef public long long maximum_disk_bytes
     cdef public Py_ssize_t messages

@@ -14,6 +14,9 @@ MAXIMUM_DISK_BYTES = 1024 * 1024 * 1024
 MAXIMUM_HEAD_BYTES = 32 * 1024 * 1024
 """Bytes in memory beyond which a queue keeps there no more of what is on disk than what is next."""
 
+MAXIMUM_NAMED = 1_000
+"""Clients whose names are known of those that have lost messages; others are only counted."""
+
 AT_ONCE = 2_000
 """Spans that were given up and are counted no more in one turn: some 2 ms."""
 
@@ -31,6 +34,8 @@ class QueueMemory:
 
     What queues give up by the thousand counts until `forget_some` has come to it. `on_given_up` is
     called then, and `forget_some` has to be until nothing is left.
+
+    `dropped` says who has lost acknowledged messages, and how many, since somebody emptied it.
     """
 
     __slots__ = (
@@ -38,6 +43,7 @@ class QueueMemory:
         "bytes",
         "deliveries",
         "disk_bytes",
+        "dropped",
         "maximum_bytes",
         "maximum_disk_bytes",
         "messages",
@@ -59,6 +65,7 @@ class QueueMemory:
         self.disk_bytes = 0
         self.paged = 0
         self.paged_bytes = 0
+        self.dropped: dict[str, int] = {}  # messages, by client identifier
         self._given_up: deque[Span] = deque()
         self.on_given_up: Callable[[], None] = lambda: None
 
@@ -76,6 +83,11 @@ class QueueMemory:
     def heads_full(self) -> bool:
         """True while memory is needed for more than what is on disk as well."""
         return self.bytes >= MAXIMUM_HEAD_BYTES
+
+    def note_dropped(self, client_id: str, count: int) -> None:
+        """Note that a client has lost so many messages that were acknowledged."""
+        if client_id in self.dropped or len(self.dropped) < MAXIMUM_NAMED:
+            self.dropped[client_id] = self.dropped.get(client_id, 0) + count
 
     def page(self, deliveries: int, size: int) -> None:
         """Count deliveries that are on disk alone, or, below 0, are so no more."""

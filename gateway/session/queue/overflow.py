@@ -26,6 +26,9 @@ def enqueue(session: "Session", span: Span, promised: bool) -> None:
     if count:
         head, span = span.split(count)
         _enqueue(session, head)
+    if session.limits.when_full is not WhenFull.DROP_OLDEST:
+        _count_newest(session, span.qos, span.count)
+        return
     for number in range(span.first, span.first + span.count):
         if _makes_room(session, span.qos):
             _enqueue(session, span.part(number, 1))
@@ -38,21 +41,21 @@ def _enqueue(session: "Session", span: Span) -> None:
 
 
 def _makes_room(session: "Session", qos: int) -> bool:
-    """Give up what has waited longest for a message, if that is the policy.
+    """Give up what has waited longest for a message, where that is the policy.
 
     Room that others take cannot be made here: for that one is given up for one. Where the oldest
     are on disk alone, they go as soon as they have been read (`drop_oldest`). Returns False, and
     counts that, if it is the message that is given up.
     """
     queue = session.queue
-    if session.limits.when_full is WhenFull.DROP_OLDEST and session.persistent:
+    if session.persistent:
         drop_oldest(session, 1)
         if not queue.full:
             return True
         if queue.waits_for_page and not queue.memory_full:
             session.page_in()
             return True
-    _count_newest(session, qos)
+    _count_newest(session, qos, 1)
     return False
 
 
@@ -68,30 +71,71 @@ def drop_oldest(session: "Session", more: int = 0) -> None:
         oldest = queue.take(1)
         session.journal.done(oldest, oldest.first, 1)
         if oldest.qos:
-            _count_given_up(session, "oldest")
+            _count_given_up(session, "oldest", 1)
         else:
             count_refusal(session)
         if not queue.at_bound_with(more):
             break
 
 
-def _count_newest(session: "Session", qos: int) -> None:
+def cut_memory(session: "Session", size: int) -> int:
+    """Give up so many bytes of what is in memory alone, for queues that hold less.
+
+    Returns how many bytes that are.
+    """
+    return _cut(session, size, on_disk=False)
+
+
+def cut_disk(session: "Session", size: int) -> int:
+    """Give up so many bytes of what is on disk; return how many bytes that are, or will be.
+
+    What is on disk alone goes step by step.
+    """
+    newest = _gives_up_newest(session)
+    if not (newest and session.queue.paged):
+        found = _cut(session, size, on_disk=True)
+        if found:
+            return found
+
+    def count(messages: int) -> None:
+        _count_given_up(session, "for_others", messages)
+
+    session.journal.cut(size, count, newest=newest)
+    return min(size, session.queue.paged_bytes)
+
+
+def _cut(session: "Session", size: int, *, on_disk: bool) -> int:
+    """Give up so many bytes of what is in memory; return how many bytes that are."""
+    newest = _gives_up_newest(session)
+    found = session.queue.cut(size, newest=newest, on_disk=on_disk)
+    for span in found:
+        session.journal.done(span, span.first, span.count)
+        _count_given_up(session, "for_others", span.count)
+    return sum(span.kept or span.size for span in found)
+
+
+def _gives_up_newest(session: "Session") -> bool:
+    return session.limits.when_full is not WhenFull.DROP_OLDEST
+
+
+def _count_newest(session: "Session", qos: int, count: int) -> None:
     """Count what its publisher was told was taken, and what it was not, each by its name."""
     if qos and session.persistent and not must_keep(session, qos):
-        _count_given_up(session, "newest")
+        _count_given_up(session, "newest", count)
     else:
-        count_refusal(session)
+        count_refusal(session, count)
 
 
-def _count_given_up(session: "Session", which: str) -> None:
-    session.counters.add("publish/messages/dropped")
-    session.counters.add(f"tidegate/queues/dropped_{which}")
+def _count_given_up(session: "Session", which: str, count: int) -> None:
+    session.counters.add("publish/messages/dropped", count)
+    session.counters.add(f"tidegate/queues/dropped_{which}", count)
+    session.limits.memory.note_dropped(session.client_id, count)
 
 
-def count_refusal(session: "Session") -> None:
-    """Count a message that there was no room for."""
-    session.counters.add("publish/messages/dropped")
+def count_refusal(session: "Session", count: int = 1) -> None:
+    """Count messages that there was no room for."""
+    session.counters.add("publish/messages/dropped", count)
     if session.queue.memory_full:
-        session.counters.add("tidegate/queues/rejected_for_memory")
+        session.counters.add("tidegate/queues/rejected_for_memory", count)
     else:
-        session.counters.add("tidegate/queues/rejected")
+        session.counters.add("tidegate/queues/rejected", count)

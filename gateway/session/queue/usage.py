@@ -16,7 +16,8 @@ class QueueUsage:
 
     The number is that of messages, several of which may wait as one span. Bytes count as what they
     take of the disk, or of memory where a span is not written. What all sessions share is told
-    to their `memory`.
+    to their `memory`. Of that a queue may have no more than it leaves free: the longest queues
+    are full first, and a shorter one still has room.
 
     `DeliveryQueue` is one and has none: an object more would cost each session as much again, and
     each message a call.
@@ -65,7 +66,7 @@ class QueueUsage:
 
     def over(self, more: int) -> bool:
         """Tell whether there is no room for `more` messages."""
-        return self.at_bound_with(more) or self._memory.full or self._memory.disk_full
+        return self.at_bound_with(more) or self._lacks_memory or self._lacks_disk
 
     def at_bound_with(self, more: int) -> bool:
         """Tell whether there is none by itself, and not for what other sessions hold."""
@@ -83,16 +84,16 @@ class QueueUsage:
             self.messages + most <= self.maximum_messages
             and self._bytes + size < self.maximum_bytes
             and self._memory_bytes + size < _MAXIMUM_MEMORY
-            and memory.bytes + size < memory.maximum_bytes
-            and memory.disk_bytes + size < memory.maximum_disk_bytes
+            and memory.bytes + self._memory_bytes + size < memory.maximum_bytes
+            and memory.disk_bytes + self._bytes + size < memory.maximum_disk_bytes
         ):
             return most
         most = min(most, self.maximum_messages - self.messages)
         left = min(
             self.maximum_bytes - self._bytes,
             _MAXIMUM_MEMORY - self._memory_bytes,
-            memory.maximum_bytes - memory.bytes,
-            memory.maximum_disk_bytes - memory.disk_bytes,
+            memory.maximum_bytes - memory.bytes - self._memory_bytes,
+            memory.maximum_disk_bytes - memory.disk_bytes - self._bytes,
         )
         fitting = 0
         while fitting < most and left > 0:
@@ -103,7 +104,24 @@ class QueueUsage:
     @property
     def memory_full(self) -> bool:
         """True if it is memory that has no room for more, of this session or of all."""
-        return self._memory_bytes >= MAXIMUM_MEMORY or self._memory.full
+        return self._memory_bytes >= MAXIMUM_MEMORY or self._lacks_memory
+
+    @property
+    def memory_bytes(self) -> int:
+        """The bytes of what waits in memory, whether or not it is on disk, too."""
+        return self._memory_bytes
+
+    @property
+    def _lacks_memory(self) -> bool:
+        """True if it holds as much memory as is left for others."""
+        memory = self._memory
+        return memory.bytes + self._memory_bytes >= memory.maximum_bytes
+
+    @property
+    def _lacks_disk(self) -> bool:
+        """True if it holds as much of the disk as is left for others."""
+        memory = self._memory
+        return memory.disk_bytes + self._bytes >= memory.maximum_disk_bytes
 
     def _add(self, span: Span) -> None:
         """Count a span that waits from now on, in memory."""

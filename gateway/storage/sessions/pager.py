@@ -42,6 +42,13 @@ _EXPIRED = (
     " ORDER BY expires, session, sequence LIMIT ?"
 )
 
+_WAITING = (
+    "SELECT session, sequence, message, size, alone, messages FROM delivery"
+    " WHERE session = ? AND sequence BETWEEN ? AND ? ORDER BY sequence"
+)
+_OLDEST = f"{_WAITING} LIMIT ?"
+_NEWEST = f"{_WAITING} DESC LIMIT ?"
+
 Now = Callable[[], tuple[float, int]]
 """Returns monotonic seconds and wall milliseconds, and begins a turn of the gateway's."""
 
@@ -83,6 +90,7 @@ class Pager:
         self._waits_for = 0
         self._committed = 0
         self._sweeping = False
+        self._cut: set[int] = set()  # numbers of sessions
 
     def know(self, journal: "SessionJournal") -> None:
         """Take note of a session whose deliveries may expire."""
@@ -109,6 +117,30 @@ class Pager:
         if not self._sweeping:
             self._sweeping = True
             self._add(_Sweep(self))
+
+    def cut(
+        self, journal: "SessionJournal", size: int, dropped: Callable[[int], None], *, newest: bool
+    ) -> None:
+        """Delete so many bytes of what a session has on disk alone, unless that is being done."""
+        if journal.number not in self._cut:
+            self._cut.add(journal.number)
+            self._add(_Cut(self, journal, size, dropped, newest=newest))
+
+    def was_cut(self, journal: "SessionJournal") -> None:
+        """Note that a session has lost what it was to lose."""
+        self._cut.discard(journal.number)
+
+    def remove(
+        self, session: int, last: int, message: int, size: int, alone: int, messages: int
+    ) -> int:
+        """Delete a row, unless it is in memory, where it is found as well; return how many go."""
+        journal = self.journals.get(session)
+        if journal is None or journal.queue is None:
+            return 0  # of an ended session, which _End deletes
+        if not journal.queue.remove_paged(last, size, messages):
+            return 0
+        journal.forget(last, message, size, alone=bool(alone), count=messages)
+        return messages
 
     def swept(self) -> None:
         """Note that a sweep is over."""
@@ -239,7 +271,7 @@ class _Sweep:
         _, wall = pager.now()
         row = (CLOCK_SET, wall, *self._last, STEP_ROWS)
         found = await pager.reading.rows(_EXPIRED, "expired delivery", _as_it_is, row)
-        removed = sum(self._remove(*values[1:]) for values in found)
+        removed = sum(pager.remove(*values[1:]) for values in found)
         if removed:
             pager.reading.counters.add("publish/messages/expired", removed)
             pager.now()
@@ -250,17 +282,52 @@ class _Sweep:
         self._last = found[-1][:3]
         return False
 
-    def _remove(
-        self, session: int, last: int, message: int, size: int, alone: int, messages: int
-    ) -> int:
-        """Delete a row, unless it is in memory, where it is found as well; return how many go."""
-        journal = self._pager.journals.get(session)
-        if journal is None or journal.queue is None:
-            return 0  # of an ended session, which _End deletes
-        if not journal.queue.remove_paged(last, size, messages):
-            return 0
-        journal.forget(last, message, size, alone=bool(alone), count=messages)
-        return messages
+
+class _Cut:
+    """Deletes the oldest or the newest of what one session has on disk alone."""
+
+    def __init__(
+        self,
+        pager: Pager,
+        journal: "SessionJournal",
+        size: int,
+        dropped: Callable[[int], None],
+        *,
+        newest: bool,
+    ) -> None:
+        self._pager = pager
+        self._journal = journal
+        self._size = size
+        self._dropped = dropped
+        self._newest = newest
+        self._first, self._last = 0, LAST_SEQUENCE
+
+    async def step(self) -> bool:
+        pager, newest = self._pager, self._newest
+        if not self._journal.open:
+            return True
+        row = (self._journal.number, self._first, self._last, STEP_ROWS)
+        statement = _NEWEST if newest else _OLDEST
+        found = await pager.reading.rows(statement, "delivery to session", _as_it_is, row)
+        removed = 0
+        for values in found:
+            if self._size <= 0:
+                break
+            messages = pager.remove(*values)
+            removed += messages
+            self._size -= values[3] if messages else 0
+        if removed:
+            self._dropped(removed)
+            pager.now()
+            pager.changed()
+        if len(found) < STEP_ROWS or self._size <= 0:
+            pager.was_cut(self._journal)
+            return True
+        if newest:
+            self._last = found[-1][1] - 1
+        else:
+            self._first = found[-1][1] + 1
+        return False
 
 
 def _as_it_is(values: Values) -> Values:

@@ -1,6 +1,6 @@
 """The journal of one persistent session: what has changed since it was last written."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gateway.session.journal import PagedQueue, Take
@@ -190,6 +190,10 @@ class SessionJournal(SessionRecord):
     def load(self, after: int, up_to: int, take: Take) -> None:
         """Read what the queue has on disk alone."""
         self._store.pager.load(self, after, up_to, take)
+
+    def cut(self, size: int, dropped: Callable[[int], None], *, newest: bool) -> None:
+        """Forget a part of what the queue has on disk alone."""
+        self._store.pager.cut(self, size, dropped, newest=newest)
 
     def forget(self, last: int, message: int, size: int, *, alone: bool, count: int) -> None:
         """Delete a row of so many messages that is on disk alone, and their own."""

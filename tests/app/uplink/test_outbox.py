@@ -107,6 +107,27 @@ def test_what_gives_up_acknowledged_messages_is_said(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ("drop-newest", []),
+        (
+            "drop-oldest",
+            ['"drop-oldest" gives up acknowledged messages of clients that are away too long'],
+        ),
+        (
+            "reject",
+            ['"reject" has publishers refused while one client that is away has a full queue'],
+        ),
+    ],
+)
+def test_what_full_queues_of_clients_do_is_said(
+    tmp_path: Path, policy: str, said: list[str]
+) -> None:
+    found = drop_warnings(configuration(tmp_path, f"[broker]\nqueue_when_full = '{policy}'"))
+    assert found == [f"broker.queue_when_full: {each}" for each in said]
+
+
 @pytest.mark.parametrize("text", ["", "[outbox]\nwhen_full = 'drop-oldest'"])
 def test_without_an_uplink_nothing_is_given_up(tmp_path: Path, text: str) -> None:
     assert drop_warnings(configuration(tmp_path, text)) == []

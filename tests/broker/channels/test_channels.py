@@ -137,3 +137,17 @@ def test_no_client_may_have_the_name_of_a_channel() -> None:
     (connack,) = client.take()
     assert isinstance(connack, ConnAck)
     assert connack.reason_code != ReasonCode.SUCCESS
+
+
+def test_a_channel_that_a_client_makes_and_leaves_stops_no_publisher() -> None:
+    channels = ChannelsSettings(unconfigured=Unconfigured.DURABLE)
+    harness = DurableHarness(BrokerSettings(channels=channels))
+    maker = harness.persistent("maker")
+    maker.subscribe("$share/mine/#", 1)
+    maker.drop()
+    for _ in range(2):
+        (channel,) = harness.broker.channels
+        channel.queue.maximum_messages = 2
+        assert [harness.publish("t", qos=1) for _ in range(4)] == [0] * 4
+        assert channel.depth == 2
+        harness.crash()

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from gateway.broker.own_names import UPLINK_CLIENT
 from tests.support.broker.channel_harness import (
     TIMEOUT,
@@ -6,7 +8,9 @@ from tests.support.broker.channel_harness import (
     durable,
     messages,
     publish,
+    settings,
 )
+from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.inline import Inline
 
 
@@ -40,7 +44,8 @@ def test_without_a_topic_for_them_dead_letters_are_given_up() -> None:
 
 
 def test_a_dead_letter_that_is_refused_is_tried_again() -> None:
-    harness = durable(max_attempts=1, dead_letter_topic="dead")
+    of_channel = settings(max_attempts=1, dead_letter_topic="dead")
+    harness = DurableHarness(replace(of_channel, queue_when_full="reject"))
     full = harness.persistent("full")
     full.subscribe("dead", 1)
     full.drop()

@@ -12,7 +12,7 @@ from gateway.mqtt.packets import ConnAck, Connect, Disconnect, PubAck, Publish, 
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.sessions import pager
-from tests.support.broker.broker_harness import Harness
+from tests.support.broker.broker_harness import REFUSING, UNSHARED, Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.memory_client import MemoryClient
 
@@ -160,7 +160,7 @@ def test_commands_are_not_put_off() -> None:
 def test_one_more_than_may_wait_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.broker.publishing.delays.MAXIMUM_MESSAGES", 2)
     assert MAXIMUM_MESSAGES == 10_000
-    harness = Harness()
+    harness = Harness(UNSHARED)
     client = harness.connect("p")
     codes = [put_off(client, b"x", "$delay/9/t") for _ in range(3)]
     assert codes == [ReasonCode.SUCCESS, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED]
@@ -197,7 +197,7 @@ def test_a_message_that_expires_before_its_moment_is_given_up() -> None:
 
 
 def test_a_message_that_is_refused_at_its_moment_is_tried_again() -> None:
-    harness = DurableHarness()
+    harness = DurableHarness(REFUSING)
     full = harness.persistent("full")
     full.subscribe("t", 1)
     full.drop()

@@ -4,7 +4,7 @@ from gateway.broker.publishing.expiry import MESSAGES_AT_ONCE, SESSIONS_AT_ONCE,
 from gateway.broker.store import KeepsNothing
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import Properties
-from tests.support.broker.broker_harness import Harness
+from tests.support.broker.broker_harness import REFUSING, Harness
 
 
 def test_expired_retained_messages_are_dropped_in_time(harness: Harness) -> None:
@@ -36,7 +36,8 @@ def test_a_client_that_is_away_holds_nothing_that_has_expired(harness: Harness) 
     ]
 
 
-def test_expired_messages_make_room_in_a_full_queue(harness: Harness) -> None:
+def test_expired_messages_make_room_in_a_full_queue() -> None:
+    harness = Harness(REFUSING)
     client = harness.persistent()
     client.subscribe("a", 1)
     client.drop()

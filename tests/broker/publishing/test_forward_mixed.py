@@ -221,7 +221,7 @@ def test_what_is_looked_at_one_by_one_is_bounded(harness: Harness, by: str) -> N
 def test_the_smallest_room_bounds_what_is_taken_of_a_batch(
     make: Callable[[BrokerSettings], Harness], qos: int
 ) -> None:
-    harness = make(BrokerSettings(maximum_queued_messages=5))
+    harness = make(BrokerSettings(maximum_queued_messages=5, queue_when_full="reject"))
     plain = harness.connect("plain")
     plain.subscribe("a/b", 1)
     away(harness, "c")
@@ -234,7 +234,7 @@ def test_the_smallest_room_bounds_what_is_taken_of_a_batch(
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_only_what_a_filtered_session_has_no_room_for_is_refused(*, plain: bool) -> None:
-    harness = Harness(BrokerSettings(maximum_queued_messages=2))
+    harness = Harness(BrokerSettings(maximum_queued_messages=2, queue_when_full="reject"))
     if plain:
         harness.connect("plain").subscribe("a/b", 1)
     client = harness.persistent("c")

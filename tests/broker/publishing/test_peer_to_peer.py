@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from gateway.broker.publishing.peer_to_peer import addressee
@@ -6,7 +8,7 @@ from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, PubRec, Subscripti
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.queue.delivery_queue import DeliveryQueue
-from tests.support.broker.broker_harness import Harness
+from tests.support.broker.broker_harness import REFUSING, Harness
 from tests.support.broker.inline import Inline
 
 NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS
@@ -91,7 +93,8 @@ def test_a_session_keeps_it_while_its_client_is_away(harness: Harness) -> None:
     ]
 
 
-def test_a_full_session_refuses_it(harness: Harness) -> None:
+def test_a_full_session_refuses_it() -> None:
+    harness = Harness(replace(REFUSING, p2p=True))
     harness.persistent().drop()
     harness.session().queue = DeliveryQueue(maximum_messages=1)
     codes = [harness.publish("x/p2p/c", qos=1) for _ in range(2)]

@@ -9,7 +9,7 @@ from gateway.mqtt.packets import MQTT_5, Disconnect, PubAck, Publish, PubRec
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.traffic import TURN_BYTES
-from tests.support.broker.broker_harness import Harness
+from tests.support.broker.broker_harness import UNSHARED, Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.broker.payloads import payloads
@@ -202,7 +202,8 @@ def test_a_session_has_room_for_a_part_of_a_batch(harness: Harness) -> None:
 # --- retained messages ----------------------------------------------------------------------
 
 
-def test_a_retained_message_for_which_there_is_no_room_is_refused_alone(harness: Harness) -> None:
+def test_a_retained_message_for_which_there_is_no_room_is_refused_alone() -> None:
+    harness = Harness(UNSHARED)
     harness.broker.retained.maximum_messages = 3
     publisher = harness.connect()
     publisher.send(

@@ -33,7 +33,7 @@ def test_a_queue_that_is_full_by_itself(
 
 
 def test_what_is_not_kept_needs_no_room() -> None:
-    harness = DurableHarness(BrokerSettings(maximum_queued_messages=2))
+    harness = DurableHarness(BrokerSettings(maximum_queued_messages=2, queue_when_full="reject"))
     client = harness.persistent()
     client.subscribe_all([SubscriptionRequest("t", 1)], where="payload < 9")
     client.subscribe("$share/group/t", 0)

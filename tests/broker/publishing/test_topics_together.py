@@ -18,7 +18,7 @@ from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, PubAck, Publish, S
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.pieces import complete
-from tests.support.broker.broker_harness import Harness
+from tests.support.broker.broker_harness import UNSHARED, Harness
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.publishing import codes, published
 from tests.support.table import table
@@ -184,7 +184,7 @@ def test_retained_messages_of_one_read_are_all_kept(harness: Harness) -> None:
 
 @pytest.mark.parametrize("qos", [0, 1])
 def test_retained_messages_without_room_are_refused_one_by_one(qos: int) -> None:
-    harness = Harness()
+    harness = Harness(UNSHARED)
     harness.broker.retained.maximum_messages = 2
     publisher = harness.connect("publisher")
     sent = [replace(each, retain=True) for each in messages(["a", "b", "c", "a"], qos)]

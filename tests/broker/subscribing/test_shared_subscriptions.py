@@ -5,7 +5,7 @@ import pytest
 from gateway.mqtt.packets import Publish, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.queue.delivery_queue import DeliveryQueue
-from tests.support.broker.broker_harness import Harness
+from tests.support.broker.broker_harness import REFUSING, Harness
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.broker.payloads import payloads
 
@@ -39,7 +39,8 @@ def test_whose_window_is_full_is_passed_over(harness: Harness) -> None:
     assert payloads(wide.take()) == [b"1", b"2", b"3", b"4"]
 
 
-def test_who_waits_goes_before_who_is_away_and_who_is_full_comes_last(harness: Harness) -> None:
+def test_who_waits_goes_before_who_is_away_and_who_is_full_comes_last() -> None:
+    harness = Harness(REFUSING)
     away, full = members(harness, "away", "full", qos=1)
     away.drop()
     full.drop()

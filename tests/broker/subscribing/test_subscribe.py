@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import pytest
 
 from gateway.broker.publishing.topic_limits import MAXIMUM_TOPIC_LEVELS
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, SubAck, Subscribe, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker.broker_harness import Harness
+from tests.support.broker.broker_harness import UNSHARED, Harness
 from tests.support.broker.subscribing import request
 
 VERSIONS = (MQTT_3_1_1, MQTT_5)
@@ -53,7 +55,7 @@ def test_the_number_of_subscriptions_is_bounded() -> None:
 
 
 def test_what_all_subscriptions_occupy_is_bounded() -> None:
-    harness = Harness(BrokerSettings(maximum_subscription_bytes=2_000))
+    harness = Harness(replace(UNSHARED, maximum_subscription_bytes=2_000))
     first, second = harness.connect("first"), harness.connect("second")
     names = [f"a/{number}" for number in range(100)]
     granted = next(count for count, name in enumerate(names) if first.subscribe(name) == QUOTA)

@@ -36,7 +36,7 @@ class RetainedAgainstDict(RuleBasedStateMachine):
         if drop:
             live = {topic: each for topic, each in self.kept.items() if not each.expired(self.now)}
             dropped = self.retained.drop_expired(self.retained.expiring, self.now)
-            assert sorted(dropped) == sorted(self.kept.keys() - live.keys())
+            assert sorted(each.topic for each in dropped) == sorted(self.kept.keys() - live.keys())
             self.kept = live
 
     @rule(topic_filter=TOPIC_FILTERS)

@@ -64,7 +64,7 @@ def test_the_oldest_are_dropped_also_where_they_are_on_disk(crash: bool) -> None
 
 
 def test_the_bounds_count_bytes_on_disk() -> None:
-    harness = DurableHarness(BrokerSettings(maximum_queued_bytes=10_000))
+    harness = DurableHarness(BrokerSettings(maximum_queued_bytes=10_000, queue_when_full="reject"))
     away(harness)
     accepted = 0
     while harness.publish("t", b"x" * 900, 1) is ReasonCode.SUCCESS:

@@ -101,7 +101,7 @@ def test_such_a_session_ends_with_a_crash(harness: DurableHarness) -> None:
     client.send(Connect("c", clean_start=False))
     client.take()
     harness.crash()
-    assert harness.broker.persistent_sessions == 0
+    assert harness.broker.shares.sessions.total == 0
     assert not harness.persistent("c").connack.session_present
     harness.settle()
     assert harness.disk.count("delivery") == 0

@@ -19,9 +19,19 @@ from tests.support.broker.memory_client import MemoryClient
 from tests.support.disk.held_disk import Disk
 from tests.support.disk.sqlite_disk import SqliteDisk
 
+REFUSING = BrokerSettings(queue_when_full="reject")
+"""Of a broker that refuses publishers while a session that stays has no room."""
+
+
+UNSHARED = BrokerSettings(maximum_share=100)
+"""Of a broker all of which one client may have."""
+
 
 class Harness:
     """A broker with its clients; `now` is monotonic seconds, `wall` milliseconds since 1970."""
+
+    peer = "192.0.2.7:40000"
+    """Where the next client connects from."""
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ class MemoryClient:
         self.touched = 0
         self._framer = Framer(NO_LIMIT)
         self.client: Client = harness.broker.open(
-            authenticator, "192.0.2.7:40000", self._touch, harness.instant, info
+            authenticator, harness.peer, self._touch, harness.instant, info
         )
 
     def send(self, *packets: Packet) -> None:

@@ -1,0 +1,393 @@
+"""How much one client, user or address may have of what the gateway has for all."""
+
+import heapq
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from gateway.broker.client import Client
+from gateway.broker.own_names import is_own_name
+from gateway.mqtt.publication import Publication
+from gateway.routing.retained.retained import LEVEL_OVERHEAD
+from gateway.routing.subscriptions.subscription import Subscription
+from gateway.session.session import Session
+from gateway.session.span import SPAN_OVERHEAD
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+OF_HOLDER = 80
+"""Percent of a holder's share that one of its clients may have, beside what the others have."""
+
+GONE: Final = "clients that have not been here since the start"
+"""The holder of what an earlier run left, until a client comes back for it."""
+
+UNIX_SOCKET: Final = "clients at Unix sockets without a user name"
+
+UNNAMED: Final = "clients"
+"""What the names of holders begin with that are no users."""
+
+OF_UNNAMED = 90
+"""Percent of all that clients without a proven user name may have together, from any addresses."""
+
+MEMORY_PART = 4
+"""The part of the queues' memory that wills may occupy, and delayed messages: a quarter."""
+
+LEVEL_BYTES = 300
+"""Bytes of a level of a topic filter, about, while there are few subscriptions to tell."""
+
+FEW_LEVELS = 1_000
+"""Levels of topic filters up to which their tables, made for many, would tell too much."""
+
+SHOWN = 80
+"""Characters of a name that are shown."""
+
+Key = str | tuple[str | None, str | None]
+"""A client: by its identifier, or, where that publishes for several users, with the user name."""
+
+
+class Share:
+    """Counts one kind of thing by client and holder, and tells when one of them has its share.
+
+    All holders that are no users may have OF_UNNAMED percent together. A holder may have `percent`
+    of what other holders leave, and a client OF_HOLDER of what other clients of its holder leave
+    it of that. So whoever comes later finds something left. `limit` returns how many, or how many
+    bytes, there may be at all.
+    """
+
+    __slots__ = (
+        "_clients",
+        "_limit",
+        "_of_holders",
+        "_percent",
+        "name",
+        "total",
+        "unnamed",
+        "what",
+    )
+
+    def __init__(self, name: str, what: str, limit: Callable[[], int], percent: int) -> None:
+        self.name = name
+        self.what = what
+        self.total = 0
+        self.unnamed = 0  # of these, of clients without a proven user name
+        self._limit = limit
+        self._percent = percent
+        self._of_holders: dict[str, int] = {}
+        self._clients: dict[Key, tuple[str, int]] = {}  # the holder, and how much
+
+    @property
+    def limit(self) -> int:
+        """How many, or how many bytes, there may be at all."""
+        return self._limit()
+
+    def holder(self, key: Key) -> str | None:
+        """Return whose share a client's things are counted to, None if it has none."""
+        found = self._clients.get(key)
+        return None if found is None else found[0]
+
+    def add(self, key: Key, holder: str, more: int = 1) -> None:
+        """Count more of a client's; what it has already says whose share that is."""
+        holder, has = self._clients.get(key, (holder, 0))
+        self._clients[key] = holder, has + more
+        self._of_holders[holder] = self._of_holders.get(holder, 0) + more
+        self._sum_up(holder, more)
+
+    def remove(self, key: Key, less: int = 1) -> None:
+        """Count less of a client's."""
+        holder, has = self._clients.pop(key)
+        if has > less:
+            self._clients[key] = holder, has - less
+        left = self._of_holders.pop(holder) - less
+        if left > 0:
+            self._of_holders[holder] = left
+        self._sum_up(holder, -less)
+
+    def _sum_up(self, holder: str, more: int) -> None:
+        self.total += more
+        if _is_unnamed(holder):
+            self.unnamed += more
+
+    def move(self, key: Key, holder: str) -> None:
+        """Count what a client has to this holder from now on."""
+        found = self._clients.get(key)
+        if found is not None and found[0] != holder:
+            self.remove(key, found[1])
+            self.add(key, holder, found[1])
+
+    def refusal(self, key: Key, holder: str, more: int = 1) -> str:
+        """Return why a client may not have so many more, "" if it may."""
+        if self._percent == 100:
+            return ""
+        limit = self._limit()
+        allowed = max(1, limit * OF_UNNAMED // 100)
+        if self.unnamed + more > allowed and _is_unnamed(holder):
+            return self._told(self.unnamed, "all clients without a user name", allowed)
+        has = self._of_holders.get(holder, 0)
+        allowed = max(1, (limit - self.total + has) * self._percent // 100)
+        if has + more > allowed:
+            return self._told(has, holder[:SHOWN], allowed)
+        own = self._clients.get(key, (holder, 0))[1]
+        allowed = max(1, (allowed - has + own) * OF_HOLDER // 100)
+        if own + more > allowed:
+            name = (key if isinstance(key, str) else key[0]) or ""
+            return self._told(own, f"client {name[:SHOWN]!r}", allowed)
+        return ""
+
+    def _told(self, has: int, who: str, allowed: int) -> str:
+        return f"{has:,} {self.what} of {who}; the limit is {allowed:,}"
+
+    def largest(self, most: int) -> list[tuple[str, int]]:
+        """Return the holders that have most, and how much."""
+        return heapq.nlargest(most, self._of_holders.items(), key=lambda each: each[1])
+
+    def largest_clients(self, most: int) -> list[tuple[str, int]]:
+        """Return the clients that have most, and how much."""
+        found = heapq.nlargest(most, self._clients.items(), key=lambda each: each[1][1])
+        return [((key if isinstance(key, str) else key[0]) or "", has) for key, (_, has) in found]
+
+
+class Shares:
+    """The shares of all kinds of things, and who holds them.
+
+    A holder is a user, or all clients without a proven user name from one address (of IPv6 from one
+    /64), or at Unix sockets. `refusal` says why something was refused last.
+    """
+
+    __slots__ = (
+        "_broker",
+        "_proven",
+        "channels",
+        "delayed",
+        "delayed_bytes",
+        "expressions",
+        "refusal",
+        "retained",
+        "retained_bytes",
+        "sessions",
+        "subscriptions",
+        "will_bytes",
+    )
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._proven: set[str] = set()  # user names
+        self.refusal = ""
+        settings, memory = broker.settings, broker.queue_memory
+
+        def share(name: str, what: str, limit: Callable[[], int]) -> Share:
+            return Share(name, what, limit, settings.maximum_share)
+
+        self.sessions = share(
+            "sessions",
+            "persistent sessions",
+            lambda: settings.maximum_persistent_sessions,
+        )
+        self.subscriptions = share("subscriptions", "levels of topic filters", self._most_levels)
+        self.expressions = share("expressions", "expressions", lambda: settings.maximum_expressions)
+        self.channels = share("channels", "channels", lambda: settings.channels.maximum)
+        self.delayed = share("delayed", "delayed messages", lambda: broker.delays.maximum)
+        self.delayed_bytes = share(
+            "delayed_bytes",
+            "bytes of delayed messages",
+            lambda: memory.maximum_bytes // MEMORY_PART,
+        )
+        self.retained = share(
+            "retained", "retained messages", lambda: broker.retained.maximum_messages
+        )
+        self.retained_bytes = share(
+            "retained_bytes", "bytes of retained messages", self._most_retained_bytes
+        )
+        self.will_bytes = share(
+            "will_bytes", "bytes of wills", lambda: memory.maximum_bytes // MEMORY_PART
+        )
+        broker.router.on_add.append(self._subscribed)
+        broker.router.on_discard.append(self._unsubscribed)
+
+    def __iter__(self) -> Iterator[Share]:
+        return iter(
+            (
+                self.sessions,
+                self.subscriptions,
+                self.expressions,
+                self.channels,
+                self.delayed,
+                self.delayed_bytes,
+                self.retained,
+                self.retained_bytes,
+                self.will_bytes,
+            )
+        )
+
+    def know(self, session: Session, client: Client) -> None:
+        """Count what a client has to who it is now."""
+        session.holder = holder = holder_of(client, session.username)
+        if client.proven and session.username is not None:
+            self._proven.add(session.username)
+        client_id = session.client_id
+        for share in self:
+            share.move(client_id, holder)
+            share.move((client_id, session.username), holder)
+
+    def publisher(self, publication: Publication) -> str:
+        """Return the holder of what a publication leaves behind."""
+        client_id, username = publication.client_id, publication.username
+        session = self._broker.sessions.get(client_id or "")
+        if session is not None and session.username == username:
+            return session.holder
+        if username in self._proven:
+            return f"user {username!r}"
+        return self.delayed.holder((client_id, username)) or GONE
+
+    def refuse(self, share: Share, key: Key, holder: str, more: int = 1) -> bool:
+        """Return whether a client has its share, or its holder has; count that."""
+        refusal = share.refusal(key, holder, more)
+        if refusal:
+            self.refusal = refusal
+            self._broker.counters.add(f"tidegate/shares/refused/{share.name}")
+        return refusal != ""
+
+    def may_subscribe(self, session: Session, topic_filter: str) -> bool:
+        """Return whether a session may have one more subscription, as far as shares go.
+
+        While all together have less than the least share, nobody is looked at.
+        """
+        router, percent = self._broker.router, self._broker.settings.maximum_share
+        held = router.bytes + FEW_LEVELS * LEVEL_BYTES
+        if held * 100 * 100 < router.maximum_bytes * percent * OF_HOLDER:
+            return True
+        levels = filter_levels(topic_filter)
+        return not self.subscriptions.refusal(session.client_id, session.holder, levels)
+
+    def refuse_delayed(self, publication: Publication, first: int, count: int) -> bool:
+        """Return whether so many messages may not be put off."""
+        if _is_own(publication):
+            return False
+        key, holder = _publisher_key(publication), self.publisher(publication)
+        size = publication.size(first, count) + count * SPAN_OVERHEAD
+        return self.refuse(self.delayed, key, holder, count) or self.refuse(
+            self.delayed_bytes, key, holder, size
+        )
+
+    def count_delayed(self, publication: Publication, number: int, sign: int) -> None:
+        """Count a message that is put off, or, with the sign -1, is so no more."""
+        if not _is_own(publication):
+            key = _publisher_key(publication)
+            size = publication.size(number, 1) + SPAN_OVERHEAD
+            if sign > 0:
+                holder = self.publisher(publication)
+                self.delayed.add(key, holder)
+                self.delayed_bytes.add(key, holder, size)
+            else:
+                self.delayed.remove(key)
+                self.delayed_bytes.remove(key, size)
+
+    def may_retain(self, publication: Publication, first: int, count: int) -> bool:
+        """Return whether so many messages surely are within the shares of retained messages."""
+        if _is_own(publication):
+            return True
+        key, holder = _publisher_key(publication), self.publisher(publication)
+        levels = publication.topic.count("/") + 1
+        size = publication.size(first, count) + count * LEVEL_OVERHEAD * levels
+        return not (
+            self.retained.refusal(key, holder, count)
+            or self.retained_bytes.refusal(key, holder, size)
+        )
+
+    def refuse_retained(self, publication: Publication) -> bool:
+        """Return whether a message may not be retained, as one more."""
+        if _is_own(publication) or self._broker.retained.get(publication.topic) is not None:
+            return False
+        if publication.packets.payload_bytes(0, 1) == 0:
+            return False
+        key, holder = _publisher_key(publication), self.publisher(publication)
+        return self.refuse(self.retained, key, holder) or self.refuse(
+            self.retained_bytes, key, holder, retained_size(publication)
+        )
+
+    def count_retained(self, before: Publication | None, now: Publication | None) -> None:
+        """Count a message that is retained now in place of one before."""
+        if before is not None and now is not None and _alike(before, now):
+            return
+        if now is not None and not _is_own(now):
+            key, holder = _publisher_key(now), self.publisher(now)
+            self.retained.add(key, holder)
+            self.retained_bytes.add(key, holder, retained_size(now))
+        if before is not None and not _is_own(before):
+            key = _publisher_key(before)
+            self.retained.remove(key)
+            self.retained_bytes.remove(key, retained_size(before))
+
+    def _subscribed(self, _: int, subscription: Subscription) -> None:
+        session = subscription.subscriber
+        if isinstance(session, Session):
+            self.subscriptions.add(
+                session.client_id, session.holder, filter_levels(subscription.topic_filter)
+            )
+
+    def _unsubscribed(self, _: int, subscription: Subscription) -> None:
+        session = subscription.subscriber
+        if isinstance(session, Session):
+            self.subscriptions.remove(session.client_id, filter_levels(subscription.topic_filter))
+
+    def _most_levels(self) -> int:
+        """Return about how many levels there is memory for, if others are as those that are."""
+        router = self._broker.router
+        held = router.bytes + FEW_LEVELS * LEVEL_BYTES
+        return (self.subscriptions.total + FEW_LEVELS) * int(router.maximum_bytes) // int(held)
+
+    def _most_retained_bytes(self) -> int:
+        """Return the bound as `retained_size` counts, which knows of no level that topics share."""
+        retained = self._broker.retained
+        total, maximum = self.retained_bytes.total, retained.maximum_bytes
+        return total * maximum // retained.bytes if total and retained.bytes else maximum
+
+
+def holder_of(client: Client, username: str | None) -> str:
+    """Return whose share it is that a connected client uses."""
+    if client.proven and username is not None:
+        return f"user {username!r}"
+    address = client.peer.rpartition(":")[0]
+    return f"{UNNAMED} at {network(address)} without a user name" if address else UNIX_SOCKET
+
+
+def _is_unnamed(holder: str) -> bool:
+    return holder.startswith(UNNAMED) and holder != GONE
+
+
+def network(address: str) -> str:
+    """Return an IPv4 address as it is, and of one of IPv6 the /64 that it belongs to."""
+    host = address.strip("[]")
+    left, gap, right = host.partition("::")
+    if ":" not in host or "." in right:
+        return host.rpartition(":")[2]
+    groups, last = left.split(":") if left else [], right.split(":") if right else []
+    groups += ["0"] * (8 - len(groups) - len(last) if gap else 0)
+    return ":".join((groups + last)[:4]) + "::/64"
+
+
+def filter_levels(topic_filter: str) -> int:
+    """Return how many levels a topic filter counts for; long names count more."""
+    return topic_filter.count("/") + 1 + len(topic_filter) // 64
+
+
+def retained_size(publication: Publication) -> int:
+    """Return the bytes that a retained message counts for, with the levels of its topic."""
+    return publication.size(0, 1) + LEVEL_OVERHEAD * (publication.topic.count("/") + 1)
+
+
+def _publisher_key(publication: Publication) -> Key:
+    return publication.client_id, publication.username
+
+
+def _alike(before: Publication, now: Publication) -> bool:
+    """Return whether two messages of one topic count in the same way."""
+    return (
+        before.client_id == now.client_id
+        and before.username == now.username
+        and before.size(0, 1) == now.size(0, 1)
+    )
+
+
+def _is_own(publication: Publication) -> bool:
+    """Return whether it is the gateway itself that published it."""
+    return publication.client_id is None or is_own_name(publication.client_id)
