@@ -129,7 +129,7 @@ class Link:
 class Driver:
     """A broker with its links, in memory or on SQLite; each turn is committed while it `commits`.
 
-    `now` is monotonic seconds, `wall` milliseconds since 1970.
+    `now` is monotonic seconds, `wall` milliseconds since 1970; `started` is `now` at the last start.
     """
 
     def __init__(
@@ -146,6 +146,7 @@ class Driver:
         self._start()
 
     def _start(self) -> None:
+        self.started = self.now
         self.links: list[Link] = []
         self.tally = Tally()
         self.counters = Counters()

@@ -246,13 +246,17 @@ class Judge:
     def crash(self) -> None:
         """Let the broker lose what is not on disk, and start again."""
         self.crashed = True
+        gone = []
         for name, player in self.players.items():
             session = self.naive.sessions.get(name)
             if session is not None and session.connected:
                 session.will = None
                 self._leaves(name)
                 self.naive.leave(name)
+                gone.append(session)
             player.crashed()
         self.driver.crash()
+        for session in gone:  # nobody knows when they left but that it was before the new start
+            session.ends = self.driver.started + session.expiry
         self.tell_time()
         self.exchange()

@@ -93,17 +93,36 @@ class Listener:
 
     def _take(self, player: Player, publish: Publish) -> Copy:
         """Return the copy that came, which is owed no more."""
-        if publish.dup or player.unmarked:
-            for copy in player.again:
-                if self._is_seen(player, copy, publish):
-                    player.again.remove(copy)
-                    return copy
+        again = self._sent_again(player, publish)
+        if again is not None:
+            return again
         found = self._take_from_all(player, publish)
         if found is None:
             shown = publish._replace(payload=publish.payload[:60])
             raise DisagreementError(f"{player.name}: not owed, or before others: {shown}")
         found.came = True
         return found
+
+    def _sent_again(self, player: Player, publish: Publish) -> Copy | None:
+        """Return the copy that comes once more since the broker crashed, None if it is another.
+
+        A message that was published twice, since the first answer was lost, looks the same both
+        times. What comes without DUP is then the one that is owed next. Where that cannot be told
+        the one that is owed may have been it, and need not come.
+        """
+        if not (publish.dup or player.unmarked):
+            return None
+        again = next((each for each in player.again if self._is_seen(player, each, publish)), None)
+        if again is None:
+            return None
+        owed, passed = self._find_own(player, publish, skip=True)
+        if owed is not None and not (publish.dup or passed):
+            return None
+        player.again.remove(again)
+        again.came = True
+        if owed is not None and owed.first is None:
+            owed.first = again
+        return again
 
     def _take_from_all(self, player: Player, publish: Publish) -> Copy | None:
         """Return a copy that is owed to the client alone, or is one for a member of its group.
