@@ -80,6 +80,8 @@ class Listener:
             check(packet_id in player.held, f"{player.name}: {packet_id} after its PUBREC")
         else:
             copy = self._take(player, publish)
+        allowed = player.stale or self._judge.may_be_sent(player, copy)
+        check(allowed, f"{player.name}: {copy.message.topic}, which it may not read")
         if publish.qos:
             player.held[packet_id] = copy
             player.open[packet_id] = len(publish.payload)
@@ -96,7 +98,7 @@ class Listener:
         again = self._sent_again(player, publish)
         if again is not None:
             return again
-        found = self._take_from_all(player, publish)
+        found = self._take_from_all(player, publish) or self._take_from_channel(player, publish)
         if found is None:
             shown = publish._replace(payload=publish.payload[:60])
             raise DisagreementError(f"{player.name}: not owed, or before others: {shown}")
@@ -143,6 +145,13 @@ class Listener:
             found = shared.take(player, publish, only_due=False)
             if found is not None:
                 return found
+        return None
+
+    def _take_from_channel(self, player: Player, publish: Publish) -> Copy | None:
+        session = self._judge.naive.sessions[player.name]
+        for channel in self._judge.naive.channels:
+            if channel.name in session.subscriptions:
+                return channel.give(player.name, publish.topic, publish.payload, publish.qos)
         return None
 
     def _find_own(
