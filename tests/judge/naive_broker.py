@@ -212,9 +212,11 @@ class NaiveBroker:
 
     def is_kept(self, client_id: str, message: Message) -> bool:
         """Return whether a message is put on disk for somebody, if its publisher may publish it."""
+        delayed = message.topic.startswith("$delay/")
+        if message.topic.startswith("$") and not delayed:
+            return False
         if not self.may_write(client_id, message.topic):
             return False
-        delayed = message.topic.startswith("$delay/")
         return delayed or any(
             session.expiry
             and not session.connected
