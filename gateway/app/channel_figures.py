@@ -45,6 +45,7 @@ def _figures(channel: Channel, now: float) -> dict[str, int | float | str]:
         "received": figures.received,
         "delivered": figures.delivered,
         "acknowledged": figures.acknowledged,
+        "unacknowledged": figures.unacknowledged,
         "requeued": figures.requeued,
         "timed_out": figures.timed_out,
         "dead_lettered": figures.dead_lettered,

@@ -91,3 +91,19 @@ def test_a_channel_keeps_its_messages_over_kills_and_can_be_looked_after(
         assert json.loads(tidegate("channel", "list", "--json", *url).stdout) == {}
     finally:
         gateway.kill()
+
+
+def test_a_consumer_of_qos_0_is_told_and_loses_nothing(tmp_path: Path) -> None:
+    """Which is what `mosquitto_sub` is without options."""
+    gateway = GatewayProcess(tmp_path, CHANNELS)
+    gateway.start()
+    try:
+        publish(gateway, "jobs/x", "one")
+        command = ["mosquitto_sub", "-V", "5", "-p", str(gateway.port), "-W", "20"]
+        command += ["-t", "$share/jobs/jobs/#"]
+        refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
+        assert "denied" in refused.stderr
+        assert not refused.stdout
+        assert consume(gateway, "$share/jobs/jobs/#", 1) == ["one"]
+    finally:
+        gateway.stop()

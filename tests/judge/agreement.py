@@ -1,12 +1,16 @@
 """What has to be the same in both brokers after every step."""
 
+from collections import Counter
+
 from gateway.session.inflight import MAXIMUM_BYTES
 from gateway.session.queue.bounds import MAXIMUM_MESSAGES
 from tests.conformance.support import wire
 from tests.conformance.support.answers import read_publish
+from tests.judge import troubles
 from tests.judge.disagreement import check
-from tests.judge.judge import Judge
+from tests.judge.judge import Judge, Request
 from tests.judge.player import Player
+from tests.judge.rights import MAIN, SECOND
 
 OVERHEAD = 2_000
 """Bytes that a message may count in a window beside its payload."""
@@ -16,7 +20,7 @@ def agree(judge: Judge) -> None:
     """Raise DisagreementError unless everybody has what is owed, and all counts are the same."""
     broker, naive = judge.driver.broker, judge.naive
     check(
-        set(broker.sessions) == set(naive.sessions),
+        set(broker.sessions) == naive.sessions.keys() | naive.wills.keys(),
         f"sessions {sorted(broker.sessions)}, not {sorted(naive.sessions)}",
     )
     for name, player in judge.players.items():
@@ -25,7 +29,27 @@ def agree(judge: Judge) -> None:
             _has_all(judge, player)
         if name in naive.sessions:
             _is_held(judge, player)
+    _channels_are_served(judge)
+    _went_up(judge)
     _is_counted(judge)
+
+
+def _channels_are_served(judge: Judge) -> None:
+    """Nothing waits that a consumer which answers all that it gets could have.
+
+    What one has been sent that reads nothing nobody knows.
+    """
+    sessions = judge.naive.sessions
+    for channel in judge.naive.channels:
+        channel.settle()
+        consumers = [name for name, each in sessions.items() if channel.name in each.subscriptions]
+        if any(not judge.players[name].reads and sessions[name].connected for name in consumers):
+            continue
+        for name in consumers:
+            if judge.players[name].idle:
+                topics = [each.topic for each in channel.waits]
+                left = [topic for topic in topics if judge.naive.may_send(sessions[name], topic)]
+                check(not left, f"{channel.name}: {len(left)} wait for {name}")
 
 
 def _has_all(judge: Judge, player: Player) -> None:
@@ -35,7 +59,12 @@ def _has_all(judge: Judge, player: Player) -> None:
     if not missing:
         player.uncertain = False
         if player.answers:
-            session.owed.clear()  # what was optional comes no more
+            # what was optional comes no more
+            session.owed = [
+                copy
+                for copy in session.owed
+                if not (copy.optional or judge.may_be_sent(player, copy))
+            ]
         return
     open_bytes = list(player.open.values())
     sizes = open_bytes + [len(copy.message.payload) for copy in session.owed]
@@ -64,7 +93,8 @@ def _is_held(judge: Judge, player: Player) -> None:
         if choice.open and (choice.loose or player.name in choice.copies)
     )
     size = len(real.queue) + len(real.inflight)
-    most = held + len(owed) + choices + len(player.again)
+    offered = sum(len(each.waits) for each in judge.naive.channels if not player.reads)
+    most = held + len(owed) + choices + len(player.again) + offered
     check(
         held + len(sure) <= size <= most,
         f"{player.name}: {len(real.queue)} queued and {len(real.inflight)} in the window; "
@@ -91,17 +121,55 @@ def _is_counted(judge: Judge) -> None:
         check(theirs == ours, f"{name}: {theirs}, not {ours}")
 
 
+def _went_up(judge: Judge) -> None:
+    """The uplink has what was published, each as often, unless it was full."""
+    if judge.uplink is not None:
+        owed = Counter((each.topic, each.payload) for each in judge.naive.went_up)
+        found = Counter(judge.uplink.taken)
+        check(found == owed, f"went up: {found - owed} too often, {owed - found} too seldom")
+
+
 def finish(judge: Judge) -> None:
     """Let everybody take what is owed to them, then leave: nothing may be left."""
+    if judge.naive.uplink_is_full:
+        troubles.fill_uplink(judge, full=False)
+    if judge.naive.rights.restrict:
+        troubles.reload(judge, {MAIN: None, SECOND: None})
+    _let_all_come(judge)
+    _empty_channels(judge)
+    for due, _ in [*judge.naive.delayed, *judge.naive.wills.values()]:
+        if due > judge.naive.now:
+            judge.pass_time(due - judge.naive.now + 1)
+    agree(judge)
+    _is_empty(judge)
+    _see_retained(judge)
+    _routes_are_counted(judge)
+    _let_all_go(judge)
+
+
+def _let_all_come(judge: Judge) -> None:
     for name, player in judge.players.items():
         if player.link is not None and player.link.reads:
             player.answers = True
             player.release()
             judge.exchange()
         elif name in judge.naive.sessions:
-            judge.connect(name, clean=False, will=None)
+            login = judge.naive.sessions[name].owner
+            judge.connect(name, clean=False, will=None, login=login)
     judge.exchange()
-    agree(judge)
+
+
+def _empty_channels(judge: Judge) -> None:
+    """Let somebody consume what nobody has fetched."""
+    for channel in judge.naive.channels:
+        if channel.waits:
+            name = next(iter(judge.players))
+            if name not in judge.naive.sessions:
+                judge.connect(name, clean=False, will=None)
+            judge.subscribe(name, [Request(channel.name, 1)])
+
+
+def _is_empty(judge: Judge) -> None:
     left = [each for each in judge.naive.choices if not judge.shared.has_come(each, [])]
     # where queues are full, what a group was sent cannot be told from what its member was sent
     bounded = judge.driver.settings.maximum_queued_messages < MAXIMUM_MESSAGES
@@ -111,7 +179,9 @@ def finish(judge: Judge) -> None:
     for session in judge.driver.broker.sessions.values():
         check(not len(session.queue), f"{session.client_id}: {len(session.queue)} queued")
         check(not len(session.inflight), f"{session.client_id}: {len(session.inflight)} sent")
-    _see_retained(judge)
+
+
+def _routes_are_counted(judge: Judge) -> None:
     routes = judge.driver.broker.admissions
     asked, routed = routes.hits + routes.misses, judge.routed
     # messages that came again are routed again, or not; a crash forgets what was counted
@@ -119,8 +189,13 @@ def finish(judge: Judge) -> None:
         judge.crashed or routed <= asked <= routed + judge.unrouted,
         f"{asked} hits and misses of routes, not {routed}",
     )
+
+
+def _let_all_go(judge: Judge) -> None:
     for name, player in judge.players.items():
-        judge.connect(name, clean=True, will=None)
+        known = judge.naive.sessions.get(name)
+        login = None if known is None else known.owner
+        judge.connect(name, clean=True, will=None, login=login)
         judge.say_goodbye(name)
         check(player.link is None, f"{name}: still there")
     memory = judge.driver.broker.queue_memory

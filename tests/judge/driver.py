@@ -8,15 +8,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import randrange
 
+from gateway.access.acl_file import parse
+from gateway.access.policy import AccessPolicy
+from gateway.broker import access
 from gateway.broker.access import Anonymous
 from gateway.broker.broker import Broker
+from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.instant import Instant
 from gateway.broker.restore import restore
 from gateway.broker.settings import BrokerSettings
 from gateway.counters import Counters
+from gateway.pieces import complete
 from gateway.session.session import Session
 from tests.conformance.support import wire
 from tests.conformance.support.answers import read_publish, whole_packet
+from tests.judge.inline_uplink import InlineUplink
+from tests.judge.rights import MAIN, SECOND
 from tests.support.disk.sqlite_disk import SqliteDisk
 
 MOMENT = 0.001
@@ -50,7 +57,7 @@ def cut(part: bytearray, data: bytes | bytearray) -> Iterator[bytes]:
 class Link:
     """One network connection; `inbox` holds the packets that came, each whole, as bytes."""
 
-    def __init__(self, driver: "Driver", version: int) -> None:
+    def __init__(self, driver: "Driver", version: int, listener: str = MAIN) -> None:
         self.version = version
         self._driver = driver
         self._going = bytearray()  # a part of a packet
@@ -58,8 +65,9 @@ class Link:
         self.inbox: list[bytes] = []
         self.closed = False
         self.reads = True
+        info = ConnectionInfo(access=driver.policies[listener])
         self.client = driver.broker.open(
-            Anonymous(), "192.0.2.7:40000", self._touch, driver.instant
+            Anonymous(), "192.0.2.7:40000", self._touch, driver.instant, info
         )
 
     def _touch(self) -> None:
@@ -129,7 +137,8 @@ class Link:
 class Driver:
     """A broker with its links, in memory or on SQLite; each turn is committed while it `commits`.
 
-    `now` is monotonic seconds, `wall` milliseconds since 1970.
+    `now` is monotonic seconds, `wall` milliseconds since 1970; `started` is what `now` was at the
+    last start.
     """
 
     def __init__(
@@ -137,15 +146,19 @@ class Driver:
         settings: BrokerSettings | None = None,
         *,
         durable: bool = False,
+        uplink: InlineUplink | None = None,
     ) -> None:
+        self.uplink = uplink
         self.settings = settings or BrokerSettings()
         self.disk = SqliteDisk() if durable else None
+        self.policies = {MAIN: AccessPolicy(), SECOND: AccessPolicy()}
         self.commits = True
         self.now = 1_000.0
         self.wall = 1_763_740_000_000
         self._start()
 
     def _start(self) -> None:
+        self.started = self.now
         self.links: list[Link] = []
         self.tally = Tally()
         self.counters = Counters()
@@ -161,6 +174,10 @@ class Driver:
             new_client_id=lambda: "assigned",
             randrange=randrange,
         )
+        if self.uplink is not None:
+            self.broker.subscribe_inline(self.uplink, ["#"])
+        self.broker.access = self.policies[MAIN]
+        self.broker.router.restricts = any(each.restricted for each in self.policies.values())
         if kept is not None:
             restore(self.broker, kept, self.instant)
         self.settle()
@@ -169,8 +186,15 @@ class Driver:
     def instant(self) -> Instant:
         return Instant(self.now, self.wall)
 
-    def open(self, version: int) -> Link:
-        link = Link(self, version)
+    def reload(self, rules: dict[str, str | None]) -> None:
+        """Let the listeners' rules be these from now on."""
+        for listener, text in rules.items():
+            self.policies[listener].replace(None if text is None else parse(text))
+        complete(access.apply(self.broker, self.policies.values()))
+        self.settle()
+
+    def open(self, version: int, listener: str = MAIN) -> Link:
+        link = Link(self, version, listener)
         self.links.append(link)
         return link
 

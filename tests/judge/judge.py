@@ -6,21 +6,30 @@ it is owed; one that does not has as much as its window holds.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 from gateway.broker.settings import BrokerSettings
 from tests.conformance.support import wire
 from tests.conformance.support.answers import body, read_connack
 from tests.judge.disagreement import check
 from tests.judge.driver import Driver
+from tests.judge.inline_uplink import InlineUplink
 from tests.judge.items import WHERE
 from tests.judge.listener import Listener
-from tests.judge.messages import Copy, Message, Subscription, always
-from tests.judge.naive_broker import NaiveBroker, Session
+from tests.judge.messages import Copy, Subscription, always, matches
+from tests.judge.naive_broker import NaiveBroker, Session, Will
+from tests.judge.naive_channel import NaiveChannel
 from tests.judge.player import Player, Profile
 from tests.judge.publishing import Publishing
 from tests.judge.queue_bounds import QueueBounds
+from tests.judge.rights import Login
 from tests.judge.shared_copies import SharedCopies
+
+TOPICS = [
+    "/".join(levels) for levels in product("abcdef", ("quantity-0", "quantity-1", "will", "x"))
+] + ["all/x", "all/answers", "jobs/x"]
+"""Topics that rules and subscriptions of programs are about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +57,14 @@ class Judge:
         settings: BrokerSettings | None = None,
         *,
         durable: bool = False,
+        uplink: bool = False,
     ) -> None:
-        self.driver = Driver(settings, durable=durable)
-        self.naive = NaiveBroker()
+        self.uplink = InlineUplink() if uplink else None
+        self.driver = Driver(settings, durable=durable, uplink=self.uplink)
+        channels = self.driver.settings.channels.channels
+        self.naive = NaiveBroker(
+            tuple(NaiveChannel(f"$share/{each.name}/{each.topic_filter}") for each in channels)
+        )
         self.naive.now = self.driver.now
         self.players = {each.name: Player(each) for each in profiles}
         self.refused = 0
@@ -70,20 +84,29 @@ class Judge:
 
     # What clients do.
 
-    def connect(self, name: str, clean: bool, will: Message | None) -> None:
+    def connect(
+        self, name: str, clean: bool, will: Will | None, login: Login | None = None
+    ) -> None:
+        """Connect as whom the client always is, or with another `login`."""
         player, profile = self.players[name], self.players[name].profile
+        login = login or profile.login
+        if self.naive.is_of_another(name, login):
+            self._connect_in_vain(player, clean, login)
+            return
         old = player.link
         if old is not None and not old.reads:
             player.lose()
         before = self.naive.sessions.get(name)
         if before is not None and before.connected:
-            self._leaves(name)
+            self.leaves(name)
         if clean and before is not None:
             self._ends(name)
-        present = self.naive.connect(name, clean, profile.keeps(clean), will)
-        link = self.driver.open(player.version)
-        goodbye = will and wire.Will(will.topic, will.payload, will.qos, will.retain)
-        link.say(profile.connect(clean, goodbye or None))
+        if will is not None:
+            will = replace(will, login=login)
+        self.tell_time()
+        present = self.naive.connect(name, clean, profile.keeps(clean), will, login)
+        link = self.driver.open(player.version, login.listener)
+        link.say(profile.connect(clean, encode_will(will, player.version), login.user))
         if old is not None:
             check(old.closed or not old.reads, f"{name}: the old connection is still open")
             if old.reads and player.version == wire.MQTT_5:
@@ -98,9 +121,21 @@ class Judge:
         self.exchange()
         again = player.begin_again()
         if again:
-            self.publishing.again(player.unanswered)
+            self.publishing.again(name, player.unanswered)
             link.say(again)
             self.exchange()
+
+    def _connect_in_vain(self, player: Player, clean: bool, login: Login) -> None:
+        """Be refused: the session with this identifier is another user's, who notices nothing."""
+        link = self.driver.open(player.version, login.listener)
+        link.say(player.profile.connect(clean, None, login.user))
+        text = f"{player.name} as {login.user}: {link.inbox!r}, not a refusal"
+        check(link.inbox and link.inbox[0][:1] == b"\x20", text)
+        connack = read_connack(link.inbox[0], player.version)
+        codes = (0x85, 0x87) if player.version == wire.MQTT_5 else (2, 5)
+        check(connack.code in codes and len(link.inbox) == 1, text)
+        check(link.closed, f"{player.name} as {login.user}: refused, and open")
+        self.exchange()
 
     def drop(self, name: str) -> None:
         """Lose a connection."""
@@ -108,7 +143,7 @@ class Judge:
         assert player.link is not None
         link = player.link
         player.lose()
-        self._leaves(name)
+        self.leaves(name)
         self.naive.leave(name)
         link.drop()
         self.exchange()
@@ -118,7 +153,7 @@ class Judge:
         assert player.link is not None
         link = player.link
         player.lose()
-        self._leaves(name)
+        self.leaves(name)
         leaves_will = leaves_will and player.version == wire.MQTT_5
         self.naive.leave(name, says_goodbye=not leaves_will)
         link.say(wire.disconnect(0x04 if leaves_will else None))
@@ -126,12 +161,14 @@ class Judge:
         link.drop()
         self.exchange()
 
-    def _leaves(self, name: str) -> None:
+    def leaves(self, name: str) -> None:
         """Note that what a client was given at QoS 0 and has not read may be lost."""
         for choice in self.naive.choices:
             copy = choice.copies.get(name)
             if copy is not None and copy.qos == 0:
                 choice.loose = True
+        for channel in self.naive.channels:
+            channel.leave(name)
         session = self.naive.sessions[name]
         if not session.expiry:
             self._ends(name)
@@ -149,7 +186,12 @@ class Judge:
         player, session = self.players[name], self.naive.sessions[name]
         link = player.link
         assert link is not None
+        granted = []
         for request in requests:
+            if not self._may_subscribe(session, request.topic_filter):
+                granted.append(0x87 if player.version == wire.MQTT_5 else 0x80)
+                continue
+            granted.append(request.qos)
             share, topic_filter = "", request.topic_filter
             if topic_filter.startswith("$share/"):
                 share, topic_filter = topic_filter, topic_filter.split("/", 2)[2]
@@ -180,9 +222,18 @@ class Judge:
         if where is not None:
             properties += wire.user_property("$where", where)
         asked = [(request.topic_filter, request.options) for request in requests]
-        player.awaited.append(wire.suback(player.version, 9, *[each.qos for each in requests]))
+        player.awaited.append(wire.suback(player.version, 9, *granted))
         link.say(wire.subscribe(player.version, 9, *asked, properties=properties))
         self.exchange()
+
+    def _may_subscribe(self, session: Session, name: str) -> bool:
+        """Return whether there is a topic that the filter matches and the client may read."""
+        topic_filter = name.split("/", 2)[2] if name.startswith("$share/") else name
+        topics = [topic for topic in TOPICS if matches(topic_filter, topic)]
+        return any(
+            self.naive.rights.may("read", session.login, session.client_id, topic)
+            for topic in topics or [topic_filter]
+        )
 
     @staticmethod
     def _replays_no_more(session: Session, name: str, handling: int) -> None:
@@ -212,12 +263,18 @@ class Judge:
         limit = player.profile.maximum_packet_size
         return (
             copy.optional
+            or not self.may_be_sent(player, copy)
             or (copy.first is not None and copy.first.came)
             or copy.message.expires <= self.naive.now
             or (limit > 0 and copy.size(player.version) > limit)
         )
 
-    # What time and trouble do.
+    def may_be_sent(self, player: Player, copy: Copy) -> bool:
+        """Return whether the rules as they are now let a client have a copy."""
+        session = self.naive.sessions.get(player.name)
+        return session is None or self.naive.may_send(session, copy.message.topic)
+
+    # What time does; `troubles` has what else may happen.
 
     def pass_time(self, seconds: float) -> None:
         self.driver.pass_time(seconds)
@@ -230,29 +287,11 @@ class Judge:
         for name in before - set(self.naive.sessions):
             self._ends(name)
 
-    def power_cut(self, publishes: Sequence[tuple[str, Sequence[tuple[Message, int]]]]) -> None:
-        """Crash while what is published is not on disk."""
-        self.driver.commits = False
-        accepted = [
-            (name, self.publishing.hand_over(name, messages)) for name, messages in publishes
-        ]
-        self.driver.settle()
-        for name, messages in accepted:
-            self.publishing.taken(name, messages, all_of_them=False)
-        self.exchange()
-        self.driver.commits = True
-        self.crash()
 
-    def crash(self) -> None:
-        """Let the broker lose what is not on disk, and start again."""
-        self.crashed = True
-        for name, player in self.players.items():
-            session = self.naive.sessions.get(name)
-            if session is not None and session.connected:
-                session.will = None
-                self._leaves(name)
-                self.naive.leave(name)
-            player.crashed()
-        self.driver.crash()
-        self.tell_time()
-        self.exchange()
+def encode_will(will: Will | None, version: int) -> wire.Will | None:
+    if will is None:
+        return None
+    message = will.message
+    delayed = version == wire.MQTT_5 and will.delay
+    properties = wire.will_delay(int(will.delay)) if delayed else b""
+    return wire.Will(message.topic, message.payload, message.qos, message.retain, properties)

@@ -80,6 +80,8 @@ class Listener:
             check(packet_id in player.held, f"{player.name}: {packet_id} after its PUBREC")
         else:
             copy = self._take(player, publish)
+        allowed = player.stale or self._judge.may_be_sent(player, copy)
+        check(allowed, f"{player.name}: {copy.message.topic}, which it may not read")
         if publish.qos:
             player.held[packet_id] = copy
             player.open[packet_id] = len(publish.payload)
@@ -93,17 +95,36 @@ class Listener:
 
     def _take(self, player: Player, publish: Publish) -> Copy:
         """Return the copy that came, which is owed no more."""
-        if publish.dup or player.unmarked:
-            for copy in player.again:
-                if self._is_seen(player, copy, publish):
-                    player.again.remove(copy)
-                    return copy
-        found = self._take_from_all(player, publish)
+        again = self._sent_again(player, publish)
+        if again is not None:
+            return again
+        found = self._take_from_all(player, publish) or self._take_from_channel(player, publish)
         if found is None:
             shown = publish._replace(payload=publish.payload[:60])
             raise DisagreementError(f"{player.name}: not owed, or before others: {shown}")
         found.came = True
         return found
+
+    def _sent_again(self, player: Player, publish: Publish) -> Copy | None:
+        """Return the copy that comes once more since the broker crashed, None if it is another.
+
+        A message that was published twice, since the first answer was lost, looks the same both
+        times. What comes without DUP is then the one that is owed next. Where that cannot be told
+        the one that is owed may have been it, and need not come.
+        """
+        if not (publish.dup or player.unmarked):
+            return None
+        again = next((each for each in player.again if self._is_seen(player, each, publish)), None)
+        if again is None:
+            return None
+        owed, passed = self._find_own(player, publish, skip=True)
+        if owed is not None and not (publish.dup or passed):
+            return None
+        player.again.remove(again)
+        again.came = True
+        if owed is not None and owed.first is None:
+            owed.first = again
+        return again
 
     def _take_from_all(self, player: Player, publish: Publish) -> Copy | None:
         """Return a copy that is owed to the client alone, or is one for a member of its group.
@@ -124,6 +145,13 @@ class Listener:
             found = shared.take(player, publish, only_due=False)
             if found is not None:
                 return found
+        return None
+
+    def _take_from_channel(self, player: Player, publish: Publish) -> Copy | None:
+        session = self._judge.naive.sessions[player.name]
+        for channel in self._judge.naive.channels:
+            if channel.name in session.subscriptions:
+                return channel.give(player.name, publish.topic, publish.payload, publish.qos)
         return None
 
     def _find_own(

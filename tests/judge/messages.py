@@ -51,6 +51,7 @@ class Copy:
     came: bool = False
     done: bool = False
     first: "Copy | None" = None
+    of_channel: bool = False
 
     def like(self, other: "Copy") -> bool:
         """Return whether no client can tell two copies with the same payload and topic apart."""

@@ -6,6 +6,7 @@ from gateway.session.inflight import MAXIMUM_BYTES
 from tests.conformance.support import wire
 from tests.judge.driver import Link
 from tests.judge.messages import Copy, Message, encode
+from tests.judge.rights import ANYBODY, Login
 
 ALIASES = 16
 """Topic aliases that a client sets at most, as the broker's default allows."""
@@ -22,8 +23,9 @@ class Profile:
     alias_maximum: int = 0
     maximum_packet_size: int = 0
     one_by_one: bool = False  # whether each answer is a read of its own
+    login: Login = ANYBODY
 
-    def connect(self, clean: bool, will: wire.Will | None) -> bytes:
+    def connect(self, clean: bool, will: wire.Will | None, user: str | None = None) -> bytes:
         properties = b""
         if self.version == wire.MQTT_5:
             if self.expiry:
@@ -35,7 +37,9 @@ class Profile:
             if self.maximum_packet_size:
                 size = self.maximum_packet_size
                 properties += wire.four_property(wire.MAXIMUM_PACKET_SIZE, size)
-        return wire.connect(self.version, self.name, clean=clean, properties=properties, will=will)
+        return wire.connect(
+            self.version, self.name, clean=clean, properties=properties, will=will, username=user
+        )
 
     def keeps(self, clean: bool) -> float:
         """Return the seconds that the session outlives a connection that begins so."""
@@ -103,6 +107,7 @@ class Player:
 
     def begin(self, link: Link, present: bool) -> None:
         """Go on with a new connection, and with the session if it is `present`."""
+        self._forget_channels()
         self._begin()
         self.link = link
         self.answers = self.releases = True
@@ -121,8 +126,13 @@ class Player:
     def lose(self) -> None:
         """Note that the connection is gone."""
         self.unseen = self.stale
+        self._forget_channels()
         self._begin()
         self.link = None
+
+    def _forget_channels(self) -> None:
+        """Forget what channels gave, which they take back with each connection."""
+        self.held = {number: copy for number, copy in self.held.items() if not copy.of_channel}
 
     def crashed(self) -> None:
         """Note that the broker may have forgotten what it heard last, but for QoS 2.

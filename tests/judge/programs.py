@@ -17,10 +17,11 @@ class Program:
     steps: tuple[Step, ...]
     settings: BrokerSettings
     durable: bool
+    uplink: bool = False
 
     def run(self) -> Judge:
         """Run it to the end; raise DisagreementError where the brokers disagree."""
-        judge = Judge(self.profiles, self.settings, durable=self.durable)
+        judge = Judge(self.profiles, self.settings, durable=self.durable, uplink=self.uplink)
         for number, step in enumerate(self.steps):
             try:
                 step.run(judge)

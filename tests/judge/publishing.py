@@ -13,7 +13,7 @@ from tests.judge.player import Outgoing, Player
 if TYPE_CHECKING:
     from tests.judge.judge import Judge
 
-MATCHED, UNMATCHED, REFUSED = 0x00, 0x10, 0x97
+MATCHED, UNMATCHED, FAILURE, REFUSED = 0x00, 0x10, 0x80, 0x97
 
 
 class Publishing:
@@ -73,10 +73,18 @@ class Publishing:
         """Take a message as it was answered; None if it was not."""
         newest = player.version == wire.MQTT_5
         text = f"{player.name}: {message.number} to {message.topic} was answered {code}"
-        if message.topic.startswith("$"):
+        if self._may_not(player.name, message.topic):
             self._judge.refused += 1
             expected = 0x87 if newest else MATCHED
             check(code is None or code == expected, text)
+            return
+        if message.topic.startswith("$delay/"):
+            self._judge.naive.delay(message)
+            check(code is None or code == MATCHED, text)
+            return
+        if self._judge.naive.uplink_is_full and message.qos:
+            self._judge.refused += 1
+            check(code in (REFUSED, None), f"{text}, and the uplink is full")
             return
         may, must = self._judge.bounds.refuses(message)
         if code == REFUSED:
@@ -85,10 +93,32 @@ class Publishing:
             return
         check(code is None or not must, f"{text}, and somebody is full")
         expected = MATCHED if self._judge.bounds.publish(message) else UNMATCHED
-        if code is not None and newest:
+        sure = self._judge.uplink is None and not self._judge.naive.rights.restrict
+        if code is not None and newest and sure:
             check(code == expected, f"{text}, not {expected}")
         elif code is None and message.qos:
             self._unanswered(message)
+
+    def _may_not(self, name: str, topic: str) -> bool:
+        delayed = topic.startswith("$delay/")
+        return (topic.startswith("$") and not delayed) or not self._judge.naive.may_write(
+            name, topic
+        )
+
+    def is_not_answered(self, name: str, messages: Sequence[Message]) -> None:
+        """Make sure that nothing is acknowledged which is promised to somebody who is away."""
+        naive, player = self._judge.naive, self._judge.players[name]
+        assert player.link is not None
+        numbers = {each.message.number: n for n, each in player.outgoing.items()}
+        answered = {
+            read_answer(packet)[0]
+            for packet in player.link.inbox
+            if packet[0] & 0xF0 in (wire.PUBACK, wire.PUBREC) and read_answer(packet)[1] < FAILURE
+        }
+        for message in messages:
+            if message.qos and naive.is_kept(name, message):
+                text = f"{name}: {message.number} was answered, and is not on disk"
+                check(numbers[message.number] not in answered, text)
 
     def _unanswered(self, message: Message) -> None:
         """Note that nobody is promised this message."""
@@ -102,7 +132,7 @@ class Publishing:
         """Publish, and lose the connection before the answers are read."""
         player = self._judge.players[name]
         for message in self.hand_over(name, messages):
-            if message.topic.startswith("$"):
+            if self._may_not(name, message.topic):
                 self._judge.refused += 1
             else:
                 self._judge.bounds.publish(message)
@@ -110,12 +140,12 @@ class Publishing:
             outgoing.taken = True
         self._judge.drop(name)
 
-    def again(self, outgoing: Sequence[Outgoing]) -> None:
+    def again(self, name: str, outgoing: Sequence[Outgoing]) -> None:
         """Take messages a second time, which may have been taken the first time."""
         for one in outgoing:
             message = replace(one.message, accepted=self._judge.driver.now)
             self._judge.unrouted += 1  # or routed again: either is right
-            if message.topic.startswith("$"):
+            if self._may_not(name, message.topic):
                 continue
             if not one.taken:
                 self._perhaps_again(message)

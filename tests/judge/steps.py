@@ -4,9 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.conformance.support import wire
+from tests.judge import troubles
 from tests.judge.items import Item
 from tests.judge.judge import Judge, Request
 from tests.judge.messages import Message
+from tests.judge.naive_broker import Will
+from tests.judge.rights import Login
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +17,16 @@ class Connect:
     name: str
     clean: bool = False
     will: Item | None = None
+    will_delay: int = 0
+    login: Login | None = None
 
     def run(self, judge: Judge) -> None:
         player = judge.players[self.name]
         will = None
         if self.will is not None:
-            will = self.will.message(self.name, wire.MQTT_3_1_1)
-        judge.connect(self.name, self.clean or not player.profile.expiry, will)
+            message = self.will.message(self.name, wire.MQTT_3_1_1)
+            will = Will(message, self.will_delay if player.version == wire.MQTT_5 else 0)
+        judge.connect(self.name, self.clean or not player.profile.expiry, will, self.login)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +181,7 @@ class Pass:
 class Crash:
     def run(self, judge: Judge) -> None:
         if judge.driver.disk is not None:
-            judge.crash()
+            troubles.crash(judge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +197,48 @@ class PowerCut:
             if player.reads:
                 chunks[one.name] = next(one.chunks(player.version))
         if judge.driver.disk is not None:
-            judge.power_cut([*chunks.items()])
+            troubles.power_cut(judge, [*chunks.items()])
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """Other access rules for some listeners; None for no rules."""
+
+    rules: tuple[tuple[str, str | None], ...]
+
+    def run(self, judge: Judge) -> None:
+        troubles.reload(judge, dict(self.rules))
+
+
+@dataclass(frozen=True, slots=True)
+class FillUplink:
+    """Let the uplink's outbox be full, or have room again."""
+
+    full: bool
+
+    def run(self, judge: Judge) -> None:
+        troubles.fill_uplink(judge, full=self.full)
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseCommits:
+    """What is published while the disk takes nothing, until it does again."""
+
+    publishes: tuple[Publish, ...]
+
+    def run(self, judge: Judge) -> None:
+        chunks = {}
+        for one in self.publishes:
+            player = judge.players[one.name]
+            if player.reads:
+                chunks[one.name] = next(one.chunks(player.version))
+        if judge.driver.disk is not None:
+            troubles.refuse_commits(judge, [*chunks.items()])
 
 
 LOUD = ("drop", "read")
 """What a client may do that reads nothing."""
 
-Step = Connect | Connected | Together | Pass | Crash | PowerCut
+Step = (
+    Connect | Connected | Together | Pass | Crash | PowerCut | Reload | FillUplink | RefuseCommits
+)

@@ -14,6 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+import gateway.storage.engine.commit_attempts as attempts_module
 import gateway.storage.engine.writer as writer_module
 import gateway.storage.ledger.pages as pages_module
 import gateway.uplink.reports.ledger_reports as reports_module
@@ -81,7 +82,7 @@ def at_one_moment(reader: sqlite3.Connection) -> list[list[Any]]:
 
 
 class LedgerMachine(RuleBasedStateMachine):
-    """Messages, ends, commits, passes, answers, crashes and stops, in any order."""
+    """Messages, ends, commits, refusals, passes, answers, crashes and stops, in any order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -137,6 +138,21 @@ class LedgerMachine(RuleBasedStateMachine):
             left = crash_image(self._folder, self.folder / str(len(self.epochs)))
         self._run(self.kept.close())
         self._start(left)
+
+    @rule(
+        messages=st.lists(MESSAGES, min_size=1, max_size=5),
+        refusal=st.sampled_from(["disk I/O error", "database or disk is full"]),
+        crash=st.booleans(),
+    )
+    def refuse(
+        self, messages: list[tuple[str, str | None, int]], refusal: str, crash: bool
+    ) -> None:
+        """Let the disk take no batch for a while, perhaps until a crash."""
+        left = self.folder / str(len(self.epochs))
+        self._run(self._refuse(messages, refusal, left if crash else None))
+        if crash:
+            self._run(self.kept.close())
+            self._start(left)
 
     @invariant()
     def every_number_is_accounted_for(self) -> None:
@@ -195,6 +211,28 @@ class LedgerMachine(RuleBasedStateMachine):
             for number in range(last - count + 1, last + 1):
                 self.ends[self.kept.epoch, stream, number] = {"filtered"}
 
+    async def _refuse(
+        self, messages: list[tuple[str, str | None, int]], refusal: str, image: Path | None
+    ) -> None:
+        store = self.kept.store
+        refused = 0
+
+        async def refuse(batch: object) -> None:
+            nonlocal refused
+            refused += 1
+            raise sqlite3.OperationalError(refusal)
+
+        with pytest.MonkeyPatch.context() as patches:
+            patches.setattr(store.database.writer, "write", refuse)
+            await self._accept(messages)
+            self.kept.ledger.save()
+            await store.end_turn()
+            await until(lambda: refused > 1)
+            if image is not None:
+                crash_image(self._folder, image)
+        await store.settle()
+        self._removed.clear()
+
     async def _soon(self, call: Any, *arguments: Any) -> None:
         call(*arguments)
 
@@ -252,6 +290,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
 @pytest.fixture(autouse=True)
 def _small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts_module, "FIRST_RETRY", 0.001)
     monkeypatch.setattr(writer_module, "SPACE_LOOK_SECONDS", 3_600.0)  # commits nothing by itself
     monkeypatch.setattr(pages_module, "MAX_LEDGER_RANGES", 4)
     monkeypatch.setattr(pages_module, "COARSE_PAGE", 3)

@@ -83,6 +83,7 @@ class Channel(Session):
             deliveries,
             broker.randrange,
             guarded=settings.topic_filter.startswith("$"),
+            durable=not settings.temporary,
         )
         self._dead_letters = letters = DeadLetters(broker, self)
         self._dispatcher = Dispatcher(

@@ -80,6 +80,18 @@ class Channels:
             return False
         return len(channel.consumers) >= channel.settings.maximum_consumers
 
+    def asks_for_acknowledgements(self, topic_filter: str) -> bool:
+        """Return whether a topic filter is that of a durable channel, or begins one."""
+        channel = self._by_filter.get(topic_filter)
+        if channel is not None:
+            return not channel.settings.temporary
+        return (
+            topic_filter.startswith(SHARED_PREFIX)
+            and topic_filter not in self._temporary
+            and self._settings.unconfigured is Unconfigured.DURABLE
+            and len(self) < self._settings.maximum
+        )
+
     def restore(self, kept: KeptSession) -> None:
         """Take up a channel of an earlier run; one that is not configured any more stays, too."""
         name, _, topic_filter = kept.client_id.removeprefix(PREFIX).partition("/")

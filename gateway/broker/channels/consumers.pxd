@@ -9,6 +9,7 @@ from gateway.session.session cimport Session
 cdef class Consumers:
     cdef object _choose
     cdef Deliveries _deliveries
+    cdef bint _durable
     cdef object _group
     cdef bint _guarded
     cdef bint _in_turn
@@ -27,6 +28,7 @@ cdef class Consumers:
         self, Publication publication, Py_ssize_t number, Session avoid, Py_ssize_t above)
     @cython.locals(members=list, turn=Py_ssize_t, qos=int)
     cdef _next_ready(self, Publication publication)
+    cdef bint _suits(self, member, int qos) except -1
 
 cpdef Session session_of(member)
 

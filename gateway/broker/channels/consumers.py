@@ -27,12 +27,15 @@ class Consumers:
     """The `members` of a channel's group: who of them gets a message.
 
     Their rights are asked where there are access rules, or if the topics are `guarded`.
-    `randrange` returns a random number from 0 to below another.
+    `randrange` returns a random number from 0 to below another. In a `durable` channel whoever
+    acknowledges nothing, since an earlier version let it subscribe with QoS 0, gets no more than
+    messages of QoS 0.
     """
 
     __slots__ = (
         "_choose",
         "_deliveries",
+        "_durable",
         "_group",
         "_guarded",
         "_in_turn",
@@ -52,7 +55,9 @@ class Consumers:
         randrange: Callable[[int], int],
         *,
         guarded: bool,
+        durable: bool = False,
     ) -> None:
+        self._durable = durable
         self._router = router
         self._guarded = guarded
         self._randrange = randrange
@@ -80,8 +85,8 @@ class Consumers:
     @property
     def have_room(self) -> bool:
         """Whether one of them would be sent a message at once."""
-        for each in self.members:  # noqa: SIM110 - any() would make a generator each time
-            if session_of(each).ready(each.qos):
+        for each in self.members:
+            if (each.qos or not self._durable) and session_of(each).ready(each.qos):
                 return True
         return False
 
@@ -125,7 +130,7 @@ class Consumers:
         connected = [
             each
             for each in (*members[turn:], *members[:turn])
-            if session_of(each).connection is not None
+            if session_of(each).connection is not None and self._suits(each, publication.qos)
         ]
         if not connected:
             return None
@@ -161,10 +166,14 @@ class Consumers:
         for _ in range(len(members)):
             turn = turn + 1 if turn + 1 < len(members) else 0
             member: Subscription = members[turn]
-            if session_of(member).ready(min(member.qos, qos)):
+            if self._suits(member, qos) and session_of(member).ready(min(member.qos, qos)):
                 self._turn = turn
                 return member
         return None
+
+    def _suits(self, member: Subscription, qos: int) -> bool:
+        """Return whether a consumer acknowledges what is to be acknowledged."""
+        return member.qos > 0 or qos == 0 or not self._durable
 
     def _random(
         self, members: list[Subscription], publication: Publication, number: int

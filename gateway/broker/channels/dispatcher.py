@@ -165,7 +165,7 @@ class Dispatcher:
         self._figures.delivered += count
         if not qos:
             send(consumer, connection, publication, first, count, 0, retain, identifiers, None, now)
-            self._figures.acknowledge(publication.arrived, count)
+            self._figures.sent_at_qos_0(publication.arrived, count)
             self._figures.note_latencies(now)
             self._give_up(source)
             return

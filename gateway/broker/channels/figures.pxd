@@ -15,7 +15,9 @@ cdef class ChannelFigures:
     cdef public long long requeued
     cdef public long long timed_out
     cdef public long long too_large
+    cdef public long long unacknowledged
 
     cpdef acknowledge(self, double arrived, Py_ssize_t count)
+    cpdef sent_at_qos_0(self, double arrived, Py_ssize_t count)
     @cython.locals(arrived=double, count=Py_ssize_t)
     cpdef note_latencies(self, double now)

@@ -23,12 +23,14 @@ class ChannelFigures:
         "requeued",
         "timed_out",
         "too_large",
+        "unacknowledged",
     )
 
     def __init__(self) -> None:
         self.received = 0
         self.delivered = 0  # each time that one was given to a consumer
         self.acknowledged = 0
+        self.unacknowledged = 0  # sent at QoS 0: nobody says whether they came
         self.requeued = 0  # given back by consumers, or by the end of their connections
         self.timed_out = 0
         self.dead_lettered = 0
@@ -45,6 +47,11 @@ class ChannelFigures:
     def acknowledge(self, arrived: float, count: int) -> None:
         """Note that messages are acknowledged that came at this monotonic second."""
         self.acknowledged += count
+        self._unmeasured.append((arrived, count))
+
+    def sent_at_qos_0(self, arrived: float, count: int) -> None:
+        """Note that messages have left that nobody acknowledges."""
+        self.unacknowledged += count
         self._unmeasured.append((arrived, count))
 
     def note_latencies(self, now: float) -> None:

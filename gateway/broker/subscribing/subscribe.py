@@ -28,6 +28,8 @@ REASON_BYTES = 200
 """The longest Reason String about an expression ($where language, section 12.1)."""
 
 
+NEEDS_QOS_1 = "consumers of a durable channel subscribe with QoS 1 or 2"
+
 PAUSE = 0.02
 """Seconds after which a SUBSCRIBE looks again whether more of its retained messages may wait."""
 
@@ -91,7 +93,7 @@ def handle_subscribe(
             broker.replays.follow(session, *granted)
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
     commit = max(commit, broker.commit_since(gathered))
-    client.send(SubAck(packet.packet_id, codes, _explain(client, broker.shares.refusal)), commit)
+    client.send(SubAck(packet.packet_id, codes, _reason(broker, client, codes)), commit)
     for topic_filter, (subscription, kept) in replayed.items():
         if piece.ends_with(topic_filter):
             instant = yield None
@@ -154,6 +156,12 @@ def _is_filtered(broker: "Broker", session: Session, topic_filter: str) -> bool:
     return number is not None and broker.router.subscription(number).where is not None
 
 
+def _reason(broker: "Broker", client: Client, codes: list[ReasonCode]) -> Properties:
+    """Return what a client is told of codes that do not speak for themselves."""
+    refused = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR in codes
+    return _explain(client, NEEDS_QOS_1 if refused else broker.shares.refusal)
+
+
 def _explain(client: Client, reason: str) -> Properties:
     if not client.problem_information:
         return NO_PROPERTIES
@@ -180,6 +188,11 @@ def _subscribe(
     if broker.channels.full(session, asked.topic_filter):
         broker.counters.add("tidegate/refused/consumers")
         return ReasonCode.QUOTA_EXCEEDED, None
+    if not asked.qos and broker.channels.asks_for_acknowledgements(asked.topic_filter):
+        broker.counters.add("tidegate/refused/unacknowledging_consumers")
+        line = "client %.80r: %.200r refused at QoS 0: %s"
+        logger.warning(line, session.client_id, asked.topic_filter, NEEDS_QOS_1)
+        return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, None
     session.journal.subscribe(asked)
     return ReasonCode(asked.qos), (route(broker, session, asked, where), asked)
 

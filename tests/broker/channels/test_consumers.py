@@ -2,8 +2,9 @@ from itertools import pairwise
 
 import pytest
 
-from gateway.broker.channels.settings import Choice
-from gateway.mqtt.packets import PubAck, Unsubscribe
+from gateway.broker.channels.settings import ChannelsSettings, Choice, Unconfigured
+from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker.channel_harness import (
     SHARED,
@@ -15,6 +16,7 @@ from tests.support.broker.channel_harness import (
     messages,
     publish,
 )
+from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.subscribing import request
 
 
@@ -120,6 +122,48 @@ def test_a_channel_has_so_many_consumers_at_most() -> None:
     assert harness.connect("b").subscribe(SHARED, 1) == ReasonCode.QUOTA_EXCEEDED
     assert client.subscribe(SHARED, 1) == ReasonCode.GRANTED_QOS_1
     assert harness.counters.count("tidegate/refused/consumers") == 1
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+def test_a_durable_channel_takes_no_consumer_that_acknowledges_nothing(
+    version: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It would have messages sent to it, and a channel could not know whether they came.
+
+    A server may grant a lower QoS than is asked for, never a higher one.
+    """
+    harness = durable()
+    client = harness.connect("c", version)
+    suback = client.subscribe_all([request(SHARED, 0), request("other", 0)])
+    refused = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+    expected = ReasonCode.UNSPECIFIED_ERROR if version == MQTT_3_1_1 else refused
+    assert suback.reason_codes == [expected, ReasonCode.SUCCESS]
+    if version == MQTT_5:
+        reason = "consumers of a durable channel subscribe with QoS 1 or 2"
+        assert suback.properties.reason_string == reason
+    assert "'$share/jobs/t/#' refused at QoS 0" in caplog.text
+    assert harness.counters.count("tidegate/refused/unacknowledging_consumers") == 1
+    publish(harness, "ab")
+    assert (got(client), channel_of(harness).depth) == ("", 2)
+    assert client.subscribe(SHARED, 1) == ReasonCode.GRANTED_QOS_1
+    assert got(client) == "ab"
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (Unconfigured.DURABLE, ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR),
+        (Unconfigured.TEMPORARY, ReasonCode.SUCCESS),
+        (Unconfigured.SHARED, ReasonCode.SUCCESS),
+    ],
+)
+def test_who_would_begin_a_durable_channel_acknowledges(
+    kind: Unconfigured, code: ReasonCode
+) -> None:
+    harness = DurableHarness(BrokerSettings(channels=ChannelsSettings((), kind)))
+    client = harness.connect("c")
+    assert client.subscribe("$share/new/t", 0) == code
+    assert client.subscribe("t", 0) == ReasonCode.SUCCESS
 
 
 def test_a_session_forgets_the_channels_that_have_ended() -> None:

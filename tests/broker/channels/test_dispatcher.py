@@ -1,8 +1,10 @@
 import pytest
 
 from gateway.broker.channels.settings import Choice
+from gateway.broker.subscribing import subscribe
 from gateway.mqtt.packets import Publish, Unsubscribe
 from gateway.mqtt.properties import Properties
+from gateway.session.kept import KeptSubscription
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.channel_harness import (
     SHARED,
@@ -16,14 +18,40 @@ from tests.support.broker.channel_harness import (
 )
 
 
-def test_a_consumer_of_qos_0_acknowledges_by_having_it_sent() -> None:
+def test_what_is_published_at_qos_0_is_acknowledged_by_nobody() -> None:
     harness = durable()
+    client = consumer(harness, "c")
+    publish(harness, "ab", qos=0)
+    assert got(client) == "ab"
+    figures = channel_of(harness).figures
+    assert (figures.delivered, figures.acknowledged, figures.unacknowledged) == (2, 0, 2)
+
+
+@pytest.mark.parametrize("choice", Choice)
+def test_a_consumer_of_an_earlier_version_with_qos_0_gets_what_is_of_qos_0(choice: Choice) -> None:
+    """What is to be acknowledged waits for somebody who does that."""
+    harness = durable(choice=choice)
+    old = harness.persistent("old")
+    subscribe.route(harness.broker, harness.session("old"), KeptSubscription(SHARED, 0), None)
+    publish(harness, "ab")
+    publish(harness, "c", qos=0)
+    assert got(old) == ""
+    channel = channel_of(harness)
+    assert (channel.depth, channel.figures.acknowledged) == (3, 0)
+    new = got(consumer(harness, "new"))
+    assert (new[:2], new[2:] + got(old)) == ("ab", "c")
+    harness.broker.lost(harness.broker.clients["new"], harness.instant)
+    publish(harness, "d", qos=0)
+    assert got(old) == "d"
+
+
+def test_a_temporary_channel_has_consumers_of_qos_0() -> None:
+    harness = Harness(settings(temporary=True))
     client = consumer(harness, "c", 0)
     publish(harness, "ab")
     assert got(client) == "ab"
-    assert channel_of(harness).figures.acknowledged == 2
-    harness.crash()
-    assert channel_of(harness).depth == 0
+    figures = channel_of(harness).figures
+    assert (figures.acknowledged, figures.unacknowledged) == (0, 2)
 
 
 def test_what_expires_is_not_given_out() -> None:
