@@ -74,6 +74,7 @@ CLIENTS = (
             "aborted": "Connections whose peer neither read nor closed.",
             "tls_refused": "TLS handshakes that failed.",
             "websocket_refused": "WebSocket requests that failed.",
+            "origins_refused": "WebSocket requests of web pages that may not connect.",
             "websocket_errors": "WebSockets closed for what the peer sent.",
         },
     ),
