@@ -110,7 +110,7 @@ def test_a_first_byte_that_cannot_be_is_an_error_at_once(version: int) -> None:
             if not legal(first_byte, version):
                 with pytest.raises(MqttError):
                     connection.next_frame()
-            elif behind != b"\x7f" and behind != b"\x09\x00" and first_byte not in (0xC0, 0xE0):
+            elif behind not in {b"\x7f", b"\x09\x00"} and first_byte not in (0xC0, 0xE0):
                 assert connection.next_frame() == 0
 
 

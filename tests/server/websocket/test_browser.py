@@ -80,14 +80,11 @@ async def places(
     """Give a listener as it is by default, and one that names the site."""
     origins = (f"http://localhost:{site.server_port}",)
     opened = [
-        await open_place(
-            "websocket",
-            tmp_path,
-            authority,
-            server_pair,
-            change=lambda listener, named=named: replace(listener, websocket_origins=named),
+        await open_place("websocket", tmp_path, authority, server_pair, change=change)
+        for change in (
+            lambda listener: listener,
+            lambda listener: replace(listener, websocket_origins=origins),
         )
-        for named in (None, origins)
     ]
     yield opened[0], opened[1]
     for place in opened:

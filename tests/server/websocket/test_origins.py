@@ -64,7 +64,7 @@ def test_a_page(
 
 
 def test_behind_tls_pages_have_https() -> None:
-    origins = Origins(None, OwnHosts("0.0.0.0"), tls=True)  # noqa: S104 - not bound
+    origins = Origins(None, OwnHosts("0.0.0.0"), tls=True)
     assert origins.admits(["https://192.168.1.5"], ["192.168.1.5:443"])
     assert not origins.admits(["http://192.168.1.5"], ["192.168.1.5:80"])
     assert not origins.admits(["https://attacker.example"], ["attacker.example"])
