@@ -119,6 +119,9 @@ class HttpServer:
 
     def _admit(self, exchange: Exchange) -> None:
         """Let it have a place, and close another if there are too many."""
+        if self._server is None or not self._server.is_serving():  # accepted as the server closed
+            exchange.abort()
+            return
         self._exchanges[exchange] = None
         taken = Counter(each.block for each in self._exchanges)
         block = exchange.block
