@@ -1,0 +1,123 @@
+"""Commands find the gateway of this machine by its socket, and need no user there."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from gateway.cli import own_gateway
+from gateway.cli.local_broker import LocalBroker
+from gateway.cli.own_gateway import closed_socket, default_url, socket_url, url_of
+from gateway.cli.parser import LOCAL_BROKER
+from gateway.config.operator_socket import NAME
+from gateway.server.passwords.hashing import hash_password
+from tests.cli.conftest import Command, MakeGateway
+from tests.cli.test_local_broker import options
+
+CONFIG = """
+[[listener]]
+password_file = "users"
+[[access.role]]
+name = "sensor"
+users = ["sensor-*"]
+write = ["sensors/%u/#"]
+[[channel]]
+name = "jobs"
+filter = "jobs/#"
+[uplink]
+"""
+
+
+@pytest.mark.uncovered
+def test_every_command_works_where_roles_and_passwords_close_the_listeners(
+    tmp_path: Path, tidegate: Command, make_gateway: MakeGateway
+) -> None:
+    (tmp_path / "users").write_text(f"anna:{hash_password(b'secret', cost=4)}\n")
+    gateway = make_gateway(tmp_path, CONFIG, "--data", "var")
+    gateway.start()
+    gateway.kill()  # as in a power cut: its socket stays
+    assert (tmp_path / "var" / NAME).is_socket()
+    gateway.start()
+    loopback = tidegate("uplink", "status", f"mqtt://127.0.0.1:{gateway.port}")
+    assert (loopback.returncode, "Not authorized" in loopback.stderr) == (2, True)
+    for command, told in (
+        (("uplink", "pause"), "uplink: pause"),
+        (("uplink", "status"), "state         paused"),
+        (("uplink", "resume"), "uplink: resume"),
+        (("channel", "list"), "jobs"),
+        (("channel", "pause", "jobs"), "channel jobs: pause"),
+        (("doctor", "--data", "var"), "memory: clients hold"),
+    ):
+        done = tidegate(*command)
+        assert told in done.stdout, (command, done.stderr)
+    assert tidegate("uplink", "status", f"mqtt+unix://{tmp_path}/var/{NAME}").returncode == 0
+    assert tidegate("check", "gateway.toml").returncode == 0
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Give a data folder of somebody who works here, and one of the service."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TIDEGATE_PASSWORD", raising=False)
+    service = tmp_path / "service"
+    monkeypatch.setattr(own_gateway, "FOLDERS", (own_gateway.HERE, service))
+    for folder in (own_gateway.HERE, service):
+        folder.mkdir()
+    return own_gateway.HERE, service
+
+
+def listen(folder: Path) -> socket.socket:
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(folder / NAME))
+    listening.listen()
+    return listening
+
+
+def test_the_gateway_that_was_started_here_comes_first(folders: tuple[Path, Path]) -> None:
+    here, service = folders
+    assert socket_url() is None
+    assert LocalBroker.of(options(None)).url == default_url() == LOCAL_BROKER
+    with listen(service):
+        assert default_url() == f"mqtt+unix://{service}/{NAME}"
+        with listen(here):
+            assert default_url() == f"mqtt+unix://{here.absolute()}/{NAME}"
+            assert LocalBroker.of(options(None, username="anna")).url == LOCAL_BROKER
+        assert default_url() == f"mqtt+unix://{service}/{NAME}"  # the other is a leftover
+
+
+def test_a_stranger_s_socket_in_the_working_folder_is_not_trusted(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, _ = folders
+    with listen(here):
+        monkeypatch.setattr(own_gateway, "_is_ours", lambda path: not path.exists())
+        assert url_of(here) is None
+        assert default_url() == LOCAL_BROKER
+
+
+def test_who_owns_it_is_looked_at(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, _ = folders
+    with listen(here):
+        owner = (here / NAME).stat().st_uid
+        assert own_gateway._is_ours(here / NAME)
+        monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+        assert own_gateway._is_ours(here / NAME) == (owner == 0)
+
+
+def test_a_socket_that_is_closed_to_this_user_is_named(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, service = folders
+    assert closed_socket() is None
+    monkeypatch.setattr(own_gateway, "error_at", lambda path: 13 if path.parent == service else 2)
+    assert closed_socket() == service / NAME
+    broker = LocalBroker.of(options(None))
+    assert broker.name == f"{LOCAL_BROKER} ({service / NAME} is for root and the gateway's group)"
+    assert LocalBroker.of(options("mqtt://a")).name == "mqtt://a"
+
+
+def test_a_path_that_is_too_long_is_none() -> None:
+    assert url_of(Path("/" + "a" * 200)) is None
