@@ -172,7 +172,7 @@ def _make_broker(gateway: Gateway, store: Store) -> None:
     if len(set(gateway.policies)) == 1:  # else who is away is asked about when it is back
         gateway.broker.access = gateway.policies[0]
     complete(access.apply(gateway.broker, gateway.policies))
-    for warning in warnings(gateway.configuration):
+    for warning in warnings(gateway.configuration, gateway.data):
         logger.warning("%s", warning)
     gateway.turn = Turn(gateway.broker, gateway.writer, gateway.clock)
     gateway.stack.push_async_callback(_finish, gateway)

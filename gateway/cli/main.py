@@ -172,7 +172,7 @@ def _check(options: argparse.Namespace) -> int:
     promise = check_promise(configuration, free)
     if promise is not None:
         print(f"{options.file}: {promise}")
-    for warning in warnings(configuration):
+    for warning in warnings(configuration, options.data):
         print(f"{options.file}: warning: {warning}")
     print(f"{options.file}: ok")
     return 0
