@@ -1,18 +1,20 @@
 """Where the gateway of this machine is, if nobody says it: its socket for commands."""
 
+import contextlib
 import errno
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 from gateway.cli.parser import LOCAL_BROKER
-from gateway.config.operator_socket import SCHEME, is_too_long, operator_socket
+from gateway.config.operator_socket import SCHEME, folders_of, is_safe, is_too_long, socket_name
 
 HERE = Path("var")
 """The data folder of `tidegate run` without --data."""
 
 FOLDERS = (HERE, Path("/var/lib/tidegate"))
-"""The data folders that are looked into: of a gateway that was started here, and of the service."""
+"""The data folders that are asked about: of a gateway that was started here, and of the service."""
 
 CLOSED = (errno.EACCES, errno.EPERM)
 
@@ -30,25 +32,37 @@ def default_url(username: str | None = None) -> str:
 
 def socket_url() -> str | None:
     """Return the URL of the first socket that a gateway listens at and this user may use."""
-    for folder in FOLDERS:
-        url = url_of(folder)
-        if url is not None:
-            return url
-    return None
+    return next(filter(None, map(url_of, FOLDERS)), None)
 
 
 def url_of(data: Path) -> str | None:
-    """Return the URL of the socket in a data folder; None if nobody answers who may be trusted."""
-    path = operator_socket(data)
-    if error_at(path) is not None or (data == HERE and not _is_ours(path)):
-        return None
-    return f"{SCHEME}://{path.absolute()}"
+    """Return the URL of the socket of the gateway with this data folder; None if none answers."""
+    found = (path for path in _sockets(data) if error_at(path) is None)
+    return next((f"{SCHEME}://{path}" for path in found), None)
 
 
 def closed_socket() -> Path | None:
     """Return the socket of a gateway that this user may not use, None without one."""
-    paths = map(operator_socket, FOLDERS)
+    paths = (path for data in FOLDERS for path in _sockets(data))
     return next((path for path in paths if error_at(path) in CLOSED), None)
+
+
+def _sockets(data: Path) -> Iterator[Path]:
+    """Give where the socket may be.
+
+    Of a data folder below the working folder, which anybody may have made, it has to be of this
+    user or root.
+    """
+    try:
+        owner, name = data.stat().st_uid, socket_name(data)
+    except OSError:
+        return
+    if not data.is_absolute() and owner not in (os.geteuid(), 0):
+        return
+    for folder in folders_of(owner):
+        with contextlib.suppress(OSError):
+            if is_safe(folder, owner):
+                yield folder / name
 
 
 def error_at(path: Path) -> int | None:
@@ -62,8 +76,3 @@ def error_at(path: Path) -> int | None:
         except OSError as error:
             return error.errno or errno.ETIMEDOUT
     return None
-
-
-def _is_ours(path: Path) -> bool:
-    """Return whether it is this user's or root's: anybody may have made a folder to work in."""
-    return path.stat().st_uid in (os.geteuid(), 0)

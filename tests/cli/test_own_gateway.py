@@ -1,5 +1,6 @@
 """Commands find the gateway of this machine by its socket, and need no user there."""
 
+import errno
 import os
 import socket
 from pathlib import Path
@@ -8,12 +9,14 @@ import pytest
 
 from gateway.cli import own_gateway
 from gateway.cli.local_broker import LocalBroker
-from gateway.cli.own_gateway import closed_socket, default_url, socket_url, url_of
+from gateway.cli.own_gateway import closed_socket, default_url, error_at, socket_url, url_of
 from gateway.cli.parser import LOCAL_BROKER
-from gateway.config.operator_socket import NAME
+from gateway.config.operator_socket import folders_of, socket_name
 from gateway.server.passwords.hashing import hash_password
 from tests.cli.conftest import Command, MakeGateway
 from tests.cli.test_local_broker import options
+
+RUN = Path("run")
 
 CONFIG = """
 [[listener]]
@@ -37,7 +40,13 @@ def test_every_command_works_where_roles_and_passwords_close_the_listeners(
     gateway = make_gateway(tmp_path, CONFIG, "--data", "var")
     gateway.start()
     gateway.kill()  # as in a power cut: its socket stays
-    assert (tmp_path / "var" / NAME).is_socket()
+    data = tmp_path / "var"
+    owner = data.stat().st_uid
+    (path,) = (
+        folder / socket_name(data)
+        for folder in folders_of(owner)
+        if (folder / socket_name(data)).is_socket()
+    )
     gateway.start()
     loopback = tidegate("uplink", "status", f"mqtt://127.0.0.1:{gateway.port}")
     assert (loopback.returncode, "Not authorized" in loopback.stderr) == (2, True)
@@ -51,7 +60,7 @@ def test_every_command_works_where_roles_and_passwords_close_the_listeners(
     ):
         done = tidegate(*command)
         assert told in done.stdout, (command, done.stderr)
-    assert tidegate("uplink", "status", f"mqtt+unix://{tmp_path}/var/{NAME}").returncode == 0
+    assert tidegate("uplink", "status", f"mqtt+unix://{path}").returncode == 0
     assert tidegate("check", "gateway.toml").returncode == 0
 
 
@@ -62,14 +71,15 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     monkeypatch.delenv("TIDEGATE_PASSWORD", raising=False)
     service = tmp_path / "service"
     monkeypatch.setattr(own_gateway, "FOLDERS", (own_gateway.HERE, service))
-    for folder in (own_gateway.HERE, service):
+    monkeypatch.setattr(own_gateway, "folders_of", lambda _: [RUN])
+    for folder in (own_gateway.HERE, service, RUN):
         folder.mkdir()
     return own_gateway.HERE, service
 
 
-def listen(folder: Path) -> socket.socket:
+def listen(data: Path) -> socket.socket:
     listening = socket.socket(socket.AF_UNIX)
-    listening.bind(str(folder / NAME))
+    listening.bind(str(RUN / socket_name(data)))
     listening.listen()
     return listening
 
@@ -79,32 +89,25 @@ def test_the_gateway_that_was_started_here_comes_first(folders: tuple[Path, Path
     assert socket_url() is None
     assert LocalBroker.of(options(None)).url == default_url() == LOCAL_BROKER
     with listen(service):
-        assert default_url() == f"mqtt+unix://{service}/{NAME}"
+        assert default_url() == f"mqtt+unix://run/{socket_name(service)}"
         with listen(here):
-            assert default_url() == f"mqtt+unix://{here.absolute()}/{NAME}"
-            assert LocalBroker.of(options(None, username="anna")).url == LOCAL_BROKER
-        assert default_url() == f"mqtt+unix://{service}/{NAME}"  # the other is a leftover
+            assert default_url() == f"mqtt+unix://run/{socket_name(here)}"
+            assert default_url("anna") == LOCAL_BROKER
+        assert default_url() == f"mqtt+unix://run/{socket_name(service)}"  # the other is a leftover
 
 
-def test_a_stranger_s_socket_in_the_working_folder_is_not_trusted(
+def test_what_a_stranger_may_have_made_is_not_trusted(
     folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, _ = folders
     with listen(here):
-        monkeypatch.setattr(own_gateway, "_is_ours", lambda path: not path.exists())
+        assert url_of(here) is not None
+        RUN.chmod(0o777)
         assert url_of(here) is None
-        assert default_url() == LOCAL_BROKER
-
-
-def test_who_owns_it_is_looked_at(
-    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here, _ = folders
-    with listen(here):
-        owner = (here / NAME).stat().st_uid
-        assert own_gateway._is_ours(here / NAME)
-        monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-        assert own_gateway._is_ours(here / NAME) == (owner == 0)
+        RUN.chmod(0o755)
+        monkeypatch.setattr(os, "geteuid", lambda: here.stat().st_uid + 1)
+        assert (url_of(here) is None) == (here.stat().st_uid != 0)
+        assert url_of(here.absolute()) is not None  # somebody named it
 
 
 def test_a_socket_that_is_closed_to_this_user_is_named(
@@ -112,12 +115,14 @@ def test_a_socket_that_is_closed_to_this_user_is_named(
 ) -> None:
     _, service = folders
     assert closed_socket() is None
-    monkeypatch.setattr(own_gateway, "error_at", lambda path: 13 if path.parent == service else 2)
-    assert closed_socket() == service / NAME
+    path = RUN / socket_name(service)
+    monkeypatch.setattr(own_gateway, "error_at", lambda asked: 13 if asked == path else 2)
+    assert closed_socket() == path
     broker = LocalBroker.of(options(None))
-    assert broker.name == f"{LOCAL_BROKER} ({service / NAME} is for root and the gateway's group)"
+    assert broker.name == f"{LOCAL_BROKER} ({path} is for root and the gateway's group)"
     assert LocalBroker.of(options("mqtt://a")).name == "mqtt://a"
 
 
-def test_a_path_that_is_too_long_is_none() -> None:
-    assert url_of(Path("/" + "a" * 200)) is None
+def test_there_is_none_without_a_folder_or_in_a_path_that_is_too_long(tmp_path: Path) -> None:
+    assert url_of(tmp_path / "none") is None
+    assert error_at(Path("/" + "a" * 200)) == errno.ENAMETOOLONG

@@ -16,8 +16,8 @@ def door_warnings(configuration: Configuration) -> Iterator[str]:
             yield (
                 f"{key}: since there are roles, clients without a user name may do nothing here,"
                 " programs of this machine among them: give a role anonymous = true, or the"
-                " listener a password_file. The tidegate commands of this machine get in by the"
-                " socket in the data folder"
+                " listener a password_file. The tidegate commands of this machine get in by a"
+                " socket of their own"
             )
 
 

@@ -39,7 +39,7 @@ def test_roles_that_close_loopback() -> None:
     sensor = RoleConfig("sensor", ("s-*",), write=("s/#",))
     (warning,) = warned(ListenerConfig(), sensor)
     assert "programs of this machine among them: give a role anonymous = true" in warning
-    assert "by the socket in the data folder" in warning
+    assert "by a socket of their own" in warning
     assert warned(ListenerConfig(), sensor, RoleConfig("guest", anonymous=True)) == []
     for listener in (
         ListenerConfig(password_file="users"),

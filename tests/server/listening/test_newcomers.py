@@ -210,7 +210,7 @@ def test_a_full_process_closes_newcomers_of_the_listener_that_has_most() -> None
     room, counters = Room(3), Counters()
     limits = ConnectionLimits("here", ListenerConfig(), counters, room)
     few, many = Counted(1), Counted(2)
-    room.newcomers += [few, many]
+    room.newcomers.extend([few, many])
     assert [limits.judge(0.0) for _ in range(7)] == [Verdict.ADMITTED] * 6 + [Verdict.CLOSED]
     assert counters.count("tidegate/connections/given_up") == 3
     assert counters.count("tidegate/connections/no_room") == 1
