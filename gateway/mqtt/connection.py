@@ -138,9 +138,8 @@ class Connection:
         frame = self.framer.next_frame(self.version)
         if frame is None:
             self._buffer = b""
-            begun = self.framer.first_byte
-            if begun is not None:
-                check_first_byte(begun, self.version)  # HTTP, say: don't wait for the rest
+            if self.framer.begun >= 0:  # HTTP, say: don't wait for the rest
+                check_first_byte(self.framer.begun, self.version)
             return 0
         self._buffer, first_byte, self._body, self._end = frame
         self.first_byte = first_byte
