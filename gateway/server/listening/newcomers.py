@@ -10,8 +10,8 @@ from gateway.config.address_block import address_block
 from gateway.server.peer import peer_name
 from gateway.server.transport import ClientTransport, Progress
 
-LOOKED_AT = 64
-"""Connections among which the one that goes is chosen, some 50 microseconds."""
+LOOKED_AT = 32
+"""Connections among which the one that goes is chosen, some 30 microseconds."""
 
 FORGOTTEN_AT_ONCE = 2
 """Accepted ones that are forgotten at each new connection: so they do not pile up."""
@@ -57,13 +57,16 @@ class Newcomers:
 
     def _chosen(self) -> ClientTransport | None:
         oldest: list[ClientTransport] = []
-        for client in list(self._clients):
+        accepted = []
+        for client in self._clients:
             if client.progress is Progress.ACCEPTED:
-                del self._clients[client]
+                accepted.append(client)
             elif client.connected or self._clients[client] is not None:
                 oldest.append(client)
             if len(oldest) == LOOKED_AT:
                 break
+        for client in accepted:
+            del self._clients[client]
         silent = [client for client in oldest if client.progress is Progress.SILENT]
         if silent:
             return self._of_most(silent)
