@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
-from gateway.cli.own_gateway import closed_socket, default_url, error_at
+from gateway.cli.own_gateway import closed_socket, default_url, error_at, other_urls
 from gateway.cli.parser import LOCAL_BROKER
 from gateway.config.operator_socket import SCHEME
 from gateway.errors import TidegateError
@@ -56,11 +56,15 @@ class LocalBroker:
 
     @property
     def name(self) -> str:
-        """Its URL, and the socket that would be the better way if this user may not use it."""
-        closed = closed_socket() if self.url == LOCAL_BROKER else None
-        if closed is None:
+        """Its URL, and the socket that would be the better way if the command could not take it."""
+        if self.url != LOCAL_BROKER:
             return self.url
-        return f"{self.url} ({closed} is for root and the gateway's group)"
+        if (closed := closed_socket()) is not None:
+            return f"{self.url} ({closed} is for root and the gateway's group)"
+        others = other_urls() if self.username is None else []
+        if len(others) > 1:
+            return f"{self.url} (several gateways run here, name one: {', '.join(others)})"
+        return self.url
 
     def connect(self) -> paho.Client:
         """Return a paho client whose connection is under way; raise TidegateError."""

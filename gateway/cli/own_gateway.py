@@ -18,6 +18,9 @@ FOLDERS = (HERE, Path("/var/lib/tidegate"))
 
 CLOSED = (errno.EACCES, errno.EPERM)
 
+MOST = 100
+"""Sockets that are tried."""
+
 TIMEOUT = 2.0
 """Seconds for a gateway to take a connection."""
 
@@ -31,8 +34,28 @@ def default_url(username: str | None = None) -> str:
 
 
 def socket_url() -> str | None:
-    """Return the URL of the first socket that a gateway listens at and this user may use."""
+    """Return the URL of the socket that a command takes by itself, None without one.
+
+    It is that of the first of FOLDERS whose gateway this user may use, or of the only other one.
+    """
+    first = first_url()
+    others = [] if first is not None else other_urls()
+    return others[0] if len(others) == 1 else first
+
+
+def first_url() -> str | None:
+    """Return the URL of the socket of the first of FOLDERS that has one, None without."""
     return next(filter(None, map(url_of, FOLDERS)), None)
+
+
+def other_urls() -> list[str]:
+    """Return the URLs of the gateways that this user may use, whatever their data folders."""
+    paths: list[Path] = []
+    for folder in folders_of(os.geteuid()):
+        with contextlib.suppress(OSError):
+            if is_safe(folder, os.geteuid()):
+                paths += sorted(folder.glob("*.sock"))
+    return [f"{SCHEME}://{path}" for path in paths[:MOST] if error_at(path) is None]
 
 
 def url_of(data: Path) -> str | None:

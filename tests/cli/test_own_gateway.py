@@ -94,6 +94,29 @@ def test_the_gateway_that_was_started_here_comes_first(folders: tuple[Path, Path
             assert default_url() == f"mqtt+unix://run/{socket_name(here)}"
             assert default_url("anna") == LOCAL_BROKER
         assert default_url() == f"mqtt+unix://run/{socket_name(service)}"  # the other is a leftover
+        assert socket_url() == url_of(service)
+
+
+def test_the_only_one_that_runs_is_taken_whatever_its_data_folder(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        folder.mkdir()
+    urls = sorted(f"mqtt+unix://run/{socket_name(folder)}" for folder in (one, other))
+    with listen(one):
+        assert default_url() == f"mqtt+unix://run/{socket_name(one)}"
+        with listen(other):
+            broker = LocalBroker.of(options(None))
+            told = f"several gateways run here, name one: {', '.join(urls)}"
+            assert broker.name == f"{LOCAL_BROKER} ({told})"
+            with listen(folders[1]):
+                assert default_url() == f"mqtt+unix://run/{socket_name(folders[1])}"
+    assert LocalBroker.of(options(None)).name == LOCAL_BROKER
+    RUN.chmod(0o777)
+    assert default_url() == LOCAL_BROKER
+    RUN.rename("gone")
+    assert default_url() == LOCAL_BROKER
 
 
 def test_what_a_stranger_may_have_made_is_not_trusted(
