@@ -159,7 +159,8 @@ class WebSocketConnection(asyncio.Protocol):
             status = f"{response.status_code} {response.reason_phrase}"
             if response.status_code == HTTPStatus.FORBIDDEN:
                 self._counters.add("tidegate/connections/origins_refused")
-                status += f" for a page of {shown_origin(cast('Request', events[0]))}"
+                page = shown_origin(cast("Request", events[0]))
+                status += f" for a page of {page}, which websocket_origins does not name"
             logger.info("no WebSocket with %s: %s", self._peer, status)
         if over:
             self._write(response.serialize())
