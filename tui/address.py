@@ -1,4 +1,7 @@
-"""Where the gateway is and how to log in: an `mqtt://` or `mqtts://` URL and its companions."""
+"""Where the gateway is and how to log in: a URL and its companions.
+
+The URL is an `mqtt://`, `mqtts://` or, of a Unix socket, `mqtt+unix://` one.
+"""
 
 import os
 import ssl
@@ -9,6 +12,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 DEFAULT_URL = "mqtt://127.0.0.1:1883"
 PASSWORD_VARIABLE = "TIDEGATE_PASSWORD"  # noqa: S105 - the variable's name
 DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
+SOCKET = "mqtt+unix"
 MOST_PASSWORD_BYTES = 65_535
 """bytes, by MQTT 5 section 3.1.3.6"""
 
@@ -19,7 +23,10 @@ class AddressError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A gateway's host and port, the login, and the TLS context of an `mqtts://` one."""
+    """A gateway's host and port, the login, and the TLS context of an `mqtts://` one.
+
+    With port 0 the host is the path of a Unix socket.
+    """
 
     host: str
     port: int
@@ -29,6 +36,8 @@ class Address:
 
     def __str__(self) -> str:
         """Return the URL without login."""
+        if not self.port:
+            return f"{SOCKET}://{self.host}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'mqtt' if self.tls is None else 'mqtts'}://{host}:{self.port}"
 
@@ -53,22 +62,33 @@ def parse_address(
     if user is None and (password_file is not None or parts.password is not None):
         raise AddressError("a password was given without a user name")
     return Address(
-        parts.hostname or "",
-        parts.port or DEFAULT_PORTS[parts.scheme],
+        *_place(parts),
         user,
         None if user is None else password,
         _tls_context(ca_file) if parts.scheme == "mqtts" else None,
     )
 
 
+def _place(parts: SplitResult) -> tuple[str, int]:
+    """Return host and port, or the path of a socket and 0."""
+    if parts.scheme == SOCKET:
+        return unquote(parts.path), 0
+    return parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
+
+
 def _split(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
+        if parts.scheme == SOCKET and parts.path.strip("/") and not parts.netloc:
+            return parts
         usable = parts.scheme in DEFAULT_PORTS and parts.hostname and parts.port != 0
     except ValueError:  # its text may repeat a piece of a password
         usable = False
     if not usable:
-        allowed = "use mqtt://HOST[:PORT] or mqtts://HOST[:PORT], with a port from 1 to 65535"
+        allowed = (
+            "use mqtt://HOST[:PORT] or mqtts://HOST[:PORT], with a port from 1 to 65535,"
+            f" or {SOCKET}:///PATH"
+        )
         raise AddressError(f"URL {_shown(url)!r}: {allowed}")
     if parts.path.strip("/") or parts.query or parts.fragment:
         raise AddressError(f"URL {_shown(url)!r}: nothing may follow the port")

@@ -84,7 +84,7 @@ class Connection:
     def _serve(self, stopping: Callable[[], bool]) -> None:
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]  # paho's gap
         properties.MaximumPacketSize = LARGEST_PACKET
-        host, port = self._address.host, self._address.port
+        host, port = self._address.host, self._address.port or 1  # paho wants one with a socket too
         self._client.connect(host, port, KEEP_ALIVE, clean_start=True, properties=properties)
         outcome = MQTTErrorCode.MQTT_ERR_SUCCESS
         while outcome == MQTTErrorCode.MQTT_ERR_SUCCESS and not stopping():
@@ -94,7 +94,12 @@ class Connection:
             self._client.disconnect()
 
     def _new_client(self, client_id: str) -> Client:
-        client = Client(CallbackAPIVersion.VERSION2, client_id, protocol=MQTTProtocolVersion.MQTTv5)
+        client = Client(
+            CallbackAPIVersion.VERSION2,
+            client_id,
+            protocol=MQTTProtocolVersion.MQTTv5,
+            transport="tcp" if self._address.port else "unix",
+        )
         client.connect_timeout = CONNECT_TIMEOUT
         if self._address.username is not None:
             client.username_pw_set(self._address.username, self._address.password)

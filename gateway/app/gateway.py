@@ -39,6 +39,7 @@ class Gateway:
         self.counters = Counters()
         self.epoch = os.urandom(5).hex()
         self.listeners: list[Listener] = []
+        self.operator_socket: Listener | None = None
         self.folder: DataFolder
         self.database: Database
         self.writer: Writer

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gateway.app.access import read_acl
 from gateway.app.authenticators import authenticator, password_file
-from gateway.app.descriptors import connection_limit
 from gateway.broker import access
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration, ListenerConfig
@@ -27,10 +26,9 @@ _Result = TypeVar("_Result")
 logger = logging.getLogger(__name__)
 
 
-def make_listeners(gateway: "Gateway") -> list[Listener]:
+def make_listeners(gateway: "Gateway", room: Room) -> list[Listener]:
     """Return the listeners, not bound yet; raise ConfigurationError or StartError."""
     configuration = gateway.configuration
-    room = Room(connection_limit())
     return [
         Listener(
             settings,

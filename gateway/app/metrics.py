@@ -20,7 +20,7 @@ async def bind_metrics(gateway: "Gateway") -> "HttpServer | None":
         return None
     from gateway.telemetry.http_server import HttpServer
 
-    server = HttpServer(config.host, config.port, _pages(gateway), gateway.counters)
+    server = HttpServer(config.host, config.port, _pages(gateway), gateway.counters, config.hosts)
     gateway.stack.push_async_callback(server.close)
     await server.bind()
     logger.info("metrics at http://%s/metrics", server.address)

@@ -18,7 +18,7 @@ from gateway.app.checks.warnings import warnings
 from gateway.app.clock_stamp import open_clock_stamp
 from gateway.app.control import Control
 from gateway.app.delivery import delivery_settings
-from gateway.app.descriptors import make_room, raise_limit
+from gateway.app.descriptors import connection_limit, make_room, raise_limit
 from gateway.app.disk.damage import have_it_salvaged
 from gateway.app.disk.data_folder import DataFolder, keep_private
 from gateway.app.disk.own_files import watch_files
@@ -32,6 +32,7 @@ from gateway.app.history import record
 from gateway.app.listeners import make_listeners
 from gateway.app.memory_limit import default_limit, for_clients, occupied
 from gateway.app.metrics import bind_metrics
+from gateway.app.operator_socket import bind_operator_socket
 from gateway.app.telemetry import Telemetry
 from gateway.app.watched_files import watch
 from gateway.broker import access
@@ -44,6 +45,7 @@ from gateway.config.durability import commit_within
 from gateway.config.settings import Configuration
 from gateway.errors import RestartError
 from gateway.pieces import complete
+from gateway.server.listening.connection_limits import Room
 from gateway.server.turn import Turn
 from gateway.storage.engine.damage import UNREADABLE
 from gateway.telemetry.systemd_notify import SystemdNotify
@@ -136,6 +138,8 @@ async def start(gateway: Gateway, *, durable: bool) -> None:
     gateway.telemetry.say()  # what was restored, before anyone can ask
     for listener in gateway.listeners:
         await listener.serve()
+    if gateway.operator_socket is not None:
+        await gateway.operator_socket.serve()
     await start_bridges(gateway)
     _give_memory_back(gateway)
     _watch_files(gateway)
@@ -168,7 +172,7 @@ def _make_broker(gateway: Gateway, store: Store) -> None:
     if len(set(gateway.policies)) == 1:  # else who is away is asked about when it is back
         gateway.broker.access = gateway.policies[0]
     complete(access.apply(gateway.broker, gateway.policies))
-    for warning in warnings(gateway.configuration):
+    for warning in warnings(gateway.configuration, gateway.data):
         logger.warning("%s", warning)
     gateway.turn = Turn(gateway.broker, gateway.writer, gateway.clock)
     gateway.stack.push_async_callback(_finish, gateway)
@@ -211,10 +215,12 @@ def _give_memory_back(gateway: Gateway) -> None:
 
 async def _bind_listeners(gateway: Gateway) -> None:
     """Take every address first: a busy port ends the start before anything is sent."""
-    for listener in make_listeners(gateway):
+    room = Room(connection_limit())
+    for listener in make_listeners(gateway, room):
         await listener.bind()
         gateway.stack.push_async_callback(listener.close)
         gateway.listeners.append(listener)
+    await bind_operator_socket(gateway, room)
 
 
 async def _finish(gateway: Gateway) -> None:

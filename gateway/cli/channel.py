@@ -6,6 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.cli.parser import URL_HELP
 from gateway.errors import TidegateError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def add_channel(commands: "Commands") -> None:
     channel.add_argument("name", nargs="?", help="the channel's name; list needs none")
     channel.add_argument("--filter", metavar="TOPIC", help="pause or resume: these topics, in all")
     channel.add_argument("--json", action="store_true", help="with list and stats: every figure")
-    channel.add_argument("--url", metavar="URL", default="mqtt://127.0.0.1:1883")
+    channel.add_argument("--url", metavar="URL", help=URL_HELP)
     channel.add_argument("--username", metavar="NAME")
     channel.add_argument("--password-file", type=Path, metavar="FILE")
     channel.add_argument("--ca-file", type=Path, metavar="FILE")

@@ -38,4 +38,4 @@ def ask_gateway(broker: LocalBroker, part: str, payload: str, refused: str) -> N
     client.disconnect()
     client.loop_stop()
     if problems:
-        raise TidegateError(f"the gateway at {broker.url} {refused}: {problems[0]}")
+        raise TidegateError(f"the gateway at {broker.name} {refused}: {problems[0]}")

@@ -7,6 +7,7 @@ from gateway.app.checks.finding import Finding, Health, Patient
 from gateway.app.disk.data_folder import holder
 from gateway.app.memory_limit import default_limit, occupied
 from gateway.cli.local_broker import LocalBroker
+from gateway.cli.own_gateway import url_of
 from gateway.cli.parser import LOCAL_BROKER
 from gateway.cli.run import gateway_url
 from gateway.cli.uplink_status import Figures, figures
@@ -43,7 +44,8 @@ def memory(patient: Patient) -> Iterator[Finding]:
 def _held(patient: Patient) -> Iterator[Finding]:
     """Say what the running gateway says of itself, if it can be asked without a password."""
     configuration = patient.configuration
-    url = LOCAL_BROKER if configuration is None else gateway_url(configuration) or LOCAL_BROKER
+    own = None if configuration is None else gateway_url(configuration)
+    url = url_of(patient.data) or own or LOCAL_BROKER
     broker = LocalBroker(url, None, None, None)
     try:
         found = figures(broker, FILTERS, LIMIT)

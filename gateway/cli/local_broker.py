@@ -4,11 +4,14 @@ import argparse
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
+from gateway.cli.own_gateway import closed_socket, default_url, error_at, other_urls
+from gateway.cli.parser import LOCAL_BROKER
+from gateway.config.operator_socket import SCHEME
 from gateway.errors import TidegateError
 
 KEEP_ALIVE = 30
@@ -27,14 +30,15 @@ class LocalBroker:
     @classmethod
     def of(cls, options: argparse.Namespace) -> "LocalBroker":
         """Return what the command line says; the password is never an argument."""
-        allowed = "mqtt://host:port or mqtts://host:port"
+        url = options.url or default_url(options.username)
         try:
-            parts = urlsplit(options.url)
-            known = parts.scheme in DEFAULT_PORTS and parts.hostname and parts.port != 0
+            parts = urlsplit(url)
+            known = _is_complete(parts)
         except ValueError:  # the port, or an unclosed [
             known = False
         if not known:
-            raise TidegateError(f"{options.url!r} is not {allowed}")
+            allowed = "mqtt://host:port, mqtts://host:port or mqtt+unix:///path"
+            raise TidegateError(f"{url!r} is not {allowed}")
         password = os.environ.get("TIDEGATE_PASSWORD")
         if options.password_file is not None:
             try:
@@ -44,16 +48,33 @@ class LocalBroker:
             except UnicodeDecodeError as error:
                 raise TidegateError(f"{options.password_file}: not UTF-8") from error
         return cls(
-            options.url,
+            url,
             options.username or (unquote(parts.username) if parts.username else None),
             password or (unquote(parts.password) if parts.password else None),
             options.ca_file,
         )
 
+    @property
+    def name(self) -> str:
+        """Its URL, and the socket that would be the better way if the command could not take it."""
+        if self.url != LOCAL_BROKER:
+            return self.url
+        if (closed := closed_socket()) is not None:
+            return f"{self.url} ({closed} is for root and the gateway's group)"
+        others = other_urls() if self.username is None else []
+        if len(others) > 1:
+            return f"{self.url} (several gateways run here, name one: {', '.join(others)})"
+        return self.url
+
     def connect(self) -> paho.Client:
         """Return a paho client whose connection is under way; raise TidegateError."""
         parts = urlsplit(self.url)
-        client = paho.Client(CallbackAPIVersion.VERSION2, protocol=paho.MQTTv5)
+        by_socket = parts.scheme == SCHEME
+        client = paho.Client(
+            CallbackAPIVersion.VERSION2,
+            protocol=paho.MQTTv5,
+            transport="unix" if by_socket else "tcp",
+        )
         if self.username is not None:
             client.username_pw_set(self.username, self.password)
         if parts.scheme == "mqtts":
@@ -62,8 +83,21 @@ class LocalBroker:
             except OSError as error:  # ssl's own errors are among them
                 raise TidegateError(f"{self.ca_file}: {error.strerror or error}") from error
         try:
-            port = parts.port or DEFAULT_PORTS[parts.scheme]
-            client.connect(parts.hostname or "", port, KEEP_ALIVE)
+            if by_socket:
+                path = unquote(parts.path)
+                if fault := error_at(Path(path)):
+                    raise OSError(fault, os.strerror(fault))  # noqa: TRY301 - paho leaves a socket
+                client.connect(path, keepalive=KEEP_ALIVE)
+            else:
+                port = parts.port or DEFAULT_PORTS[parts.scheme]
+                client.connect(parts.hostname or "", port, KEEP_ALIVE)
         except (OSError, ValueError) as error:
-            raise TidegateError(f"no gateway at {self.url}: {error}") from error
+            raise TidegateError(f"no gateway at {self.name}: {error}") from error
         return client
+
+
+def _is_complete(parts: SplitResult) -> bool:
+    """Return whether a URL says all that is needed; raise ValueError for a port that is none."""
+    if parts.scheme == SCHEME:
+        return not parts.netloc and bool(parts.path)
+    return parts.scheme in DEFAULT_PORTS and bool(parts.hostname) and parts.port != 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gateway.cli.channel import add_channel
 from gateway.cli.crashtest.arguments import add_crashtest
 from gateway.cli.firmware.arguments import add_firmware
-from gateway.cli.parser import CANNOT_START, LOCAL_BROKER, Parser
+from gateway.cli.parser import CANNOT_START, URL_HELP, Parser
 from gateway.cli.user import add_user
 from gateway.cli.where import add_where
 from gateway.compiled import build
@@ -133,7 +133,7 @@ def _add_doctor(commands: "Commands") -> None:
 
 
 def _add_broker_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", nargs="?", default=LOCAL_BROKER)
+    parser.add_argument("url", metavar="URL", nargs="?", help=URL_HELP)
     parser.add_argument("--username", metavar="NAME")
     parser.add_argument("--password-file", type=Path, metavar="FILE")
     parser.add_argument("--ca-file", type=Path, metavar="FILE")
@@ -172,16 +172,18 @@ def _check(options: argparse.Namespace) -> int:
     promise = check_promise(configuration, free)
     if promise is not None:
         print(f"{options.file}: {promise}")
-    for warning in warnings(configuration):
+    for warning in warnings(configuration, options.data):
         print(f"{options.file}: warning: {warning}")
     print(f"{options.file}: ok")
     return 0
 
 
 def _tui(options: argparse.Namespace) -> int:
+    from gateway.cli.own_gateway import default_url
     from gateway.cli.tui import tui
 
-    return tui(options.url, options.username, options.password_file, options.ca_file)
+    url = options.url or default_url(options.username)
+    return tui(url, options.username, options.password_file, options.ca_file)
 
 
 def _subscribe(options: argparse.Namespace) -> int:

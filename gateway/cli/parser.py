@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - it has no public name
 
 LOCAL_BROKER = "mqtt://127.0.0.1:1883"
+"""Where a command looks for a gateway if none of this machine has a socket for it."""
+
+URL_HELP = f"the gateway; else the socket of this machine's, or {LOCAL_BROKER}"
 CANNOT_START = 2
 DEFAULT_COLUMNS = 80
 

@@ -37,7 +37,7 @@ def command_uplink_status(broker: LocalBroker, name: str | None = None, *, as_js
     state = found.get(STATE if name is None else f"uplink/{name}/state")
     if state is None:
         names = ", ".join(uplink_names(found)) or "none with a name"
-        raise TidegateError(f"the gateway at {broker.url} has no uplink {name}; there are {names}")
+        raise TidegateError(f"the gateway at {broker.name} has no uplink {name}; there are {names}")
     if as_json:
         print(json.dumps(found, indent=2, sort_keys=True, ensure_ascii=False))
     elif name is not None:
@@ -74,7 +74,7 @@ def figures(broker: LocalBroker, topic_filters: Sequence[str], awaited: str) -> 
     if awaited in found:
         return found
     problem = found.get("", f"no figures within {PATIENCE:.0f} s")
-    raise TidegateError(f"the gateway at {broker.url} does not tell its state: {problem}")
+    raise TidegateError(f"the gateway at {broker.name} does not tell its state: {problem}")
 
 
 def lines(found: Figures) -> list[str]:

@@ -4,6 +4,7 @@ import re
 from urllib.parse import SplitResult, urlsplit
 
 from gateway.config.described import Check, check
+from gateway.config.web_address import ANY, OPAQUE, authority, origin
 
 GATEWAY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 CHANNEL = re.compile(r"[A-Za-z0-9_.-]{1,64}(#tmp|#ephemeral)?")
@@ -43,6 +44,27 @@ def texts(value: object) -> tuple[str, ...]:
         return tuple(text(each) for each in value)
     except ValueError as error:
         raise ValueError("a list of texts that are not empty") from error
+
+
+@check("a list of host names", type="array", items={"type": "string", "minLength": 1})
+def hosts(value: object) -> tuple[str, ...]:
+    """Accept a list of host names and addresses, of IPv6 in brackets."""
+    named = texts(value)
+    for each in named:
+        found = authority(each)
+        if found is None or found.port:
+            raise ValueError("a list of host names such as barn.lan, without a port")
+    return named
+
+
+@check("a list of origins", type="array", items={"type": "string", "minLength": 1})
+def origins(value: object) -> tuple[str, ...]:
+    """Accept a list of what browsers send as Origin, or `*` for whatever they send."""
+    named = texts(value)
+    for each in named:
+        if each not in (ANY, OPAQUE) and origin(each) is None:
+            raise ValueError("a list of origins such as https://panel.example, without a path")
+    return named
 
 
 windows = Check(texts.read, "a list of windows", texts.schema)

@@ -1,7 +1,7 @@
 import cython
 
 from gateway.mqtt.acknowledgement_batch cimport acknowledged_by, acknowledgements
-from gateway.mqtt.codec.decode cimport check_first_packet, decode_head
+from gateway.mqtt.codec.decode cimport check_first_byte, decode_head
 from gateway.mqtt.codec.encode cimport encode
 from gateway.mqtt.framing cimport Framer
 from gateway.mqtt.output cimport Barrier, Output

@@ -12,7 +12,7 @@ from gateway.mqtt.acknowledgement_batch import (
 from gateway.mqtt.aliases.alias_figures import InboundFigures
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.aliases.topic_aliases import InboundAliases
-from gateway.mqtt.codec.decode import check_first_packet, decode_head
+from gateway.mqtt.codec.decode import check_first_byte, decode_head
 from gateway.mqtt.codec.encode import encode, without_reason
 from gateway.mqtt.codec.publish import DUP, read_publish_head
 from gateway.mqtt.codec.publish_properties import (
@@ -138,8 +138,8 @@ class Connection:
         frame = self.framer.next_frame(self.version)
         if frame is None:
             self._buffer = b""
-            if not self.version and self.framer.first_byte is not None:
-                check_first_packet(self.framer.first_byte)  # HTTP, say: don't wait for the rest
+            if self.framer.begun >= 0:  # HTTP, say: don't wait for the rest
+                check_first_byte(self.framer.begun, self.version)
             return 0
         self._buffer, first_byte, self._body, self._end = frame
         self.first_byte = first_byte

@@ -12,6 +12,7 @@ cdef class Framer:
     cdef public Py_ssize_t maximum_packet_size
     cdef Py_ssize_t _missing
     cdef Py_ssize_t _position
+    cdef readonly int begun
     cdef readonly Py_ssize_t start
 
     cpdef feed(self, bytes data)

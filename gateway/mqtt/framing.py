@@ -22,13 +22,22 @@ class Framer:
     `next_frame` is called until None after each `feed`.
     """
 
-    __slots__ = ("_buffer", "_gathered", "_missing", "_position", "maximum_packet_size", "start")
+    __slots__ = (
+        "_buffer",
+        "_gathered",
+        "_missing",
+        "_position",
+        "begun",
+        "maximum_packet_size",
+        "start",
+    )
 
     def __init__(self, maximum_packet_size: int) -> None:
         self.maximum_packet_size = maximum_packet_size
         self._buffer = b""
         self._position = 0
         self.start = 0  # of the last packet that was returned
+        self.begun = -1  # when None was returned, the first byte of what came of a packet, if any
         self._missing = 0  # bytes to come before there is anything new to see
         self._gathered: bytearray | None = None  # a packet that comes in many chunks, joined once
 
@@ -64,13 +73,6 @@ class Framer:
             return gathered[0]
         return self._buffer[self._position] if self._position < len(self._buffer) else 0
 
-    @property
-    def first_byte(self) -> int | None:
-        """The first byte of the packet that is not whole yet; None while none has come."""
-        gathered = self._gathered
-        pending = self._buffer[self._position :] if gathered is None else gathered
-        return pending[0] if pending else None
-
     def next_frame(self, version: int = 0) -> tuple[bytes, int, int, int] | None:
         """Return (buffer, first byte, start of the body, end of the body) of the next packet.
 
@@ -86,6 +88,7 @@ class Framer:
         buffer = self._buffer
         position = self._position
         if position == len(buffer):
+            self.begun = -1
             self._buffer = b""  # up to 256 KiB, which an idle connection should not hold
             self._position = 0
             return None
@@ -211,6 +214,7 @@ class Framer:
 
     def _wait(self, missing: int) -> None:
         """Keep only the tail, not the chunk it came in, which can be a thousand times larger."""
+        self.begun = self._buffer[self._position]
         self._buffer = self._buffer[self._position :]
         self._position = 0
         self._missing = missing

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from enum import Enum
 
 from gateway.broker.access import Authenticator
 from gateway.broker.client import Client
@@ -37,6 +38,14 @@ _NOTED = NOTED
 _NOTED_OUTPUT = NOTED_OUTPUT
 
 MISTAKE = "unexpected error; closing client at %s"
+
+
+class Progress(Enum):
+    """How far a connection is on its way to a session."""
+
+    SILENT = "silent"  # no whole CONNECT has come
+    WAITING = "waiting"  # for whether its password is right
+    ACCEPTED = "accepted"
 
 
 class ClientTransport:
@@ -332,6 +341,21 @@ class ClientTransport:
         """True while something is still to be sent, or to be closed in an orderly way."""
         transport = self._transport
         return transport is not None and not (self._finished and transport.can_write_eof())
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is; what has ended counts as silent."""
+        client = self._client
+        if client is None:
+            return Progress.SILENT
+        if client.session is not None:
+            return Progress.ACCEPTED
+        return Progress.WAITING if client.pieces is HELD else Progress.SILENT
+
+    @property
+    def peer(self) -> str:
+        """The peer's name, "" before the connection's beginning, which TLS puts off, and after."""
+        return "" if self._client is None else self._client.peer
 
     @property
     def username(self) -> str | None:

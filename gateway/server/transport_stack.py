@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from gateway.server.tls.connection import TlsConnection
     from gateway.server.websocket.connection import WebSocketConnection
+    from gateway.server.websocket.origins import Origins
 
 
 WEBSOCKET_BYTES = 8 * 1024
@@ -36,11 +37,11 @@ class TransportStack:
         memory: MemoryBudget,
     ) -> None:
         self.tls = tls
-        self._origins = settings.websocket_origins
         self._counters = counters
         self._maximum_packet_size = maximum_packet_size
         self._connect_timeout = connect_timeout
         self._websocket = load_websocket() if settings.websocket else None
+        self._origins = _origins(settings)
         self._shaking_hands: set[TlsConnection] = set()
         self._memory = memory
 
@@ -57,7 +58,7 @@ class TransportStack:
 
     def around(self, client: Any) -> Any:
         """Return the protocol that the socket talks to."""
-        if self._websocket is not None:
+        if self._websocket is not None and self._origins is not None:
             client = self._websocket(
                 client, self._maximum_packet_size, self._origins, self._counters
             )
@@ -80,6 +81,17 @@ class TransportStack:
         """Close the sockets behind which there is no client yet."""
         for connection in list(self._shaking_hands):
             connection.abort()
+
+
+def _origins(settings: ListenerConfig) -> "Origins | None":
+    """Return which pages may connect, None where none can."""
+    if not settings.websocket:
+        return None
+    from gateway.config.own_hosts import OwnHosts
+    from gateway.server.websocket.origins import Origins
+
+    hosts = OwnHosts(None if settings.path is not None else settings.host)
+    return Origins(settings.websocket_origins, hosts, tls=settings.tls_certificate is not None)
 
 
 def load_websocket() -> "type[WebSocketConnection]":

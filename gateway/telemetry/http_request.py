@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 REQUEST_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+) HTTP/([0-9])\.[0-9]")
 FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t -~\x80-\xff]*)")
-TARGET = re.compile(r"(?:https?://[^/?#]+)?(/[^?#]*)?(?:\?[^#]*)?", re.IGNORECASE)
+TARGET = re.compile(r"(?:https?://([^/?#]+))?(/[^?#]*)?(?:\?[^#]*)?", re.IGNORECASE)
 
 
 class RequestError(Exception):
@@ -19,10 +19,14 @@ class RequestError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request; `path` excludes the query, which is ignored."""
+    """A request; `path` excludes the query, which is ignored.
+
+    `host` is whom it is for, with a port if it says one; None only before HTTP/1.1.
+    """
 
     method: str
     path: str
+    host: str | None
 
 
 def parse(head: bytes) -> Request:
@@ -33,18 +37,22 @@ def parse(head: bytes) -> Request:
         raise RequestError(HTTPStatus.BAD_REQUEST)
     if line[3] != "1":
         raise RequestError(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
-    _check_fields(fields, hosts_needed=0 if first.endswith("HTTP/1.0") else 1)
+    host = _host(fields, hosts_needed=0 if first.endswith("HTTP/1.0") else 1)
     target = TARGET.fullmatch(line[2])
-    # `*` and whatever else is no path of ours is what no page is called
-    return Request(line[1], line[2] if target is None else target[1] or "/")
+    if target is None:  # `*` and whatever else is no path of ours is what no page is called
+        return Request(line[1], line[2], host)
+    return Request(line[1], target[2] or "/", target[1] or host)  # RFC 9112 section 3.2.2
 
 
-def _check_fields(fields: list[str], hosts_needed: int) -> None:
-    hosts = 0
+def _host(fields: list[str], hosts_needed: int) -> str | None:
+    """Return what the Host field says; raise RequestError if a field is none."""
+    hosts = []
     for field in fields:
         match = FIELD.fullmatch(field)
         if match is None:
             raise RequestError(HTTPStatus.BAD_REQUEST)
-        hosts += match[1].lower() == "host"
-    if not hosts_needed <= hosts <= 1:
+        if match[1].lower() == "host":
+            hosts.append(match[2].strip(" \t"))
+    if not hosts_needed <= len(hosts) <= 1:
         raise RequestError(HTTPStatus.BAD_REQUEST)  # RFC 9112 section 3.2
+    return hosts[0] if hosts else None

@@ -1,26 +1,39 @@
 """A small HTTP/1.1 server for a few pages that are read and never written."""
 
 import asyncio
+import logging
 import os
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from gateway.config.own_hosts import OwnHosts
+from gateway.config.web_address import authority
 from gateway.counters import Counters
 from gateway.errors import StartError
+from gateway.telemetry.http_exchange import Exchange
 from gateway.telemetry.http_request import Request, RequestError, parse
 
-MAXIMUM_REQUEST = 8 * 1024
-"""Maximum bytes of a request's line and fields; a longer one gets 431."""
+logger = logging.getLogger(__name__)
 
-MAXIMUM_CONNECTIONS = 8
-"""Maximum connections at one time; a further one is closed at once."""
+MAXIMUM_CONNECTIONS = 64
+"""Maximum connections at one time; for a further one another is closed."""
 
-EXCHANGE_TIMEOUT = 10.0
-"""Maximum seconds from the connection to the last byte of the response."""
+MAXIMUM_OF_ADDRESS = 32
+"""Maximum connections of one address, or network of IPv6."""
 
-BACKLOG = 16
-"""Backlog of the listening socket."""
+ACCEPTED_AT_ONCE = 4
+"""Connections that are accepted before requests are read: what is new is not closed unread."""
+
+BACKLOG = 1024
+"""Connections that the kernel holds until they are accepted."""
+
+LOG_INTERVAL = 60.0
+"""Seconds between two lines that tell of a foreign Host."""
+
+SHOWN = 80
+"""Characters of a Host field that a log line repeats."""
 
 TEXT = "text/plain; charset=utf-8"
 
@@ -41,15 +54,23 @@ Pages = Mapping[str, Callable[[], Page]]
 
 
 class HttpServer:
-    """Answers GET and HEAD, one request a connection: no body is read, nothing is kept alive."""
+    """Answers GET and HEAD, one request a connection: no body is read, nothing is kept alive.
 
-    def __init__(self, host: str, port: int, pages: Pages, counters: Counters) -> None:
+    Host has to be this machine or one of `named`. When there are too many connections, the oldest
+    of whoever has most is closed, first one that was answered, then one without a whole request.
+    """
+
+    def __init__(
+        self, host: str, port: int, pages: Pages, counters: Counters, named: Iterable[str] = ()
+    ) -> None:
         self.port = port
         self._host = host
+        self._hosts = OwnHosts(host, named)
         self._pages = pages
         self._counters = counters
         self._server: asyncio.Server | None = None
-        self._exchanges: set[asyncio.Task[None]] = set()
+        self._exchanges: dict[Exchange, None] = {}  # the oldest first
+        self._silent_until = 0.0
 
     @property
     def address(self) -> str:
@@ -59,12 +80,11 @@ class HttpServer:
     async def bind(self) -> None:
         """Bind the address without listening; raise StartError if that fails."""
         try:
-            self._server = await asyncio.start_server(
-                self._accept,
+            self._server = await asyncio.get_running_loop().create_server(
+                lambda: Exchange(self._answer, self._admit, self._end),
                 self._host,
                 self.port,
-                limit=MAXIMUM_REQUEST,
-                backlog=BACKLOG,
+                backlog=ACCEPTED_AT_ONCE,
                 start_serving=False,
             )
         except OSError as error:
@@ -79,14 +99,17 @@ class HttpServer:
             await self._server.start_serving()
         except OSError as error:
             raise self._cannot_listen(error) from error
+        for each in self._server.sockets:
+            with each.dup() as same:
+                same.listen(BACKLOG)
 
     async def close(self) -> None:
         """Stop listening and close all connections."""
         if self._server is not None:
             self._server.close()
-        for exchange in self._exchanges:
-            exchange.cancel()
-        await asyncio.gather(*self._exchanges, return_exceptions=True)
+        for exchange in list(self._exchanges):
+            exchange.abort()
+        await asyncio.sleep(0)  # in which they end
 
     def _cannot_listen(self, error: OSError) -> StartError:
         # asyncio repeats the address in its own text; a resolver's errors have negative numbers
@@ -94,42 +117,67 @@ class HttpServer:
         reason = os.strerror(number) if number > 0 else error.strerror
         return StartError(f"cannot give metrics at {self.address}: {reason or error}")
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._exchanges) >= MAXIMUM_CONNECTIONS:
-            self._counters.add("tidegate/metrics/refused")
-            writer.transport.abort()
+    def _admit(self, exchange: Exchange) -> None:
+        """Let it have a place, and close another if there are too many."""
+        if self._server is None or not self._server.is_serving():  # accepted as the server closed
+            exchange.abort()
             return
-        exchange = asyncio.get_running_loop().create_task(self._exchange(reader, writer))
-        self._exchanges.add(exchange)
-        exchange.add_done_callback(self._exchanges.discard)
+        self._exchanges[exchange] = None
+        taken = Counter(each.block for each in self._exchanges)
+        block = exchange.block
+        if len(self._exchanges) > MAXIMUM_CONNECTIONS:
+            block = taken.most_common(1)[0][0]
+        elif taken[block] <= MAXIMUM_OF_ADDRESS:
+            return
+        others = (each for each in self._exchanges if each.block == block and each is not exchange)
+        oldest = min(others, key=lambda each: each.stage, default=exchange)
+        self._leave(oldest)
+        oldest.abort()
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(EXCHANGE_TIMEOUT):
-                writer.write(await self._answer(reader))
-                writer.close()
-                await writer.wait_closed()
-            self._counters.add("tidegate/metrics/requests")
-        except (OSError, EOFError):  # too slow, reset by the peer, or no whole request
-            self._counters.add("tidegate/metrics/refused")
-        finally:
-            writer.transport.abort()
+    def _end(self, exchange: Exchange, answered: bool) -> None:
+        self._leave(exchange)
+        self._counters.add(f"tidegate/metrics/{'requests' if answered else 'refused'}")
 
-    async def _answer(self, reader: asyncio.StreamReader) -> bytes:
-        """Read a request and return the response; raise EOFError if there is none."""
-        try:
-            request = parse(await reader.readuntil(b"\r\n\r\n"))
-        except asyncio.LimitOverrunError:
+    def _leave(self, exchange: Exchange) -> None:
+        self._exchanges.pop(exchange, None)
+
+    def _answer(self, head: bytes | None) -> bytes:
+        """Return the response to a request, or to one that is too long."""
+        if head is None:
             return _encoded(_refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE))
+        try:
+            request = parse(head)
         except RequestError as error:
             return _encoded(_refusal(error.status))
         return _encoded(self._page(request), with_body=request.method != "HEAD")
 
     def _page(self, request: Request) -> Page:
+        if not self._is_for_us(request):
+            return _refusal(HTTPStatus.MISDIRECTED_REQUEST)
         if request.method not in METHODS:
             return _refusal(HTTPStatus.METHOD_NOT_ALLOWED)
         make = self._pages.get(request.path)
         return _refusal(HTTPStatus.NOT_FOUND) if make is None else make()
+
+    def _is_for_us(self, request: Request) -> bool:
+        """Return whether Host, which only old programs leave out, means this machine.
+
+        A page in a browser whose name was made to lead here (DNS rebinding) has its own there.
+        """
+        if request.host is None:
+            return True
+        asked = authority(request.host)
+        if asked is not None and asked.host in self._hosts:
+            return True
+        self._counters.add("tidegate/metrics/foreign_hosts")
+        now = asyncio.get_running_loop().time()
+        if now >= self._silent_until:
+            self._silent_until = now + LOG_INTERVAL
+            shown = f"{request.host[:SHOWN]!r}"
+            logger.warning(
+                "metrics are asked for as %s, which [metrics] hosts does not name", shown
+            )
+        return False
 
 
 def _refusal(status: HTTPStatus) -> Page:

@@ -81,6 +81,7 @@ METRICS = own(
     {
         "requests": "Requests answered here.",
         "refused": "Connections here beyond the maximum, or without a whole request in time.",
+        "foreign_hosts": "Requests here whose Host is not this machine.",
     },
 )
 

@@ -10,7 +10,6 @@ from gateway.cli.firmware.flash import command_flash, command_update
 from gateway.cli.firmware.new import write_new
 from gateway.cli.firmware.ports import only_port, show_ports
 from gateway.cli.firmware.reporter import Reporter
-from gateway.cli.parser import LOCAL_BROKER
 from gateway.errors import TidegateError
 from gateway.flashing.ports import PluggedIn
 from tests.support.table import table
@@ -91,20 +90,21 @@ def test_all_boards_are_those_of_the_configuration_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("gateway.cli.firmware.flash.plugged_in", lambda: [PICO])
+    monkeypatch.setattr("gateway.cli.own_gateway.FOLDERS", ())
     config = tmp_path / "gateway.toml"
     config.write_text(
         '[[serial]]\nport = "/dev/ttyNO2"\n[[serial]]\nport = "/dev/ttyNO3"\nformat = "json"\n'
         '[[serial]]\nport = "topic://nodes/n1"\n[[serial]]\nport = "/dev/ttyNO1"\n'
         '[[serial]]\nport = "usb:1a86:7523:gone"\n'
     )
-    given = options(all=True, config=config, url=LOCAL_BROKER)
+    given = options(all=True, config=config, url=None)
     assert command_update(given) == 1
     told = capsys.readouterr()
     assert "0 of 3 nodes" in told.out
     assert "no adapter 1a86:7523:gone is plugged in" in told.err
-    assert given.url == LOCAL_BROKER
+    assert given.url is None
     config.write_text('[[listener]]\nport = 1999\n[[serial]]\nport = "/dev/ttyNO2"\n')
-    for url, asked in ((LOCAL_BROKER, "mqtt://127.0.0.1:1999"), ("mqtt://b:1", "mqtt://b:1")):
+    for url, asked in ((None, "mqtt://127.0.0.1:1999"), ("mqtt://b:1", "mqtt://b:1")):
         given = options(all=True, config=config, url=url)
         assert command_update(given) == 1
         assert given.url == asked

@@ -7,7 +7,7 @@ from gateway.cli.local_broker import LocalBroker
 from gateway.errors import TidegateError
 
 
-def options(url: str = "mqtt://127.0.0.1", **given: object) -> argparse.Namespace:
+def options(url: str | None = "mqtt://127.0.0.1", **given: object) -> argparse.Namespace:
     values: dict[str, object] = {"username": None, "password_file": None, "ca_file": None}
     return argparse.Namespace(url=url, **{**values, **given})
 
@@ -32,12 +32,25 @@ def test_user_and_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    "url", ["", "127.0.0.1:1883", "http://a", "mqtt://", "mqtt://[", "mqtt://a:b", "mqtt://a:0"]
+    "url",
+    [
+        "mqtt+unix://a/b",
+        "mqtt+unix://",
+        "127.0.0.1:1883",
+        "http://a",
+        "mqtt://",
+        "mqtt://[",
+        "mqtt://a:b",
+        "mqtt://a:0",
+    ],
 )
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(TidegateError) as raised:
         LocalBroker.of(options(url))
-    assert str(raised.value) == f"{url!r} is not mqtt://host:port or mqtts://host:port"
+    assert (
+        str(raised.value)
+        == f"{url!r} is not mqtt://host:port, mqtts://host:port or mqtt+unix:///path"
+    )
 
 
 def test_a_password_file_that_cannot_be_read(tmp_path: Path) -> None:
@@ -60,3 +73,8 @@ def test_a_ca_file_that_is_none(tmp_path: Path, text: str | None) -> None:
 def test_nobody_at_home() -> None:
     with pytest.raises(TidegateError, match=r"^no gateway at mqtt://127\.0\.0\.1:1: "):
         LocalBroker.of(options("mqtt://127.0.0.1:1")).connect()
+
+
+def test_nobody_at_the_socket(tmp_path: Path) -> None:
+    with pytest.raises(TidegateError, match=r"no gateway at mqtt\+unix:///.*/s: "):
+        LocalBroker.of(options(f"mqtt+unix://{tmp_path}/s")).connect()

@@ -13,6 +13,12 @@ def test_the_section_alone_is_enough(read: Load) -> None:
     assert read("[metrics]").metrics == MetricsConfig("127.0.0.1", 9234, None)
 
 
+def test_names_of_the_machine(read: Load) -> None:
+    settings = read("[metrics]\nhosts = ['barn.lan', '[fd00::1]']").metrics
+    assert settings is not None
+    assert settings.hosts == ("barn.lan", "[fd00::1]")
+
+
 @pytest.mark.parametrize("host", ["127.0.0.2", "::1", "localhost"])
 def test_on_loopback_everybody_may_read(read: Load, host: str) -> None:
     assert read(f"[metrics]\nhost = '{host}'\nport = 1").metrics == MetricsConfig(host, 1)
@@ -31,6 +37,11 @@ def test_beyond_loopback_it_is_said(read: Load) -> None:
         ("allow_anonymous = false", "metrics.allow_anonymous = False is not allowed: there are"),
         ("host = ''", "metrics.host = '' is not allowed: a text that is not empty"),
         ("port = 0", "metrics.port = 0 is not allowed: a whole number from 1 to 65535"),
+        (
+            "hosts = ['barn.lan:80']",
+            "metrics.hosts = ['barn.lan:80'] is not allowed: a list of host",
+        ),
+        ("hosts = ['a/b']", "metrics.hosts = ['a/b'] is not allowed: a list of host names"),
         ("path = '/x'", "metrics.path = '/x' is not allowed: unknown key"),
     ],
 )

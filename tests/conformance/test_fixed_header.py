@@ -124,6 +124,48 @@ HEADERS = [
 """Fixed headers with a remaining length that the packet cannot have; no body follows them."""
 
 
+UNFINISHED = (b"", b"\xc0", b"\xff\xff", b"\x7f")
+"""A remaining length that is not whole, and one of a body that does not come."""
+
+BEGINNINGS = [
+    Case(statements, f"{name}, then {behind.hex() or 'nothing'}", first + behind, code, versions)
+    for statements, name, first, code, versions in (
+        (RESERVED, "type 0", b"\x0a", MALFORMED, BOTH),
+        (RESERVED, "type 15", b"\xf0", MALFORMED, ONLY_3),
+        (FLAGS, "PUBLISH of QoS 3", b"\x36", MALFORMED, BOTH),
+        (FLAGS, "PUBLISH of QoS 0 with DUP", b"\x38", MALFORMED, BOTH),
+        (FLAGS, "SUBSCRIBE with flags 0000", b"\x80", MALFORMED, BOTH),
+        (FLAGS, "UNSUBSCRIBE with flags 0000", b"\xa0", MALFORMED, BOTH),
+        (FLAGS, "PUBREL with flags 0000", b"\x60", MALFORMED, BOTH),
+        (FLAGS, "PUBACK with flags 0001", b"\x41", MALFORMED, BOTH),
+        (FLAGS, "PINGREQ with flags 1000", b"\xc8", MALFORMED, BOTH),
+        (RESERVED, "CONNACK from a client", b"\x20", PROTOCOL_ERROR, BOTH),
+        (RESERVED, "PINGRESP from a client", b"\xd0", PROTOCOL_ERROR, BOTH),
+        ("5:3.1.0-2 3.1.1:3.1.0-2", "a second CONNECT", b"\x10", PROTOCOL_ERROR, BOTH),
+    )
+    for behind in UNFINISHED
+]
+"""First bytes that are wrong whatever follows, in front of what never ends."""
+
+
+@case_table(*BEGINNINGS)
+def test_a_first_byte_that_cannot_be_ends_the_connection_at_once(
+    peers: Peers, version: int, data: bytes, code: int
+) -> None:
+    peer = peers.connect(version)
+    peer.send(data)
+    peer.expect_error(code)
+
+
+@keeps("5:3.1.0-1", "3.1.1:3.1.0-1")
+@pytest.mark.parametrize("first", [b"\x0a", b"\x1a", b"\x30", b"\xc0", b"\xf0"])
+def test_what_is_no_connect_ends_the_connection_at_once(peers: Peers, first: bytes) -> None:
+    for behind in UNFINISHED:
+        peer = peers.open()
+        peer.send(first + behind)
+        peer.expect_no_acceptance()
+
+
 @case_table(*HEADERS)
 def test_an_illegal_remaining_length_ends_the_connection_at_once(
     peers: Peers, version: int, data: bytes, code: int

@@ -84,6 +84,36 @@ def test_only_mqtt_errors_leave(data: bytes, version: int) -> None:
             pass
 
 
+def legal(first_byte: int, version: int) -> bool:
+    """Return whether a client's packet can begin so, as the specifications' tables say."""
+    if not version:
+        return first_byte == 0x10
+    kind, flags = first_byte >> 4, first_byte & 0x0F
+    if kind == 3:
+        return flags & 6 != 6 and (flags & 6 != 0 or not flags & 8)
+    if kind == 15 and version < MQTT_5:
+        return False
+    return kind in (4, 5, 6, 7, 8, 10, 12, 14, 15) and flags == (2 if kind in (6, 8, 10) else 0)
+
+
+UNFINISHED = (b"", b"\x80", b"\xc0", b"\xff\xff\xff", b"\x7f", b"\x09\x00")
+"""What may come behind a first byte before the packet is whole."""
+
+
+@pytest.mark.parametrize("version", [0, *VERSIONS])
+def test_a_first_byte_that_cannot_be_is_an_error_at_once(version: int) -> None:
+    for first_byte in range(256):
+        for behind in UNFINISHED:
+            connection = connected(version) if version else Connection(1 << 28)
+            connection.framer.maximum_packet_size = 1 << 28
+            connection.receive(bytes([first_byte]) + behind)
+            if not legal(first_byte, version):
+                with pytest.raises(MqttError):
+                    connection.next_frame()
+            elif behind not in {b"\x7f", b"\x09\x00"} and first_byte not in (0xC0, 0xE0):
+                assert connection.next_frame() == 0
+
+
 def test_output_is_announced_once_for_each_time_it_is_fetched() -> None:
     announced: list[None] = []
     connection = Connection(1_024, on_output=lambda: announced.append(None))

@@ -19,6 +19,14 @@ id = "barn"
 [uplink]
 """
 
+CLOSED = """\
+[[listener]]
+[[access.role]]
+name = "sensor"
+users = ["sensor-*"]
+write = ["sensors/%u/#"]
+"""
+
 HURRY = """\
 [Service]
 WatchdogSec=5
@@ -31,6 +39,23 @@ ASK = """\
 import urllib.request
 print(urllib.request.urlopen("http://127.0.0.1:9234/healthz", timeout=10).read().decode())
 """
+
+
+ORDER = f"""\
+import os, socket
+with socket.socket(socket.AF_UNIX) as gateway:
+    gateway.settimeout(10)
+    found = os.stat("{FOLDER}")
+    gateway.connect(f"/run/tidegate/{{found.st_dev:x}}.{{found.st_ino:x}}.sock")
+    connect = b"\\x10\\x0d\\x00\\x04MQTT\\x04\\x02\\x00\\x00\\x00\\x01c"
+    topic = b"$CONTROL/tidegate/uplink"
+    body = len(topic).to_bytes(2) + topic + b"\\x00\\x01resume"
+    gateway.sendall(connect + bytes([0x32, len(body)]) + body)
+    print(gateway.recv(4, socket.MSG_WAITALL).hex(), gateway.recv(4, socket.MSG_WAITALL).hex())
+"""
+"""What `tidegate uplink resume` says, for which paho is missing in there."""
+
+DONE = "20020000 40020001"
 
 
 class Service:
@@ -93,6 +118,27 @@ def test_it_works_in_its_sandbox(service: Service) -> None:
     assert asked.stdout.strip() == "ok", asked.stderr + service.log()
     folder = service.systemd.run("stat", "-c%U:%G:%a", FOLDER, f"{FOLDER}/tidegate.db")
     assert folder.stdout.split() == ["tidegate:tidegate:750", "tidegate:tidegate:640"]
+
+
+def test_commands_reach_it_by_its_socket(service: Service) -> None:
+    run = service.systemd.run
+    permissions = run("sh", "-c", "stat -c%U:%G:%a /run/tidegate/*.sock").stdout
+    assert permissions.strip() == "tidegate:tidegate:660"
+    write(service.systemd, "/etc/tidegate/gateway.toml", CONFIG + CLOSED)
+    try:
+        service.order("restart")
+        assert "a socket of their own" in service.log()  # it warns of what the role closes
+        done = run("/opt/python/bin/python3", "-c", ORDER)
+        assert done.stdout.strip() == DONE, done.stderr
+        run("systemctl", "kill", "--signal=KILL", "tidegate")  # and is started anew
+        service.systemd.until(lambda: service.property("NRestarts") != "0", "it is started anew")
+        service.systemd.until(
+            lambda: run("/opt/python/bin/python3", "-c", ORDER).stdout.strip() == DONE,
+            "the command reaches it again",
+        )
+    finally:
+        write(service.systemd, "/etc/tidegate/gateway.toml", CONFIG)
+        service.order("restart")
 
 
 def test_a_reload_does_not_end_it(service: Service) -> None:

@@ -14,13 +14,13 @@ HOST = b"Host: barn:9234\r\n"
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (b"GET /metrics HTTP/1.1", Request("GET", "/metrics")),
-        (b"HEAD /healthz?verbose HTTP/1.1", Request("HEAD", "/healthz")),
-        (b"GET http://barn:9234/metrics?a=/b HTTP/1.1", Request("GET", "/metrics")),
-        (b"GET http://barn HTTP/1.1", Request("GET", "/")),
-        (b"OPTIONS * HTTP/1.1", Request("OPTIONS", "*")),
-        (b"CONNECT barn:80 HTTP/1.1", Request("CONNECT", "barn:80")),
-        (b"get /metrics HTTP/1.9", Request("get", "/metrics")),
+        (b"GET /metrics HTTP/1.1", Request("GET", "/metrics", "barn:9234")),
+        (b"HEAD /healthz?verbose HTTP/1.1", Request("HEAD", "/healthz", "barn:9234")),
+        (b"GET http://other:1/metrics?a=/b HTTP/1.1", Request("GET", "/metrics", "other:1")),
+        (b"GET http://barn HTTP/1.1", Request("GET", "/", "barn")),
+        (b"OPTIONS * HTTP/1.1", Request("OPTIONS", "*", "barn:9234")),
+        (b"CONNECT barn:80 HTTP/1.1", Request("CONNECT", "barn:80", "barn:9234")),
+        (b"get /metrics HTTP/1.9", Request("get", "/metrics", "barn:9234")),
     ],
 )
 def test_what_is_asked_for(line: bytes, expected: Request) -> None:
@@ -28,7 +28,7 @@ def test_what_is_asked_for(line: bytes, expected: Request) -> None:
 
 
 def test_version_1_0_needs_no_host() -> None:
-    assert parse(b"GET / HTTP/1.0\r\n\r\n") == Request("GET", "/")
+    assert parse(b"GET / HTTP/1.0\r\n\r\n") == Request("GET", "/", None)
 
 
 @table(

@@ -20,6 +20,7 @@ def no_password_variable(monkeypatch: pytest.MonkeyPatch) -> None:
         ("mqtt://u:p%40ss@h", Address("h", 1883, "u", "p@ss")),
         ("mqtt://u@h", Address("h", 1883, "u")),
         ("MQTT://h", Address("h", 1883)),
+        ("mqtt+unix:///var/lib/a%20b/s", Address("/var/lib/a b/s", 0)),
     ],
 )
 def test_urls(url: str, address: Address) -> None:
@@ -58,6 +59,7 @@ def test_urls_that_cannot_be_used(url: str) -> None:
 def test_it_is_shown_without_login() -> None:
     assert str(parse_address("mqtt://u:p@[::1]:1884")) == "mqtt://[::1]:1884"
     assert str(parse_address("mqtts://u:p@h")) == "mqtts://h:8883"
+    assert str(parse_address("mqtt+unix:///run/s")) == "mqtt+unix:///run/s"
     assert "hidden" not in repr(parse_address("mqtt://u:hidden@h"))
 
 

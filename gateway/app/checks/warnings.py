@@ -1,25 +1,31 @@
 """What works in a configuration, and deserves a look."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from gateway.app.access import access_warnings
+from gateway.app.checks.door_warnings import door_warnings
 from gateway.app.checks.drop_warnings import drop_warnings
+from gateway.app.checks.file_warnings import file_warnings
 from gateway.app.checks.name_warnings import name_warnings
 from gateway.config import checks
 from gateway.config.settings import Configuration
 from gateway.config.values import values_of
 
 
-def warnings(configuration: Configuration) -> list[str]:
+def warnings(configuration: Configuration, data: Path | None = None) -> list[str]:
     """Return a line for each thing that looks like a mistake.
 
     These are names that others may have, what is given up after it was acknowledged, access rules
-    that go by names that nobody proves, and filters that are hardly meant.
+    that go by names that nobody proves, listeners that let in more or less than it seems, files
+    that others may change or read, and filters that are hardly meant.
     """
     return [
         *name_warnings(configuration),
         *drop_warnings(configuration),
         *access_warnings(configuration),
+        *door_warnings(configuration),
+        *file_warnings(configuration, data),
         *_unlikely_filters(configuration),
     ]
 

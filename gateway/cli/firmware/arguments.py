@@ -4,7 +4,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.cli.parser import LOCAL_BROKER
 from gateway.cli.user import CONFIG
 
 if TYPE_CHECKING:
@@ -93,7 +92,6 @@ def _add_gateway(parser: argparse.ArgumentParser) -> None:
         "--gateway",
         dest="url",
         metavar="URL",
-        default=LOCAL_BROKER,
         help="is asked for the port if it has it open",
     )
     parser.add_argument("--username", metavar="NAME")

@@ -13,7 +13,7 @@ from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.cli.firmware.borrowing import borrowed
 from gateway.cli.firmware.ports import only_port
 from gateway.cli.firmware.reporter import Reporter
-from gateway.cli.parser import LOCAL_BROKER
+from gateway.cli.own_gateway import first_url
 from gateway.cli.run import gateway_url
 from gateway.config.bridges import BridgeConfig
 from gateway.config.errors import ConfigurationError
@@ -90,8 +90,8 @@ def _all_ports(options: argparse.Namespace) -> list[str]:
         except ConfigurationError as error:
             raise TidegateError(str(error)) from error
         ports += _named(configuration.bridges, ports)
-        if options.url == LOCAL_BROKER:
-            options.url = gateway_url(configuration) or LOCAL_BROKER
+        if options.url is None:
+            options.url = first_url() or gateway_url(configuration) or None
     if not ports:
         raise FlashingError(f"no board is plugged in, and {options.config} names none")
     return ports

@@ -7,10 +7,10 @@ from gateway.config.checks import (
     boolean,
     number,
     one_of,
+    origins,
     permissions,
     readable_file,
     text,
-    texts,
     unix_path,
     whole_number,
 )
@@ -116,11 +116,11 @@ class ListenerConfig:
         default=False,
     )
     websocket_origins: tuple[str, ...] | None = key(
-        texts,
-        'pages that may connect, such as `["https://panel.example"]`; clients that are '
-        "no browsers name none and always may",
+        origins,
+        'other [pages](access.md#web-pages) that may connect, such as `["https://panel.example"]`; '
+        '`"*"` is any. Clients that are no browsers name no origin and always may',
         None,
-        shown="any",
+        shown="pages of the listener's own address",
     )
     maximum_connections: int | None = key(
         whole_number(1, 1_000_000),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gateway.config.checks import boolean, text, whole_number
+from gateway.config.checks import boolean, hosts, text, whole_number
 from gateway.config.declaration import Mistake, key
 from gateway.config.loopback import is_loopback
 
@@ -26,6 +26,13 @@ class MetricsConfig:
         boolean,
         "must be `true` beyond loopback: there are no users, everybody can read the figures",
         None,
+    )
+
+    hosts: tuple[str, ...] = key(
+        hosts,
+        "other [names](metrics.md#host) of this machine that requests may have in Host, such as "
+        '`["barn.lan"]`',
+        (),
     )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape

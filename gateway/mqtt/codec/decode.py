@@ -8,11 +8,11 @@ from gateway.mqtt.codec.connack import read_connack
 from gateway.mqtt.codec.connect import read_connect
 from gateway.mqtt.codec.disconnect import read_disconnect
 from gateway.mqtt.codec.ping import read_pingreq, read_pingresp
-from gateway.mqtt.codec.publish import read_publish
+from gateway.mqtt.codec.publish import FLAGS, read_publish, wrong_flags
 from gateway.mqtt.codec.subscribe import read_suback, read_subscribe
 from gateway.mqtt.codec.unsubscribe import read_unsuback, read_unsubscribe
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
-from gateway.mqtt.packets import Packet, Subscribe, Unsubscribe
+from gateway.mqtt.packets import MQTT_5, Packet, PacketType, Subscribe, Unsubscribe
 
 Reader = Callable[[bytes, int, int, int], Packet]
 
@@ -38,8 +38,12 @@ READERS: dict[int, Reader] = {
 A reader takes the buffer, where the body starts and ends, and the protocol version.
 """
 
+FROM_SERVERS = frozenset({0x20, 0x90, 0xB0, 0xD0})
+"""The first bytes of the packets that no client sends."""
+
 _CONNECT = 0x10
 _PUBLISH = 0x30
+_AUTH = 0xF0
 _TYPE = 0xF0
 
 
@@ -47,6 +51,32 @@ def check_first_packet(first_byte: int) -> None:
     """Raise ProtocolError unless this is the first byte of a CONNECT, whatever its flags."""
     if first_byte & _TYPE != _CONNECT:  # [MQTT-3.1.0-1]
         raise ProtocolError(f"a packet of type {first_byte >> 4} before CONNECT")
+
+
+def check_first_byte(first_byte: int, version: int) -> None:
+    """Raise MqttError if no packet of a client can begin so, whatever follows.
+
+    `version` is the connection's protocol version, 0 before CONNECT.
+    """
+    if not version:
+        check_first_packet(first_byte)
+    elif first_byte & _TYPE == _PUBLISH:
+        if first_byte not in FLAGS:
+            raise wrong_flags(first_byte)
+        return
+    elif first_byte == _CONNECT:  # [MQTT-3.1.0-2]
+        raise ProtocolError("a second CONNECT")
+    elif first_byte in FROM_SERVERS:
+        raise ProtocolError(f"{PacketType(first_byte >> 4).name} from a client")
+    if first_byte not in READERS or (first_byte == _AUTH and version < MQTT_5):
+        raise reserved(first_byte)
+
+
+def reserved(first_byte: int) -> MalformedPacket:
+    """Return the error for a first byte that no packet has."""
+    return MalformedPacket(
+        f"first byte 0x{first_byte:02X}: a reserved packet type, or flags that it cannot have"
+    )
 
 
 def decode(buffer: bytes, first_byte: int, start: int, end: int, version: int) -> Packet:
@@ -74,7 +104,5 @@ def decode_head(buffer: bytes, first_byte: int, start: int, end: int, version: i
         check_first_packet(first_byte)
     reader = READERS.get(first_byte)
     if reader is None:  # [MQTT-2.1.3-1]
-        raise MalformedPacket(
-            f"first byte 0x{first_byte:02X}: a reserved packet type, or flags that it cannot have"
-        )
+        raise reserved(first_byte)
     return reader(buffer, start, end, version)

@@ -43,7 +43,7 @@ def read_publish(buffer: bytes, first_byte: int, start: int, end: int, version: 
     """Read a PUBLISH; `first_byte` holds its flags. Its topic is empty only beside an alias."""
     flags = FLAGS.get(first_byte)
     if flags is None:
-        raise MalformedPacket(f"PUBLISH 0x{first_byte:02X}: QoS 3, or DUP at QoS 0")
+        raise wrong_flags(first_byte)
     qos, retain, dup = flags
     position = start + 2
     if position > end:
@@ -75,7 +75,7 @@ def read_publish_head(
     properties are not looked at.
     """
     if first_byte not in FLAGS:
-        raise MalformedPacket(f"PUBLISH 0x{first_byte:02X}: QoS 3, or DUP at QoS 0")
+        raise wrong_flags(first_byte)
     position = start + 2
     if position > end:
         raise missing_bytes("topic name", start, 2, end)
@@ -92,6 +92,11 @@ def read_publish_head(
         return name_end, position + 1, position + 1
     fields, payload = block_bounds(buffer, position, end)
     return name_end, fields, payload
+
+
+def wrong_flags(first_byte: int) -> MalformedPacket:
+    """Return the error for flags that no PUBLISH has [MQTT-3.3.1-2, MQTT-3.3.1-4]."""
+    return MalformedPacket(f"PUBLISH 0x{first_byte:02X}: QoS 3, or DUP at QoS 0")
 
 
 def _check_alias(topic_alias: int | None, version: int) -> None:

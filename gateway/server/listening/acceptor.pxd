@@ -4,6 +4,7 @@ from gateway.server.socket_selector cimport SocketSelector
 
 @cython.final
 cdef class Acceptor:
+    cdef int _at_once
     cdef tuple _kind
     cdef object _listening
     cdef object _loop

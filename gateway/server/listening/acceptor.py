@@ -24,17 +24,20 @@ NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 class Acceptor:
     """Makes a transport, and a protocol by `make_protocol`, for every connection that comes.
 
-    What it makes need not be an `asyncio.Protocol`, but has what is used of one.
+    At most `at_once` are accepted before those are heard that came. What it makes need not be an
+    `asyncio.Protocol`, but has what is used of one.
     """
 
-    __slots__ = ("_kind", "_listening", "_loop", "_make_protocol", "_sockets")
+    __slots__ = ("_at_once", "_kind", "_listening", "_loop", "_make_protocol", "_sockets")
 
     def __init__(
         self,
         loop: GatewayLoop,
         listening: socket.socket,
         make_protocol: Callable[[], Any],
+        at_once: int = ACCEPTED_AT_ONCE,
     ) -> None:
+        self._at_once = at_once
         self._loop = loop
         self._sockets = loop.sockets
         self._listening = listening
@@ -58,7 +61,7 @@ class Acceptor:
     def ready(self, _events: int) -> None:
         """Accept what waits, as the selector asks."""
         try:
-            for _ in range(ACCEPTED_AT_ONCE):
+            for _ in range(self._at_once):
                 # what accept() calls: its object for the descriptor costs as much as the call
                 descriptor, address = self._listening._accept()  # type: ignore[attr-defined]  # noqa: SLF001
                 self._begin(socket.SocketType(*self._kind, descriptor), address)

@@ -1,19 +1,24 @@
 """How many connections a listener admits: by rate, by number, and by what the process can hold."""
 
 import logging
+from collections.abc import Iterable
 from enum import Enum
 
 from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
 from gateway.server.listening.connection_rate import ConnectionRate
+from gateway.server.listening.newcomers import Newcomers, give_up_one
 
 logger = logging.getLogger(__name__)
 
 MAXIMUM_REFUSALS = 16
 """Connections beyond a listener's maximum that are kept until they have been told so."""
 
+ROUNDS = 4
+"""Rounds of the loop in which a connection is heard before it is closed for new ones."""
+
 LOG_INTERVAL = 60.0
-"""Seconds between two lines that say that a listener turns connections away."""
+"""Seconds between two lines that say that a listener turns connections away, or is full."""
 
 
 class Verdict(Enum):
@@ -27,17 +32,31 @@ class Verdict(Enum):
 class Room:
     """The connections of all listeners together, and how many the process has room for."""
 
-    __slots__ = ("maximum", "taken")
+    __slots__ = ("maximum", "newcomers", "taken")
 
     def __init__(self, maximum: int) -> None:
         self.maximum = maximum
         self.taken = 0
+        self.newcomers: list[Newcomers] = []
 
 
 class ConnectionLimits:
-    """Admits connections of one listener by rate and number; `leave` gives a place back."""
+    """Admits connections of one listener by rate and number; `leave` gives a place back.
 
-    __slots__ = ("_counters", "_name", "_rate", "_room", "_silent_until", "maximum", "taken")
+    Where there is no room, a connection that is not in yet is closed for a new one: otherwise idle
+    connections would keep everybody out. Who is in stays.
+    """
+
+    __slots__ = (
+        "_counters",
+        "_name",
+        "_newcomers",
+        "_rate",
+        "_room",
+        "_silent_until",
+        "maximum",
+        "taken",
+    )
 
     def __init__(
         self, name: str, settings: ListenerConfig, counters: Counters, room: Room | None
@@ -52,16 +71,29 @@ class ConnectionLimits:
             burst = settings.connection_burst or max(1, int(settings.connection_rate))
             self._rate = ConnectionRate(settings.connection_rate, burst)
         self._silent_until = 0.0
+        self._newcomers: Newcomers | None = None
+
+    @property
+    def heard_at_least(self) -> int:
+        """How many connections may come at once, so that each is heard before it has to go."""
+        return max(1, self.maximum // ROUNDS)
+
+    def watch(self, newcomers: Newcomers) -> None:
+        """Let these be closed for others; each gives its place back itself."""
+        self._newcomers = newcomers
+        self._room.newcomers.append(newcomers)
 
     def judge(self, now: float) -> Verdict:
         """Return what becomes of a connection that comes at `now`, in monotonic seconds."""
-        if self._room.taken >= self._room.maximum:
-            return self._turn_away(now, "no_room", Verdict.CLOSED)
         if self._rate is not None and not self._rate.allows(now):
             return self._turn_away(now, "over_rate", Verdict.CLOSED)
-        if self.taken >= self.maximum + MAXIMUM_REFUSALS:
+        room = self._room
+        if room.taken >= room.maximum and not self._make_room(now, room.newcomers):
+            return self._turn_away(now, "no_room", Verdict.CLOSED)
+        own = () if self._newcomers is None else (self._newcomers,)
+        full = self.taken >= self.maximum and not self._make_room(now, own)
+        if full and self.taken >= self.maximum + MAXIMUM_REFUSALS:
             return self._turn_away(now, "over_maximum", Verdict.CLOSED)
-        full = self.taken >= self.maximum
         self._take(1)
         if full:
             return self._turn_away(now, "over_maximum", Verdict.REFUSED)
@@ -76,10 +108,21 @@ class ConnectionLimits:
         self._room.taken += places
         self._counters.set("tidegate/connections/open", self._room.taken)
 
+    def _make_room(self, now: float, newcomers: Iterable[Newcomers]) -> bool:
+        """Close a connection that is not in yet; return whether there was one."""
+        if not give_up_one(newcomers):
+            return False
+        self._counters.add("tidegate/connections/given_up")
+        self._tell(now, "is full and closes connections without an accepted CONNECT for new ones")
+        return True
+
     def _turn_away(self, now: float, cause: str, verdict: Verdict) -> Verdict:
         self._counters.add(f"tidegate/connections/{cause}")
+        self._tell(now, f"turns connections away: {cause.replace('_', ' ')}")
+        return verdict
+
+    def _tell(self, now: float, what: str) -> None:
+        """Write a line, if there was none for a while."""
         if now >= self._silent_until:
             self._silent_until = now + LOG_INTERVAL
-            words = cause.replace("_", " ")
-            logger.warning("%s turns connections away: %s", self._name, words)
-        return verdict
+            logger.warning("%s %s", self._name, what)

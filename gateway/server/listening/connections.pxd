@@ -8,6 +8,7 @@ from gateway.server.turn cimport Turn
 cdef class Connections:
     cdef object _durability_class
     cdef ConnectionLimits _limits
+    cdef readonly object _newcomers
     cdef object _stack
     cdef object _on_lost
     cdef bint _plain

@@ -13,6 +13,7 @@ from gateway.config.settings import ListenerConfig
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.pieces import Pieces
 from gateway.server.listening.connection_limits import ConnectionLimits, Verdict
+from gateway.server.listening.newcomers import Newcomers
 from gateway.server.peer import is_local
 from gateway.server.transport import ClientTransport
 from gateway.server.transport_stack import TransportStack
@@ -33,6 +34,7 @@ class Connections:
     __slots__ = (
         "_durability_class",
         "_limits",
+        "_newcomers",
         "_on_lost",
         "_plain",
         "_settings",
@@ -72,6 +74,8 @@ class Connections:
             local if is_local(transport) else remote
         )
         self._on_lost = self._lost  # one object for all connections
+        self._newcomers = Newcomers(self._lost)
+        limits.watch(self._newcomers)
 
     def replace_users(self, file: "PasswordFile") -> Pieces[None]:
         """Let in the users of this file from now on; who has another password is to log in again.
@@ -100,7 +104,10 @@ class Connections:
             info = partial(self._info, now, verdict is Verdict.REFUSED)
         client = ClientTransport(self._turn, self.authenticator, info, self._on_lost)
         self.clients.add(client)
-        return client if self._plain else self._stack.around(client)
+        protocol = client if self._plain else self._stack.around(client)
+        if verdict is Verdict.ADMITTED:
+            self._newcomers.add(client, protocol)
+        return protocol
 
     def _info(
         self, opened: float, refused: bool, transport: asyncio.BaseTransport
@@ -148,6 +155,7 @@ class Connections:
     def _lost(self, client: ClientTransport) -> None:
         if client in self.clients:  # a handshake that is aborted ends after `abort_all`
             self.clients.remove(client)
+            self._newcomers.discard(client)
             self._limits.leave()
 
 

@@ -68,6 +68,7 @@ class Listener:
             broker.memory,
         )
         limits = ConnectionLimits(self.address, settings, broker.counters, room)
+        self._at_once = min(ACCEPTED_AT_ONCE, limits.heard_at_least)
         self.connections = Connections(settings, authenticator, turn, self.stack, limits, access)
         self._server: asyncio.Server | None = None
         self._unix_socket: socket.socket | None = None
@@ -101,7 +102,7 @@ class Listener:
                 self._server = await loop.create_unix_server(
                     self.connections.accept,
                     sock=self._unix_socket,
-                    backlog=ACCEPTED_AT_ONCE,
+                    backlog=self._at_once,
                     start_serving=False,
                 )
                 return
@@ -109,7 +110,7 @@ class Listener:
                 self.connections.accept,
                 self.settings.host,
                 self.port,
-                backlog=ACCEPTED_AT_ONCE,
+                backlog=self._at_once,
                 start_serving=False,
             )
         except OSError as error:
@@ -127,8 +128,9 @@ class Listener:
         try:
             if isinstance(loop, GatewayLoop):
                 for each in self._server.sockets:
-                    self._acceptors.append(Acceptor(loop, each.dup(), self.connections.accept))
-                    self._acceptors[-1].start(BACKLOG)
+                    acceptor = Acceptor(loop, each.dup(), self.connections.accept, self._at_once)
+                    self._acceptors.append(acceptor)
+                    acceptor.start(BACKLOG)
                 return
             await self._server.start_serving()
             for each in self._server.sockets:

@@ -33,7 +33,7 @@ def bind_unix_socket(path: Path, mode: int, backlog: int) -> socket.socket:
 def remove_unix_socket(path: Path, listening: socket.socket) -> None:
     """Close the socket and remove its file, if another has not taken its place."""
     listening.close()
-    if not _answers(path):
+    if not answers(path):
         path.unlink(missing_ok=True)
 
 
@@ -44,12 +44,12 @@ def _remove_leftover(path: Path) -> None:
         return
     if not stat.S_ISSOCK(kind):
         raise StartError(f"cannot listen on {path}: there is a file that is no socket")
-    if _answers(path):
+    if answers(path):
         raise StartError(f"cannot listen on {path}: another process listens there")
     path.unlink(missing_ok=True)
 
 
-def _answers(path: Path) -> bool:
+def answers(path: Path) -> bool:
     """Return whether somebody listens at the path, or may: only a refusal says that nobody does."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(PROBE_TIMEOUT)

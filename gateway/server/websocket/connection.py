@@ -6,7 +6,6 @@ and unmasks in C.
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from http import HTTPStatus
 from typing import cast
 
@@ -14,7 +13,7 @@ from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
 from websockets.protocol import SEND_EOF, Event, State
 from websockets.server import ServerProtocol
-from websockets.typing import Origin, Subprotocol
+from websockets.typing import Subprotocol
 
 from gateway.counters import Counters
 from gateway.server.peer import peer_name
@@ -25,7 +24,9 @@ from gateway.server.websocket.handshake import (
     answer,
     refuse_garbage,
     refuse_size,
+    shown_origin,
 )
+from gateway.server.websocket.origins import Origins
 
 logger = logging.getLogger(__name__)
 _core_logger = logging.getLogger(f"{__name__}.core")
@@ -54,14 +55,14 @@ class WebSocketConnection(asyncio.Protocol):
         self,
         inner: ClientTransport,
         maximum_packet_size: int,
-        origins: Sequence[str] | None,
+        origins: Origins,
         counters: Counters,
     ) -> None:
         self.inner = inner
         self._counters = counters
+        self._origins = origins
         self._core = ServerProtocol(
             subprotocols=SUBPROTOCOLS,
-            origins=None if origins is None else [None, *(Origin(each) for each in origins)],
             max_size=(None, max(maximum_packet_size, SMALLEST_FRAME_LIMIT)),
             logger=_core_logger,
         )
@@ -150,12 +151,16 @@ class WebSocketConnection(asyncio.Protocol):
         elif over or len(events) > 1:
             response = refuse_garbage(core)
         elif events:
-            response = answer(core, cast("Request", events[0]))
+            response = answer(core, cast("Request", events[0]), self._origins)
         else:
             return
         if response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
             self._counters.add("tidegate/connections/websocket_refused")
             status = f"{response.status_code} {response.reason_phrase}"
+            if response.status_code == HTTPStatus.FORBIDDEN:
+                self._counters.add("tidegate/connections/origins_refused")
+                page = shown_origin(cast("Request", events[0]))
+                status += f" for a page of {page}, which websocket_origins does not name"
             logger.info("no WebSocket with %s: %s", self._peer, status)
         if over:
             self._write(response.serialize())

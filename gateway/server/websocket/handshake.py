@@ -5,6 +5,8 @@ from http import HTTPStatus
 from websockets.http11 import Request, Response
 from websockets.server import ServerProtocol
 
+from gateway.server.websocket.origins import Origins
+
 PATHS = ("/mqtt", "/")
 
 FIELDS = (
@@ -18,11 +20,14 @@ FIELDS = (
 )
 """Header fields that say something about the WebSocket; others may hold what they like."""
 
+SHOWN_ORIGIN = 100
+"""Characters of an origin that a log line repeats."""
+
 MAXIMUM_REQUEST = 16 * 1024
 """Bytes of a request with its header fields: a browser's cookies fit."""
 
 
-def answer(protocol: ServerProtocol, request: Request) -> Response:
+def answer(protocol: ServerProtocol, request: Request, origins: Origins) -> Response:
     """Return the response: 101 or a refusal."""
     path = request.path.partition("?")[0]
     if path not in PATHS:
@@ -30,7 +35,17 @@ def answer(protocol: ServerProtocol, request: Request) -> Response:
     values = [value for name in FIELDS for value in request.headers.get_all(name)]
     if not all(value.isascii() for value in values):  # the core relies on it
         return refuse_garbage(protocol)
+    if not origins.admits(request.headers.get_all("Origin"), request.headers.get_all("Host")):
+        return protocol.reject(
+            HTTPStatus.FORBIDDEN, "Pages of this origin may not connect: see websocket_origins.\n"
+        )
     return protocol.accept(request)
+
+
+def shown_origin(request: Request) -> str:
+    """Return where the page came from, as it says, for a log line."""
+    shown = ", ".join(request.headers.get_all("Origin"))
+    return f"{shown[:SHOWN_ORIGIN]!r}"
 
 
 def refuse_garbage(protocol: ServerProtocol) -> Response:

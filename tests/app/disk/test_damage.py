@@ -12,6 +12,7 @@ from gateway.app.gateway import Gateway
 from gateway.app.listeners import make_listeners
 from gateway.app.start import start
 from gateway.config.load import bare
+from gateway.server.listening.connection_limits import Room
 from gateway.server.listening.listener import Listener
 from gateway.storage.engine.damage import note_damage, noted_damage
 from gateway.storage.engine.database import FILE_NAME
@@ -102,10 +103,10 @@ async def test_it_stays_when_the_next_start_would_not_know(
 async def test_damage_found_before_there_is_any_telemetry_is_told_by_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def find_early(gateway: Gateway) -> list[Listener]:
+    def find_early(gateway: Gateway, room: Room) -> list[Listener]:
         assert not hasattr(gateway, "telemetry")
         find_damage(gateway)
-        return make_listeners(gateway)
+        return make_listeners(gateway, room)
 
     monkeypatch.setattr("gateway.app.start.make_listeners", find_early)
     async with AsyncExitStack() as stack:

@@ -69,7 +69,8 @@ def test_it_is_refused_when_the_fixed_header_is_there(
     header = bytes([first_byte]) + write_variable_byte_integer(length)
     expected = MalformedPacket, ILLEGAL[version, first_byte, length]
     assert error_of(opened(version), header) == expected
-    assert error_of(opened(version), header[:1], header[1:]) == expected
+    if first_byte != 0x10 or not version:  # of a second CONNECT one byte is enough
+        assert error_of(opened(version), header[:1], header[1:]) == expected
     assert error_of(opened(version), header + bytes(length)) == expected
 
 
@@ -77,7 +78,7 @@ def test_others_are_waited_for() -> None:
     for version, header in (
         (MQTT_3_1_1, b"\x82\x06"),
         (MQTT_5, b"\xe0\x01"),
-        (MQTT_5, b"\x20\x09"),
+        (MQTT_5, b"\xf0\x09"),
     ):
         connection = opened(version)
         connection.receive(header)

@@ -146,24 +146,49 @@ async def test_a_peer_that_says_nothing_and_goes_is_no_news(
     assert not caplog.records
 
 
-@pytest.mark.parametrize(
-    ("origin", "allowed"),
-    [(None, True), ("https://panel.example", True), ("https://evil.example", False)],
-)
-async def test_pages_from_elsewhere_are_refused_if_origins_are_named(
-    tmp_path: Path, authority: Authority, server_pair: Pair, origin: str | None, allowed: bool
+PANEL = ("https://panel.example",)
+
+
+@pytest.mark.parametrize("named", [None, PANEL, ("*",)])
+@pytest.mark.parametrize("origin", [None, "own", *PANEL, "https://evil.example", "null"])
+async def test_pages_of_other_origins_are_refused_unless_they_are_named(
+    tmp_path: Path,
+    authority: Authority,
+    server_pair: Pair,
+    caplog: pytest.LogCaptureFixture,
+    named: tuple[str, ...] | None,
+    origin: str | None,
 ) -> None:
+    caplog.set_level(logging.INFO)
     place = await open_place(
         "websocket",
         tmp_path,
         authority,
         server_pair,
-        change=lambda listener: replace(listener, websocket_origins=("https://panel.example",)),
+        change=lambda listener: replace(listener, websocket_origins=named),
     )
-    uri = f"ws://localhost:{place.server.port}/mqtt"
-    if allowed:
-        await (await open_websocket(uri, origin=origin)).close()
+    here = f"localhost:{place.server.port}"
+    page = f"http://{here}" if origin == "own" else origin
+    if named == ("*",) or origin in (None, "own", *(named or ())):
+        await (await open_websocket(f"ws://{here}/mqtt", origin=page)).close()
     else:
         with pytest.raises(InvalidStatus, match="403"):
-            await open_websocket(uri, origin=origin)
+            await open_websocket(f"ws://{here}/mqtt", origin=page)
+        assert place.server.counters.count("tidegate/connections/origins_refused") == 1
+        assert f"403 Forbidden for a page of {page!r}" in caplog.text
     await place.close()
+
+
+async def test_a_page_whose_name_leads_here_is_refused(
+    sockets: Sockets, caplog: pytest.LogCaptureFixture
+) -> None:
+    """DNS rebinding: to the browser the page and the listener have one address."""
+    caplog.set_level(logging.INFO)
+    socket = await sockets.open()
+    await socket.send(request(Host="attacker.example:1", Origin="http://attacker.example:1"))
+    assert (await socket.response())[0] == 403
+    socket = await sockets.open()
+    await socket.send(request(Origin="http://" + "a" * 1_000))
+    assert (await socket.response())[0] == 403
+    assert max(len(record.getMessage()) for record in caplog.records) < 250
+    assert sockets.counters.count("tidegate/connections/origins_refused") == 2

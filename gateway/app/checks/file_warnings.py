@@ -1,0 +1,154 @@
+"""Warnings for files that others may change, or whose secrets they may read."""
+
+import os
+import pwd
+import shlex
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from gateway.config import checks
+from gateway.config.credentials import PREFIX, secret_path
+from gateway.config.settings import Configuration
+from gateway.config.values import values_of
+from gateway.storage.engine.database import database_file
+
+MAXIMUM = 20
+"""Lines; how many more there are is one line."""
+
+SERVICE_USER = "tidegate"
+"""The user of the service (systemd/sysusers.conf), whose files root need not wonder at."""
+
+NOBODY = 65_534
+"""Whom files seem to belong to whose owner a container does not know (user_namespaces(7))."""
+
+SECRET_FILES = frozenset({"password_file", "username_file", "tls_key"})
+"""Keys that name a file with a secret in it; the hash of a password is one."""
+
+SECRETS = frozenset({"key", "password", "token"})
+"""Keys whose value is one."""
+
+
+class Named(NamedTuple):
+    """A file or folder, the key that names it, and whether it has to be secret."""
+
+    key: str
+    path: Path
+    secret: bool
+
+
+def file_warnings(configuration: Configuration, data: Path | None = None) -> list[str]:
+    """Return a line for each fault, with its cure: who else may read or change what counts here.
+
+    That is root's and the owner's alone: of the configuration, of the files that it names, of the
+    data folder and of all folders above them. What belongs to root, to the user who asks, to the
+    service or to the owner of the data folder is in order.
+    """
+    trusted = _trusted(data)
+    lines: dict[str, None] = {}
+    folders: dict[Path, str] = {}  # each is told of once, with the first key that leads there
+    for named in _named(configuration, data):
+        lines.update(dict.fromkeys(_of_file(named, trusted)))
+        for folder in _folders_above(named.path):
+            folders.setdefault(folder, named.key)
+    if data is not None:
+        folders.pop(_real(data), None)  # it is told of by itself
+    for folder, key in folders.items():
+        lines.update(dict.fromkeys(_of_folder(key, folder, trusted)))
+    told = list(islice(lines, MAXIMUM))
+    if len(lines) > MAXIMUM:
+        told.append(f"{len(lines) - MAXIMUM} more things that others may read or change")
+    return told
+
+
+def _named(configuration: Configuration, data: Path | None) -> Iterator[Named]:
+    file = Path(configuration.file)
+    if file.is_file():  # a gateway without a configuration has a name for it all the same
+        yield Named("the configuration", file, _holds_secrets(configuration))
+    for name, key, value in values_of(configuration):
+        if key.check is checks.readable_file and not value.startswith(PREFIX):
+            own = name.rpartition(".")[2]
+            secret = own in SECRET_FILES or (
+                own == "tls_certificate" and _has_key_in_it(configuration, name)
+            )
+            yield Named(name, secret_path(value), secret)
+    if data is not None:
+        yield Named("the data folder", data, secret=False)
+        yield Named("the database", database_file(data), secret=True)
+
+
+def _has_key_in_it(configuration: Configuration, name: str) -> bool:
+    """Return whether a certificate's file must hold its private key, as no other is named."""
+    place = name.rpartition(".")[0]
+    return f"{place}.tls_key" not in {each for each, _, _ in values_of(configuration)}
+
+
+def _holds_secrets(configuration: Configuration) -> bool:
+    """Return whether there is a secret in the configuration itself."""
+    tables = [configuration, *(bridge.settings for bridge in configuration.bridges)]
+    return any(key.name in SECRETS for table in tables for _, key, _ in values_of(table))
+
+
+def _trusted(data: Path | None) -> frozenset[int]:
+    """Return the users who may own what counts."""
+    users = {0, os.geteuid(), NOBODY}
+    with suppress(KeyError):
+        users.add(pwd.getpwnam(SERVICE_USER).pw_uid)
+    if data is not None:
+        with suppress(OSError):
+            users.add(data.stat().st_uid)
+    return frozenset(users)
+
+
+def _of_file(named: Named, trusted: frozenset[int]) -> Iterator[str]:
+    """Give what is wrong with a file or folder by itself."""
+    path = named.path
+    try:
+        found = path.stat()
+    except OSError:
+        return  # whoever needs it says so
+    mode = stat.S_IMODE(found.st_mode)
+    spelled, quoted = f"{path} ({mode:04o})", shlex.quote(str(path))
+    if mode & stat.S_IWOTH:
+        yield f"{named.key}: every user of this machine may change {spelled}: chmod o-w {quoted}"
+    if named.secret and mode & stat.S_IROTH:
+        yield f"{named.key}: every user of this machine may read {spelled}: chmod o-r {quoted}"
+    if found.st_uid not in trusted:
+        yield _of_owner(named.key, path, found.st_uid)
+
+
+def _folders_above(path: Path) -> list[Path]:
+    """Return the folders that lead to a file, by its name and by where links lead."""
+    return [*map(_real, path.absolute().parents), *_real(path).parents]
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _of_folder(key: str, folder: Path, trusted: frozenset[int]) -> Iterator[str]:
+    """Give what is wrong with a folder in which somebody could put another file in the place."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        quoted = shlex.quote(str(folder))
+        yield (
+            f"{key}: every user of this machine may replace what is in {folder} ({mode:04o}):"
+            f" chmod o-w {quoted}"
+        )
+    if found.st_uid not in trusted:
+        yield _of_owner(key, folder, found.st_uid)
+
+
+def _of_owner(key: str, path: Path, user: int) -> str:
+    name = str(user)
+    with suppress(KeyError):
+        name = pwd.getpwuid(user).pw_name
+    quoted = shlex.quote(str(path))
+    return f"{key}: {path} belongs to user {name}, who may change it: chown root {quoted}"

@@ -1,0 +1,88 @@
+"""The way in for the commands of this machine, whatever users and roles the listeners have."""
+
+import errno
+import logging
+import os
+import time
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.access.policy import AccessPolicy
+from gateway.broker.access import Anonymous
+from gateway.config.checks import MAXIMUM_UNIX_PATH
+from gateway.config.operator_socket import MODE, is_safe, is_too_long, own_folders, socket_name
+from gateway.config.settings import ListenerConfig
+from gateway.errors import StartError
+from gateway.server.listening.connection_limits import Room
+from gateway.server.listening.listener import Listener
+from gateway.server.listening.unix_socket import answers
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+logger = logging.getLogger(__name__)
+
+MAXIMUM_CONNECTIONS = 64
+"""Commands at one time: each is one connection."""
+
+LEFTOVERS_AT_ONCE = 100
+"""Sockets of others that are looked at, at a start."""
+
+LEFTOVER_SECONDS = 60.0
+"""From this age on a socket at which nobody listens was left by a gateway that was killed."""
+
+
+async def bind_operator_socket(gateway: "Gateway", room: Room) -> None:
+    """Take the socket for commands, without which a gateway works all the same.
+
+    Its permissions say who may use it, and who may use it is an operator: no rules hold there.
+    """
+    try:
+        name = socket_name(gateway.data)
+    except OSError as error:
+        _go_without(f"{gateway.data}: {error.strerror}")
+        return
+    reasons = []
+    for folder in own_folders():
+        try:
+            listener = await _bound(gateway, room, folder, name)
+        except OSError as error:
+            reasons.append(f"{folder}: {error.strerror or error}")
+        except StartError as error:
+            reasons.append(str(error))
+        else:
+            gateway.stack.push_async_callback(listener.close)
+            gateway.operator_socket = listener
+            return
+    _go_without("; ".join(reasons))
+
+
+async def _bound(gateway: "Gateway", room: Room, folder: Path, name: str) -> Listener:
+    """Return a listener in this folder; raise OSError or StartError if it cannot be had."""
+    _prepare(folder)
+    path = folder / name
+    if is_too_long(path):
+        raise StartError(f"{path} has {len(os.fsencode(path))} bytes; at most {MAXIMUM_UNIX_PATH}")
+    settings = ListenerConfig(path=str(path), mode=MODE, maximum_connections=MAXIMUM_CONNECTIONS)
+    listener = Listener(settings, Anonymous(), gateway.turn, room=room, access=AccessPolicy())
+    await listener.bind()
+    return listener
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder, and remove what killed gateways left; raise OSError if it is not safe."""
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o755 if os.geteuid() == 0 else 0o700)
+    if not is_safe(folder, os.geteuid()):
+        raise PermissionError(errno.EPERM, "another user may change what is in it", str(folder))
+    before = time.time() - LEFTOVER_SECONDS
+    for path in islice(folder.glob("*.sock"), LEFTOVERS_AT_ONCE):
+        with suppress(OSError):
+            if path.lstat().st_mtime < before and path.is_socket() and not answers(path):
+                path.unlink()
+
+
+def _go_without(reason: str) -> None:
+    logger.warning("no socket for commands: %s. They reach the gateway by its listeners", reason)

@@ -1,0 +1,37 @@
+"""Which hosts of a URL are this machine: what a request's Host field may say."""
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+
+from gateway.config.host_name import host_name
+from gateway.config.loopback import is_loopback
+
+
+class OwnHosts:
+    """The hosts of a URL that mean this machine and nobody else, whatever a name server says.
+
+    A page whose name leads to an address of ours (DNS rebinding) is not among them: `localhost`,
+    addresses of loopback, the host's name, also in `.local`, the address that is listened on and
+    what is `named` are. Beyond loopback every address is, as a router may have changed ours on the
+    way, and an address in a URL asks no name server.
+    """
+
+    def __init__(self, bound: str | None, named: Iterable[str] = ()) -> None:
+        full, first = socket.gethostname().lower(), host_name().lower()
+        self._names = {"localhost", full, first, f"{first}.local"}
+        self._names.update(each.lower().removesuffix(".").strip("[]") for each in named)
+        self._any_address = bound is not None and not is_loopback(bound)
+        if bound is not None:
+            self._names.add(bound.lower())
+
+    def __contains__(self, host: str) -> bool:
+        """Return whether a host, as `authority` returns it, is one of them."""
+        if host in self._names:
+            return True
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return False
+        mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+        return self._any_address or address.is_loopback or bool(mapped and mapped.is_loopback)

@@ -1,0 +1,42 @@
+"""Hosts and origins as browsers and other HTTP clients write them (RFC 9110, RFC 6454)."""
+
+import re
+from typing import NamedTuple
+
+AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]{2,64}\]|[A-Za-z0-9._-]{1,255})(?::([0-9]{1,5})?)?")
+SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,30})://(.+)", re.DOTALL)
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+OPAQUE = "null"
+"""The origin of a page that has none to show: a file, a sandboxed frame, a redirected request."""
+
+ANY = "*"
+"""What a configuration writes for every origin."""
+
+
+class Authority(NamedTuple):
+    """A host and the port behind it, 0 where there is none; addresses of IPv6 without brackets."""
+
+    host: str
+    port: int
+
+
+def authority(text: str) -> Authority | None:
+    """Return what the value of a Host field says, in lower case; None if it is none."""
+    match = AUTHORITY.fullmatch(text.strip(" \t"))
+    if match is None or int(match[2] or 0) > 65_535:
+        return None
+    host = match[1].lower()
+    host = host[1:-1] if host.startswith("[") else host.removesuffix(".")
+    return Authority(host, int(match[2] or 0)) if host else None
+
+
+def origin(text: str) -> tuple[str, Authority] | None:
+    """Return the scheme and the authority of an origin, with its port; None if it is none."""
+    match = SCHEME.fullmatch(text)
+    found = None if match is None else authority(match[2])
+    if match is None or found is None:
+        return None
+    scheme = match[1].lower()
+    return scheme, Authority(found.host, found.port or DEFAULT_PORTS.get(scheme, 0))

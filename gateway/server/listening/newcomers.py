@@ -1,0 +1,93 @@
+"""Connections whose CONNECT was not accepted yet, and which of them is closed for new ones."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any
+
+from gateway.config.address_block import address_block
+from gateway.server.peer import peer_name
+from gateway.server.transport import ClientTransport, Progress
+
+LOOKED_AT = 32
+"""Connections among which the one that goes is chosen, some 30 microseconds."""
+
+FORGOTTEN_AT_ONCE = 2
+"""Accepted ones that are forgotten at each new connection: so they do not pile up."""
+
+
+class Newcomers:
+    """The newcomers of one listener, the oldest first; `on_given_up` is told of who has to go.
+
+    Who says nothing goes before who waits for a password to be checked, and of those that say
+    nothing the oldest: a client that connects in earnest is heard before that. Of those that wait
+    the newest goes: the oldest is checked next. Both are of the address that has most of LOOKED_AT.
+    """
+
+    __slots__ = ("_clients", "_on_given_up")
+
+    def __init__(self, on_given_up: Callable[[ClientTransport], None]) -> None:
+        self._clients: dict[ClientTransport, Any] = {}  # and TLS below them, None without
+        self._on_given_up = on_given_up
+
+    def __len__(self) -> int:
+        return len(self._clients)
+
+    def add(self, client: ClientTransport, protocol: Any) -> None:
+        """Take in a connection, of which `protocol` is what the socket talks to: TLS perhaps."""
+        for first in list(islice(self._clients, FORGOTTEN_AT_ONCE)):
+            if first.progress is Progress.ACCEPTED:
+                del self._clients[first]
+        self._clients[client] = protocol if isinstance(protocol, asyncio.Transport) else None
+
+    def discard(self, client: ClientTransport) -> None:
+        """Forget a connection that has ended."""
+        self._clients.pop(client, None)
+
+    def give_up_one(self) -> bool:
+        """Close one of them and return whether there was one."""
+        found = self._chosen()
+        if found is None:
+            return False
+        below = self._clients.pop(found)
+        self._on_given_up(found)
+        (below or found).abort()
+        return True
+
+    def _chosen(self) -> ClientTransport | None:
+        oldest: list[ClientTransport] = []
+        accepted = []
+        for client in self._clients:
+            if client.progress is Progress.ACCEPTED:
+                accepted.append(client)
+            elif client.connected or self._clients[client] is not None:
+                oldest.append(client)
+            if len(oldest) == LOOKED_AT:
+                break
+        for client in accepted:
+            del self._clients[client]
+        silent = [client for client in oldest if client.progress is Progress.SILENT]
+        if silent:
+            return self._of_most(silent)
+        newest = islice(reversed(self._clients), LOOKED_AT)
+        return self._of_most([each for each in newest if each.progress is Progress.WAITING])
+
+    def _of_most(self, clients: list[ClientTransport]) -> ClientTransport | None:
+        """Return the first that is of the address which has most of these."""
+        blocks = [self._block(client) for client in clients]
+        counted = Counter(blocks)
+        if not counted:
+            return None
+        most = counted.most_common(1)[0][0]
+        return clients[blocks.index(most)]
+
+    def _block(self, client: ClientTransport) -> str:
+        below = self._clients[client]
+        peer = client.peer if below is None else peer_name(below)
+        return address_block(peer.rpartition(":")[0].strip("[]"))
+
+
+def give_up_one(listeners: Iterable[Newcomers]) -> bool:
+    """Close a newcomer of the listener that has most, and return whether there was one."""
+    return any(each.give_up_one() for each in sorted(listeners, key=len, reverse=True))

@@ -1,0 +1,58 @@
+"""Listeners that let in more, or less, than their owner may think."""
+
+from dataclasses import replace
+
+from gateway.app.checks.door_warnings import admits_anonymous, door_warnings
+from gateway.config.settings import AccessConfig, Configuration, ListenerConfig, RoleConfig
+
+WEB = ListenerConfig(websocket=True)
+
+
+def warned(listener: ListenerConfig, *roles: RoleConfig) -> list[str]:
+    access = AccessConfig(roles=roles)
+    return list(door_warnings(Configuration("file", "id", listeners=(listener,), access=access)))
+
+
+def test_an_ordinary_listener_is_no_news() -> None:
+    assert warned(ListenerConfig()) == []
+    assert warned(replace(WEB, password_file="users", websocket_origins=("https://a",))) == []
+    assert warned(replace(WEB, client_ca="ca")) == []
+
+
+def test_a_websocket_listener_without_users() -> None:
+    (warning,) = warned(WEB)
+    assert warning.startswith(
+        "listener[0].websocket: nobody is asked for a password here, pages of"
+    )
+    (warning,) = warned(replace(WEB, websocket_origins=("https://panel.example",)))
+    assert "pages of https://panel.example and" in warning
+
+
+def test_origins_that_open_more_than_that() -> None:
+    for origin, text in (("*", "lets every page in"), ("null", "is the origin of every file")):
+        listener = replace(WEB, password_file="users", websocket_origins=("https://a", origin))
+        (warning,) = warned(listener)
+        assert warning.startswith(f'listener[0].websocket_origins: "{origin}" {text}')
+
+
+def test_roles_that_close_loopback() -> None:
+    sensor = RoleConfig("sensor", ("s-*",), write=("s/#",))
+    (warning,) = warned(ListenerConfig(), sensor)
+    assert "programs of this machine among them: give a role anonymous = true" in warning
+    assert "by a socket of their own" in warning
+    assert warned(ListenerConfig(), sensor, RoleConfig("guest", anonymous=True)) == []
+    for listener in (
+        ListenerConfig(password_file="users"),
+        ListenerConfig(acl_file="acl"),
+        ListenerConfig(path="socket"),
+        ListenerConfig(allow_anonymous=False),
+    ):
+        assert warned(listener, sensor) == []
+
+
+def test_who_is_let_in_without_a_user_name() -> None:
+    assert admits_anonymous(ListenerConfig())
+    assert admits_anonymous(ListenerConfig(password_file="users", allow_anonymous=True))
+    assert not admits_anonymous(ListenerConfig(password_file="users"))
+    assert not admits_anonymous(ListenerConfig(tls_identity="cn"))
+    assert not admits_anonymous(ListenerConfig(allow_anonymous=False))
