@@ -71,7 +71,8 @@ async def reload_listeners(gateway: "Gateway") -> None:
         gateway.policies[index].replace(files.acl)
         if files.passwords is not None:
             await _between_turns(listener.connections.replace_users(files.passwords))
-    await _between_turns(access.apply(gateway.broker, gateway.policies))
+    now = gateway.turn.now().monotonic
+    await _between_turns(access.apply(gateway.broker, gateway.policies, now))
     gateway.telemetry.alarm("listener", trouble)
     if not trouble:
         logger.info("certificates, password files and access rules are read again")

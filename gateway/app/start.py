@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from gateway.access.listeners import Listeners
 from gateway.app.access import access_policies
 from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.bridges import start_bridges
@@ -131,7 +132,9 @@ async def start(gateway: Gateway, *, durable: bool) -> None:
     channels = ChannelDesk(gateway)
     gateway.broker.subscribe_inline(gateway.control, gateway.control.topic_filters)
     await _start_uplink(gateway)
-    restore(gateway.broker, kept, Instant(*gateway.clock_stamp.at_start()))
+    started = Instant(*gateway.clock_stamp.at_start())
+    gateway.broker.channels.rules_changed(started.monotonic)  # other rules may have held before
+    restore(gateway.broker, kept, started)
     await channels.keep_pauses()
     gateway.telemetry.say()  # what was restored, before anyone can ask
     for listener in gateway.listeners:
@@ -165,8 +168,6 @@ def _make_broker(gateway: Gateway, store: Store) -> None:
         timer=gateway.clock.nanoseconds,
     )
     gateway.policies = access_policies(gateway.configuration)
-    if len(set(gateway.policies)) == 1:  # else who is away is asked about when it is back
-        gateway.broker.access = gateway.policies[0]
     complete(access.apply(gateway.broker, gateway.policies))
     for warning in warnings(gateway.configuration):
         logger.warning("%s", warning)
@@ -215,6 +216,9 @@ async def _bind_listeners(gateway: Gateway) -> None:
         await listener.bind()
         gateway.stack.push_async_callback(listener.close)
         gateway.listeners.append(listener)
+    gateway.broker.listeners = Listeners(
+        {each.settings.name: each.connections.rights for each in gateway.listeners}
+    )
 
 
 async def _finish(gateway: Gateway) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from gateway.access.listeners import ListenerRights
 from gateway.access.policy import OPEN, AccessPolicy
 from gateway.broker.access import AT_ONCE, Authenticator
 from gateway.broker.connecting.connection_info import ConnectionInfo
@@ -73,6 +74,18 @@ class Connections:
         )
         self._on_lost = self._lost  # one object for all connections
 
+    @property
+    def rights(self) -> ListenerRights:
+        """The rules of the listener, and whom it lets in, as they are at any time."""
+        logins, named = self.authenticator, self._settings.tls_identity is not None
+        if self._settings.password_file is None:
+            return ListenerRights(self.access, None, named)
+
+        def is_user(name: str) -> bool:
+            return cast("PasswordLogins", logins).file.has(name)  # another file, once it changes
+
+        return ListenerRights(self.access, is_user, proves=True)
+
     def replace_users(self, file: "PasswordFile") -> Pieces[None]:
         """Let in the users of this file from now on; who has another password is to log in again.
 
@@ -131,6 +144,8 @@ class Connections:
             local,
             self._stack.occupied,
             self.access,
+            settings.name,
+            settings.session_takeover == "anyone",
         )
 
     def abort_all(self) -> None:

@@ -68,6 +68,10 @@ class PasswordFile:
             return False
         return hmac.compare_digest(found, self._digest(password))
 
+    def has(self, username: str) -> bool:
+        """Return whether the user exists."""
+        return username in self._passwords
+
     def same(self, other: "PasswordFile", username: str) -> bool:
         """Return whether both files have the user, with the same password."""
         mine = self._passwords.get(username)
