@@ -24,6 +24,7 @@ from gateway.mqtt.packets import (
     MQTT_5,
     ConnAck,
     Connect,
+    Disconnect,
     Packet,
     PubAck,
     PubComp,
@@ -186,9 +187,10 @@ class World:
         for client_id, model in self.sessions.items():
             asked = [each for name, each in model.subscribed.items() if matches(name, topic)]
             kept = model.connection is not None or model.expiry > 0
-            if min(qos, max(asked, default=0)) and kept and model.resume:
-                if self.may(model.owner, client_id, topic, "read"):
-                    model.owed.add(payload)
+            if not (min(qos, max(asked, default=0)) and kept and model.resume):
+                continue
+            if self.may(model.owner, client_id, topic, "read"):
+                model.owed.add(payload)
 
     def look(self) -> None:
         """Check what everybody got in the last step, and acknowledge some of it."""
@@ -352,10 +354,9 @@ class World:
         )
         if written and not prefix and "/p2p/" in topic:
             self.owe_one(topic, payload, qos)
-        kept = [each for each in client.inbox if not isinstance(each, PubAck | PubRec | PubComp)]
-        answers = [each for each in client.inbox if isinstance(each, PubAck | PubRec)]
-        client.inbox = kept
-        for answer in answers:
+        packets = client.take()
+        client.inbox += [each for each in packets if isinstance(each, Publish | PubRel)]
+        for answer in [each for each in packets if isinstance(each, PubAck | PubRec)]:
             refused = answer.reason_code == ReasonCode.NOT_AUTHORIZED
             assert refused != written, (came, topic, self.acls)
             if isinstance(answer, PubRec) and not refused:
@@ -387,8 +388,6 @@ class World:
             self.forget(model)
 
     def say_goodbye(self) -> None:
-        from gateway.mqtt.packets import Disconnect
-
         if not self.clients:
             return
         client_id = self.random.choice([*self.clients])

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from gateway.app.access import access_warnings
 from gateway.app.checks.drop_warnings import drop_warnings
+from gateway.app.checks.empty_files import empty_file_warnings
 from gateway.app.checks.name_warnings import name_warnings
 from gateway.config import checks
 from gateway.config.settings import Configuration
@@ -14,12 +15,14 @@ def warnings(configuration: Configuration) -> list[str]:
     """Return a line for each thing that looks like a mistake.
 
     These are names that others may have, what is given up after it was acknowledged, access rules
-    that go by names that nobody proves, and filters that are hardly meant.
+    that go by names that nobody proves, files of rules and users that say nothing, and filters that
+    are hardly meant.
     """
     return [
         *name_warnings(configuration),
         *drop_warnings(configuration),
         *access_warnings(configuration),
+        *empty_file_warnings(configuration),
         *_unlikely_filters(configuration),
     ]
 

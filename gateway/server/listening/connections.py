@@ -75,14 +75,22 @@ class Connections:
         self._on_lost = self._lost  # one object for all connections
 
     @property
+    def _logins(self) -> "PasswordLogins":
+        return cast("PasswordLogins", self.authenticator)
+
+    @property
+    def users(self) -> "PasswordFile":
+        """The users of a listener that has a password file."""
+        return self._logins.file
+
+    @property
     def rights(self) -> ListenerRights:
         """The rules of the listener, and whom it lets in, as they are at any time."""
-        logins, named = self.authenticator, self._settings.tls_identity is not None
         if self._settings.password_file is None:
-            return ListenerRights(self.access, None, named)
+            return ListenerRights(self.access, None, self._settings.tls_identity is not None)
 
         def is_user(name: str) -> bool:
-            return cast("PasswordLogins", logins).file.has(name)  # another file, once it changes
+            return self.users.has(name)  # of another file, once it has changed
 
         return ListenerRights(self.access, is_user, proves=True)
 
@@ -92,7 +100,7 @@ class Connections:
         The authenticator is one of a password file. Others may have their turn at each item:
         clients are looked at one after the other.
         """
-        logins = cast("PasswordLogins", self.authenticator)
+        logins = self._logins
         old, logins.file = logins.file, file
         for number, client in enumerate(list(self.clients), start=1):
             username = client.username
