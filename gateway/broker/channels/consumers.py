@@ -177,7 +177,7 @@ class Consumers:
         if any(selection.may_read(each) and selection.may_send(each) for each in connected):
             return
         later = any(selection.may_read(session_of(each)) for each in self.members)
-        if later or publication.arrived < self.rules_since:
+        if later or publication.arrived <= self.rules_since:
             raise NobodyMayHaveItNow
 
     def _prompt(self, members: list[Subscription], publication: Publication) -> list[Subscription]:
