@@ -13,6 +13,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.pieces import complete
 from gateway.session.limits import WhenFull
 from gateway.session.queue import delivery_queue
+from gateway.session.queue.bounds import HEAD_MESSAGES
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.memory_client import MemoryClient
@@ -371,3 +372,21 @@ def test_a_session_that_ends_with_its_connection_is_at_home_there(harness: Harne
     place.publish("secret", "open/1")
     assert topics(narrow) == ["open/1"]
     assert not harness.session("c").unchecked
+
+
+def test_what_is_on_disk_alone_is_told_apart_page_by_page() -> None:
+    place = Place(DurableHarness())
+    place.connect().subscribe("#", 1)
+    place.harness.clients[-1].drop()
+    count = 2 * HEAD_MESSAGES + 100
+    for number in range(count):
+        place.harness.publish("secret" if number % 2 else "open/1", b"%d" % number, 1)
+    assert place.harness.session("c").queue.paged
+    for listener, first in (("narrow", 0), ("narrow", count), ("wide", 1)):
+        came: list[bytes] = []
+        client = place.connect(listener)
+        while packets := [each for each in client.take() if isinstance(each, Publish)]:
+            came += [each.payload for each in packets]
+            client.send(*(PubAck(each.packet_id) for each in packets))
+        assert came == [b"%d" % number for number in range(first, count, 2)]
+    assert not place.harness.session("c").queue.messages

@@ -195,7 +195,10 @@ async def test_a_file_that_is_half_written_for_a_while_is_not_read(place: Place)
     while "half written" not in place.gateway.log():
         assert await publish(sensor, "s/1") != DENIED
         await anna.waiting()
-    place.move("acl", "# empty on purpose\n")
+    place.move("users", "# nobody yet\n")
+    while "without a user that does not say" not in place.gateway.log():
+        await anna.waiting()
+    place.write(acl="# empty on purpose\n")
     while await publish(sensor, "s/1") != DENIED:
         await anna.waiting()
     assert "acl have changed: 0 rules came, 2 went: user 'anna' +0 -1" in place.gateway.log()
