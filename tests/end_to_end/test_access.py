@@ -195,6 +195,7 @@ async def test_a_file_that_is_half_written_for_a_while_is_not_read(place: Place)
     while "half written" not in place.gateway.log():
         assert await publish(sensor, "s/1") != DENIED
         await anna.waiting()
+    place.move("acl", ACL)
     place.move("users", "# nobody yet\n")
     while "without a user that does not say" not in place.gateway.log():
         await anna.waiting()
