@@ -390,3 +390,30 @@ def test_what_is_on_disk_alone_is_told_apart_page_by_page() -> None:
             client.send(*(PubAck(each.packet_id) for each in packets))
         assert came == [b"%d" % number for number in range(first, count, 2)]
     assert not place.harness.session("c").queue.messages
+
+
+def test_a_shared_subscription_prefers_who_can_be_sent_it(harness: Harness) -> None:
+    place = Place(harness)
+    for name in ("c", "other"):
+        place.connect(client_id=name).subscribe("$share/g/news/#", 1)
+    narrow = place.connect("narrow")
+    place.publish(*["news/1"] * 4)
+    (other,) = [each for each in harness.clients if each is not narrow and not each.closed()]
+    assert topics(other) == ["news/1"] * 4
+    other.drop()
+    place.publish("news/1")
+    assert not topics(narrow)
+    assert topics(place.connect()) + topics(place.connect(client_id="other")) == ["news/1"]
+
+
+def test_rules_that_change_leave_alone_what_this_connection_was_sent(place: Place) -> None:
+    wide = place.connect()
+    wide.subscribe("#", 1)
+    place.publish("secret")
+    wide.drop()
+    narrow = place.connect("narrow")
+    place.publish("open/1")
+    assert len(narrow.take()) == 1  # which it has not acknowledged
+    place.change(WIDE, "narrow")
+    came = [each for each in narrow.take() if isinstance(each, Publish)]
+    assert [(each.topic, each.dup) for each in came] == [("secret", True)]

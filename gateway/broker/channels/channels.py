@@ -100,9 +100,8 @@ class Channels:
 
     def connected(self, session: Session) -> None:
         """Look again at what nobody might read: a consumer has another connection."""
-        for channel in self:
-            if channel in session.consumes:
-                channel.look_again()
+        for channel in [each for each in self if each in session.consumes]:
+            channel.look_again()
 
     def pause(self, channel: Channel) -> None:
         """Give out nothing more until `resume`; messages go on to be queued."""
