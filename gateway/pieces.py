@@ -16,6 +16,16 @@ BLANKS = " \t\n\v\f\r"
 that Unicode knows belong to a name."""
 
 
+EMPTY_ON_PURPOSE = "empty on purpose"
+"""The comment by which a file of lines says that nothing else in it is no accident."""
+
+
+def is_on_purpose(line: str) -> bool:
+    """Return whether a line is that comment."""
+    said = line.strip(BLANKS)
+    return said.startswith("#") and said.strip("#" + BLANKS).lower() == EMPTY_ON_PURPOSE
+
+
 def complete(pieces: Pieces[_Result]) -> _Result:
     """Do the work at once and return its result."""
     while True:

@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from gateway.access.rule import NAMES, WORDS, Rule
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter
-from gateway.pieces import BLANKS, LINES, Pieces, complete
+from gateway.pieces import BLANKS, LINES, Pieces, complete, is_on_purpose
 
 MAXIMUM_RULES = 100_000
 """Lines of one file that say something, some 300 bytes each."""
 
 MAXIMUM_OF_ONE = 1_000
 """Rules of one user, and patterns: each of them is looked at for every new topic."""
+
+PURPOSE = 4_096
+"""Characters at the beginning of a file among which it says that it is empty on purpose."""
 
 ALLOWED = "user NAME, topic [read|write|readwrite|deny] FILTER, or pattern [...] FILTER"
 
@@ -27,11 +30,19 @@ class AclError(Exception):
 
 
 class AclRules:
-    """The rules of a file: those of each user, None for clients without one, and for everybody."""
+    """The rules of a file: those of each user, None for clients without one, and for everybody.
+
+    A file without any is `empty_on_purpose` if a comment says so.
+    """
 
     def __init__(self) -> None:
         self.users: dict[str | None, list[Rule]] = {}
         self.patterns: list[Rule] = []
+        self.empty_on_purpose = False
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.patterns) or any(self.users.values())
 
 
 def parse(text: str) -> AclRules:
@@ -46,6 +57,7 @@ def in_pieces(text: str) -> Pieces[AclRules]:
     patterns are for everybody, wherever they stand.
     """
     rules = AclRules()
+    rules.empty_on_purpose = any(is_on_purpose(line) for line in text[:PURPOSE].split("\n"))
     user: str | None = None
     for count, (number, kind, rest) in enumerate(_lines(text), start=1):
         if count > MAXIMUM_RULES:

@@ -29,6 +29,7 @@ class AccessPolicy:
 
     def replace(self, acl: AclRules | None) -> None:
         """Use the rules of this file for every access that is asked for from now on."""
+        self.acl = acl
         self.restricted = acl is not None or bool(self._roles)
         self._users = {} if acl is None else acl.users
         patterns = [] if acl is None else acl.patterns

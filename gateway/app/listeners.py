@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gateway.app.access import read_acl
 from gateway.app.authenticators import authenticator, password_file
+from gateway.app.file_changes import changed_rules, changed_users
 from gateway.broker import access
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration, ListenerConfig
-from gateway.pieces import Pieces, complete
+from gateway.pieces import EMPTY_ON_PURPOSE, Pieces, complete
 from gateway.server.listening.connection_limits import Room
 from gateway.server.listening.listener import Listener
 from gateway.server.transport_stack import load_websocket
@@ -61,18 +62,48 @@ async def reload_listeners(gateway: "Gateway") -> None:
         try:
             file = gateway.configuration.file
             files = await _between_turns(_read(listener.settings, file, index))
+            _check_not_emptied(gateway, index, files)
         except ConfigurationError as error:
             trouble = str(error)
             logger.error("%s keeps its old files: %s", listener.address, error)  # noqa: TRY400 - a mistake of the file, not of ours
             continue
         listener.stack.tls = files.tls
-        gateway.policies[index].replace(files.acl)
+        policy = gateway.policies[index]
+        rules = await _between_turns(changed_rules(policy.acl, files.acl))
+        if rules:
+            logger.info("access rules of %s have changed: %s", listener.settings.acl_file, rules)
+        policy.replace(files.acl)
         if files.passwords is not None:
-            await _between_turns(listener.connections.replace_users(files.passwords))
-    await _between_turns(access.apply(gateway.broker, gateway.policies))
+            await _replace_users(listener, files.passwords)
+    now = gateway.turn.now().monotonic
+    await _between_turns(access.apply(gateway.broker, gateway.policies, now))
     gateway.telemetry.alarm("listener", trouble)
     if not trouble:
         logger.info("certificates, password files and access rules are read again")
+
+
+async def _replace_users(listener: Listener, passwords: "PasswordFile") -> None:
+    users = changed_users(listener.connections.users, passwords)
+    if users:
+        logger.info("users of %s have changed: %s", listener.address, users)
+    await _between_turns(listener.connections.replace_users(passwords))
+
+
+def _check_not_emptied(gateway: "Gateway", index: int, files: Files) -> None:
+    """Raise ConfigurationError for a file that has lost all that it said, but not on purpose."""
+    listener, acl, passwords = gateway.listeners[index], files.acl, files.passwords
+    before = gateway.policies[index].acl
+    if acl is not None and not acl and not acl.empty_on_purpose and before:
+        raise _emptied(listener.settings.acl_file, "rule")
+    if passwords is None or len(passwords) or passwords.empty_on_purpose:
+        return
+    if len(listener.connections.users):
+        raise _emptied(listener.settings.password_file, "user")
+
+
+def _emptied(path: str | None, what: str) -> ConfigurationError:
+    said = f"a file without a {what} that does not say `# {EMPTY_ON_PURPOSE}` may be half written"
+    return ConfigurationError(str(path), "", None, said)
 
 
 def _read(settings: ListenerConfig, file: str, index: int) -> Pieces[Files]:

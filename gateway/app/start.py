@@ -4,11 +4,12 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from gateway.access.listeners import ListenerRights, Listeners
 from gateway.app.access import access_policies
 from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.bridges import start_bridges
@@ -46,6 +47,7 @@ from gateway.config.settings import Configuration
 from gateway.errors import RestartError
 from gateway.pieces import complete
 from gateway.server.listening.connection_limits import Room
+from gateway.server.listening.listener import Listener
 from gateway.server.turn import Turn
 from gateway.storage.engine.damage import UNREADABLE
 from gateway.telemetry.systemd_notify import SystemdNotify
@@ -133,7 +135,9 @@ async def start(gateway: Gateway, *, durable: bool) -> None:
     channels = ChannelDesk(gateway)
     gateway.broker.subscribe_inline(gateway.control, gateway.control.topic_filters)
     await _start_uplink(gateway)
-    restore(gateway.broker, kept, Instant(*gateway.clock_stamp.at_start()))
+    started = Instant(*gateway.clock_stamp.at_start())
+    gateway.broker.channels.rules_changed(started.monotonic)  # other rules may have held before
+    restore(gateway.broker, kept, started)
     await channels.keep_pauses()
     gateway.telemetry.say()  # what was restored, before anyone can ask
     for listener in gateway.listeners:
@@ -169,8 +173,6 @@ def _make_broker(gateway: Gateway, store: Store) -> None:
         timer=gateway.clock.nanoseconds,
     )
     gateway.policies = access_policies(gateway.configuration)
-    if len(set(gateway.policies)) == 1:  # else who is away is asked about when it is back
-        gateway.broker.access = gateway.policies[0]
     complete(access.apply(gateway.broker, gateway.policies))
     for warning in warnings(gateway.configuration, gateway.data):
         logger.warning("%s", warning)
@@ -221,6 +223,14 @@ async def _bind_listeners(gateway: Gateway) -> None:
         gateway.stack.push_async_callback(listener.close)
         gateway.listeners.append(listener)
     await bind_operator_socket(gateway, room)
+    socket = gateway.operator_socket
+    gateway.broker.listeners = Listeners(
+        _rights(gateway.listeners), _rights([socket] if socket is not None else [])
+    )
+
+
+def _rights(listeners: Sequence[Listener]) -> dict[str, ListenerRights]:
+    return {each.settings.name: each.connections.rights for each in listeners}
 
 
 async def _finish(gateway: Gateway) -> None:

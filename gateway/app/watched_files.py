@@ -1,12 +1,14 @@
-"""Files that listeners use are read again when they change."""
+"""Files that listeners use are read again when they have changed and are whole."""
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.app.listeners import reload_listeners
+from gateway.config.named_file import open_named
 from gateway.config.settings import Configuration
 
 if TYPE_CHECKING:
@@ -15,13 +17,35 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 INTERVAL = 1.0
-"""Seconds between two looks. A file that changed is read when it stayed the same for one of them:
-an editor may still be writing it."""
+"""Seconds between two looks."""
+
+STILL = 5.0
+"""Seconds for which a file that was written in its place has to stay as it is: whoever writes it
+may not be done."""
+
+UNFINISHED = 15.0
+"""The same for a file that looks as if more were to come: it is empty, or ends within a line."""
+
+IN_PLACE = INTERVAL
+"""The same for one that was moved to its place after its last byte was written: it is whole."""
+
+WARN_AFTER = 60.0
+"""Seconds of changes without a pause after which the log says that a file is not read."""
 
 KEYS = ("password_file", "acl_file", "tls_certificate", "tls_key", "client_ca")
 
-Seen = list[tuple[int, int, int] | None]
-"""Of each file time of change, size and inode; None for one that is not there."""
+
+class Look(NamedTuple):
+    """What tells whether a file has changed, and how it came to its place."""
+
+    changed: int
+    size: int
+    inode: int
+    moved: bool
+
+
+Seen = list[Look | None]
+"""Of each file what one saw of it; None for one that is not there."""
 
 
 def watched(configuration: Configuration) -> list[Path]:
@@ -30,20 +54,68 @@ def watched(configuration: Configuration) -> list[Path]:
     return [Path(name) for name in dict.fromkeys(names) if name is not None]
 
 
+class WatchedFiles:
+    """What is known of the files at a monotonic second; `used` are those that are in use."""
+
+    def __init__(self, paths: list[Path], now: float) -> None:
+        self._paths = paths
+        self._used = self._seen = look(paths)
+        self._since = [now] * len(paths)
+        self._changing_since = now
+        self._warned = False
+
+    def take(self) -> None:
+        """Note that the files are read as they are now."""
+        self._used = self._seen = look(self._paths)
+
+    def changed(self, now: float) -> list[Path]:
+        """Return which files are to be read again: none while one of them may not be whole."""
+        before, self._seen = self._seen, look(self._paths)
+        for index, (old, new) in enumerate(zip(before, self._seen, strict=True)):
+            if old != new:
+                self._since[index] = now
+        changed = [
+            index
+            for index, (old, new) in enumerate(zip(self._used, self._seen, strict=True))
+            if old != new
+        ]
+        if not changed:
+            self._changing_since, self._warned = now, False
+            return []
+        if any(now - self._since[index] < self._wait(index) for index in changed):
+            self._warn(now, changed)
+            return []
+        self._used = self._seen
+        return [self._paths[index] for index in changed]
+
+    def _wait(self, index: int) -> float:
+        """Return for how long the file has to stay as it is."""
+        seen = self._seen[index]
+        if seen is not None and _looks_unfinished(self._paths[index], seen):
+            return UNFINISHED
+        return IN_PLACE if seen is not None and seen.moved else STILL
+
+    def _warn(self, now: float, changed: list[int]) -> None:
+        if now - self._changing_since >= WARN_AFTER and not self._warned:
+            self._warned = True
+            names = ", ".join(str(self._paths[index]) for index in changed)
+            logger.warning("not read, since it changes all the time: %s", names)
+
+
 async def watch(gateway: "Gateway", asked: asyncio.Event) -> None:
     """Read the listeners' files again whenever one of them has changed, or it is `asked` for."""
     paths = watched(gateway.configuration)
-    used = seen = look(paths)
+    loop = asyncio.get_running_loop()
+    files = WatchedFiles(paths, loop.time())
     while True:
         await _wait(asked, INTERVAL if paths else None)
-        before, seen = seen, look(paths)
         if asked.is_set():
             asked.clear()
-        elif seen == before and seen != used:
-            logger.info("a file of a listener has changed")
+            files.take()
+        elif changed := files.changed(loop.time()):
+            logger.info("changed: %s", ", ".join(str(path) for path in changed))
         else:
             continue
-        used = seen
         await reload_listeners(gateway)
 
 
@@ -56,12 +128,29 @@ async def _wait(asked: asyncio.Event, seconds: float | None) -> None:
 
 def look(paths: list[Path]) -> Seen:
     """Return what tells whether the files have changed."""
-    seen: Seen = []
+    return list(_looks(paths))
+
+
+def _looks(paths: list[Path]) -> Iterator[Look | None]:
     for path in paths:
         try:
             status = path.stat()
         except OSError:
-            seen.append(None)
+            yield None
         else:
-            seen.append((status.st_mtime_ns, status.st_size, status.st_ino))
-    return seen
+            written = status.st_mtime_ns
+            # whoever moves a file, or gives it an owner, changes it after its last byte
+            moved = status.st_ctime_ns > written
+            yield Look(written, status.st_size, status.st_ino, moved)
+
+
+def _looks_unfinished(path: Path, seen: Look) -> bool:
+    """Return whether the file is empty or has a last line without an end."""
+    if not seen.size:
+        return True
+    try:
+        with open_named(path) as file:
+            file.seek(-1, 2)
+            return file.read(1) != b"\n"
+    except OSError:
+        return False  # which whoever reads it will say

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from gateway.access.access import Access
+from gateway.access.origin import Origin
 from gateway.access.policy import AccessPolicy
 from gateway.broker.instant import Instant
 from gateway.mqtt.packets import Connect
@@ -52,36 +53,82 @@ class Anonymous:
         decide(True, instant)  # noqa: FBT003 - the answer
 
 
+def origin_of(client: "Client") -> Origin:
+    """Return how a client that was let in came."""
+    return Origin(client.info.listener, client.info.local, client.proven)
+
+
 def access_of(client: "Client", packet: Connect) -> Access:
     """Return what a client that was let in may do."""
-    info, proven = client.info, client.proven
-    return info.access.access(packet.username, packet.client_id, local=info.local, proven=proven)
+    origin = origin_of(client)
+    return client.info.access.access(
+        packet.username, packet.client_id, local=origin.local, proven=origin.proven
+    )
 
 
-def access_of_restored(broker: "Broker", session: Session) -> Access:
-    """Return what a session may do whose client has not been here since the start."""
-    return broker.access.access(session.username, session.client_id, local=False, proven=False)
+def is_owner(session: Session, username: str | None, origin: Origin) -> bool:
+    """Return whether a client that came so is the user whose session it is.
+
+    Who proved a name once is not anybody who merely claims it.
+    """
+    claimed = session.home.proven and not origin.proven
+    return session.username == username and (username is None or not claimed)
 
 
-def apply(broker: "Broker", policies: Iterable[AccessPolicy]) -> Pieces[None]:
+def grant(broker: "Broker", session: Session, client: "Client", packet: Connect) -> None:
+    """Let a session have a new connection of its owner, with the rights of that connection.
+
+    A session begins at the listener of its first connection. Its owner is at home there for as
+    long as it lasts, unless its listener is not there any more, or its user name was not proven.
+    """
+    origin, granted = origin_of(client), access_of(client, packet)
+    home = session.home
+    session.origin = origin
+    access = session.access
+    proves = session.username is not None and origin.proven and not home.proven
+    if home.listener is None or proves:
+        session.home, access = origin, granted
+        if access is not session.access and broker.router.count(session):
+            broker.admissions.forget_all()  # their routes were found for other rights
+    session.grant(access, granted)
+
+
+def restore_rights(broker: "Broker", session: Session, home: Origin) -> None:
+    """Let a session that an earlier run left have the rights that its owner has at home now."""
+    listeners = broker.listeners
+    session.home = session.origin = home = listeners.origin(home)
+    access = listeners.access(session.username, session.client_id, home)
+    session.grant(access, access)
+
+
+def apply(broker: "Broker", policies: Iterable[AccessPolicy], now: float = 0.0) -> Pieces[None]:
     """Let the rules of all listeners hold, as they are now, also for what is subscribed already.
 
-    Others may have their turn at each item: the sessions come one after the other.
+    `now` is the monotonic second. Others may have their turn at each item: the sessions come one
+    after the other.
     """
     restricts = any(policy.restricted for policy in policies)
     broker.router.restricts = broker.router.restricts or restricts
     sessions = iter(list(broker.sessions.values()))
     while some := list(islice(sessions, AT_ONCE)):
         for session in some:
-            _grant(session)
+            _grant(session, now)
         broker.admissions.forget_all()  # what others had made of rights that were half changed
         yield
     broker.router.restricts = restricts
     broker.admissions.forget_all()
+    broker.channels.rules_changed(now)
 
 
-def _grant(session: Session) -> None:
-    old = session.access
-    session.grant(
-        old.policy.access(session.username, session.client_id, local=old.local, proven=old.proven)
+def current(access: Access, session: Session) -> Access:
+    """Return an access of a session's user as the rules are now."""
+    return access.policy.access(
+        session.username, session.client_id, local=access.local, proven=access.proven
     )
+
+
+def _grant(session: Session, now: float) -> None:
+    """Let rules that have changed hold, and send what may be read now."""
+    session.grant(current(session.access, session), current(session.granted, session))
+    if session.unchecked or session.inflight.resend:
+        session.pump(now)

@@ -14,7 +14,6 @@ from gateway.session.traffic cimport Traffic
 cdef class Broker:
     cdef object _packets_received
     cdef object _packets_sent
-    cdef public object access
     cdef public TopicAdmissions admissions
     cdef public list connection_lines
     cdef public object alias_budget
@@ -34,6 +33,7 @@ cdef class Broker:
     cdef public object expressions
     cdef public object failed_logins
     cdef public object inbound_alias_figures
+    cdef public object listeners
     cdef public object memory
     cdef public object new_client_id
     cdef public object randrange

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from gateway.access.policy import OPEN
+from gateway.access.listeners import Listeners
 from gateway.broker import bounds, sessions
 from gateway.broker.access import Authenticator
 from gateway.broker.channels.channels import Channels
@@ -77,7 +77,6 @@ class Broker:
     __slots__ = (
         "_packets_received",
         "_packets_sent",
-        "access",
         "admissions",
         "alias_budget",
         "budget",
@@ -97,6 +96,7 @@ class Broker:
         "expressions",
         "failed_logins",
         "inbound_alias_figures",
+        "listeners",
         "memory",
         "new_client_id",
         "on_silence",
@@ -131,7 +131,7 @@ class Broker:
     ) -> None:
         self.settings = settings
         self.refusal = ""  # why a message was refused last, for the log
-        self.access = OPEN  # of sessions whose client has not been here since the start
+        self.listeners = Listeners()  # the rights at each, also of those who are away
         self.counters = counters
         self.durability: Durability = durability or InMemory()
         self.store: Store = store or KeepsNothing()

@@ -4,7 +4,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from gateway.broker import sessions, wills
-from gateway.broker.access import access_of_restored
+from gateway.broker.access import restore_rights
 from gateway.broker.channels.channel import PREFIX
 from gateway.broker.instant import Instant
 from gateway.broker.publishing.delays import NAME as DELAYS
@@ -69,7 +69,7 @@ def _restore_retained(broker: "Broker", publication: Publication, instant: Insta
 def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> None:
     session = sessions.begin(broker, kept.client_id)
     sessions.set_username(broker, session, kept.username)
-    session.grant(access_of_restored(broker, session))
+    restore_rights(broker, session, kept.home)
     session.durability_class = broker.durability_classes.of_client(kept.client_id, None)
     session.expiry_interval = kept.expiry_interval
     session.keep_in(kept.journal)
@@ -84,7 +84,7 @@ def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> N
     for packet_id in kept.incoming:
         session.incoming.add(packet_id)
     continuation.restore(session, kept.spans, kept.tail, connected=kept.left_at is None)
-    session.unchecked = session.queue.messages > 0  # other rules may have held then
+    session.unchecked = session.queue.messages > 0  # other rules may have held before
     left_at = kept.left_at
     if left_at is None:
         left_at = instant.wall
@@ -141,10 +141,13 @@ def _restore_will(broker: "Broker", kept: KeptWill, instant: Instant) -> None:
     if session is None:
         session = sessions.begin(broker, kept.client_id)
         sessions.set_username(broker, session, kept.username)
-        session.grant(access_of_restored(broker, session))
+        restore_rights(broker, session, kept.origin)
         session.durability_class = broker.durability_classes.of_client(kept.client_id, None)
     wills.count_will(broker, session, kept.will)
     session.will = kept.will
+    session.origin = origin = broker.listeners.origin(kept.origin)
+    granted = broker.listeners.access(session.username, session.client_id, origin)
+    session.grant(session.access, granted)
     if persistent:
         delay = float(kept.will.properties.will_delay_interval or 0)
         if kept.due is not None:

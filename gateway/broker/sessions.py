@@ -31,8 +31,6 @@ def resume(broker: "Broker", packet: Connect, instant: Instant) -> tuple[Session
     [MQTT-3.1.2-4] Clean Start discards what was there, [MQTT-3.1.2-5] otherwise it goes on,
     [MQTT-3.1.2-6] or begins. A will that waited for its delay is dropped [MQTT-3.1.3-9].
     """
-    if packet.client_id in broker.sessions:
-        _catch_up(broker, packet.client_id, instant)
     session = broker.sessions.get(packet.client_id)
     if session is not None and not session.persistent:  # restored for its will alone
         set_will(broker, session, None)
@@ -48,7 +46,7 @@ def resume(broker: "Broker", packet: Connect, instant: Instant) -> tuple[Session
     return begin(broker, packet.client_id), False
 
 
-def _catch_up(broker: "Broker", client_id: str, instant: Instant) -> None:
+def catch_up(broker: "Broker", client_id: str, instant: Instant) -> None:
     """Publish a will and end a session whose time is up [MQTT-3.1.2-8], [MQTT-4.1.0-2].
 
     On a machine that stood still a CONNECT may be read before the broker's timer runs.
@@ -87,7 +85,7 @@ def set_expiry(broker: "Broker", session: Session, interval: int) -> None:
         _close_journal(session)
     session.expiry_interval = interval
     if session.journal is not NO_JOURNAL:
-        session.journal.keep(interval, session.username)
+        session.journal.keep(interval, session.username, session.home)
 
 
 def count_session(broker: "Broker", session: Session, *, persistent: bool) -> None:

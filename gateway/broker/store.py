@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from gateway.access.origin import Origin
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
 from gateway.session.journal import NO_JOURNAL, Journal
@@ -102,8 +103,8 @@ class Store(Protocol):
         """Forget retained messages that have expired."""
         ...
 
-    def keep_will(self, client_id: str, username: str | None, will: Will) -> None:
-        """Keep a client's will in place of its last one."""
+    def keep_will(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
+        """Keep the will of a client that came so, in place of its last one."""
         ...
 
     def postpone_will(self, client_id: str, due: int) -> None:
@@ -143,7 +144,7 @@ class KeepsNothing:
     def forget_retained(self, topics: Iterable[str]) -> None:
         """Do nothing."""
 
-    def keep_will(self, client_id: str, username: str | None, will: Will) -> None:
+    def keep_will(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
         """Do nothing."""
 
     def postpone_will(self, client_id: str, due: int) -> None:

@@ -1,8 +1,10 @@
 """What becomes of a client's will (MQTT 5, section 3.1.2.5)."""
 
+import logging
 from typing import TYPE_CHECKING
 
 from gateway.access.rule import WRITE
+from gateway.broker.access import current
 from gateway.broker.instant import Instant
 from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import Will
@@ -12,6 +14,8 @@ from gateway.session.session import Session
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
+logger = logging.getLogger(__name__)
+
 
 def set_will(broker: "Broker", session: Session, will: Will | None) -> None:
     """Give the session's client this will in place of its last one, or none."""
@@ -20,7 +24,7 @@ def set_will(broker: "Broker", session: Session, will: Will | None) -> None:
     if will is None or session.durability_class.commit_within is None:
         broker.store.drop_will(session.client_id)
     else:
-        broker.store.keep_will(session.client_id, session.username, will)
+        broker.store.keep_will(session.client_id, session.username, session.origin, will)
 
 
 def count_will(broker: "Broker", session: Session, will: Will | None) -> None:
@@ -54,11 +58,15 @@ def publish_will_at(broker: "Broker", session: Session, will: Will, due: float) 
 def publish_will(broker: "Broker", session: Session, will: Will, instant: Instant) -> None:
     """Publish the will and forget it, so that it is published once.
 
-    Its client may have lost the right to write the topic since it connected.
+    Its user may be no user any more, or may have lost the right to write the topic, at the listener
+    by which the client came.
     """
     set_will(broker, session, None)
-    if not session.access.rights(will.topic) & WRITE:
+    fault = _fault(broker, session, will)
+    if fault:
         broker.counters.add("tidegate/access/wills")
+        line = "the will of client %.80r of user %.80r on %.80r is not published: %s"
+        logger.warning(line, session.client_id, session.username, will.topic, fault)
         return
     message = Message(
         will.topic,
@@ -72,3 +80,12 @@ def publish_will(broker: "Broker", session: Session, will: Will, instant: Instan
     )
     message.set_properties(will.properties)
     broker.publish(message, instant, session.durability_class, only_once=True)
+
+
+def _fault(broker: "Broker", session: Session, will: Will) -> str:
+    """Return why its user may not have the will published now, nothing if it may."""
+    if not broker.listeners.has_user(session.username, session.origin):
+        return "the user is gone"
+    if not current(session.granted, session).rights(will.topic) & WRITE:
+        return "the user may not write the topic"
+    return ""

@@ -10,12 +10,14 @@ cdef long long _MAXIMUM_BYTES
 @cython.final
 cdef class Inflight:
     cdef long long _bytes
+    cdef int _maximum
     cdef public int _next
     cdef dict _spans
     cdef readonly long long held
     cdef public int limit
     cdef readonly set released
     cdef readonly object resend
+    cdef readonly set withheld
 
     @cython.locals(spans=dict, packet_id=Py_ssize_t)
     cpdef Py_ssize_t room(self, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
@@ -32,6 +34,8 @@ cdef class Inflight:
                    size="long long")
     cpdef Py_ssize_t take(self, identifiers, Py_ssize_t start) except -1
     cdef _forget_resend(self, Py_ssize_t first, Py_ssize_t end)
+    cdef _forget_withheld(self, Span span, Py_ssize_t first, Py_ssize_t end)
+    cdef _make_up_for_withheld(self)
     cpdef release(self, Py_ssize_t packet_id)
     cpdef begin(self, Py_ssize_t limit)
     cpdef charge(self, QueueMemory memory)

@@ -1,7 +1,7 @@
 """QoS 1 and 2 messages that were sent to a client and not yet acknowledged."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from gateway.mqtt.publication import Publication
@@ -15,8 +15,9 @@ MAXIMUM_BYTES = 1024 * 1024
 
 NO_SPANS: Final[dict[int, Span]] = {}
 NONE_RELEASED: Final[set[int]] = set()
+NONE_WITHHELD: Final[set[int]] = set()
 NOTHING_TO_RESEND: Final[deque[int]] = deque(maxlen=0)
-"""Stand for those that are empty: 64, 216 and 760 bytes, and more if they had grown."""
+"""Stand for those that are empty: 64, 216, 216 and 760 bytes, and more if they had grown."""
 
 _MAXIMUM_PACKET_ID = MAXIMUM_PACKET_ID  # compiled, C names that no other module sees
 _MAXIMUM_BYTES = MAXIMUM_BYTES
@@ -27,19 +28,32 @@ class Inflight:
 
     Each leads to the span that its message was sent with. `resend` is not empty while a message of
     an earlier connection waits to be sent on this one. `released` are the packet identifiers whose
-    PUBREC has come.
+    PUBREC has come, `withheld` those of messages that this connection may not read: they take no
+    room of it.
     """
 
-    __slots__ = ("_bytes", "_next", "_spans", "held", "limit", "released", "resend")
+    __slots__ = (
+        "_bytes",
+        "_maximum",
+        "_next",
+        "_spans",
+        "held",
+        "limit",
+        "released",
+        "resend",
+        "withheld",
+    )
 
     def __init__(self, limit: int) -> None:
         self._spans = NO_SPANS
         self.resend = NOTHING_TO_RESEND  # packet identifiers that this connection was not sent yet
         self.released = NONE_RELEASED
+        self.withheld = NONE_WITHHELD
         self._next = 1  # the packet identifier that is given next, if `room` finds it free
         self._bytes = 0
         self.held = 0  # bytes of these, but for what other receivers of the messages hold of them
-        self.limit = limit  # the client's Receive Maximum, or ours where that is less
+        self._maximum = limit  # the client's Receive Maximum, or ours where that is less
+        self.limit = limit  # the same, and what is withheld
 
     def __len__(self) -> int:
         return len(self._spans)
@@ -121,6 +135,8 @@ class Inflight:
             index += 1
             expected += 1
         count = index - start
+        if self.withheld:
+            self._forget_withheld(span, packet_id, expected)
         publication = span.publication
         size = publication.size(span.first + packet_id - span.packet_id, count)
         self._bytes -= size
@@ -140,6 +156,42 @@ class Inflight:
         """Send nothing again of what an earlier connection was sent, and is acknowledged now."""
         self.resend = deque([each for each in self.resend if not first <= each < end])
 
+    def _forget_withheld(self, span: Span, first: int, end: int) -> None:
+        """Withhold these no more: an earlier connection has had them, and they are acknowledged."""
+        for packet_id in range(first, end):
+            if packet_id in self.withheld:
+                self.withheld.discard(packet_id)
+                self._bytes += _size(span, packet_id)
+        self._make_up_for_withheld()
+
+    def _make_up_for_withheld(self) -> None:
+        if not self.withheld:
+            self.withheld = NONE_WITHHELD
+        self.limit = min(self._maximum + len(self.withheld), _MAXIMUM_PACKET_ID)
+
+    def withhold(self, readable: Callable[[int, Span], bool]) -> int:
+        """Resend only what is `readable`, of all that this connection was not sent yet.
+
+        It is asked with packet identifier and span. A QoS 2 message that was received is not sent
+        again anyhow. Returns how many messages are withheld now and were not before.
+        """
+        before, unsent = self.withheld, {*self.resend, *self.withheld}
+        resend: list[int] = []
+        withheld: set[int] = set()
+        for packet_id, span in self._spans.items():
+            if packet_id not in unsent:
+                continue
+            if packet_id in self.released or readable(packet_id, span):
+                resend.append(packet_id)
+            else:
+                withheld.add(packet_id)
+        self.resend = deque(resend) if resend else NOTHING_TO_RESEND
+        self._bytes += sum([_size(self._spans[each], each) for each in before - withheld])
+        self._bytes -= sum([_size(self._spans[each], each) for each in withheld - before])
+        self.withheld = withheld
+        self._make_up_for_withheld()
+        return len(withheld - before)
+
     def release(self, packet_id: int) -> None:
         """Note that the PUBREC of a QoS 2 message has come."""
         if self.released is NONE_RELEASED:
@@ -148,7 +200,8 @@ class Inflight:
 
     def begin(self, limit: int) -> None:
         """Start on a new connection: what is here is to be resent, as far as `limit` allows."""
-        self.limit = limit
+        self._maximum = limit
+        self.limit = min(limit + len(self.withheld), _MAXIMUM_PACKET_ID)
         self.resend = deque(self._spans) if self._spans else NOTHING_TO_RESEND
 
     def pop_resend(self) -> tuple[int, Span]:
@@ -200,3 +253,8 @@ class Inflight:
         """Undo `charge`."""
         for span in self.spans():
             memory.remove(span)
+
+
+def _size(span: Span, packet_id: int) -> int:
+    """Return the bytes of one message of a span."""
+    return span.publication.size(span.first + packet_id - span.packet_id, 1)

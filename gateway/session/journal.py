@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from gateway.access.origin import UNKNOWN, Origin
 from gateway.session.kept import KeptSubscription
 from gateway.session.span import Span
 
@@ -32,8 +33,8 @@ class Journal(Protocol):
     come twice that may.
     """
 
-    def keep(self, expiry_interval: int, username: str | None) -> None:
-        """Note that the session has a connection, whose user this is, and how long it stays."""
+    def keep(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
+        """Note that the session has a connection, whose it is, and how long it stays."""
         ...
 
     def leave(self, wall: int) -> None:
@@ -121,7 +122,7 @@ class NoJournal:
 
     __slots__ = ()
 
-    def keep(self, expiry_interval: int, username: str | None) -> None:
+    def keep(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
         """Do nothing."""
 
     def leave(self, wall: int) -> None:

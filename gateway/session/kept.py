@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gateway.access.origin import UNKNOWN, Origin
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
 from gateway.session.span import Span
@@ -64,7 +65,9 @@ class KeptTail:
 
 @dataclass(slots=True)
 class KeptSession:
-    """A persistent session; its spans are in the order in which they are owed.
+    """A persistent session, whose owner is at `home` where it began.
+
+    Its spans are in the order in which they are owed.
 
     They are the first of them, and `tail` says how many more there are.
 
@@ -77,6 +80,7 @@ class KeptSession:
     expiry_interval: int
     username: str | None = None
     left_at: int | None = None
+    home: Origin = UNKNOWN
     attempts: dict[int, int] = field(default_factory=dict)
     subscriptions: list[KeptSubscription] = field(default_factory=list)
     spans: list[KeptSpan] = field(default_factory=list)
@@ -86,12 +90,16 @@ class KeptSession:
 
 @dataclass(frozen=True, slots=True)
 class KeptWill:
-    """A will that was not published; `due` is when that is to happen (ms since 1970), if known."""
+    """A will that was not published, and how its client came.
+
+    `due` is when that is to happen (ms since 1970), if known.
+    """
 
     client_id: str
     username: str | None
     will: Will
     due: int | None = None
+    origin: Origin = UNKNOWN
 
 
 @dataclass(slots=True)

@@ -32,6 +32,11 @@ cpdef send_span(
                room=Py_ssize_t, count=Py_ssize_t)
 cpdef send_waiting(Session session, Connection connection, double now)
 
+cdef _check_no_more(Session session)
+
+@cython.locals(count=Py_ssize_t)
+cdef Py_ssize_t _readable(Session session, Span span) except -2
+
 @cython.locals(inflight=Inflight, packet_id=Py_ssize_t, span=Span)
 cpdef resend(Session session, Connection connection, double now)
 

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.access.rule import READ
 from gateway.mqtt.codec.publish import DUP
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.packet_batch import PacketBatch
@@ -127,17 +126,16 @@ def send_waiting(session: "Session", connection: Connection, now: float) -> None
     while not inflight.resend:
         span, room = queue.first(), connection.maximum_unsent - connection.output.size
         if span is None or room <= 0:
-            session.unchecked = session.unchecked and queue.messages > 0
+            if session.unchecked:
+                _check_no_more(session)
             return
         publication = span.publication
         count = span.count
         if session.unchecked:
-            if publication.mixed:
-                count = 1
-            if not session.access.rights(publication.topic_of(span.first)) & READ:
-                span = queue.take(count)
-                session.journal.done(span, span.first, count)
-                session.counters.add("tidegate/access/withheld", count)
+            count = _readable(session, span)
+            if count < 0:
+                return
+            if not count:
                 continue
         if publication.properties.expiry is not None and publication.expired(now):
             queue.take(span.count)
@@ -166,6 +164,31 @@ def send_waiting(session: "Session", connection: Connection, now: float) -> None
                 None,
                 now,
             )
+
+
+def _check_no_more(session: "Session") -> None:
+    """Ask about no message any more, once nothing waits, unless the connection's rights differ."""
+    if not session.queue.messages:
+        session.unchecked = session.granted is not session.access
+
+
+def _readable(session: "Session", span: Span) -> int:
+    """Return how many messages of the span that is next may be read now.
+
+    0 where they may not: they are put aside, or at QoS 0 given up, since nothing waits for another
+    connection. -1 if there is no room to put them aside.
+    """
+    count = 1 if span.publication.mixed else span.count
+    if session.may_read(span.publication.topic_of(span.first)):
+        return count
+    if not span.qos:
+        session.queue.take(count)
+        session.counters.add("tidegate/access/withheld", count)
+        return 0
+    if not session.queue.hold_back(count):
+        return -1
+    session.counters.add("tidegate/access/held_back", count)
+    return 0
 
 
 def resend(session: "Session", connection: Connection, now: float) -> None:

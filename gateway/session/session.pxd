@@ -23,11 +23,14 @@ cdef class Session:
     cdef public object durability_class
     cdef public bint ended
     cdef public object expiry_interval
+    cdef public object granted
+    cdef public object home
     cdef public str holder
     cdef public Inflight inflight
     cdef public object journal
     cdef public object limits
     cdef public object on_room
+    cdef public object origin
     cdef public DeliveryQueue queue
     cdef public Traffic traffic
     cdef public bint unchecked
@@ -51,6 +54,8 @@ cdef class Session:
         DeliveryPolicy policy=*)
     @cython.locals(count=Py_ssize_t, rest=Span)
     cdef _accept(self, Connection connection, Span span, double now, bint promised)
+    @cython.locals(connection=Connection)
+    cdef _send_checked(self, double now)
     @cython.locals(connection=Connection)
     cpdef pump(self, double now)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from gateway.access.access import Access
+from gateway.access.origin import UNKNOWN, Origin
 from gateway.access.policy import EVERYTHING
 from gateway.access.rule import READ
 from gateway.counters import Counters
@@ -16,7 +17,7 @@ from gateway.session import sending
 from gateway.session.delivery_class import AT_ONCE, DeliveryClass
 from gateway.session.durability_class import COMMIT
 from gateway.session.incoming import Incoming
-from gateway.session.inflight import NOTHING_TO_RESEND, Inflight
+from gateway.session.inflight import Inflight
 from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.limits import SessionLimits
 from gateway.session.queue import overflow
@@ -47,11 +48,14 @@ class Session:
         "durability_class",
         "ended",
         "expiry_interval",
+        "granted",
         "holder",
+        "home",
         "inflight",
         "journal",
         "limits",
         "on_room",
+        "origin",
         "queue",
         "traffic",
         "unchecked",
@@ -73,8 +77,11 @@ class Session:
         self.limits = limits = limits or SessionLimits()
         self.username: str | None = None
         self.holder = ""  # whose share what is held for it counts to
-        self.access: Access = EVERYTHING
-        self.unchecked = False  # what is queued was not asked about under these rights
+        self.home: Origin = UNKNOWN  # how its owner came when it began
+        self.access: Access = EVERYTHING  # of its owner there: says which messages it gets
+        self.origin: Origin = UNKNOWN  # how its connection came, or the last one that it had
+        self.granted: Access = EVERYTHING  # of that connection: says which of them are sent
+        self.unchecked = False  # each message is asked about before it is sent
         self.connection: Connection | None = None
         self.journal: Journal = NO_JOURNAL
         self.ended = False  # its subscriptions may be there for a while yet
@@ -121,11 +128,25 @@ class Session:
         if will is not None:
             self.limits.memory.charge(message_size(will))
 
-    def grant(self, access: Access) -> None:
-        """Give the client these rights from now on; what waits for it is looked at again."""
-        if access is not self.access:
-            self.access = access
-            self.unchecked = self.queue.messages > 0
+    def grant(self, access: Access, granted: Access) -> None:
+        """Give the owner the rights of `access` at home, and its connection those `granted`.
+
+        What waits is looked at again; `pump` sends what may be read now.
+        """
+        if access is self.access and granted is self.granted:
+            return
+        self.access, self.granted = access, granted
+        self.queue.take_up_held_back()
+        self.unchecked = self.queue.messages > 0 or granted is not access
+        if self.connection is not None:
+            self._withhold()
+
+    def may_read(self, topic: str) -> bool:
+        """Return whether the owner may read a topic at home, and its connection, too."""
+        access, granted = self.access, self.granted
+        if not access.rights(topic) & READ:
+            return False
+        return granted is access or bool(granted.rights(topic) & READ)
 
     def attach(self, connection: Connection, receive_maximum: int) -> None:
         """Use this network connection from now on; `pump` sends what waits for it."""
@@ -134,22 +155,23 @@ class Session:
             self._incoming.begin()
         if len(self.inflight):
             self.inflight.refund(self.limits.memory)
-            self._withhold()
         self.inflight.begin(min(receive_maximum, self.limits.maximum_inflight))
+        self._withhold()
 
     def _withhold(self) -> None:
-        """Forget what an earlier connection was sent and this client may not read.
+        """Send nothing again of what an earlier connection was sent and this one may not read.
 
-        The client may be another user's, or its user has lost the right. A QoS 2 message that was
-        received is not sent again anyhow.
+        Such a message keeps its packet identifier: the client may know it by that.
         """
-        self.inflight.resend = NOTHING_TO_RESEND
-        for packet_id, span in list(self.inflight.items()):
-            number = span.first + packet_id - span.packet_id
-            readable = self.access.rights(span.publication.topic_of(number)) & READ
-            if not readable and packet_id not in self.inflight.released:
-                self.drop(span, number)
-                self.counters.add("tidegate/access/withheld")
+        if not self.inflight.resend and not self.inflight.withheld:
+            return
+
+        def readable(packet_id: int, span: Span) -> bool:
+            return self.may_read(span.publication.topic_of(span.first + packet_id - span.packet_id))
+
+        count = self.inflight.withhold(readable)
+        if count:
+            self.counters.add("tidegate/access/held_back", count)
 
     def detach(self) -> None:
         """Do without a connection: QoS 0 messages that waited for it are given up."""
@@ -261,7 +283,7 @@ class Session:
         if (
             connection is None
             or connection.output.size >= connection.maximum_unsent  # it is `congested`
-            or self.queue.messages
+            or self.queue.messages > self.queue.held_back
             or self.inflight.resend
         ):
             return None
@@ -307,7 +329,7 @@ class Session:
         """
         if policy is None:
             policy = self.delivery.policy
-        connection = self.clear_connection()
+        connection = None if self.unchecked else self.clear_connection()
         if connection is not None and self.traffic.bytes_sent >= self.traffic.queue_at:
             connection.on_output()  # it is sent when this connection is written to
             connection = None
@@ -337,6 +359,8 @@ class Session:
                     self._accept(clear, span.part(number, 1), now, promised)
             else:
                 self._accept(connection, span, now, promised)
+            if self.unchecked:
+                self._send_checked(now)
         # nothing is held by a window that is full: what would open it is the client's answer
         if before >= 0 and connection is not None and self.inflight.has_room:
             latest = held_until(publication, now)
@@ -361,6 +385,17 @@ class Session:
                     return
                 span = rest
         overflow.enqueue(self, span, promised)
+
+    def _send_checked(self, now: float) -> None:
+        """Send what was queued to be asked about first, unless that has to wait."""
+        connection = self.connection
+        if connection is None or self.inflight.resend:
+            return
+        if self.traffic.bytes_sent >= self.traffic.queue_at:
+            connection.on_output()
+            return
+        sending.send_waiting(self, connection, now)
+        self.page_in()
 
     def pump(self, now: float) -> None:
         """Send what was not acknowledged, then what waits, as far as the connection allows."""

@@ -91,6 +91,7 @@ class BrokerFigures:
         counters.set("tidegate/queues/bytes", queued.bytes + queued.paged_bytes)
         counters.set("tidegate/queues/memory_bytes", queued.bytes)
         counters.set("tidegate/queues/disk_bytes", queued.disk_bytes)
+        counters.set("tidegate/queues/held_back", queued.held_back)
         if broker.store.keeps:
             counters.set("tidegate/storage/elided_rows", broker.store.elided_rows)
         counters.set("tidegate/replays/waiting", broker.replays.count)

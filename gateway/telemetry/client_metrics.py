@@ -21,7 +21,10 @@ CLIENTS = (
         {
             "subscriptions": "Topic filters of which the client may read nothing.",
             "wills": "Wills to topics that their client may not write.",
-            "withheld": "Queued messages that their client may not read any more.",
+            "withheld": "QoS 0 messages that their connection might not read.",
+            "held_back": "Messages put aside that their connection might not read then.",
+            "takeovers": "Sessions ended by another user with the same client identifier.",
+            "takeovers_refused": "CONNECTs with the client identifier of another user's session.",
             "logins_failed": "Logins with a wrong user name or password.",
             "logins_delayed": "Times that a login waited because of earlier failures.",
         },
@@ -50,6 +53,7 @@ CLIENTS = (
             "bytes": "Bytes that wait in the queues of sessions.",
             "memory_bytes": "Bytes of these in memory.",
             "disk_bytes": "Bytes of these on disk.",
+            "held_back": "Of these, messages that their connection may not read now.",
         },
     ),
     *own(

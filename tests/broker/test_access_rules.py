@@ -17,7 +17,6 @@ from gateway.mqtt.packets import (
     PubAck,
     Publish,
     PubRec,
-    PubRel,
     SubscriptionRequest,
     Will,
 )
@@ -27,6 +26,7 @@ from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.inline import Inline
 from tests.support.broker.memory_client import MemoryClient
+from tests.support.broker.rights import only
 
 DENIED = ReasonCode.NOT_AUTHORIZED
 NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS
@@ -51,7 +51,7 @@ class Place:
     def __init__(self, harness: Harness, acl: str = ACL) -> None:
         self.harness = harness
         self.policy = AccessPolicy(parse(acl), operators=["olga"])
-        harness.broker.access = self.policy
+        harness.broker.listeners = only(self.policy)
         complete(access.apply(harness.broker, [self.policy]))
 
     def connect(self, username: str, **fields: object) -> MemoryClient:
@@ -261,55 +261,6 @@ def test_rules_that_change_hold_for_what_is_there(place: Place) -> None:
     assert viewer.take()[1:] == [PubAck(1), PubAck(2, DENIED)]
 
 
-@pytest.mark.parametrize("together", [False, True])
-def test_what_waits_is_asked_about_again(place: Place, *, together: bool) -> None:
-    root = place.connect("root")
-    viewer = place.connect("viewer", session_expiry=100)
-    viewer.subscribe("s/#", qos=1)
-    viewer.drop()
-    numbered = enumerate(("s/1", "s/2", "s/1"), start=1)
-    packets = [Publish(topic, b"", 1, packet_id=number) for number, topic in numbered]
-    for sent in [packets] if together else [packets[:1], packets[1:2], packets[2:]]:
-        root.send(*sent)
-    place.change("user root\ntopic #\nuser viewer\ntopic s/2\n")
-    viewer = place.connect("viewer", session_expiry=100, clean_start=False)
-    assert topics(viewer) == ["s/2"]
-    assert place.harness.counters.count("tidegate/access/withheld") == 2
-    session = place.harness.session("viewer")
-    assert not session.unchecked
-    assert not session.queue.messages
-
-
-@pytest.mark.parametrize("qos", [1, 2])
-@pytest.mark.parametrize("released", [False, True])
-def test_what_one_user_did_not_acknowledge_is_not_sent_to_another(
-    place: Place, *, qos: int, released: bool
-) -> None:
-    root = place.connect("root")
-    first = place.connect("root", client_id="c", session_expiry=100)
-    first.subscribe("#", qos=qos)
-    for number, topic in enumerate(("t/1", "s/secret", "s/1", "t/1", "s/2"), start=1):
-        root.send(Publish(topic, b"x", qos, packet_id=number))
-    assert topics(first) == ["t/1", "s/secret", "s/1", "t/1", "s/2"]
-    first.drop()
-    if released:
-        first = place.connect("root", client_id="c", session_expiry=100, clean_start=False)
-        first.take()
-        if qos == 2:
-            first.send(PubRec(1))
-        else:
-            first.send(PubAck(1))
-        first.drop()
-    viewer = place.connect("viewer", client_id="c", session_expiry=100, clean_start=False)
-    came = viewer.take()
-    assert [each.topic for each in came if isinstance(each, Publish)] == ["s/1", "s/2"]
-    others = [each for each in came if not isinstance(each, Publish)]
-    assert others == ([PubRel(1)] if released and qos == 2 else [])
-    assert place.harness.counters.count("tidegate/access/withheld") == 3 - released
-    session = place.harness.session("c")
-    assert len(session.inflight) == 2 + len(others)
-
-
 def test_what_waits_on_disk_is_asked_about_by_the_rules_of_the_next_start() -> None:
     harness = DurableHarness()
     viewer = Place(harness).connect("viewer", session_expiry=100)
@@ -317,10 +268,11 @@ def test_what_waits_on_disk_is_asked_about_by_the_rules_of_the_next_start() -> N
     viewer.drop()
     for topic in ("s/1", "s/2"):
         harness.publish(topic, b"", 1)
-    harness.access = AccessPolicy(parse("user viewer\ntopic read s/2\n"))
+    policy = AccessPolicy(parse("user viewer\ntopic read s/2\n"))
+    harness.listeners = only(policy)
     harness.crash()
-    complete(access.apply(harness.broker, [harness.access]))
-    info = ConnectionInfo(access=harness.access)
+    complete(access.apply(harness.broker, [policy]))
+    info = ConnectionInfo(access=policy)
     viewer = harness.connect(
         "viewer", username="viewer", info=info, session_expiry=100, clean_start=False
     )

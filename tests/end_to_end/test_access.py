@@ -53,8 +53,15 @@ class Place:
 
     def write(self, users: str = "anna sensor olga station-1", acl: str = ACL) -> None:
         lines = [f"{user}:{HASHED}\n" for user in users.split()]
-        (self.folder / "users").write_text("".join(lines))
-        (self.folder / "acl").write_text(acl)
+        self.move("users", "".join(lines))
+        self.move("acl", acl)
+
+    def move(self, name: str, text: str) -> None:
+        """Write a file and move it to its place, as most editors do."""
+        new = self.folder / "new"
+        new.write_text(text)
+        os.utime(new, (time.time() - 1, time.time() - 1))
+        new.replace(self.folder / name)
 
 
 def hang_up(place: Place) -> None:
@@ -115,7 +122,7 @@ async def test_what_changes_holds_without_a_restart(
     await publish(sensor, "s/1")
     came = await anna.waiting()
     assert {packet.topic for packet in came if isinstance(packet, Publish)} == {"t/1"}
-    place.write(users="sensor new", acl="nonsense")
+    place.write(users="sensor new", acl="nonsense\n")
     tell(place)
     log = place.gateway.log
     while "keeps its old files" not in log():
@@ -170,6 +177,32 @@ async def test_who_is_gone_does_not_log_in_on_a_connection_of_before(place: Plac
     connack = await early.receive()
     assert isinstance(connack, ConnAck)
     assert connack.reason_code == ReasonCode.BAD_USER_NAME_OR_PASSWORD
+
+
+async def test_a_file_that_is_half_written_for_a_while_is_not_read(place: Place) -> None:
+    """What waits for its client arrives, whoever looks meanwhile."""
+    anna, sensor = await place.connect("anna"), await place.connect("sensor")
+    acl = place.folder / "acl"
+    for cut in ("", ACL[: ACL.index("user sensor")]):
+        acl.write_text(cut)
+        begin = time.monotonic()
+        while time.monotonic() < begin + 3:
+            assert await publish(sensor, "s/1") != DENIED
+            await anna.waiting()
+        acl.write_text(ACL)
+    assert "access rules of" not in place.gateway.log()
+    place.move("acl", "# later\n")
+    while "half written" not in place.gateway.log():
+        assert await publish(sensor, "s/1") != DENIED
+        await anna.waiting()
+    place.move("acl", ACL)
+    place.move("users", "# nobody yet\n")
+    while "without a user that does not say" not in place.gateway.log():
+        await anna.waiting()
+    place.write(acl="# empty on purpose\n")
+    while await publish(sensor, "s/1") != DENIED:
+        await anna.waiting()
+    assert "acl have changed: 0 rules came, 2 went: user 'anna' +0 -1" in place.gateway.log()
 
 
 @pytest.mark.parametrize("name", ["acl", "users"])

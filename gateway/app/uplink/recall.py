@@ -105,7 +105,7 @@ class RecallDesk:
         if topic.startswith("$"):
             raise ProtocolError("begins with $", ReasonCode.TOPIC_NAME_INVALID)
         session = self._gateway.broker.sessions.get(request.client_id or "")
-        if session is None or not session.access.rights(topic) & WRITE:
+        if session is None or not session.granted.rights(topic) & WRITE:
             raise ProtocolError("the client may not write it", ReasonCode.NOT_AUTHORIZED)
 
         def answer(report: Report) -> None:

@@ -200,6 +200,11 @@ class Channel(Session):
             self.alarm.set(math.nextafter(now, math.inf))
         self.page_in()
 
+    def look_again(self) -> None:
+        """Give out what no consumer might have, now that one has come or rights have changed."""
+        if self.waiting.returned.holds:
+            self.go_on()
+
     def go_on(self) -> None:
         """Give out what was paused and is not any more, from the next turn on."""
         self.waiting.resume()

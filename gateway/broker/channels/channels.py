@@ -104,6 +104,17 @@ class Channels:
             channel = self._begin(self._of_consumers(name, topic_filter))
         channel.restore(kept)
 
+    def rules_changed(self, now: float) -> None:
+        """Look again at what nobody might read: access rules have changed at this second."""
+        for channel in self:
+            channel.consumers.rules_since = now
+            channel.look_again()
+
+    def connected(self, session: Session) -> None:
+        """Look again at what nobody might read: a consumer has another connection."""
+        for channel in [each for each in self if each in session.consumes]:
+            channel.look_again()
+
     def pause(self, channel: Channel) -> None:
         """Give out nothing more until `resume`; messages go on to be queued."""
         channel.waiting.paused = True
@@ -185,6 +196,7 @@ class Channels:
             channel = self._begin_with_consumer(topic_filter, session)
         if channel is not None and channel not in session.consumes:
             session.consumes = (*session.consumes, channel)
+            channel.look_again()
 
     def _begin_with_consumer(self, topic_filter: str, session: Session) -> Channel | None:
         """Return the channel that begins with its first consumer, None if none does."""

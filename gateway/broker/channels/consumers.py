@@ -2,12 +2,14 @@
 
 from _blake2 import blake2b  # as hashlib does, which brings OpenSSL and its 4 MiB into memory
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING
 
 from gateway.broker.channels.deliveries import Deliveries
 from gateway.broker.channels.moves import Moves
 from gateway.broker.channels.settings import Choice
 from gateway.mqtt.publication import Publication
+from gateway.routing.filters.selection import Selection
 from gateway.routing.router import RUN, Router
 from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscription import Subscription
@@ -21,6 +23,10 @@ _RUN = RUN  # compiled, a C name
 
 class NobodyWantsIt(Exception):  # noqa: N818 - an answer, not a mistake of ours
     """There are consumers, and none can have a message: its filter, rights or size forbid it."""
+
+
+class NobodyMayHaveItNow(Exception):  # noqa: N818 - likewise
+    """None of the consumers that are connected may read a message, which another time one may."""
 
 
 class Consumers:
@@ -45,6 +51,7 @@ class Consumers:
         "_sticky",
         "_turn",
         "members",
+        "rules_since",
     )
 
     def __init__(
@@ -66,6 +73,7 @@ class Consumers:
         self._deliveries = deliveries
         self._moves = Moves(deliveries)
         self._turn = -1  # who got the last one
+        self.rules_since = -inf  # the monotonic second in which access rules changed last
         self._choose: Callable[[list[Subscription], Publication, int], Subscription | None] = {
             Choice.ROUND_ROBIN: _first,
             Choice.RANDOM: self._random,
@@ -120,7 +128,7 @@ class Consumers:
         """Return who gets a message now, None if nobody has room for it.
 
         `avoid` gets it only if there is nobody else, and nobody whose Maximum Packet Size is not
-        `above` so many bytes. Raises NobodyWantsIt.
+        `above` so many bytes. Raises NobodyWantsIt and NobodyMayHaveItNow.
         """
         ask = self.ask()
         if self._in_turn and avoid is None and not ask:
@@ -136,9 +144,7 @@ class Consumers:
             return None
         wanting = connected
         if ask:
-            selection = self._router.selection(publication, number)
-            wanting = [each for each in connected if selection.wants(each)]
-            selection.forget_parts()
+            wanting = self._wanting(connected, publication, number)
         if above:
             wanting = [each for each in wanting if _maximum_packet_size(each) > above]
         if not wanting:
@@ -150,6 +156,34 @@ class Consumers:
             wanting = [each for each in wanting if each in prompt] or wanting
         others = [each for each in wanting if session_of(each) is not avoid]
         return self._choose(others or wanting, publication, number)
+
+    def _wanting(
+        self, connected: list[Subscription], publication: Publication, number: int
+    ) -> list[Subscription]:
+        """Return who of these wants a message, and may be sent it."""
+        selection = self._router.selection(publication, number)
+        wanting = [
+            each
+            for each in connected
+            if selection.wants(each) and selection.may_send(session_of(each))
+        ]
+        selection.forget_parts()
+        if not wanting:
+            self._look_at_rights(selection, [session_of(each) for each in connected], publication)
+        return wanting
+
+    def _look_at_rights(
+        self, selection: Selection, connected: list["Session"], publication: Publication
+    ) -> None:
+        """Raise NobodyMayHaveItNow if it is rights that let nobody have it, and not for ever.
+
+        What came under these rules, and no consumer could read by them, waits for none.
+        """
+        if any(selection.may_read(each) and selection.may_send(each) for each in connected):
+            return
+        later = any(selection.may_read(session_of(each)) for each in self.members)
+        if later or publication.arrived <= self.rules_since:
+            raise NobodyMayHaveItNow
 
     def _prompt(self, members: list[Subscription], publication: Publication) -> list[Subscription]:
         """Return those whose windows are not full of what has timed out."""

@@ -1,6 +1,11 @@
 """How the messages of a channel go to its consumers."""
 
-from gateway.broker.channels.consumers import Consumers, NobodyWantsIt, session_of
+from gateway.broker.channels.consumers import (
+    Consumers,
+    NobodyMayHaveItNow,
+    NobodyWantsIt,
+    session_of,
+)
 from gateway.broker.channels.dead_letters import DeadLetters
 from gateway.broker.channels.deliveries import Deliveries
 from gateway.broker.channels.figures import ChannelFigures
@@ -102,6 +107,8 @@ class Dispatcher:
             return True
         try:
             member = self._consumers.choose(span.publication, span.first, offer.avoid, offer.above)
+        except NobodyMayHaveItNow:
+            return waiting.hold_back(offer)
         except NobodyWantsIt:
             if offer.above:
                 figures.too_large += 1

@@ -12,9 +12,10 @@ from gateway.session.span import Span
 
 
 class ReturnedMessages:
-    """Those that are next, those that come back later, and those whose topics are paused.
+    """Those that are next, those that come back later, and those that are put aside.
 
-    Of the latter there are up to `maximum_held`, or 1 MiB: what is behind them waits then.
+    Of the latter the topics are paused, or no consumer may read them now. There are up to
+    `maximum_held`, or 1 MiB: what is behind them waits then.
     """
 
     __slots__ = ("_held", "_held_bytes", "_later", "_next", "_order", "maximum_held")
@@ -56,8 +57,13 @@ class ReturnedMessages:
         return self._later[0][0] if self._later else inf
 
     @property
+    def holds(self) -> bool:
+        """Whether something is put aside."""
+        return bool(self._held)
+
+    @property
     def holds_more(self) -> bool:
-        """Whether there is room for another message whose topic is paused."""
+        """Whether there is room for another message to be put aside."""
         return len(self._held) < self.maximum_held and self._held_bytes < HEAD_BYTES
 
     def hold(self, offer: Offer) -> None:

@@ -52,9 +52,8 @@ class Waiting:
                 return offer
             if offer.span.publication.expired(now):
                 return offer  # to be given up
-            if not self.returned.holds_more:
+            if not self.hold_back(offer):
                 return None
-            self.returned.hold(Offer(self.take(1), offer.attempts, offer.avoid))
 
     def take(self, count: int) -> Span:
         """Remove and return the first so many messages of what is next."""
@@ -62,8 +61,15 @@ class Waiting:
             return self.queue.take(count)
         return self.returned.pop().span
 
+    def hold_back(self, offer: Offer) -> bool:
+        """Put what is next aside, which no consumer may have now; False without room."""
+        if not self.returned.holds_more:
+            return False
+        self.returned.hold(Offer(self.take(1), offer.attempts, offer.avoid))
+        return True
+
     def resume(self) -> None:
-        """Let those be next whose topic is not paused any more."""
+        """Let those be next whose topic is not paused any more, or that somebody may have now."""
         self.returned.resume(self._is_paused)
 
     def _is_paused(self, span: Span) -> bool:

@@ -13,6 +13,9 @@ cpdef greet(Client client, packet)
 
 cdef bint _may_be_assigned(packet) except -1
 
+@cython.locals(session=Session)
+cdef _examine_owner(broker, Client client, packet)
+
 cdef _examine_will(broker, Client client, packet)
 
 @cython.locals(session=Session)

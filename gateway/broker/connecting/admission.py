@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.access.rule import WRITE
-from gateway.broker.access import access_of
+from gateway.broker.access import access_of, is_owner, origin_of
 from gateway.broker.client import Client
 from gateway.broker.own_names import is_own_name
 from gateway.broker.publishing.publish import is_what_it_says
@@ -21,15 +21,20 @@ SHOWN = 80
 
 
 class Refusal(NamedTuple):
-    """Why a CONNECT is not accepted."""
+    """Why a CONNECT is not accepted; `details` are for the log alone."""
 
     code: ReasonCode
     reason: str
+    details: str = ""
 
 
 def examine(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:
     """Return what stands against a client that has proved who it is, None if nothing does."""
-    return _examine_will(broker, client, packet) or _examine_session(broker, client, packet)
+    return (
+        _examine_owner(broker, client, packet)
+        or _examine_will(broker, client, packet)
+        or _examine_session(broker, client, packet)
+    )
 
 
 def longest_expiry(broker: "Broker", client: Client, username: str | None) -> int:
@@ -74,6 +79,27 @@ def _may_be_assigned(packet: Connect) -> bool:
     if packet.protocol_version == MQTT_3_1_1:
         return packet.clean_start  # [MQTT-3.1.3-8] of MQTT 3.1.1
     return packet.protocol_version == MQTT_5
+
+
+def user_of(username: str | None) -> str:
+    """Return how a line names a user; empty without one."""
+    return "" if username is None else f" of user {username[:SHOWN]!r}"
+
+
+def _examine_owner(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:
+    """Refuse a client whose identifier is that of another user's session."""
+    session = broker.sessions.get(packet.client_id)
+    if session is None or is_owner(session, packet.username, origin_of(client)):
+        return None
+    if client.info.anyone_takes_over:
+        return None
+    broker.counters.add("tidegate/access/takeovers_refused")
+    owner = user_of(session.username) or " of clients without a user name"
+    if session.username is not None and session.username == packet.username:
+        owner += ", which a password proved"
+    details = f": it is a session{owner}, the listener was {client.info.listener or 'unnamed'}"
+    reason = "the client identifier is that of another user's session"
+    return Refusal(ReasonCode.CLIENT_IDENTIFIER_NOT_VALID, reason, details)
 
 
 def _examine_will(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:

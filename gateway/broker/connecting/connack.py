@@ -5,13 +5,19 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from gateway.broker.access import access_of
+from gateway.broker.access import grant, is_owner, origin_of
 from gateway.broker.client import Client
-from gateway.broker.connecting.admission import SHOWN, Refusal, examine, granted_expiry
-from gateway.broker.connecting.connection_lines import note_line, user_of
+from gateway.broker.connecting.admission import (
+    SHOWN,
+    Refusal,
+    examine,
+    granted_expiry,
+    user_of,
+)
+from gateway.broker.connecting.connection_lines import note_line
 from gateway.broker.connecting.keep_alive import watch_keep_alive
 from gateway.broker.instant import Instant
-from gateway.broker.sessions import resume, set_expiry, set_username, take_over
+from gateway.broker.sessions import catch_up, end, resume, set_expiry, set_username, take_over
 from gateway.broker.wills import set_will
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.connection import Connection
@@ -45,6 +51,8 @@ def admit(
 
     `authentication_data` is the last word of its authentication method.
     """
+    if packet.client_id in broker.sessions:
+        catch_up(broker, packet.client_id, instant)
     refusal = examine(broker, client, packet)
     if refusal is None:
         _accept(broker, client, packet, instant, authentication_data)
@@ -54,9 +62,10 @@ def admit(
 
 def refuse(broker: "Broker", client: Client, packet: Connect, refusal: Refusal) -> None:
     """Say why the client is not let in, and end its connection."""
-    code, reason = refusal
+    code, reason, details = refusal
     who, user = packet.client_id[:SHOWN], user_of(packet.username)
-    logger.warning("refused client %r%s at %s: %s (0x%02X)", who, user, client.peer, reason, code)
+    line = "refused client %r%s at %s: %s%s (0x%02X)"
+    logger.warning(line, who, user, client.peer, reason, details, code)
     broker.counters.add("tidegate/clients/refused")
     client.send(ConnAck(reason_code=code, properties=client.explain(reason, always=True)))
     client.close()  # [MQTT-3.2.2-7]
@@ -74,10 +83,11 @@ def _accept(
         packet.client_id = broker.new_client_id()
     gathered = broker.gathered
     take_over(broker, packet.client_id, instant)
+    _end_of_another_user(broker, client, packet, instant)
     session, present = resume(broker, packet, instant)
     set_username(broker, session, packet.username)
     broker.shares.know(session, client)
-    session.grant(access_of(client, packet))
+    grant(broker, session, client, packet)
     session.durability_class = broker.durability_classes.of_client(
         session.client_id, client.info.durability_class
     )
@@ -105,7 +115,27 @@ def _accept(
     who, version = session.client_id[:SHOWN], VERSIONS[packet.protocol_version]
     note_line(broker, "client %r connected from %s (MQTT %s)", who, client.peer, version)
     watch_keep_alive(broker, client, instant)
+    if session.consumes:
+        broker.channels.connected(session)
     session.pump(instant.monotonic)
+
+
+def _end_of_another_user(
+    broker: "Broker", client: Client, packet: Connect, instant: Instant
+) -> None:
+    """End the session of another user with the same client identifier, which the listener allows.
+
+    What waits in it is for nobody else.
+    """
+    session = broker.sessions.get(packet.client_id)
+    if session is None or is_owner(session, packet.username, origin_of(client)):
+        return
+    broker.counters.add("tidegate/access/takeovers")
+    line = "client %r%s at %s ends the session%s that has its client identifier, with %d messages"
+    owner, waiting = user_of(session.username), len(session.queue) + len(session.inflight)
+    who, user = packet.client_id[:SHOWN], user_of(packet.username)
+    logger.warning(line, who, user, client.peer, owner, waiting)
+    end(broker, session, instant)
 
 
 def _allow_aliases(broker: "Broker", connection: Connection, packet: Connect) -> None:

@@ -48,6 +48,12 @@ class ConnectionInfo:
     access: AccessPolicy = OPEN
     """What clients of the listener may read and write."""
 
+    listener: str = ""
+    """The name of the listener, the same after a restart."""
+
+    anyone_takes_over: bool = False
+    """Whether the client may end the session of another user that has its client identifier."""
+
     authentication_methods: Mapping[str | None, AuthenticationMethod] = field(default_factory=dict)
     """Methods of enhanced authentication, by their names; user name and password are none."""
 

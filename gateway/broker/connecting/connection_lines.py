@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from gateway.broker.client import Client
-from gateway.broker.connecting.admission import SHOWN
+from gateway.broker.connecting.admission import SHOWN, user_of
 from gateway.broker.instant import Instant
 
 if TYPE_CHECKING:
@@ -40,11 +40,6 @@ def note_end(broker: "Broker", client: Client, instant: Instant) -> None:
     note_line(
         broker, "client %r%s at %s ended after %.1f s: %s", who, user, client.peer, seconds, reason
     )
-
-
-def user_of(username: str | None) -> str:
-    """Return how a line names a user; empty without one."""
-    return "" if username is None else f" of user {username[:SHOWN]!r}"
 
 
 def write_lines(broker: "Broker") -> None:

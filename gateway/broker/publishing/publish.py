@@ -115,7 +115,7 @@ def _take_behind(
     admissions.ask_up_to = broker.router.asked + MAXIMUM_ASKED
     if not joining:
         name = connection.name_behind()
-        joining = name != b"" and admissions.joins(admission, session.access, name)
+        joining = name != b"" and admissions.joins(admission, session.granted, name)
         client.skips = 0 if joining else min(2 * client.skips + 1, _MAXIMUM_SKIPPED)
         client.skipping = client.skips
     if joining:
@@ -155,7 +155,7 @@ def _extend(
         room = traffic.full_at - traffic.bytes_sent
         joins = None
         if not broker.replays.count:  # which are sent topic by topic
-            joins = partial(broker.admissions.joins, admission, session.access)
+            joins = partial(broker.admissions.joins, admission, session.granted)
         connection.extend(publication, most, room // max(1, len(route.sessions)), joins)
         if qos == 2 and publication.packets.count > 1:
             fresh = session.incoming.fresh(publication.identifiers())
@@ -177,7 +177,7 @@ def _publish(
     needed any more, unless their durability class promises nothing.
     """
     qos = publication.qos
-    refusal, access = admission.refusal, session.access
+    refusal, access = admission.refusal, session.granted
     asks = refusal is None and (admission.guarded or access.restricted)
     if asks and not broker.admissions.may_write(admission, access):
         refusal = ReasonCode.NOT_AUTHORIZED

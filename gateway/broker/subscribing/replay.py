@@ -53,5 +53,5 @@ class Replay:
         return self.survives or (
             connection is not None
             and connection.output.size < MAXIMUM_UNSENT
-            and len(session.queue) < MAXIMUM_QUEUED
+            and session.queue.messages - session.queue.held_back < MAXIMUM_QUEUED
         )

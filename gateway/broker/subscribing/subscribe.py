@@ -175,7 +175,7 @@ def _subscribe(
     if broker.topic_limits.fault(asked.topic_filter):
         broker.counters.add("tidegate/refused/topic_filters")
         return ReasonCode.TOPIC_FILTER_INVALID, None
-    if not session.access.may_subscribe(split_shared(asked.topic_filter)[1]):
+    if not _may_subscribe(session, split_shared(asked.topic_filter)[1]):
         broker.counters.add("tidegate/access/subscriptions")
         return ReasonCode.NOT_AUTHORIZED, None
     if (
@@ -195,6 +195,14 @@ def _subscribe(
         return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, None
     session.journal.subscribe(asked)
     return ReasonCode(asked.qos), (route(broker, session, asked, where), asked)
+
+
+def _may_subscribe(session: Session, topic_filter: str) -> bool:
+    """Return whether its owner may read something of it at home, and by this connection, too."""
+    access, granted = session.access, session.granted
+    if not access.may_subscribe(topic_filter):
+        return False
+    return granted is access or granted.may_subscribe(topic_filter)
 
 
 def _no_room(broker: "Broker", session: Session, topic_filter: str) -> bool:

@@ -140,6 +140,12 @@ class ListenerConfig:
         "Earlier versions cannot be told",
         None,
     )
+    session_takeover: str = key(
+        one_of("same_user", "anyone"),
+        "who may connect with the client identifier of another user's session: nobody, or "
+        "anyone, who [ends that session](access.md#whose-a-session-is)",
+        "same_user",
+    )
     where_identity: bool = key(
         boolean,
         "the `$where` of clients here may ask for `$clientid` and `$username` of a "
@@ -169,6 +175,11 @@ class ListenerConfig:
         None,
         shown="by the session",
     )
+
+    @property
+    def name(self) -> str:
+        """What it is known by, also after a restart: its path, or host and port."""
+        return self.path if self.path is not None else f"{self.host}:{self.port}"
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
         """Yield what does not go together of the keys that are `given`."""

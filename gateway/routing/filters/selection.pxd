@@ -17,6 +17,7 @@ cdef class Selection:
     cdef object _said(self)
     cpdef forget_parts(self)
     cpdef bint wants(self, subscription, bint decided=*) except -1
+    cpdef bint may_send(self, member) except -1
     @cython.locals(index=FilterIndex, entry=IndexEntry, found=list, decided=bint)
     cpdef list filtered(self, indexes)
     cpdef list wanted(self, subscriptions)

@@ -23,6 +23,9 @@ Rights: TypeAlias = Callable[[Access], int]
 READY = 0
 """The readiness of a member that sends a message at once; who is less ready has more."""
 
+AWAY = 2
+"""The readiness of a member that has no connection, or none that may be sent the message."""
+
 ENDED = 4
 """The readiness of a member that is to get nothing more."""
 
@@ -84,6 +87,14 @@ class Selection:
             self._verdicts[where] = passed
         return passed
 
+    def may_read(self, member: Member) -> bool:
+        """Return whether a member of a shared subscription may read the topic at all."""
+        return self._rights is None or bool(self._rights(member.access) & READ)
+
+    def may_send(self, member: Member) -> bool:
+        """Return whether a member's connection may be sent a message of the topic."""
+        return self._rights is None or bool(self._rights(member.granted) & READ)
+
     def filtered(self, indexes: Iterable[FilterIndex]) -> list[Subscription]:
         """Return those in these indexes that want it."""
         found: list[IndexEntry] = []
@@ -120,6 +131,8 @@ class Selection:
             subscriber = cast("Member", member.subscriber)
             ahead = given.get(subscriber, 0) if given else 0
             readiness = subscriber.readiness(qos, ahead + more)
+            if readiness < AWAY and not self.may_send(subscriber):
+                readiness = AWAY
             if readiness < lowest:
                 best, lowest = member, readiness
                 if readiness == READY:

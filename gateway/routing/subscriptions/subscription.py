@@ -23,6 +23,8 @@ class Subscriber(Protocol):
 class Member(Subscriber, Protocol):
     """A subscriber that can share a subscription with others: a session, no part of the gateway."""
 
+    granted: Access  # the topics of which its connection may be sent messages
+
     def readiness(self, qos: int, ahead: int) -> int:
         """Return how soon it can send a message of this QoS: 0 for at once, the less the sooner.
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from gateway.access.listeners import ListenerRights
 from gateway.access.policy import OPEN, AccessPolicy
 from gateway.broker.access import AT_ONCE, Authenticator
 from gateway.broker.connecting.connection_info import ConnectionInfo
@@ -77,13 +78,33 @@ class Connections:
         self._newcomers = Newcomers(self._lost)
         limits.watch(self._newcomers)
 
+    @property
+    def _logins(self) -> "PasswordLogins":
+        return cast("PasswordLogins", self.authenticator)
+
+    @property
+    def users(self) -> "PasswordFile":
+        """The users of a listener that has a password file."""
+        return self._logins.file
+
+    @property
+    def rights(self) -> ListenerRights:
+        """The rules of the listener, and whom it lets in, as they are at any time."""
+        if self._settings.password_file is None:
+            return ListenerRights(self.access, None, self._settings.tls_identity is not None)
+
+        def is_user(name: str) -> bool:
+            return self.users.has(name)  # of another file, once it has changed
+
+        return ListenerRights(self.access, is_user, proves=True)
+
     def replace_users(self, file: "PasswordFile") -> Pieces[None]:
         """Let in the users of this file from now on; who has another password is to log in again.
 
         The authenticator is one of a password file. Others may have their turn at each item:
         clients are looked at one after the other.
         """
-        logins = cast("PasswordLogins", self.authenticator)
+        logins = self._logins
         old, logins.file = logins.file, file
         for number, client in enumerate(list(self.clients), start=1):
             username = client.username
@@ -138,6 +159,8 @@ class Connections:
             local,
             self._stack.occupied,
             self.access,
+            settings.name,
+            settings.session_takeover == "anyone",
         )
 
     def abort_all(self) -> None:

@@ -3,11 +3,12 @@
 import hashlib
 import hmac
 import os
+from collections.abc import KeysView
 from pathlib import Path
 
 from gateway.config.errors import ConfigurationError
 from gateway.config.named_file import open_named
-from gateway.pieces import BLANKS, LINES, Pieces, complete
+from gateway.pieces import BLANKS, LINES, Pieces, complete, is_on_purpose
 from gateway.server.passwords.hashing import ALLOWED, HASH_SIZE, Password, parse
 
 MAXIMUM_BYTES = 16 * 1024 * 1024
@@ -21,18 +22,23 @@ _NOBODY = Password("7", 101, bytes(12), bytes(HASH_SIZE))
 
 
 class PasswordFile:
-    """The users of one password file."""
+    """The users of one password file; without any it is `empty_on_purpose` if it says so."""
 
-    __slots__ = ("_decoy", "_key", "_passwords", "_remembered")
+    __slots__ = ("_decoy", "_key", "_passwords", "_remembered", "empty_on_purpose")
 
-    def __init__(self, passwords: dict[str, Password]) -> None:
+    def __init__(self, passwords: dict[str, Password], *, empty_on_purpose: bool = False) -> None:
         self._passwords = passwords
+        self.empty_on_purpose = empty_on_purpose
         self._key = os.urandom(KEY_SIZE)
         self._remembered: dict[str, bytes] = {}  # one for each user at most
         self._decoy = max(passwords.values(), key=lambda entry: entry.work, default=_NOBODY)
 
     def __len__(self) -> int:
         return len(self._passwords)
+
+    def names(self) -> KeysView[str]:
+        """Return every user name."""
+        return self._passwords.keys()
 
     def users(self) -> list[tuple[str, str]]:
         """Return every user name, in the file's order, with the kind of its hash."""
@@ -68,6 +74,10 @@ class PasswordFile:
             return False
         return hmac.compare_digest(found, self._digest(password))
 
+    def has(self, username: str) -> bool:
+        """Return whether the user exists."""
+        return username in self._passwords
+
     def same(self, other: "PasswordFile", username: str) -> bool:
         """Return whether both files have the user, with the same password."""
         mine = self._passwords.get(username)
@@ -91,11 +101,13 @@ def load_in_pieces(path: Path) -> Pieces[PasswordFile]:
     """
     lines: dict[str, int] = {}
     passwords: dict[str, Password] = {}
+    on_purpose = False
     for number, raw in enumerate(_read(path).split(b"\n"), start=1):
         if number % LINES == 0:
             yield
         line = _text(raw, path, number).strip(BLANKS)
         if not line or line.startswith("#"):
+            on_purpose = on_purpose or is_on_purpose(line)
             continue
         username, colon, hashed = line.partition(":")
         username = username.rstrip(BLANKS) if colon else ""  # else it may be a piece of a hash
@@ -107,7 +119,7 @@ def load_in_pieces(path: Path) -> Pieces[PasswordFile]:
             raise ConfigurationError(str(path), f"line {number}", username, again)
         lines[username] = number
         passwords[username] = password
-    return PasswordFile(passwords)
+    return PasswordFile(passwords, empty_on_purpose=on_purpose)
 
 
 def _read(path: Path) -> bytes:

@@ -17,3 +17,10 @@ The last span of them may exceed it.
 
 HEAD_BYTES = 1024 * 1024
 """Bytes of the same; the last may exceed it."""
+
+HELD_BACK_MESSAGES = 10_000
+"""Messages of one session that are held back in memory, because its connection may not read them
+now. Beyond that the next one waits with all that is behind it."""
+
+HELD_BACK_BYTES = 4 * 1024 * 1024
+"""Bytes of the same; the last may exceed it."""

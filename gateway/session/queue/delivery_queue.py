@@ -5,7 +5,14 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from gateway.session.queue.bounds import HEAD_BYTES, HEAD_MESSAGES, MAXIMUM_BYTES, MAXIMUM_MESSAGES
+from gateway.session.queue.bounds import (
+    HEAD_BYTES,
+    HEAD_MESSAGES,
+    HELD_BACK_BYTES,
+    HELD_BACK_MESSAGES,
+    MAXIMUM_BYTES,
+    MAXIMUM_MESSAGES,
+)
 from gateway.session.queue.memory import QueueMemory
 from gateway.session.queue.paged_tail import NO_TAIL, PagedTail
 from gateway.session.queue.usage import QueueUsage
@@ -24,9 +31,22 @@ class DeliveryQueue(QueueUsage):
     In memory are the head, which is sent next, and what is not on disk yet, or never comes there
     (`_newest`); the paged tail between them is on disk alone until the caller, when the queue
     `wants_page`, has it read.
+
+    Messages that may not be sent now are `held_back`, in memory, until `take_up_held_back`: what is
+    behind them passes them. They wait and count like all others.
     """
 
-    __slots__ = ("_head", "_head_bytes", "_head_messages", "_newest", "_tail", "head_messages")
+    __slots__ = (
+        "_head",
+        "_head_bytes",
+        "_head_messages",
+        "_held",
+        "_held_bytes",
+        "_newest",
+        "_tail",
+        "head_messages",
+        "held_back",
+    )
 
     def __init__(
         self,
@@ -41,6 +61,9 @@ class DeliveryQueue(QueueUsage):
         self.head_messages = HEAD_MESSAGES  # that stay in memory although they are on disk
         self._tail = NO_TAIL
         self._newest = NO_SPANS  # behind the paged tail
+        self._held = NO_SPANS  # before the head
+        self._held_bytes = 0
+        self.held_back = 0  # messages
 
     @property
     def paged(self) -> int:
@@ -136,6 +159,7 @@ class DeliveryQueue(QueueUsage):
 
     def __iter__(self) -> Iterator[Span]:
         """Iterate over what is in memory."""
+        yield from self._held
         yield from self._head
         for _, span in self._tail.between:
             yield span
@@ -165,6 +189,52 @@ class DeliveryQueue(QueueUsage):
         if not self._head:
             self._refill()
         return span
+
+    def hold_back(self, count: int) -> bool:
+        """Put the first so many messages of the span that is next aside; False without room."""
+        if (
+            self.held_back >= HELD_BACK_MESSAGES
+            or self._held_bytes >= HELD_BACK_BYTES
+            or self._memory.heads_full
+        ):
+            return False
+        span = self.take(count)
+        self._add(span)
+        if self._held is NO_SPANS:
+            self._held = deque()
+        self._held.append(span)
+        self._count_held(span.count, span.size)
+        return True
+
+    def take_up_held_back(self) -> None:
+        """Let what was held back be next, in its order."""
+        if not self.held_back:
+            return
+        self._head_messages += self.held_back
+        self._head_bytes += self._held_bytes
+        self._held.extend(self._head)
+        self._head, self._held = self._held, NO_SPANS
+        self._count_held(-self.held_back, -self._held_bytes)
+
+    def take_oldest(self) -> Span:
+        """Remove and return the message that has waited longest, of those in memory."""
+        if not self.held_back:
+            return self.take(1)
+        span = self._held.popleft()
+        self._remove(span)
+        self._count_held(-span.count, -span.size)
+        if span.count > 1:
+            span, rest = span.split(1)
+            self._add(rest)
+            self._held.appendleft(rest)
+            self._count_held(rest.count, rest.size)
+        return span
+
+    def _count_held(self, messages: int, size: int) -> None:
+        """Count so much as held back, or, below 0, as so no more."""
+        self.held_back += messages
+        self._held_bytes += size
+        self._memory.held_back += messages
 
     def clear(self) -> None:
         """Remove everything: the session has ended."""
@@ -237,8 +307,8 @@ class DeliveryQueue(QueueUsage):
             self._tail = NO_TAIL
         if not self._head:
             self._head, self._newest = self._newest or NO_SPANS, NO_SPANS
-            self._head_messages = self.messages
-            self._head_bytes = self._memory_bytes
+            self._head_messages = self.messages - self.held_back
+            self._head_bytes = self._memory_bytes - self._held_bytes
 
     def _lose(self, messages: int, size: int) -> None:
         """Count so much of the tail as gone."""
@@ -256,6 +326,7 @@ class DeliveryQueue(QueueUsage):
             removed.append(span)
             return False
 
+        held = deque(span for span in self._held if stays(span))
         head = deque(span for span in self._head if stays(span))
         tail = self._tail
         between = deque((number, span) for number, span in tail.between if stays(span))
@@ -263,6 +334,10 @@ class DeliveryQueue(QueueUsage):
         if not removed:
             return removed
         self._head, self._newest = head, newest
+        if self.held_back:
+            self._held = held
+            messages, size = sum([each.count for each in held]), sum([each.size for each in held])
+            self._count_held(messages - self.held_back, size - self._held_bytes)
         if tail.between:
             tail.between = between
         self._head_bytes = sum([span.size for span in head])

@@ -10,6 +10,7 @@ cdef class QueueMemory:
     cdef public Py_ssize_t deliveries
     cdef public long long disk_bytes
     cdef public dict dropped
+    cdef public Py_ssize_t held_back
     cdef public long long maximum_bytes
     cdef public long long maximum_disk_bytes
     cdef public Py_ssize_t messages

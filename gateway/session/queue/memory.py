@@ -44,6 +44,7 @@ class QueueMemory:
         "deliveries",
         "disk_bytes",
         "dropped",
+        "held_back",
         "maximum_bytes",
         "maximum_disk_bytes",
         "messages",
@@ -63,6 +64,7 @@ class QueueMemory:
         self.messages = 0  # different ones
         self.deliveries = 0
         self.disk_bytes = 0
+        self.held_back = 0  # messages that a connection may not read now
         self.paged = 0
         self.paged_bytes = 0
         self.dropped: dict[str, int] = {}  # messages, by client identifier

@@ -67,8 +67,8 @@ def drop_oldest(session: "Session", more: int = 0) -> None:
     queue = session.queue
     if session.limits.when_full is not WhenFull.DROP_OLDEST or not session.persistent:
         return
-    while queue.over(more) and len(queue) and not queue.waits_for_page:
-        oldest = queue.take(1)
+    while queue.over(more) and len(queue) and (queue.held_back or not queue.waits_for_page):
+        oldest = queue.take_oldest()
         session.journal.done(oldest, oldest.first, 1)
         if oldest.qos:
             _count_given_up(session, "oldest", 1)

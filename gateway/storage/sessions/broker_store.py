@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from gateway.access.origin import Origin
 from gateway.access.topics import DELAY
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
@@ -106,9 +107,9 @@ class BrokerStore:
         """Forget retained messages that have expired."""
         self._retained.forget(topics)
 
-    def keep_will(self, client_id: str, username: str | None, will: Will) -> None:
-        """Keep the client's will in place of its last one."""
-        self._wills.keep(client_id, username, will)
+    def keep_will(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
+        """Keep the will of a client that came so, in place of its last one."""
+        self._wills.keep(client_id, username, origin, will)
 
     def postpone_will(self, client_id: str, due: int) -> None:
         """Note when the will is to be published: wall time, milliseconds since 1970."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from gateway.access.origin import Origin
 from gateway.mqtt.packets import Will
 from gateway.session.kept import (
     Kept,
@@ -29,7 +30,10 @@ from gateway.storage.sessions.stored_spans import READ, SpanReader, check_packet
 from gateway.storage.sessions.will_store import WillStore
 
 _WILLS = f"SELECT {', '.join(will_store.COLUMNS)} FROM will"  # noqa: S608 - our columns
-_SESSIONS = "SELECT id, client_id, expiry_interval, username, left_at FROM session ORDER BY id"
+_SESSIONS = (
+    "SELECT id, client_id, expiry_interval, username, left_at, listener, local, proven"
+    " FROM session ORDER BY id"
+)
 _SUBSCRIPTIONS = (
     "SELECT session, topic_filter, qos, no_local, retain_as_published, identifier, expression,"
     " identity, awaits_retained, deliver FROM subscription ORDER BY session, topic_filter"
@@ -111,13 +115,20 @@ class Restore:
 
     async def _read_sessions(self, store: SessionStore) -> None:
         def add_session(values: Values) -> None:
-            number, client_id, expiry_interval, username, left_at = values
+            number, client_id, expiry_interval, username, left_at, *came = values
             queue = self._queues.get(number, NO_QUEUE)
             journal = store.reopen(number, client_id, queue.last_sequence, queue.messages)
             journal.expiry_interval, journal.username = expiry_interval, username
-            journal.left_at = left_at
-            known = journal.attempts
-            kept = KeptSession(journal, client_id, expiry_interval, username, left_at, known)
+            journal.left_at, journal.home = left_at, _origin(*came)
+            kept = KeptSession(
+                journal,
+                client_id,
+                expiry_interval,
+                username,
+                left_at,
+                journal.home,
+                journal.attempts,
+            )
             self._sessions[number] = kept
 
         await self._rows(_SESSIONS, "session", add_session)
@@ -205,9 +216,14 @@ class Restore:
 
 
 def _will(values: Values) -> KeptWill:
-    client_id, username, due, delay, topic, payload, qos, retain, *rest = values
+    client_id, username, listener, local, proven, due, delay, *said = values
+    topic, payload, qos, retain, *rest = said
     properties = property_fields(tuple(rest))
     if delay:
         properties = replace(properties, will_delay_interval=delay)
     will = Will(topic, payload, message_row.check_qos(qos), bool(retain), properties)
-    return KeptWill(client_id, username, will, due)
+    return KeptWill(client_id, username, will, due, _origin(listener, local, proven))
+
+
+def _origin(listener: str | None, local: int, proven: int) -> Origin:
+    return Origin(listener, bool(local), bool(proven))

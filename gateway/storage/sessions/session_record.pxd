@@ -6,6 +6,7 @@ cdef class SessionRecord:
     cdef object _within
     cdef readonly object client_id
     cdef public object expiry_interval
+    cdef public object home
     cdef public object left_at
     cdef public object number
     cdef public object username

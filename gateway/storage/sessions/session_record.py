@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from gateway.access.origin import UNKNOWN, Origin
 from gateway.session.kept import KeptSubscription
 from gateway.storage.sessions.session_changes import Changes
 
@@ -25,6 +26,7 @@ class SessionRecord:
         "_within",
         "client_id",
         "expiry_interval",
+        "home",
         "left_at",
         "number",
         "username",
@@ -37,6 +39,7 @@ class SessionRecord:
         self.client_id = client_id
         self.expiry_interval = 0
         self.username: str | None = None
+        self.home = UNKNOWN
         self.left_at: int | None = None
         self._store = store
         self._within = within
@@ -60,11 +63,12 @@ class SessionRecord:
             (changes.enqueued if now else self._begun().enqueued)[last] = row
         return changes
 
-    def keep(self, expiry_interval: int, username: str | None) -> None:
+    def keep(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
         """Write the session's row, unless it says the same already."""
-        known = (self.expiry_interval, self.username, self.left_at)
-        if known != (expiry_interval, username, None):
-            self.expiry_interval, self.username, self.left_at = expiry_interval, username, None
+        known = (self.expiry_interval, self.username, self.home, self.left_at)
+        if known != (expiry_interval, username, home, None):
+            self.expiry_interval, self.left_at = expiry_interval, None
+            self.username, self.home = username, home
             self._store.row_changed(cast("SessionJournal", self))
             self._store.pending.changed(self._within)
 

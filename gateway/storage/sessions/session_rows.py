@@ -3,10 +3,12 @@
 from gateway.storage.engine.many_rows import insert_statement
 
 SESSION = (
-    "INSERT OR REPLACE INTO session (id, client_id, expiry_interval, username, left_at)"
-    " VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+    "INSERT OR REPLACE INTO session"
+    " (id, client_id, expiry_interval, username, left_at, listener, local, proven)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
     " expiry_interval = excluded.expiry_interval, username = excluded.username,"
-    " left_at = excluded.left_at"
+    " left_at = excluded.left_at, listener = excluded.listener, local = excluded.local,"
+    " proven = excluded.proven"
 )
 """A session that is there is changed in place: the index of client identifiers, in whose order
 clients do not come, need not be written. One that only the disk knows of gives way to a new one."""

@@ -127,9 +127,10 @@ class SessionStore:
         rows: list[tuple[object, ...]] = []
         size = 0
         for each in self._rows_changed:
-            client_id, username = each.client_id, each.username
-            size += len(client_id) + len(username or "")
-            rows.append((each.number, client_id, each.expiry_interval, username, each.left_at))
+            client_id, username, home = each.client_id, each.username, each.home
+            size += len(client_id) + len(username or "") + len(home.listener or "")
+            row = (each.number, client_id, each.expiry_interval, username, each.left_at)
+            rows.append((*row, home.listener, home.local, home.proven))
         self._rows_changed = {}
         self.pending.writer.add_rows(session_rows.SESSION, rows, size)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gateway.access.origin import UNKNOWN, Origin
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.storage.engine.connection import Row
@@ -13,6 +14,9 @@ from gateway.storage.engine.pending_batch import PendingBatch
 COLUMNS = (
     "client_id",
     "username",
+    "listener",
+    "local",
+    "proven",
     "due",
     "delay",
     "topic",
@@ -37,6 +41,7 @@ class _Change:
 
     will: Will | None = None
     username: str | None = None
+    origin: Origin = UNKNOWN
     due: int | None = None
     replaced: bool = True
     new: bool = False  # no row of the client can be there
@@ -52,11 +57,11 @@ class WillStore:
         self._kept = set(client_ids)  # on disk, or on the way there
         self._changed: dict[str, _Change] = {}
 
-    def keep(self, client_id: str, username: str | None, will: Will) -> None:
-        """Write the will in place of the client's last one."""
+    def keep(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
+        """Write the will of a client that came so, in place of its last one."""
         new = client_id not in self._kept and client_id not in self._changed
         self._kept.add(client_id)
-        self._changed[client_id] = _Change(will, username, new=new)
+        self._changed[client_id] = _Change(will, username, origin, new=new)
         self._pending.changed()
 
     def postpone(self, client_id: str, due: int) -> None:
@@ -88,6 +93,7 @@ class WillStore:
             row = _to_plain_row(client_id, change, will)
             if will.properties is NO_PROPERTIES:
                 size += len(client_id) + len(change.username or "")
+                size += len(change.origin.listener or "")
                 size += len(will.topic) + len(will.payload)
                 plain.append(row)
             else:
@@ -100,6 +106,7 @@ def _to_plain_row(client_id: str, change: _Change, will: Will) -> Row:
     return (
         client_id,
         change.username,
+        *change.origin,
         change.due,
         will.properties.will_delay_interval or 0,
         will.topic,

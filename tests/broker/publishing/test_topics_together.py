@@ -21,6 +21,7 @@ from gateway.pieces import complete
 from tests.support.broker.broker_harness import UNSHARED, Harness
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.publishing import codes, published
+from tests.support.broker.rights import only
 from tests.support.table import table
 
 NOT_AUTHORIZED = ReasonCode.NOT_AUTHORIZED
@@ -111,7 +112,7 @@ class Scene:
         fields = {}
         if acl:
             policy = AccessPolicy(parse(acl))
-            self.harness.broker.access = policy
+            self.harness.broker.listeners = only(policy)
             complete(access.apply(self.harness.broker, [policy]))
             fields = {"username": "u", "info": ConnectionInfo(access=policy)}
         if others:

@@ -69,7 +69,7 @@ def test_the_row_of_a_session_says_what_it_is_now(disk: SqliteDisk) -> None:
 def test_a_row_that_only_the_disk_knows_of_gives_way(disk: SqliteDisk) -> None:
     """It could not be read at the start, say: no commit must fail because of it."""
     _, journal = opened(disk)
-    disk.connection.execute("INSERT INTO session VALUES (99, 'c', 1, 'old', NULL)")
+    disk.connection.execute("INSERT INTO session VALUES (99, 'c', 1, 'old', NULL, NULL, 0, 0)")
     journal.keep(60, "u")
     disk.commit()
     assert session_rows(disk) == [("c", 60, "u", None)]

@@ -1,6 +1,6 @@
 """A broker in memory whose sessions are on a disk, which a crash leaves as it was."""
 
-from gateway.access.policy import OPEN
+from gateway.access.listeners import Listeners
 from gateway.broker.restore import restore
 from gateway.broker.settings import BrokerSettings
 from tests.support.broker.broker_harness import Harness
@@ -17,7 +17,7 @@ class DurableHarness(Harness):
 
     def __init__(self, settings: BrokerSettings | None = None) -> None:
         self.settings = settings
-        self.access = OPEN  # of who is away when it starts
+        self.listeners = Listeners()  # also of who is away when it starts
         self.commits = True
         self._start(SqliteDisk(), 1_000.0, 1_763_740_000_000)
 
@@ -26,7 +26,7 @@ class DurableHarness(Harness):
         super().__init__(self.settings, disk, store)
         self.now, self.wall = now, wall
         disk.reading.counters = self.counters
-        self.broker.access = self.access
+        self.broker.listeners = self.listeners
         restore(self.broker, kept, self.instant)
 
     def settle(self) -> None:

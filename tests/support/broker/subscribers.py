@@ -8,7 +8,7 @@ class Someone:
 
     inline = True
     refusal = "it refuses"
-    access = EVERYTHING
+    access = granted = EVERYTHING
 
     def __init__(self, client_id: str = "anna") -> None:
         self.client_id = client_id

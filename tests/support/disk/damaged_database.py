@@ -53,7 +53,10 @@ async def fill(folder: Path, rows: int) -> Path:
 def _keep(store: Store, number: int) -> None:
     """Gather what a session with this number is and is owed, and a retained message."""
     add = store.writer.add
-    add("INSERT INTO session VALUES (?, ?, 3600, NULL, NULL)", (number, f"client-{number}"))
+    add(
+        "INSERT INTO session VALUES (?, ?, 3600, NULL, NULL, '0.0.0.0:1883', 0, 1)",
+        (number, f"client-{number}"),
+    )
     add("INSERT INTO subscription VALUES (?, 'a/#', 1, 0, 0, NULL, NULL, 0, 0, NULL)", (number,))
     statement = "INSERT INTO message (id, topic, payload, qos, retain, time)"
     add(f"{statement} VALUES (?, 'a/b', ?, 1, 0, 1)", (number, bytes(number % 100)))

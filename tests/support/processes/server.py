@@ -76,7 +76,7 @@ class Rows:
     client_id = "rows"
     inline = True
     refusal = "it refuses"
-    access = EVERYTHING
+    access = granted = EVERYTHING
     statement = "INSERT INTO meta (name, value) VALUES (?, ?)"
 
     def __init__(self, writer: "Writer | HeldWriter") -> None:
