@@ -59,12 +59,8 @@ def _has_all(judge: Judge, player: Player) -> None:
     if not missing:
         player.uncertain = False
         if player.answers:
-            # what was optional comes no more
-            session.owed = [
-                copy
-                for copy in session.owed
-                if not (copy.optional or judge.may_be_sent(player, copy))
-            ]
+            # what was optional comes no more, unless it may be held back
+            session.owed = [copy for copy in session.owed if not judge.may_be_sent(player, copy)]
         return
     open_bytes = list(player.open.values())
     sizes = open_bytes + [len(copy.message.payload) for copy in session.owed]

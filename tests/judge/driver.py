@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import randrange
 
 from gateway.access.acl_file import parse
+from gateway.access.listeners import ListenerRights, Listeners
 from gateway.access.policy import AccessPolicy
 from gateway.broker import access
 from gateway.broker.access import Anonymous
@@ -65,7 +66,7 @@ class Link:
         self.inbox: list[bytes] = []
         self.closed = False
         self.reads = True
-        info = ConnectionInfo(access=driver.policies[listener])
+        info = ConnectionInfo(access=driver.policies[listener], listener=listener)
         self.client = driver.broker.open(
             Anonymous(), "192.0.2.7:40000", self._touch, driver.instant, info
         )
@@ -176,7 +177,9 @@ class Driver:
         )
         if self.uplink is not None:
             self.broker.subscribe_inline(self.uplink, ["#"])
-        self.broker.access = self.policies[MAIN]
+        self.broker.listeners = Listeners(
+            {name: ListenerRights(policy) for name, policy in self.policies.items()}
+        )
         self.broker.router.restricts = any(each.restricted for each in self.policies.values())
         if kept is not None:
             restore(self.broker, kept, self.instant)
@@ -190,7 +193,7 @@ class Driver:
         """Let the listeners' rules be these from now on."""
         for listener, text in rules.items():
             self.policies[listener].replace(None if text is None else parse(text))
-        complete(access.apply(self.broker, self.policies.values()))
+        complete(access.apply(self.broker, self.policies.values(), self.now))
         self.settle()
 
     def open(self, version: int, listener: str = MAIN) -> Link:

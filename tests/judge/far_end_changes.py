@@ -58,6 +58,10 @@ OF_SESSIONS = (
 )
 CANNOT_APPLY = {
     "a take-over by the same user": OF_SESSIONS,
+    "a take-over by another user": OF_SESSIONS,
+    "a take-over that another user begins anew": OF_SESSIONS,
+    "a take-over by a stricter listener": OF_SESSIONS,
+    "rights taken": OF_SESSIONS,
     "the same rules read again": OF_SESSIONS,
     "rights taken and given back": OF_SESSIONS,
     "session expiry": OF_SESSIONS,

@@ -27,8 +27,11 @@ from tests.judge.rights import Login
 from tests.judge.shared_copies import SharedCopies
 
 TOPICS = [
-    "/".join(levels) for levels in product("abcdef", ("quantity-0", "quantity-1", "will", "x"))
-] + ["all/x", "all/answers", "jobs/x"]
+    "/".join(levels)
+    for levels in product(
+        [*"abcdef", "all", "jobs"], ["quantity-0", "quantity-1", "will", "x", "answers"]
+    )
+]
 """Topics that rules and subscriptions of programs are about."""
 
 
@@ -90,8 +93,8 @@ class Judge:
         """Connect as whom the client always is, or with another `login`."""
         player, profile = self.players[name], self.players[name].profile
         login = login or profile.login
-        if self.naive.is_of_another(name, login):
-            self._connect_in_vain(player, clean, login)
+        if self.naive.refuses(name, will, login):
+            self._connect_in_vain(player, clean, will, login)
             return
         old = player.link
         if old is not None and not old.reads:
@@ -125,10 +128,12 @@ class Judge:
             link.say(again)
             self.exchange()
 
-    def _connect_in_vain(self, player: Player, clean: bool, login: Login) -> None:
-        """Be refused: the session with this identifier is another user's, who notices nothing."""
+    def _connect_in_vain(
+        self, player: Player, clean: bool, will: Will | None, login: Login
+    ) -> None:
+        """Be refused; whose session it is notices nothing."""
         link = self.driver.open(player.version, login.listener)
-        link.say(player.profile.connect(clean, None, login.user))
+        link.say(player.profile.connect(clean, encode_will(will, player.version), login.user))
         text = f"{player.name} as {login.user}: {link.inbox!r}, not a refusal"
         check(link.inbox and link.inbox[0][:1] == b"\x20", text)
         connack = read_connack(link.inbox[0], player.version)
@@ -230,9 +235,12 @@ class Judge:
         """Return whether there is a topic that the filter matches and the client may read."""
         topic_filter = name.split("/", 2)[2] if name.startswith("$share/") else name
         topics = [topic for topic in TOPICS if matches(topic_filter, topic)]
-        return any(
-            self.naive.rights.may("read", session.login, session.client_id, topic)
-            for topic in topics or [topic_filter]
+        return all(
+            any(
+                self.naive.rights.may("read", login, session.client_id, topic)
+                for topic in topics or [topic_filter]
+            )
+            for login in (session.owner, session.login)
         )
 
     @staticmethod

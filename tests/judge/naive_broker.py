@@ -95,10 +95,16 @@ class NaiveBroker:
     def _may(self, wanted: str, login: Login, session: Session, topic: str) -> bool:
         return self.rights.may(wanted, login, session.client_id, topic)
 
-    def is_of_another(self, client_id: str, login: Login) -> bool:
-        """Return whether there is a session with this client identifier that another user made."""
+    def refuses(self, client_id: str, will: Will | None, login: Login) -> bool:
+        """Return whether nobody may connect so: to another user's session, or with such a will."""
         session = self.sessions.get(client_id)
-        return session is not None and session.owner.user != login.user
+        if session is not None and session.owner.user != login.user:
+            return True
+        if client_id in self.wills and self.wills[client_id][1].login.user != login.user:
+            return True
+        return will is not None and not self.rights.may(
+            "write", login, client_id, will.message.topic
+        )
 
     def connect(
         self,

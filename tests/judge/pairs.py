@@ -60,6 +60,12 @@ class Numbers:
 
 CHANGES: dict[str, tuple[Step, ...]] = {
     "a take-over by the same user": (Connect("b"),),
+    "a take-over by another user": (Connect("b", login=Login("mallory")),),
+    "a take-over that another user begins anew": (
+        Connect("b", clean=True, login=Login("mallory")),
+    ),
+    "a take-over by a stricter listener": (Connect("b", login=Login("anna", SECOND)),),
+    "rights taken": (Reload(((MAIN, LESS),)),),
     "rights taken and given back": (Reload(((MAIN, LESS),)), Reload(((MAIN, ALL),))),
     "the same rules read again": (Reload(((MAIN, ALL), (SECOND, LESS))),),
     "a restart": (Crash(),),

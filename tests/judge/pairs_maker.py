@@ -11,6 +11,7 @@ from tests.judge.judge import Request
 from tests.judge.maker import Maker
 from tests.judge.player import Profile
 from tests.judge.programs import Program
+from tests.judge.rights import ANYBODY, MAIN, SECOND, Login
 from tests.judge.steps import (
     Connect,
     Crash,
@@ -21,10 +22,13 @@ from tests.judge.steps import (
     Publish,
     PublishInVain,
     RefuseCommits,
+    Reload,
     Step,
     Subscribe,
 )
 
+USERS = None, "anna", "bob"
+WORDS = "read", "write", "readwrite"
 JOBS = "$share/jobs/jobs/#"
 CHANNELS = ChannelsSettings((ChannelSettings("jobs", "jobs/#", inflight_timeout=86_400),))
 LEFT_OUT = "limits", "shared"
@@ -39,6 +43,7 @@ class PairsMaker(Maker):
         self._bounded = False
         self._likes |= dict.fromkeys(LEFT_OUT, False)
         self._uplink = self._random.random() < 0.5
+        self._rights = self._random.random() < 0.6
 
     def make(self) -> Program:
         program = super().make()
@@ -55,7 +60,8 @@ class PairsMaker(Maker):
 
     def _fitting(self, profile: Profile) -> Profile:
         version = wire.MQTT_5 if self._uplink else profile.version  # others are thrown out
-        return replace(profile, maximum_packet_size=0, version=version)
+        login = Login(self._random.choice(USERS)) if self._rights else ANYBODY
+        return replace(profile, maximum_packet_size=0, version=version, login=login)
 
     def _step(self) -> Step:
         any_of = self._random
@@ -73,8 +79,38 @@ class PairsMaker(Maker):
         ]
         if self._uplink:
             makers.append((5, lambda: FillUplink(any_of.random() < 0.4)))
+        if self._rights:
+            makers += [(5, self._reload), (5, lambda: self._log_in(name))]
         weights = [weight for weight, _ in makers]
         return any_of.choices([make for _, make in makers], weights)[0]()
+
+    def _reload(self) -> Reload:
+        any_of = self._random
+        listeners = any_of.choice([(MAIN,), (SECOND,), (MAIN, SECOND)])
+        return Reload(tuple((each, self._rules()) for each in listeners))
+
+    def _rules(self) -> str | None:
+        """Return rules that leave most open, none now and then."""
+        any_of = self._random
+        if any_of.random() < 0.2:
+            return None
+        lines = []
+        for user in USERS:
+            lines += [] if user is None else [f"user {user}"]
+            lines.append("topic readwrite #")
+            for _ in range(any_of.choice([0, 0, 1, 2])):
+                lines.append(f"topic deny {any_of.choice(self._topics())}")
+            if any_of.random() < 0.2:
+                lines.remove("topic readwrite #")
+                lines.append(f"topic {any_of.choice(WORDS)} {any_of.choice(self._topics())}")
+        return "".join(f"{line}\n" for line in lines)
+
+    def _topics(self) -> list[str]:
+        return [*(f"{name}/#" for name in self._names), "+/quantity-0", "jobs/#", "all/x"]
+
+    def _log_in(self, name: str) -> Connect:
+        login = Login(self._random.choice(USERS), self._random.choice([MAIN, SECOND]))
+        return Connect(name, self._random.random() < 0.2, self._will(name), login=login)
 
     def _delay(self) -> int:
         return self._random.choice([0, 0, 4, 20])
