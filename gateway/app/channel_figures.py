@@ -39,6 +39,7 @@ def _figures(channel: Channel, now: float) -> dict[str, int | float | str]:
         "consumers": len(channel.consumers),
         "depth": channel.depth,
         "bytes": channel.queue.bytes,
+        "put_aside": channel.waiting.returned.put_aside,
         "in_flight": channel.in_flight,
         "attempts": channel.attempts,
         "oldest_seconds": round(channel.oldest(now), 1),

@@ -135,9 +135,7 @@ async def start(gateway: Gateway, *, durable: bool) -> None:
     channels = ChannelDesk(gateway)
     gateway.broker.subscribe_inline(gateway.control, gateway.control.topic_filters)
     await _start_uplink(gateway)
-    started = Instant(*gateway.clock_stamp.at_start())
-    gateway.broker.channels.rules_changed(started.monotonic)  # other rules may have held before
-    restore(gateway.broker, kept, started)
+    restore(gateway.broker, kept, Instant(*gateway.clock_stamp.at_start()))
     await channels.keep_pauses()
     gateway.telemetry.say()  # what was restored, before anyone can ask
     for listener in gateway.listeners:

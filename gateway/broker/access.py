@@ -117,7 +117,7 @@ def apply(broker: "Broker", policies: Iterable[AccessPolicy], now: float = 0.0) 
         yield
     broker.router.restricts = restricts
     broker.admissions.forget_all()
-    broker.channels.rules_changed(now)
+    broker.channels.rules_changed()
 
 
 def current(access: Access, session: Session) -> Access:

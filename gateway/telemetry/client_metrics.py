@@ -248,6 +248,7 @@ CHANNELS = (
             "consumers": "Consumers, connected or not.",
             "depth": "Messages that wait for a consumer.",
             "bytes": "Bytes of messages that wait.",
+            "put_aside": "Waiting messages that are paused, or that no consumer may read.",
             "in_flight": "Messages that consumers have and did not acknowledge.",
             "attempts": "Most times that one of these, or one that came back, was given out.",
             "oldest_seconds": "Age of the oldest message in memory.",

@@ -202,7 +202,7 @@ class Channel(Session):
 
     def look_again(self) -> None:
         """Give out what no consumer might have, now that one has come or rights have changed."""
-        if self.waiting.returned.holds:
+        if self.waiting.returned.put_aside:
             self.go_on()
 
     def go_on(self) -> None:

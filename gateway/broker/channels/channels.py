@@ -104,10 +104,9 @@ class Channels:
             channel = self._begin(self._of_consumers(name, topic_filter))
         channel.restore(kept)
 
-    def rules_changed(self, now: float) -> None:
-        """Look again at what nobody might read: access rules have changed at this second."""
+    def rules_changed(self) -> None:
+        """Look again at what nobody might read: access rules have changed."""
         for channel in self:
-            channel.consumers.rules_since = now
             channel.look_again()
 
     def connected(self, session: Session) -> None:

@@ -19,7 +19,6 @@ cdef class Consumers:
     cdef bint _sticky
     cdef Py_ssize_t _turn
     cdef public list members
-    cdef public double rules_since
 
     cpdef bint take_any(self) except -1
     cpdef bint ask(self) except -1

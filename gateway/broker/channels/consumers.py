@@ -2,7 +2,6 @@
 
 from _blake2 import blake2b  # as hashlib does, which brings OpenSSL and its 4 MiB into memory
 from collections.abc import Callable
-from math import inf
 from typing import TYPE_CHECKING
 
 from gateway.broker.channels.deliveries import Deliveries
@@ -22,7 +21,7 @@ _RUN = RUN  # compiled, a C name
 
 
 class NobodyWantsIt(Exception):  # noqa: N818 - an answer, not a mistake of ours
-    """There are consumers, and none can have a message: its filter, rights or size forbid it."""
+    """There are consumers, and none can have a message: its filter or size forbids it."""
 
 
 class NobodyMayHaveItNow(Exception):  # noqa: N818 - likewise
@@ -51,7 +50,6 @@ class Consumers:
         "_sticky",
         "_turn",
         "members",
-        "rules_since",
     )
 
     def __init__(
@@ -73,7 +71,6 @@ class Consumers:
         self._deliveries = deliveries
         self._moves = Moves(deliveries)
         self._turn = -1  # who got the last one
-        self.rules_since = -inf  # the monotonic second in which access rules changed last
         self._choose: Callable[[list[Subscription], Publication, int], Subscription | None] = {
             Choice.ROUND_ROBIN: _first,
             Choice.RANDOM: self._random,
@@ -169,20 +166,16 @@ class Consumers:
         ]
         selection.forget_parts()
         if not wanting:
-            self._look_at_rights(selection, [session_of(each) for each in connected], publication)
+            self._look_at_rights(selection, [session_of(each) for each in connected])
         return wanting
 
-    def _look_at_rights(
-        self, selection: Selection, connected: list["Session"], publication: Publication
-    ) -> None:
-        """Raise NobodyMayHaveItNow if it is rights that let nobody have it, and not for ever.
+    def _look_at_rights(self, selection: Selection, connected: list["Session"]) -> None:
+        """Raise NobodyMayHaveItNow if it is rights that let nobody have it.
 
-        What came under these rules, and no consumer could read by them, waits for none.
+        Another consumer may come that may read it: what it would get is not given up because
+        somebody with fewer rights is there first.
         """
-        if any(selection.may_read(each) and selection.may_send(each) for each in connected):
-            return
-        later = any(selection.may_read(session_of(each)) for each in self.members)
-        if later or publication.arrived <= self.rules_since:
+        if not any(selection.may_read(each) and selection.may_send(each) for each in connected):
             raise NobodyMayHaveItNow
 
     def _prompt(self, members: list[Subscription], publication: Publication) -> list[Subscription]:

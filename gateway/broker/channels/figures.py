@@ -36,7 +36,7 @@ class ChannelFigures:
         self.dead_lettered = 0
         self.dropped = 0  # for want of room, or for good after too many attempts
         self.expired = 0
-        self.filtered = 0  # no consumer's `$where` or rights let them through
+        self.filtered = 0  # no consumer's `$where` let them through
         self.too_large = 0  # above the Maximum Packet Size of all consumers
         self.outside_size = 0  # smaller or larger than the channel takes
         self._unmeasured: list[

@@ -57,9 +57,9 @@ class ReturnedMessages:
         return self._later[0][0] if self._later else inf
 
     @property
-    def holds(self) -> bool:
-        """Whether something is put aside."""
-        return bool(self._held)
+    def put_aside(self) -> int:
+        """How many messages are put aside."""
+        return len(self._held)
 
     @property
     def holds_more(self) -> bool:

@@ -73,9 +73,9 @@ def test_rules_that_shrink_and_grow_lose_nothing(place: Place) -> None:
     place.harness.pass_time(0.1)
     assert got(client) == "2"
     publish(place.harness, "3", "t/secret")  # which no consumer may read by these rules
-    assert channel.figures.filtered == 1
+    assert (channel.depth, channel.figures.filtered) == (2, 0)
     place.change(ALL)
-    assert got(client) == "1"
+    assert got(client) == "13"
 
 
 def test_another_consumer_gets_what_one_may_not_read(place: Place) -> None:
@@ -87,6 +87,17 @@ def test_another_consumer_gets_what_one_may_not_read(place: Place) -> None:
     publish(place.harness, "23", "t/secret")
     assert got(other) == "23"
     assert not got(narrow)
+
+
+def test_who_may_read_little_makes_nobody_else_lose_anything(place: Place) -> None:
+    """Neither what came before any consumer, nor what comes while it is the only one."""
+    publish(place.harness, "1", "t/secret")
+    place.connect(place.narrow, "low")
+    publish(place.harness, "2", "t/secret")
+    channel = channel_of(place.harness)
+    assert (channel.depth, channel.waiting.returned.put_aside) == (2, 2)
+    assert got(place.connect(place.wide, "high")) == "12"
+    assert (channel.figures.filtered, channel.waiting.returned.put_aside) == (0, 0)
 
 
 def test_what_is_put_aside_has_a_bound() -> None:
