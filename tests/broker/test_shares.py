@@ -130,8 +130,8 @@ def test_a_user_name_that_nothing_proves_is_none() -> None:
     harness.connect("c", info=of("u"))
     assert harness.session("c").holder == "user 'u'"
     harness.peer = "process 5 of user 0"
-    harness.connect("c", info=ConnectionInfo(local=True))
-    assert harness.session("c").holder == UNIX_SOCKET
+    harness.connect("d", info=ConnectionInfo(local=True))
+    assert harness.session("d").holder == UNIX_SOCKET
 
 
 # --- each kind ------------------------------------------------------------------------------
