@@ -16,7 +16,7 @@ from gateway.storage.engine.migrations.migrate import (
     migrations,
 )
 
-NEXT = len(migrations()) + 1
+NEXT = migrations()[-1][0] + 1
 MADE_UP = (NEXT, "ALTER TABLE meta ADD COLUMN more TEXT; UPDATE meta SET more = 'm' || value;")
 
 
@@ -64,7 +64,7 @@ def test_a_statement_that_is_not_the_migrations_differs(connection: sqlite3.Conn
 def test_what_is_another_program_s_is_damaged(connection: sqlite3.Connection) -> None:
     with closing(sqlite3.connect(":memory:")) as other:
         other.execute("CREATE TABLE moz_places (id INTEGER PRIMARY KEY)")
-        for version in (0, NEXT - 1, NEXT):
+        for version in range(NEXT + 1):
             other.execute(f"PRAGMA user_version = {version}")
             with pytest.raises(DamagedError):
                 check_schema(other)

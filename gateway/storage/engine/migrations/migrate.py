@@ -18,11 +18,11 @@ def migrations() -> list[tuple[int, str]]:
     return sorted((int(file.name[:4]), file.read_text("utf-8")) for file in scripts)
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Apply what the database lacks, a transaction for each version."""
+def migrate(connection: sqlite3.Connection, up_to: int | None = None) -> None:
+    """Apply what the database lacks, up to a version, a transaction for each."""
     version = _version(connection)
     for number, script in migrations():
-        if number > version:
+        if number > version and (up_to is None or number <= up_to):
             connection.executescript(
                 f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;"
             )
@@ -48,25 +48,26 @@ def check_schema(connection: sqlite3.Connection) -> None:
             f"{name}: schema version {version}, this Tidegate knows up to {newest}: "
             f"start the version that wrote it, or move the file away"
         )
-    if version == newest and (different := differences(connection)):
+    if version >= 1 and (different := differences(connection, version)):
         raise DamagedError(f"it has not the right {', '.join(different[:3])}")
     if version < 1 and _statements(connection):
         raise DamagedError("it has tables, and no schema version")
 
 
-def differences(connection: sqlite3.Connection) -> list[str]:
+def differences(connection: sqlite3.Connection, version: int | None = None) -> list[str]:
     """Return the tables and indexes that are not as the migrations make them, or not there.
 
-    SQLite uses an index as its statement says: by a damaged one it passes over rows.
+    With a `version` the migrations up to that count. SQLite uses an index as its statement says: by
+    a damaged one it passes over rows.
     """
-    found = _statements(connection)
-    return sorted(name for name, each in _model(_statements).items() if found.get(name) != each)
+    found, model = _statements(connection), _model(_statements, version)
+    return sorted(name for name, each in model.items() if found.get(name) != each)
 
 
-def _model(ask: Callable[[sqlite3.Connection], T]) -> T:
-    """Return the answer of a database that has every migration and nothing else."""
+def _model(ask: Callable[[sqlite3.Connection], T], version: int | None = None) -> T:
+    """Return the answer of a database that has every migration, or up to one, and nothing else."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
-        migrate(model)
+        migrate(model, version)
         return ask(model)
 
 
