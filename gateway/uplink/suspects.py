@@ -34,6 +34,9 @@ MAXIMUM_HELD = 16
 RETRY_FIRST, RETRY_LONGEST = 1.0, 60.0
 """Seconds until a message that is held is tried again; each time twice as many."""
 
+RETRY_PASSED = 2.0
+"""Seconds at most since its last end, once others have passed: the next end may be the last."""
+
 
 class Suspect:
     """A packet that was the only one in flight when `ends` connections ended.
@@ -42,7 +45,17 @@ class Suspect:
     `others_passed` since the last of these ends.
     """
 
-    __slots__ = ("blamed", "due", "end", "ends", "mid", "others_passed", "sent", "since")
+    __slots__ = (
+        "blamed",
+        "due",
+        "end",
+        "ended_at",
+        "ends",
+        "mid",
+        "others_passed",
+        "sent",
+        "since",
+    )
 
     def __init__(self, mid: int, sent: Sent, now: float) -> None:
         self.mid = mid
@@ -52,7 +65,7 @@ class Suspect:
         self.blamed = 0
         self.others_passed = False
         self.end = End.CLOSED
-        self.due = now
+        self.due = self.ended_at = now
 
 
 class Suspects:
@@ -147,7 +160,13 @@ class Suspects:
         if sent.rows and code < FAILURE:
             self.progress = True
             for suspect in self.held:
-                suspect.others_passed = True
+                self._note_passed(suspect)
+
+    def _note_passed(self, suspect: Suspect) -> None:
+        if not suspect.others_passed:
+            suspect.others_passed = True
+            if self._maximum_ends and suspect.end in BLAMED:
+                suspect.due = min(suspect.due, suspect.ended_at + RETRY_PASSED)
 
     def end_search(self) -> None:
         """Note that all that was suspected was answered, or is held."""
@@ -191,7 +210,7 @@ class Suspects:
         if _is_soon(suspect.sent, now):
             suspect.ends += 1
             suspect.blamed += end in BLAMED
-            suspect.end = end
+            suspect.end, suspect.ended_at = end, now
             self.blamed = suspect
             self._found_at = now
             passed, suspect.others_passed = suspect.others_passed, False

@@ -9,6 +9,7 @@ from gateway.uplink.suspects import (
     BLAMED,
     LATELY_SECONDS,
     MAXIMUM_HELD,
+    RETRY_LONGEST,
     SOON_SECONDS,
     STEP,
     Suspect,
@@ -129,6 +130,17 @@ def test_one_is_given_up_only_if_others_passed_between_its_ends() -> None:
     suspects.answered(packet(2)[1], 0)
     assert ended_alone(suspects, suspect, End.CLOSED, 21) is suspect
     assert not suspects.active
+
+
+def test_when_others_have_passed_it_is_tried_soon() -> None:
+    suspects, suspect = held()
+    for now in range(1, 20):
+        ended_alone(suspects, suspect, End.CLOSED, now)
+    suspects.begin(present=True)
+    assert suspect.due == 19 + RETRY_LONGEST
+    assert suspects.next_trial(22.0, idle=True) is None
+    suspects.answered(packet(2)[1], 0)
+    assert suspects.next_trial(22.0, idle=False) is suspect
 
 
 def test_with_0_it_is_never_given_up() -> None:
