@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     A gateway that wants to be started again ends with 3.
     """
-    options = _parser().parse_args(arguments)
+    options = _options_of(arguments)
     try:
         return int(options.command(options) or 0)
     except (ConfigurationError, TidegateError) as error:
@@ -37,6 +37,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return START_AGAIN if isinstance(error, RestartError) else CANNOT_START
     except KeyboardInterrupt:
         return 130  # what a shell reports for SIGINT
+
+
+def _options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line; words of `uplink` may stand before and behind options."""
+    parser = _parser()
+    options, others = parser.parse_known_args(arguments)
+    if others and (not hasattr(options, "words") or any(each.startswith("-") for each in others)):
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
+    if others:
+        options.words += others
+    return options
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -107,9 +118,16 @@ def _add_subscribe(commands: "Commands") -> None:
 
 
 def _add_uplink(commands: "Commands") -> None:
-    uplink = commands.add_parser("uplink", help="show, pause or resume what goes up to the fleet")
-    uplink.add_argument("action", choices=("status", "pause", "resume"))
-    uplink.add_argument("name", metavar="NAME", nargs="?", help="one of several; without it all")
+    uplink = commands.add_parser("uplink", help="look after what goes up to the fleet")
+    uplink.add_argument("action", choices=("status", "pause", "resume", "rejected"))
+    uplink.add_argument(
+        "words",
+        metavar="NAME",
+        nargs="*",
+        help="one of several uplinks, without it all; of rejected list, show, retry or drop, and"
+        " numbers as the list has them, or all",
+    )
+    uplink.add_argument("--uplink", metavar="NAME", help="of rejected: of one of several uplinks")
     uplink.add_argument("--json", action="store_true", help="with status: every figure")
     _add_broker_options(uplink)
     uplink.set_defaults(command=_uplink)
@@ -194,15 +212,25 @@ def _subscribe(options: argparse.Namespace) -> int:
 
 
 def _uplink(options: argparse.Namespace) -> int:
-    if options.name is not None and "://" in options.name:  # a URL alone: no name has a colon
-        options.name, options.url = None, options.name
+    words: list[str] = options.words
+    if words and "://" in words[-1]:  # a URL alone: no name has a colon
+        options.url = words.pop()
     from gateway.cli.local_broker import LocalBroker
+
+    broker = LocalBroker.of(options)
+    if options.action == "rejected":
+        from gateway.cli.uplink_rejected import command_rejected
+
+        return command_rejected(broker, options)
+    if len(words) > 1:
+        raise TidegateError(f"uplink {options.action} takes one name, not {' '.join(words)}")
     from gateway.cli.uplink import command_uplink
     from gateway.cli.uplink_status import command_uplink_status
 
+    name = words[0] if words else options.uplink
     if options.action == "status":
-        return command_uplink_status(LocalBroker.of(options), options.name, as_json=options.json)
-    return command_uplink(LocalBroker.of(options), options.action, options.name)
+        return command_uplink_status(broker, name, as_json=options.json)
+    return command_uplink(broker, options.action, name)
 
 
 def _bridges(options: argparse.Namespace) -> None:

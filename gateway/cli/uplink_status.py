@@ -87,6 +87,8 @@ def lines(found: Figures) -> list[str]:
         told = _state(found, "uplink/")
     oldest = f", the oldest for {_spelled(found, 'outbox/oldest_seconds')}" if rows else ""
     told.append(f"waiting       {rows:,} messages, {size / 1e6:.1f} MB{oldest}")
+    if rejected := int(found.get("uplink/rejected", 0)):
+        told.append(f"rejected      {rejected:,} messages: see `tidegate uplink rejected list`")
     told += [_counts(found, "uplink/"), *_down(found, "uplink/")]
     if "uplink/budget" in found:
         used, budget = int(found.get("uplink/budget_used", 0)), int(found["uplink/budget"])

@@ -33,9 +33,10 @@ def _ends(history: HistoryReader, number: Number) -> list[str]:
     if waiting is not None:
         told.append(_waits(history, waiting) + (f" (uplink {uplinks})" if uplinks else ""))
         return told
-    refusal = outcomes.refusal(number)
-    if refusal is not None:
-        return [f"refused by the fleet with 0x{refusal:02X}"]
+    rejection = outcomes.rejection(number)
+    if rejection is not None:
+        name = ".".join(map(str, number))
+        return [f"rejected ({rejection}): `tidegate uplink rejected show {name}` has it"]
     return told or ["left the outbox: the fleet has acknowledged it, or its end in the ledger"]
 
 

@@ -14,6 +14,21 @@ def _of_each(figure: Figure) -> Figure:
     return replace(figure, name=name, metric_name=metric)
 
 
+ENDS = (
+    ("closed", "closed without a word"),
+    ("reset", "by TCP reset"),
+    ("refused", "by a reason code"),
+    ("too_large", "a packet too large (0x95)"),
+    ("too_fast", "too much for the fleet's broker (0x96, 0x97)"),
+    ("stopped", "the fleet's broker stops or is busy"),
+    ("taken_over", "another client took over (0x8E)"),
+    ("malformed", "the fleet's broker sent what is no MQTT"),
+    ("unanswered", "an answer did not come in time"),
+    ("lost", "the network"),
+    ("renewed", "by the gateway, for what came down"),
+)
+"""How connections end (`gateway.uplink.errors.End`), but for those that there never were."""
+
 LINK = ("off", "connecting", "connected", "disconnected", "waiting", "paused")
 
 UPLINK = (
@@ -26,7 +41,8 @@ UPLINK = (
             "resent": "Messages of these that were sent before in this run.",
             "acknowledged": "Messages that the fleet acknowledged.",
             "refused": "PUBACKs of the fleet that refused.",
-            "refused_dropped": "Refused messages that are not kept any more.",
+            "refused_dropped": "Rejected messages that are not kept any more.",
+            **{f"ended_{end}": f"Connections to the fleet that ended: {how}." for end, how in ENDS},
             "slowdowns": "Times that the pace of the backlog was cut.",
             "batches": "PUBLISH packets with a batch of messages.",
             "reconnects": "Connections to the fleet after the first.",
@@ -49,6 +65,25 @@ UPLINK = (
             "landing_bytes": "Bytes of the disk that landing files take.",
             "budget": "Bytes that the uplink may use a day.",
             "budget_used": "Bytes that the uplink has used today.",
+        },
+    ),
+)
+
+REJECTED = (
+    *own(
+        "uplink",
+        GAUGE,
+        {
+            "rejected": "Rejected messages that are kept.",
+            "rejected_bytes": "Bytes of the rejected messages that are kept.",
+        },
+    ),
+    *own(
+        "uplink",
+        COUNTER,
+        {
+            "rejected_retried": "Rejected messages put back into the outbox.",
+            "rejected_deleted": "Rejected messages deleted on request.",
         },
     ),
 )
@@ -151,4 +186,4 @@ RECALL = (
     *own("recall", GAUGE, {"running": "1 while a recall is under way."}),
 )
 
-UPLINK_FIGURES = (*UPLINK, *EACH_UPLINK, *OUTBOX, *LEDGER, *RULES, *RECALL)
+UPLINK_FIGURES = (*UPLINK, *REJECTED, *EACH_UPLINK, *OUTBOX, *LEDGER, *RULES, *RECALL)

@@ -4,8 +4,11 @@ from collections import deque
 from collections.abc import Iterable
 
 from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.uplink.errors import End
+from gateway.uplink.refusals import Refusals
 from gateway.uplink.reports.control_messages import ControlMessages
 from gateway.uplink.sent import Sent
+from gateway.uplink.suspects import Suspect, Suspects, new_identifiers
 
 MAXIMUM_SENT = 10_000
 """Rows that were sent and not acknowledged which are known; those behind count as new."""
@@ -20,11 +23,21 @@ class RemoteSession:
     connection on, or from the start when an earlier run left nothing unanswered behind. With
     `kept` False every connection starts clean. `last_packet_identifier` is where the next
     connection goes on, so that it gives nobody an identifier that is in use [MQTT-2.2.1-3].
+    `suspects` are packets on which connections ended, and `refusals` messages that the fleet
+    refused for now. A packet with the identifier 0 goes up as if for the first time.
     """
 
     def __init__(
-        self, control_messages: ControlMessages, *, kept: bool, known: bool = False
+        self,
+        control_messages: ControlMessages,
+        *,
+        kept: bool,
+        known: bool = False,
+        maximum_ends: int = 3,
+        patience: float = 0.0,
     ) -> None:
+        self.suspects = Suspects(maximum_ends, patience)
+        self.refusals = Refusals(patience)
         self.kept = kept
         self.known = kept and known
         self.unanswered: deque[tuple[int, Sent]] = deque()
@@ -35,22 +48,43 @@ class RemoteSession:
     @property
     def resumable(self) -> bool:
         """Whether a later run may resume it: no packet without PUBACK would be missing."""
-        return self.known and not self.unanswered
+        return self.known and not self.unanswered and not self.suspects.held
 
     def begin(self, *, present: bool) -> None:
         """Compare the CONNACK's Session Present with what is kept."""
         self.known = self.kept
         if not present:
             self._forget()
+        self.suspects.begin(present=present)
+        self.refusals.begin(self.rows)
 
-    def end(self, sent: list[tuple[int, Sent]], last_packet_identifier: int) -> None:
-        """Keep the packets of a connection that had no PUBACK at its end."""
+    def end(
+        self,
+        sent: list[tuple[int, Sent]],
+        last_packet_identifier: int,
+        end: End = End.FAILED,
+        now: float = 0.0,
+    ) -> Suspect | None:
+        """Keep the packets of a connection that had no PUBACK at its end; return who is given up.
+
+        Of several that hold the status the last is kept.
+        """
         self.last_packet_identifier = last_packet_identifier
-        self.unanswered.extendleft(reversed(sent))
         for _, each in sent:
             self.note_sent(each.rows)
+        again, given_up = self.suspects.ended(sent, end, now)
+        self.unanswered.extendleft(reversed(again))
+        old = [each for each in self.unanswered if each[1].is_status][:-1]
+        for status in old:
+            self.unanswered.remove(status)
         if not self.kept:
             self._forget()
+        return given_up
+
+    @property
+    def rows(self) -> set[int]:
+        """The ids of the rows that are repeated, or held."""
+        return {row.id for _, sent in self.unanswered for row in sent.rows} | self.suspects.rows
 
     def note_sent(self, rows: Iterable[OutboxRow]) -> None:
         """Note rows that were sent and not accepted."""
@@ -65,6 +99,9 @@ class RemoteSession:
         return len(again)
 
     def _forget(self) -> None:
+        if self.suspects.searching:
+            self.unanswered = new_identifiers(self.unanswered)
+            return
         for _, sent in self.unanswered:
             if sent.own is not None:
                 self._own_messages.put_back(sent.own)

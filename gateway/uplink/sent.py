@@ -33,6 +33,11 @@ class Sent:
         self.at = self.deadline = 0.0
 
     @property
+    def is_status(self) -> bool:
+        """Whether it is the status message."""
+        return not self.rows and self.own is None
+
+    @property
     def messages(self) -> int:
         """How many messages the packet counts for in the window."""
         return len(self.rows) or 1

@@ -45,7 +45,9 @@ class UplinkSettings:
     TLS trusts in place of the system's. `tls_certificate` and `tls_key` (by default in the same
     file) say who the gateway is. With `plain` messages go up without numbers where the broker
     speaks MQTT 3.1.1 alone; `targets` are those of the rules, none if no rule has one.
-    Without `reports` nothing but messages goes up: no state, will, ledger or clock.
+    A message is rejected when `reject_after_ends` connections ended on it, and one that is refused
+    for now after `retry_refused_for` seconds. Without `reports` nothing but messages goes up: no
+    state, will, ledger or clock.
     With `identity` the publisher's client identifier and user name go up too. Without
     `batch` each message has a PUBLISH of its own.
     """
@@ -79,6 +81,8 @@ class UplinkSettings:
     topic_bounds: TopicBounds = MQTT_BOUNDS
     landing: LandingBounds = NO_BOUNDS
     reports: bool = True
+    reject_after_ends: int = 3
+    retry_refused_for: float = 21_600.0
 
     @property
     def fleet_client_id(self) -> str:

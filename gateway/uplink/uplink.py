@@ -13,7 +13,7 @@ from gateway.storage.outbox.rejected import Rejected
 from gateway.uplink.begin_connection import BeginConnection, begin_connection
 from gateway.uplink.context import AtTurnEnd, UplinkContext, soon
 from gateway.uplink.destination import Destination, Link
-from gateway.uplink.errors import LinkError
+from gateway.uplink.errors import End, LinkError
 from gateway.uplink.link.backoff import Backoff
 from gateway.uplink.link.link_permit import LOOK_SECONDS, LinkPermit
 from gateway.uplink.link.metering import Metering
@@ -67,7 +67,11 @@ class Uplink:
         self.control_messages = ControlMessages(self.wake)
         metering = metering or Metering(None, None, counters, clock)
         self.session = RemoteSession(
-            self.control_messages, kept=settings.session_expiry > 0, known=resume
+            self.control_messages,
+            kept=settings.session_expiry > 0,
+            known=resume,
+            maximum_ends=settings.reject_after_ends,
+            patience=settings.retry_refused_for,
         )
         context = UplinkContext(
             settings,
@@ -93,7 +97,7 @@ class Uplink:
             self.destination = FleetDestination(context, random)
         self.paused = False
         self.on_state: list[Callable[[], None]] = []
-        self.take_overs = TakeOvers(settings.fleet_client_id, settings.name)
+        self.take_overs = TakeOvers(settings.name)
         self._counters = counters
         self._clock = clock
         self._backoff = Backoff(RECONNECT_FIRST, RECONNECT_LONGEST, random)
@@ -174,14 +178,14 @@ class Uplink:
             await self.destination.run(link)
         except LinkError as error:
             if not link.stopping:
-                error = self.take_overs.ended(error, self._clock.monotonic())
-                return self._failed(str(error), lasting=error.lasting)
+                self.take_overs.ended(error)
+                return self._failed(str(error), error.end, lasting=error.lasting, soon=error.soon)
             logger.info(
                 "uplink to %s: stopped without DISCONNECT: %s", self.destination.name, error
             )
         except Exception as error:
             logger.exception("uplink: unexpected error")
-            return self._failed(f"{type(error).__name__}: {error}", lasting=False)
+            return self._failed(f"{type(error).__name__}: {error}")
         finally:
             self._link = None
             watch.cancel()
@@ -195,12 +199,18 @@ class Uplink:
                 self.take_overs.look(self._clock.monotonic() - self._up_since)
         link.stop()
 
-    def _failed(self, text: str, *, lasting: bool) -> float:
+    def _failed(
+        self, text: str, end: End = End.FAILED, *, lasting: bool = False, soon: bool = False
+    ) -> float:
+        """Show how a connection ended; return the seconds to wait."""
+        self._counters.set("tidegate/uplink/last_end", str(end))
+        if end is not End.FAILED:
+            self._counters.add(f"tidegate/uplink/ended_{end}")
         if text != self._counters.values.get("tidegate/uplink/error"):
             logger.warning("uplink to %s: %s", self.destination.name, text)
         self._show("disconnected", text)
         now = self._clock.monotonic()
-        if self._up_since is not None and now - self._up_since >= STABLE_SECONDS:
+        if soon or (self._up_since is not None and now - self._up_since >= STABLE_SECONDS):
             self._backoff.reset()
         if lasting:
             return LASTING_RECONNECT * (1 + self._random()) / 2

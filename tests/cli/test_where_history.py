@@ -195,7 +195,7 @@ def test_what_became_of_it_at_the_fleet(
     )
     data = copy(gateway, tmp_path, refuse, "DELETE FROM outbox")
     assert main(["why", f"{epoch}.main.1", "--data", str(data)]) == 0
-    assert told(capsys)[-1] == "refused by the fleet with 0x99"
+    assert told(capsys)[-1].startswith("rejected (0x99): `tidegate uplink rejected show ")
     assert main(["why", f"{epoch}.main.3", "--data", str(data)]) == 0
     assert (
         told(capsys)[-1]

@@ -63,6 +63,8 @@ def uplink_settings(
         window=config.window,
         puback_timeout=config.puback_timeout,
         session_expiry=config.session_expiry,
+        reject_after_ends=config.reject_after_ends,
+        retry_refused_for=config.retry_refused_for,
         topic_alias_maximum=config.topic_alias_maximum,
         maximum_packet_size=(
             config.maximum_packet_size or gateway.configuration.broker.maximum_packet_size

@@ -16,6 +16,7 @@ from gateway.app.uplink.link_lines import LinkLines
 from gateway.app.uplink.outage import Outage
 from gateway.app.uplink.outbox import start_outbox
 from gateway.app.uplink.recall import start_recall
+from gateway.app.uplink.rejected import RejectedDesk
 from gateway.app.uplink.settings import uplink_rules, uplink_settings
 from gateway.config.sections.uplinks import PlacedRule, rules_of
 from gateway.config.settings import UplinkConfig
@@ -58,6 +59,7 @@ async def start_uplinks(gateway: "Gateway") -> None:
     full = FullOutbox(gateway, outbox)
     full.start()
     gateway.troubles.append(lambda: full.text)
+    RejectedDesk(gateway, rejected, outbox)
     start_recall(gateway, outbox, list(zip(uplinks, configs, strict=True)))
     for uplink in uplinks:
         LinkLines(gateway, uplink, outbox).start()

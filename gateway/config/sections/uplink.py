@@ -24,6 +24,7 @@ from gateway.config.sections.stream import StreamConfig
 ONLY_WITH_URL = (
     *("batch", "schedule", "budget"),
     *("maximum_packet_size", "maximum_topic_bytes", "maximum_topic_levels"),
+    *("reject_after_ends", "retry_refused_for"),
 )
 """Keys that mean nothing for a directory."""
 
@@ -142,6 +143,19 @@ class UplinkConfig:
         "how long the fleet's broker is asked to keep the gateway's session, with the "
         'requests that wait in it; `"0"` for connections that start clean',
         86_400,
+    )
+    reject_after_ends: int = key(
+        whole_number(0, 100),
+        "connections that may end on one message, alone on its way, while others pass: then it is "
+        "[rejected](fleet.md#what-the-fleet-does-not-take); 0 never to do that",
+        3,
+    )
+    retry_refused_for: int = key(
+        duration,
+        "how long a message is tried again that the fleet [refuses for "
+        "now](fleet.md#what-the-fleet-does-not-take), or that is too large for a connection, "
+        "before it is rejected",
+        21_600,
     )
     topic_alias_maximum: int = key(
         whole_number(0, 65_535),

@@ -15,7 +15,13 @@ Number = tuple[str, str, int]
 
 _WAITING = f"SELECT {', '.join(COLUMNS)} FROM outbox WHERE epoch = ? AND stream = ? AND seq = ?"  # noqa: S608 - our own names
 _UPLINKS = "SELECT uplinks FROM outbox WHERE epoch = ? AND stream = ? AND seq = ?"
-_REFUSED = "SELECT code FROM rejected WHERE epoch = ? AND stream = ? AND seq = ?"
+_CAUSE = "coalesce(cause, printf('0x%02X', code))", "printf('0x%02X', code)"
+_REJECTED = tuple(
+    f"SELECT {cause} FROM rejected WHERE epoch = ? AND stream = ? AND seq = ?"  # noqa: S608 - ours
+    for cause in _CAUSE
+)
+"""The second is for a database without causes."""
+
 _LEDGER = (
     "SELECT uplink, outcome, reason FROM ledger"
     " WHERE epoch = ? AND stream = ? AND first <= ? AND last >= ? ORDER BY uplink"
@@ -51,10 +57,12 @@ class OutcomeReader:
         found = self._rows(_WAITING, number)
         return from_columns(found[0]) if found else None
 
-    def refusal(self, number: Number) -> int | None:
-        """Return the reason code with which the fleet refused the message, None if it did not."""
-        found = self._rows(_REFUSED, number)
-        return int(found[0][0]) if found else None
+    def rejection(self, number: Number) -> str | None:
+        """Return why the message was rejected at the fleet, None if it is not among those."""
+        for statement in _REJECTED:
+            if found := self._rows(statement, number):
+                return str(found[0][0])
+        return None
 
     def ledger(self, number: Number) -> list[tuple[str, str, str]]:
         """Return uplink, outcome and reason, none if the ledger has nothing of the number left."""

@@ -29,10 +29,10 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.uplink.begin_connection import BeginConnection, begin_connection
 from gateway.uplink.errors import (
-    ClosedError,
+    End,
     LinkError,
     TakenOverError,
-    TooFastError,
+    end_of,
     in_words,
 )
 from gateway.uplink.fleet.connecting import (
@@ -49,7 +49,7 @@ from gateway.uplink.fleet.open_socket import open_socket
 from gateway.uplink.fleet.oversized import OversizedPublish, is_publish
 from gateway.uplink.fleet.packet_identifiers import PacketIdentifiers
 from gateway.uplink.fleet.server_limits import ServerLimits, limits_of, refusal_of
-from gateway.uplink.fleet.stream import CLOSED, FleetStream
+from gateway.uplink.fleet.stream import FleetStream
 from gateway.uplink.settings import UplinkSettings
 
 logger = logging.getLogger(__name__)
@@ -59,8 +59,6 @@ _SHORT_PUBACK = 2
 """Bytes of a PUBACK's body that says nothing but success (section 3.4.2.1)."""
 
 _CONNACK = 0x20
-TOO_FAST = (ReasonCode.MESSAGE_RATE_TOO_HIGH, ReasonCode.QUOTA_EXCEEDED)
-"""Why a server ends a connection on which more came than it takes."""
 
 _OLD_CONNACK = b"\x00\x01"
 """The body of a CONNACK of MQTT 3.1.1 that refuses the protocol version."""
@@ -177,10 +175,13 @@ class FleetClient:
         self._write(message.packet(mid))
         return mid
 
-    def publish_again(self, mid: int, message: FleetMessage) -> None:
-        """Resend a message under its old packet identifier with the next `flush`."""
+    def publish_again(self, mid: int, message: FleetMessage, *, dup: bool = True) -> None:
+        """Resend a message under its old packet identifier with the next `flush`.
+
+        Without `dup` the session at the server does not know it.
+        """
         self.packet_identifiers.hold(mid)
-        self._write(message.packet(mid, dup=True))
+        self._write(message.packet(mid, dup=dup))
 
     def listen(self, on_message: OnMessage) -> None:
         """Set the handler of messages from the server; it calls what acknowledges them."""
@@ -265,9 +266,10 @@ class FleetClient:
         """Raise LinkError if the connection has ended, and send PINGREQ when due."""
         now = self._loop.time()
         if stream.lost is not None:
-            self._lost(stream.lost)
+            self._lost(stream.lost, stream.end_kind)
         elif self._keep_alive.over(now):
-            self._fail("the connection to the fleet's broker is lost: no answer to PINGREQ")
+            text = "the connection to the fleet's broker is lost: no answer to PINGREQ"
+            self._fail(text, End.LOST)
         # While a long packet leaves, a PINGREQ would only queue behind it and count as lost.
         elif self.limits is not None and not stream.blocked and self._keep_alive.due(now):
             self._send(PingReq())
@@ -290,7 +292,7 @@ class FleetClient:
         try:
             self._take_packets(data)
         except (MalformedPacket, ProtocolError) as error:
-            self._fail(f"the fleet's broker sent what is no MQTT: {error}")
+            self._fail(f"the fleet's broker sent what is no MQTT: {error}", End.MALFORMED)
 
     def _take_packets(self, data: bytes) -> None:
         while data:
@@ -332,6 +334,9 @@ class FleetClient:
             buffer, first_byte, start, end = frame
             if first_byte == _PUBACK and end - start == _SHORT_PUBACK:
                 self._answered(buffer[start] << 8 | buffer[start + 1], ReasonCode.SUCCESS)
+            elif first_byte == _PUBACK and end - start > _SHORT_PUBACK and self.version == MQTT_5:
+                # whatever the code: some brokers answer with one that a PUBACK may not carry
+                self._answered(buffer[start] << 8 | buffer[start + 1], buffer[start + 2])
             elif first_byte == _CONNACK and buffer[start:end] == _OLD_CONNACK:
                 self._connected(ConnAck(reason_code=ReasonCode.UNSUPPORTED_PROTOCOL_VERSION))
             else:
@@ -350,9 +355,6 @@ class FleetClient:
             self._handle(packet)
 
     def _handle(self, packet: Packet) -> None:
-        if isinstance(packet, PubAck):
-            self._answered(packet.packet_id, packet.reason_code)
-            return
         self._wake()
         if isinstance(packet, Publish):
             self._take(packet)
@@ -367,9 +369,8 @@ class FleetClient:
     def _ended_by(self, code: ReasonCode) -> None:
         if code == ReasonCode.SESSION_TAKEN_OVER:
             self._end(TakenOverError(self._settings.fleet_client_id))
-            return
-        text = f"the fleet's broker ended the connection: {in_words(code)}"
-        self._end(TooFastError(text) if code in TOO_FAST else LinkError(text))
+        else:
+            self._fail(f"the fleet's broker ended the connection: {in_words(code)}", end_of(code))
 
     def _answered(self, mid: int, code: int) -> None:
         self.packet_identifiers.release(mid)
@@ -397,18 +398,22 @@ class FleetClient:
             self._keep_alive.seconds = said.server_keep_alive
         self.limits = limits_of(said, self.version)
 
-    def _lost(self, reason: str) -> None:
+    def _lost(self, reason: str, end: End) -> None:
         if self.limits is None:
+            text = "the connection ended before CONNACK (does the fleet's broker speak MQTT 5?)"
+            self._fail(text, end)
+        elif end is End.CLOSED:
             self._fail(
-                "the connection ended before CONNACK (does the fleet's broker speak MQTT 5?)"
+                f"the connection to the fleet's broker is lost: it was closed without a reason"
+                f" code{reason and f' ({reason})'}, as by a restart, by a proxy, or where a second"
+                f" gateway uses the client identifier {self._settings.fleet_client_id!r}",
+                end,
             )
-        elif reason == CLOSED:
-            self._end(ClosedError(self._settings.fleet_client_id))
         else:
-            self._fail(f"the connection to the fleet's broker is lost: {reason}")
+            self._fail(f"the connection to the fleet's broker is lost: {reason}", end)
 
-    def _fail(self, text: str) -> None:
-        self._end(LinkError(text))
+    def _fail(self, text: str, end: End = End.FAILED) -> None:
+        self._end(LinkError(text, end))
 
     def _end(self, error: LinkError) -> None:
         self._error = self._error or error

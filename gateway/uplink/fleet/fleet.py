@@ -10,13 +10,7 @@ from urllib.parse import urlsplit
 from gateway.mqtt.packets import Publish, SubscriptionRequest, Will
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Link, removals_on_disk
-from gateway.uplink.errors import (
-    FetchAgainError,
-    LinkError,
-    OldBrokerError,
-    RetainError,
-    TooFastError,
-)
+from gateway.uplink.errors import End, FetchAgainError, LinkError, OldBrokerError, RetainError
 from gateway.uplink.fleet.client import FleetClient
 from gateway.uplink.fleet.inflight import Inflight
 from gateway.uplink.fleet.publisher import Publisher
@@ -63,6 +57,7 @@ class FleetDestination:
 
     async def run(self, link: Link) -> None:
         """Connect and send until the link stops; raise LinkError when the connection fails."""
+        end = End.FAILED
         inflight = Inflight(self._context, self._pacing, self._hold)
         client = FleetClient(
             self._settings,
@@ -81,26 +76,40 @@ class FleetDestination:
             if self._settings.batch is None and not self._settings.plain:
                 raise
             self._mqtt_5 = False
-            raise LinkError("the fleet's broker does not speak MQTT 5: trying 3.1.1") from None
+            text = "the fleet's broker does not speak MQTT 5: trying 3.1.1"
+            raise LinkError(text, End.REFUSED) from None
         except RetainError as error:
             self._retains = False
-            raise LinkError(f"{error}: trying without a retained will") from None
+            raise LinkError(f"{error}: trying without a retained will", error.end) from None
         except LinkError as error:
             self._failed(client, error)
+            end = error.end
             raise
         finally:
             await client.close(farewell=link.stopping)
             self._context.metering.count(client.bytes_carried)
-            self._session.end(inflight.close(), client.packet_identifiers.last)
+            self._end(client, inflight, end)
+
+    def _end(self, client: FleetClient, inflight: Inflight, end: End) -> None:
+        """Keep what had no PUBACK, and give up what ends one connection after the other."""
+        session, now = self._session, self._clock.monotonic()
+        last = client.packet_identifiers.last or session.last_packet_identifier
+        given_up = session.end(inflight.close(), last, end, now)
+        if given_up is not None:
+            inflight.give_up(given_up)
+        elif session.suspects.blamed is not None:
+            inflight.say_suspected(session.suspects.blamed)
 
     def _failed(self, client: FleetClient, error: LinkError) -> None:
         """Tell the pacing of a lost connection; ask for MQTT 5 again after one that failed."""
         if client.limits is None:
             self._mqtt_5 = True
-        elif isinstance(error, TooFastError):
+        elif error.end is End.TOO_FAST:
             self._pacing.slow_down(self._clock.monotonic())
         elif not isinstance(error, FetchAgainError):
             self._pacing.lost(self._clock.monotonic())
+        if client.limits is not None:
+            error.soon = self._session.suspects.active and self._session.suspects.progress
 
     async def _connect(self, client: FleetClient, link: Link) -> ServerLimits | None:
         """Return the limits of the CONNACK, None if the link stops before it arrives."""
@@ -113,7 +122,8 @@ class FleetDestination:
         begun = self._clock.monotonic()
         while client.limits is None and not link.stopping:
             if self._clock.monotonic() > begun + CONNACK_SECONDS:
-                raise LinkError(f"no CONNACK within {CONNACK_SECONDS:.0f} s")
+                text = f"no CONNACK within {CONNACK_SECONDS:.0f} s"
+                raise LinkError(text, End.UNANSWERED)
             await link.wait(TICK_SECONDS)
             client.service()
         now = self._clock.monotonic()
@@ -144,18 +154,20 @@ class FleetDestination:
         publisher = Publisher(self._context, self._pacing, client, limits, inflight)
         self._session.begin(present=client.session_present)
         client.packet_identifiers.last = self._session.last_packet_identifier
+        for suspect in self._session.suspects.held:
+            client.packet_identifiers.hold(suspect.mid)
         sender = Sender(self._context, self._pacing, publisher, limits, inflight, self._session)
         if self._context.requests.recall is not None:
             # ahead of the status: whoever reads "online" may ask at once
             client.subscribe(SubscriptionRequest(self._settings.topic(RECALL_TOPIC), 1))
         if self._context.requests.down is not None:
             client.subscribe(*self._context.requests.down.subscriptions)
-        if self._settings.reports:
+        if self._settings.reports and not self._session.suspects.holds_status:
             publisher.status(self._status("online"))
         link.connected()
         client.on_read = partial(_answered, client, inflight, link, sender)
         sender.on_live = partial(
-            self._context.at_turn_end, partial(_flush_live, client, inflight, link)
+            self._context.at_turn_end, partial(_flush_live, client, inflight, link, sender)
         )
         writes = self._context.outbox.writes
         writes.begin_live(sender, self._context.uplink)
@@ -218,13 +230,13 @@ def _take_in(client: FleetClient, inflight: Inflight, link: Link) -> None:
     inflight.settle()
     link.trouble(inflight.trouble)
     if inflight.overdue:
-        raise LinkError("a PUBACK of the fleet's broker is overdue")
+        raise LinkError("a PUBACK of the fleet's broker is overdue", End.UNANSWERED)
 
 
-def _flush_live(client: FleetClient, inflight: Inflight, link: Link) -> None:
+def _flush_live(client: FleetClient, inflight: Inflight, link: Link, sender: Sender) -> None:
     """Send what is queued at the end of a turn; the task looks after messages of QoS 0."""
     client.flush()
-    if inflight.unanswered:
+    if inflight.unanswered or sender.careful:
         link.wake.set()
 
 

@@ -15,14 +15,19 @@ cdef class Inflight:
     cdef double _held_until
     cdef object _hold
     cdef Outbox _outbox
+    cdef list _own_later
     cdef object _pacing
+    cdef set _refused
     cdef dict _sent
+    cdef object _suspects
     cdef list _taken
     cdef object _uplink
     cdef public Py_ssize_t bytes
     cdef public Py_ssize_t messages
+    cdef readonly object refusals
     cdef public str trouble
     cdef public Py_ssize_t unanswered
+    cdef public bint watched
 
     @cython.locals(count=Py_ssize_t, messages=Py_ssize_t, removing=Py_ssize_t)
     cpdef bint room(self, Py_ssize_t window, Py_ssize_t receive_maximum) except -1

@@ -2,6 +2,7 @@
 
 import heapq
 import logging
+import math
 from collections.abc import Sequence
 
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
@@ -9,10 +10,13 @@ from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import REMOVAL_SECONDS
+from gateway.uplink.errors import End
 from gateway.uplink.link.backoff import Backoff
 from gateway.uplink.link.pacing import Pacing
+from gateway.uplink.refusals import RETRY_FIRST
 from gateway.uplink.reports.control_messages import ControlMessage
 from gateway.uplink.sent import Sent
+from gateway.uplink.suspects import Suspect
 
 logger = logging.getLogger(__name__)
 
@@ -28,20 +32,36 @@ PRESSING_SHARE = 4
 SHOWN_TOPIC = 256
 """Characters of a topic in the log."""
 
-TRY_AGAIN = {ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, ReasonCode.QUOTA_EXCEEDED}
-"""Reason codes after which the message is resent later (docs/fleet.md).
+LASTING = {
+    ReasonCode.NOT_AUTHORIZED,
+    ReasonCode.TOPIC_NAME_INVALID,
+    ReasonCode.PAYLOAD_FORMAT_INVALID,
+}
+"""Reason codes of what is refused for good; after any other the message is resent later."""
 
-Message rate too high (0x96) is none that a PUBACK can carry (MQTT 5, section 3.4.2.1): it ends
-the connection, and everything without a PUBACK is sent on the next one.
-"""
+FOR_NOW = {ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, ReasonCode.QUOTA_EXCEEDED}
+"""Reason codes after which one of the gateway's own messages is resent after OWN_SECONDS."""
+
+OWN_SECONDS = 5.0
+
+CODES = {
+    End.TOO_LARGE: ReasonCode.PACKET_TOO_LARGE,
+    End.MALFORMED: ReasonCode.MALFORMED_PACKET,
+    End.TOO_FAST: ReasonCode.QUOTA_EXCEEDED,
+}
+"""The reason codes under which messages are rejected that ended connections so."""
+
+REFUSED_IN_A_ROW = 2
+"""Packets refused for now, without one that was taken, from which on sending pauses."""
 
 
 class Inflight:
     """The messages in flight on one connection, and those to be resent.
 
-    A row that the fleet took waits in here for `settle`, which removes it from the outbox; a
-    row that it refused for now comes out of `again` once `held` is over, ordered as before. A
-    batch that it refused for good is taken apart: its rows come out of `again` too, and go alone.
+    A row that the fleet took waits in here for `settle`, which removes it from the outbox. A
+    row that it refused for now stays in the outbox, and `refusals` says when it is due; if several
+    are refused and none is taken, nothing is sent while `held`. A batch that it refused for good is
+    taken apart: its rows come out of `again`, and go alone.
     Messages of QoS 0 have negative packet identifiers, and are done when they have `left`.
     """
 
@@ -55,14 +75,19 @@ class Inflight:
         "_held_until",
         "_hold",
         "_outbox",
+        "_own_later",
         "_pacing",
+        "_refused",
         "_sent",
+        "_suspects",
         "_taken",
         "_uplink",
         "bytes",
         "messages",
+        "refusals",
         "trouble",
         "unanswered",
+        "watched",
     )
 
     def __init__(self, context: UplinkContext, pacing: Pacing, hold: Backoff) -> None:
@@ -82,6 +107,12 @@ class Inflight:
         self._sent: dict[int, Sent] = {}
         self._again: list[tuple[int, OutboxRow]] = []
         self._alone: set[int] = set()
+        self._refused: set[int] = set()
+        self._own_later: list[tuple[float, ControlMessage]] = []
+        self._suspects = context.session.suspects
+        self.refusals = context.session.refusals
+        self.watched = self._suspects.active
+        """Whether PUBACKs say something of suspects."""
         self._taken: list[OutboxRow] = []
         self._codes_logged: set[int] = set()
 
@@ -126,7 +157,7 @@ class Inflight:
         self._counters.set("tidegate/uplink/inflight", self.messages)
 
     def again(self) -> OutboxRow | None:
-        """Return the next row that was refused for now, None when there is none."""
+        """Return the next row of a batch that was taken apart, None when there is none."""
         return heapq.heappop(self._again)[1] if self._again else None
 
     @property
@@ -136,7 +167,7 @@ class Inflight:
 
     def alone(self, row: OutboxRow) -> bool:
         """Return whether `row` must not go in a batch, since one with it was refused."""
-        return row.id in self._alone
+        return row.id in self._alone or self.refusals.alone(row.id)
 
     def acknowledged(self, mid: int, code: int) -> None:
         """Handle a PUBACK."""
@@ -149,12 +180,19 @@ class Inflight:
         self._pacing.answered(sent.paced, now - sent.at, now)
         self._outbox.writes.answered(now - sent.at, self._uplink)
         self._counters.set("tidegate/uplink/inflight", self.messages)
+        if self.watched:
+            self._suspects.answered(sent, code)
         if sent.rows:
             self._rows_answered(sent.rows, code)
         elif sent.own is not None:
             self._control_answered(sent.own, code)
         elif code >= FAILURE:
             logger.warning("the fleet's broker refused the status message: 0x%02X", code)
+
+    def resend_own(self, now: float) -> None:
+        """Queue again those of the gateway's own messages that were refused OWN_SECONDS ago."""
+        while self._own_later and self._own_later[0][0] <= now:
+            self._context.control_messages.put_back(self._own_later.pop(0)[1])
 
     def left(self) -> bool:
         """Take all that nobody acknowledges as delivered; return True."""
@@ -164,21 +202,64 @@ class Inflight:
         self.settle()
         return True
 
-    def refuse(self, row: OutboxRow, code: int, problem: str = "") -> None:
+    def refuse(self, row: OutboxRow, code: int, problem: str = "", cause: str = "") -> None:
         """Remove a `row` that will never be accepted, so that it does not block the others.
 
-        `problem` is why it was not even sent.
+        `problem` is why where no PUBACK said so, and `cause` the same for the ledger.
         """
-        self._context.rejected.add(row, code, self._clock.wall_ms())
-        reason, uplink = f"0x{code:02X}", self._uplink
-        self._outbox.remove([row], Outcome.REJECTED, reason, 0.0, uplink)
+        cause = cause or f"0x{code:02X}"
+        uplink = self._uplink
+        self.refusals.discard(row.id)
+        name = self._context.settings.name
+        self._context.rejected.add(row, code, self._clock.wall_ms(), cause, name)
+        self._outbox.remove([row], Outcome.REJECTED, cause, 0.0, uplink)
         self._outbox.end_turn()
-        if code not in self._codes_logged:  # a line for each code and connection
-            self._codes_logged.add(code)
+        problem = problem or "the fleet's broker refused it"
+        self._log(code, row, f"was rejected ({cause}): {problem}")
+
+    def say_suspected(self, suspect: Suspect) -> None:
+        """Name a message that was alone on its way when the connection ended, the first time."""
+        if suspect.ends == 1 and suspect.sent.rows:
+            how = f"was alone on its way when the connection ended ({suspect.end})"
+            self._log(-suspect.sent.rows[0].id, suspect.sent.rows[0], f"{how}: it is tried again")
+
+    def give_up(self, suspect: Suspect) -> None:
+        """End a message on which one connection after the other ended, while others passed."""
+        end, sent = suspect.end, suspect.sent
+        times = f"{suspect.ends} connections ended ({end}) when it alone was on its way"
+        code = CODES.get(end, ReasonCode.UNSPECIFIED_ERROR)
+        if sent.own is not None:
+            logger.warning("a %s message is put off: %s", sent.own.suffix, times)
+            self._context.control_messages.answered(sent.own, code)
+        elif not sent.rows:
+            self._suspects.without_status = True
+            logger.warning("the status message is not sent any more until a restart: %s", times)
+        else:
+            self._codes_logged.clear()
+            self.refuse(sent.rows[0], code, f"{times}; others passed", str(end))
+
+    def put_off(self, row: OutboxRow, code: int, problem: str) -> None:
+        """Have a row wait that cannot be sent on this connection, which has a `problem` with it."""
+        if self._is_put_off(row, code):
+            self._log(~code, row, f"waits in the outbox (0x{code:02X}): {problem}")
+        else:
+            self.refuse(row, code, problem)
+
+    def _is_put_off(self, row: OutboxRow, code: int) -> bool:
+        """Have a row wait; return False if it has waited for too long."""
+        if self.refusals.add(row.id, code, self._clock.monotonic()) is None:
+            return False
+        self._context.session.note_sent((row,))
+        self._outbox.put_back(row, self._uplink)
+        return True
+
+    def _log(self, key: int, row: OutboxRow, what: str) -> None:
+        """Write a line for the first message of a kind on a connection."""
+        if key not in self._codes_logged:
+            self._codes_logged.add(key)
             name = f"{row.epoch}.{row.stream}.{row.seq}"
-            reason = problem or "the fleet's broker refused it"
-            topic = row.topic[:SHOWN_TOPIC]
-            logger.warning("message %s (%s) was rejected (0x%02X): %s", name, topic, code, reason)
+            topic, size = row.topic[:SHOWN_TOPIC], len(row.payload)
+            logger.warning("message %s (%s, %s bytes) %s", name, topic, f"{size:,}", what)
 
     def settle(self) -> None:
         """Remove from the outbox the rows that the fleet has acknowledged.
@@ -198,6 +279,7 @@ class Inflight:
     def close(self) -> list[tuple[int, Sent]]:
         """Remove acknowledged rows; return the packets without PUBACK by packet identifier."""
         self.settle()
+        self.resend_own(math.inf)
         self._counters.set("tidegate/uplink/inflight", 0)
         return [(mid, sent) for mid, sent in self._sent.items() if mid > 0]
 
@@ -206,19 +288,28 @@ class Inflight:
             self._take(rows)
             return
         self._counters.add("tidegate/uplink/refused")
-        if code in TRY_AGAIN:
-            self._send_again(rows)
-            self._put_off(code)
-        elif len(rows) > 1:
+        if len(rows) > 1 and (code in LASTING or code == ReasonCode.PACKET_TOO_LARGE):
             self._alone.update(row.id for row in rows)
             self._send_again(rows)
-        else:
+        elif code in LASTING:
             self.refuse(rows[0], code)
+        else:
+            self._refused_for_now(rows, code)
+
+    def _refused_for_now(self, rows: Sequence[OutboxRow], code: int) -> None:
+        for row in rows:
+            if not self._is_put_off(row, code):
+                self.refuse(row, code, "the fleet's broker has refused it again and again")
+            else:
+                self._log(~code, row, f"was refused for now (0x{code:02X}): it is tried again")
+        if code != ReasonCode.PACKET_TOO_LARGE:
+            self._refused.add(rows[0].id)
+            if len(self._refused) >= REFUSED_IN_A_ROW:
+                self._hold_all(code, rows)
 
     def _control_answered(self, message: ControlMessage, code: int) -> None:
-        if code in TRY_AGAIN:
-            self._context.control_messages.put_back(message)
-            self._put_off(code)
+        if code in FOR_NOW:
+            self._own_later.append((self._clock.monotonic() + OWN_SECONDS, message))
         else:
             self._context.control_messages.answered(message, code)
 
@@ -232,13 +323,21 @@ class Inflight:
         self._counters.add("tidegate/uplink/acknowledged", len(rows))
         self._taken.extend(rows)
         self._alone.difference_update([row.id for row in rows] if self._alone else ())
-        if not self.held:
+        if self.refusals.by_id:
+            for row in rows:
+                self.refusals.discard(row.id)
+        if self._refused or self._held_until:
+            self._refused.clear()
+            self._held_until = 0.0
             self._hold.reset()
             self.trouble = ""
 
-    def _put_off(self, code: int) -> None:
+    def _hold_all(self, code: int, rows: Sequence[OutboxRow]) -> None:
+        """Let sending pause; what was refused for the first time goes first behind the pause."""
         now = self._clock.monotonic()
         self._pacing.slow_down(now)
         if now >= self._held_until:
             self._held_until = now + self._hold.delay()
             self.trouble = f"the fleet's broker takes no more for now (0x{code:02X})"
+        if self.refusals.is_first(rows[0].id):
+            self._held_until = max(self._held_until, now + RETRY_FIRST)

@@ -1,5 +1,6 @@
 """Sends rows and control messages in PUBLISH packets, and counts each."""
 
+import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from gateway.uplink.fleet.server_limits import ServerLimits
 from gateway.uplink.link.pacing import Pacing
 from gateway.uplink.reports.control_messages import ControlMessage
 from gateway.uplink.sent import Sent
+
+logger = logging.getLogger(__name__)
 
 
 class Picked(NamedTuple):
@@ -67,8 +70,11 @@ class Publisher:
         )
 
     def status(self, status: bytes) -> None:
-        """Send the retained status message."""
+        """Send the retained status message, if it is not too large for the server."""
         message = self._status(status)
+        if self._too_large(message.size):
+            logger.warning("the fleet's broker takes no packet of the size of the status message")
+            return
         self._inflight.sent(self._client.publish(message), Sent(message.size, status=status))
 
     def own(self, message: ControlMessage) -> None:
@@ -82,7 +88,7 @@ class Publisher:
     def row(self, picked: Picked, now: int) -> None:
         """Send a row in a PUBLISH of its own at `now` (ms since 1970).
 
-        It is given up if the server can never take it.
+        It is given up if its topic can be none, and waits if it is too large for this connection.
         """
         row, resent, is_paced = picked
         if problem := self._messages.problem(row):
@@ -91,7 +97,7 @@ class Publisher:
         message = self._messages.of(row, now, resent=resent)
         if self._too_large(message.size):
             problem = f"the fleet's broker takes no packet of {message.size:,} bytes"
-            self._inflight.refuse(row, ReasonCode.PACKET_TOO_LARGE, problem)
+            self._inflight.put_off(row, ReasonCode.PACKET_TOO_LARGE, problem)
             if self._aliases is not None:
                 self._aliases.close()  # one that this packet was to set does not stand
             return
@@ -112,21 +118,26 @@ class Publisher:
         self._count(batch.rows)
         self._counters.add("tidegate/uplink/batches")
 
-    def again(self, mid: int, sent: Sent) -> None:
+    def again(self, mid: int, sent: Sent) -> int:
         """Resend a packet of an earlier connection under its identifier, without an alias.
 
-        One that has become too large for the server meanwhile goes on like a new one: its rows
-        are refused, or split.
+        One that the session at the server does not know has the identifier 0 and gets another.
+        Return which it has. One that has become too large for the server meanwhile goes on like a
+        new one: its rows are put off, or split.
         """
         message = self._repetition(sent)
         sent.size, sent.paced = message.size, 0
+        is_known = mid > 0
+        mid = mid or self._client.packet_identifiers.take()
         self._inflight.sent(mid, sent)
         if self._too_large(sent.size):
+            self._client.packet_identifiers.release(mid)
             self._inflight.acknowledged(mid, ReasonCode.PACKET_TOO_LARGE)
-            return
-        self._client.publish_again(mid, message)
+            return mid
+        self._client.publish_again(mid, message, dup=is_known)
         if sent.rows:
             self._count(sent.rows)
+        return mid
 
     def _repetition(self, sent: Sent) -> FleetMessage:
         """Return the packet for its present rows or control message."""
@@ -135,7 +146,7 @@ class Publisher:
             return self._own(sent.own)
         if not sent.rows:
             return self._status(sent.status)
-        if not sent.batched:
+        if not sent.batched or (len(sent.rows) == 1 and self._limits.mqtt_5):
             return self._messages.again(sent.rows[0], now)
         identity = self._settings.identity
         lines = [batch_line(row, identity=identity, resent=True, now=now) for row in sent.rows]

@@ -24,8 +24,10 @@ cdef class Sender:
     cdef Py_ssize_t _receive_maximum
     cdef set _repeated
     cdef object _session
+    cdef object _suspects
     cdef object _uplink
     cdef Py_ssize_t _window
+    cdef readonly bint careful
     cdef readonly bint idle
     cdef public object on_live
 

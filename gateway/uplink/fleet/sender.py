@@ -11,6 +11,7 @@ from gateway.uplink.fleet.publisher import Picked, Publisher
 from gateway.uplink.fleet.server_limits import ServerLimits
 from gateway.uplink.lanes import Lanes
 from gateway.uplink.link.pacing import Pacing
+from gateway.uplink.refusals import RETRY_FIRST
 from gateway.uplink.remote_session import RemoteSession
 
 BATCHES_IN_FLIGHT = 8
@@ -33,10 +34,12 @@ class Sender:
     """Made when a connection is up: what is in the outbox at that moment is its backlog.
 
     What an earlier connection of the same session left unanswered goes first, in its order
-    [MQTT-4.6.0-1]. Control messages follow, then what was refused for now, live rows, and the
-    backlog as its pacing allows. With batches, rows wait until a batch is full or due.
+    [MQTT-4.6.0-1]. Control messages follow, then what was refused for now and is due, live rows,
+    and the backlog as its pacing allows. With batches, rows wait until a batch is full or due.
     Without them live rows go up in the turn in which they are added (`LiveWay`): `on_live` has what
-    is queued leave at its end. `idle` says that nothing else waits for room in the window.
+    is queued leave at its end. `idle` says that nothing else waits for room in the window, and
+    `careful` that all is for `send_what_fits`, since a message is looked for that ends connections
+    (`Suspects`).
     """
 
     __slots__ = (
@@ -56,8 +59,10 @@ class Sender:
         "_receive_maximum",
         "_repeated",
         "_session",
+        "_suspects",
         "_uplink",
         "_window",
+        "careful",
         "idle",
         "on_live",
     )
@@ -72,7 +77,9 @@ class Sender:
         session: RemoteSession,
     ) -> None:
         self._session = session
-        self._repeated = {row.id for _, sent in session.unanswered for row in sent.rows}
+        self._suspects = session.suspects
+        self._repeated = session.rows | set(session.refusals.by_id)
+        self.careful = session.suspects.blocks
         self._clock = context.clock
         self._context = context
         self._metering = context.metering
@@ -104,17 +111,52 @@ class Sender:
             return False
         inflight, window, receive_maximum = self._inflight, self._window, self._receive_maximum
         now, wall = self._now(), self._clock.wall_ms()
+        inflight.resend_own(now)
+        if inflight.watched:
+            receive_maximum = self._allowed_by_suspects(now, wall)
         for _ in range(MESSAGES_AT_ONCE):
             if not inflight.room(window, receive_maximum):
                 return False
             if not await self._send_one(now, wall):
-                self.idle = self._batch is None and not self._backlog_may_go()
                 break
         else:
             return True
         if self._batch is not None and self._batch.wait(now) == 0:
             self._send_batch(self._batch)
+        elif inflight.watched and not self.careful and not self._backlog_may_go():
+            self.careful = self._try_suspect(now, wall, idle=True)
+        self.idle = self._batch is None and not self.careful and not self._backlog_may_go()
         return False
+
+    def _allowed_by_suspects(self, now: float, wall: int) -> int:
+        """Return how many packets may be in flight; send a suspect if it is its turn."""
+        suspects = self._suspects
+        if suspects.searching and not self._session.unanswered and not len(self._inflight):
+            suspects.end_search()
+        self._inflight.watched = suspects.active
+        self.careful = True
+        if self._try_suspect(now, wall, idle=False):
+            return 0
+        self.careful = suspects.searching
+        return (
+            min(suspects.window, self._receive_maximum) if self.careful else self._receive_maximum
+        )
+
+    def _try_suspect(self, now: float, wall: int, *, idle: bool) -> bool:
+        """Send a suspect that is due once nothing else is in flight; return whether others wait."""
+        suspects = self._suspects
+        if suspects.trial is not None:
+            return True
+        suspect = suspects.next_trial(now, idle=idle)
+        if suspect is None or len(self._inflight):
+            return suspect is not None
+        rows = suspect.sent.rows
+        if rows and not self._outbox.take(rows[0], wall, self._uplink):
+            suspects.clear(suspect)
+            return False
+        suspects.try_(suspect)
+        suspect.mid = self._publisher.again(suspect.mid, suspect.sent)
+        return suspects.trial is not None
 
     async def _send_one(self, now: float, wall: int) -> bool:
         """Send the next message, or add it to the batch; return False if there is none."""
@@ -128,6 +170,8 @@ class Sender:
             self._next = None
             if self._outbox.take(picked.row, wall, self._uplink):
                 self._send(picked, now, wall)
+            else:
+                self._inflight.refusals.discard(picked.row.id)
         else:
             return False
         return True
@@ -163,7 +207,10 @@ class Sender:
     @property
     def _is_clear(self) -> bool:
         """Whether live rows may go now, and nothing goes before them."""
-        if self._picking or self._session.unanswered or self._inflight.waits_again:
+        if self._picking or self._session.unanswered or self._inflight.waits_again or self.careful:
+            return False
+        refusals = self._inflight.refusals
+        if refusals.by_id and refusals.full:
             return False
         return self._may_send()
 
@@ -182,7 +229,8 @@ class Sender:
         now = self._now()
         due = None if self._batch is None else self._batch.wait(now)
         paced = self._pacing.wait(now) if self._backlog_may_go() else None
-        waits = [wait for wait in (due, paced) if wait is not None]
+        again = self._inflight.refusals.next_due
+        waits = [wait for wait in (due, paced, again and again - now) if wait is not None]
         return max(SHORTEST_WAIT, min(waits)) if waits else None
 
     def _now(self) -> float:
@@ -199,6 +247,9 @@ class Sender:
         row = self._inflight.again()
         if row is not None:
             return Picked(row, resent=True, paced=False)
+        refusals = self._inflight.refusals
+        if refusals.by_id and (refusals.is_due(now) or refusals.full):
+            return None
         lanes = self._lanes
         row = lanes.next_live()
         if row is not None:
@@ -212,6 +263,13 @@ class Sender:
 
     async def _on_disk(self, now: float) -> Picked | None:
         """Return the next row while none is in memory, None if there is none."""
+        refusals = self._inflight.refusals
+        while refusals.is_due(now):
+            row = await self._refused(refusals.next(), now)
+            if row is not None:
+                return Picked(row, resent=True, paced=False)
+        if refusals.full:
+            return None
         lanes = self._lanes
         row = await lanes.live() if lanes.live_waits else None
         if row is not None:
@@ -222,6 +280,18 @@ class Sender:
         while row is not None and self._was_repeated(row):
             row = await lanes.backlog()
         return self._paced(row)
+
+    async def _refused(self, identifier: int, now: float) -> OutboxRow | None:
+        """Return the row of this id that was refused for now, None if it is not there (yet)."""
+        rows = await self._outbox.fetch(identifier - 1, 1, identifier, uplink=self._uplink)
+        if rows:
+            return rows[0]
+        refusals = self._inflight.refusals
+        if identifier > self._outbox.committed_id:
+            refusals.postpone(identifier, now + RETRY_FIRST)
+        else:
+            refusals.discard(identifier)
+        return None
 
     def _paced(self, row: OutboxRow | None) -> Picked | None:
         if row is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gateway.mqtt.packets import MQTT_5, ConnAck
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.uplink.errors import LinkError, OldBrokerError, RetainError, in_words
+from gateway.uplink.errors import LinkError, OldBrokerError, RetainError, end_of, in_words
 
 RECEIVE_MAXIMUM = 65_535
 """Receive Maximum of a server that names none [MQTT-3.2.2.3.3]."""
@@ -41,7 +41,8 @@ def refusal_of(connack: ConnAck, version: int) -> LinkError | None:
     if code == ReasonCode.RETAIN_NOT_SUPPORTED:
         return RetainError(f"the fleet's broker refused the connection: {in_words(code)}")
     if code >= FAILURE:
-        return LinkError(f"the fleet's broker refused the connection: {in_words(code)}")
+        text = f"the fleet's broker refused the connection: {in_words(code)}"
+        return LinkError(text, end_of(code))
     if connack.properties.maximum_qos == 0:
         return LinkError("the fleet's broker takes QoS 0 only", lasting=True)
     return None

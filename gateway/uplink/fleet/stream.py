@@ -5,10 +5,8 @@ import socket
 from collections.abc import Callable
 from typing import cast
 
+from gateway.uplink.errors import End
 from gateway.uplink.fleet.traffic import bytes_carried
-
-CLOSED = "the server closed it"
-"""Why a connection ended on which the server said no more."""
 
 
 class FleetStream(asyncio.Protocol):
@@ -22,6 +20,7 @@ class FleetStream(asyncio.Protocol):
     ) -> None:
         self.lost: str | None = None
         """Why the connection ended, None while it is open."""
+        self.end_kind = End.CLOSED
         self._socket = sock
         self._wake = wake
         self._on_data = on_data
@@ -82,18 +81,21 @@ class FleetStream(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Record that the server has closed its side, which ends the connection."""
         self._carried = self.bytes_carried
-        self._lose(CLOSED)
+        self._lose("")
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
         """Record why the connection ended."""
         self._carried = self.bytes_carried
-        self._lose(str(error) if error is not None else "closed")
+        if error is not None and self.lost is None:
+            self.end_kind = End.RESET if isinstance(error, ConnectionError) else End.LOST
+        self._lose(str(error or ""))
         self._ended.set()
 
     def _receive(self, data: bytes) -> None:
         self._on_data(data)
 
     def _lose(self, reason: str) -> None:
-        self.lost = self.lost or reason
+        if self.lost is None:
+            self.lost = reason
         self._wake()

@@ -177,8 +177,8 @@ async def test_a_message_is_found_by_its_number(store: Store) -> None:
         waiting = reader.outcomes.waiting((EPOCH, "main", 7))
         assert waiting is not None
         assert (waiting.seq, reader.outcomes.waiting((EPOCH, "main", 8))) == (7, None)
-        assert reader.outcomes.refusal((EPOCH, "slow", 2)) == 0x99
-        assert reader.outcomes.refusal((EPOCH, "main", 7)) is None
+        assert reader.outcomes.rejection((EPOCH, "slow", 2)) == "0x99"
+        assert reader.outcomes.rejection((EPOCH, "main", 7)) is None
 
 
 async def test_a_disk_that_takes_nothing_at_the_start_is_asked_again(

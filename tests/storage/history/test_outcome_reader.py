@@ -25,7 +25,7 @@ def connection() -> Iterator[sqlite3.Connection]:
 def test_without_the_tables_nothing_is_known(connection: sqlite3.Connection) -> None:
     outcomes = OutcomeReader(connection)
     assert outcomes.waiting(NUMBER) is None
-    assert outcomes.refusal(NUMBER) is None
+    assert outcomes.rejection(NUMBER) is None
     assert outcomes.ledger(NUMBER) == []
     assert outcomes.undelivered("c", MESSAGE) is None
     assert not outcomes.has_session("c")

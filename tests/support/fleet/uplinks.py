@@ -35,6 +35,7 @@ def make_uplink(
     metering: Metering | None = None,
     *,
     resume: bool = False,
+    uplink: int = 1,
 ) -> Uplink:
     """Return an uplink that is not started; `jitter` is what its random source always gives."""
     return Uplink(
@@ -46,6 +47,7 @@ def make_uplink(
         random=lambda: jitter,
         metering=metering,
         resume=resume,
+        uplink=uplink,
     )
 
 

@@ -120,7 +120,7 @@ async def test_a_topic_that_is_too_long_is_given_up_and_named(
     assert sent == ["plant/n1/t"]
     assert store.counters.count("tidegate/uplink/reconnects") == 0
     problem = "(0x90): its topic at the fleet has 20 bytes, and maximum_topic_bytes is 19"
-    assert f"(sensors/n1/temperature) was rejected {problem}" in caplog.text
+    assert f"(sensors/n1/temperature, 11 bytes) was rejected {problem}" in caplog.text
     assert caplog.text.count("rejected") == 1  # a line for each code and connection
     await fleet.stop()
 

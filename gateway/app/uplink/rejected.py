@@ -1,0 +1,249 @@
+"""What operators ask of the messages that were given up: `$CONTROL/tidegate/rejected`."""
+
+import asyncio
+import base64
+import json
+import logging
+import sqlite3
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gateway.mqtt.errors import MqttError
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.topics import check_topic_name
+from gateway.routing.where.evaluation.message import Message
+from gateway.storage.outbox.lane import RECALL
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.rejected import Rejected, RejectedRow
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+logger = logging.getLogger(__name__)
+
+PART = "rejected"
+ANSWERS = "$CONTROL/answers/"
+"""Response Topics begin so: below `$CONTROL` only operators read, and no client publishes."""
+
+CLIENT_ID = "$CONTROL"
+"""Who publishes the answers."""
+
+PAGE = 20
+"""Messages read at a time, and told of in one answer."""
+
+MAXIMUM_WAITING = 8
+"""Requests that wait for their turn; a further one is refused with 0x97."""
+
+SHOWN_TOPIC = 256
+"""Characters of a topic in a list."""
+
+WORDS = ("list", "show", "retry", "drop")
+ALL = "all"
+
+Answer = dict[str, object]
+
+
+class RequestError(ValueError):
+    """A request that is none; the text says why."""
+
+
+class Request:
+    """What is asked: a word of WORDS, of which numbers (None: of all) and of which uplink."""
+
+    def __init__(self, payload: bytes, names: tuple[str, ...]) -> None:
+        try:
+            said = json.loads(payload)
+        except (ValueError, RecursionError) as error:
+            raise RequestError(f"the request is no JSON: {error}") from None
+        if not isinstance(said, dict) or said.get("do") not in WORDS:
+            raise RequestError(f'the request has no "do" that is one of {", ".join(WORDS)}')
+        self.word: str = said["do"]
+        self.uplink = said.get("uplink")
+        if self.uplink is not None and self.uplink not in names:
+            known = ", ".join(filter(None, names)) or "none with a name"
+            raise RequestError(f"there is no uplink {str(self.uplink)[:80]!r}; there are: {known}")
+        numbers: Any = said.get("numbers", ALL if self.word == "list" else None)
+        self.numbers: set[str] | None = None
+        if numbers != ALL:
+            if not _are_texts(numbers):
+                what = f'neither "{ALL}" nor a list of EPOCH.STREAM.NUMBER'
+                raise RequestError(f'"numbers" is {what}')
+            self.numbers = set(numbers)
+
+    def matches(self, rejected: RejectedRow) -> bool:
+        """Return whether the request is for a message."""
+        if self.uplink is not None and rejected.uplink != self.uplink:
+            return False
+        return self.numbers is None or rejected.number in self.numbers
+
+
+class RejectedDesk:
+    """Answers requests one at a time, each with some messages and a last one that has `done`."""
+
+    def __init__(self, gateway: "Gateway", rejected: Rejected, outbox: Outbox) -> None:
+        self._gateway = gateway
+        self._rejected = rejected
+        self._outbox = outbox
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._problem = ""
+        self._committed = asyncio.Event()
+        gateway.writer.on_committed.append(lambda _batch: self._committed.set())
+        gateway.control.answer(PART, self.receive)
+        gateway.stack.push_async_callback(self.close)
+
+    async def close(self) -> None:
+        """End what is under way; what was not done stays as it is."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def receive(self, message: Message) -> ReasonCode:
+        """Take a request; its Response Topic must be below `$CONTROL/answers/`."""
+        topic = message.response_topic or ""
+        if not topic.startswith(ANSWERS):
+            logger.warning("rejected: response topic %.80r is not below %s", topic, ANSWERS)
+            return ReasonCode.TOPIC_NAME_INVALID
+        try:
+            check_topic_name(topic)
+        except MqttError as error:
+            return error.reason_code
+        if len(self._tasks) >= MAXIMUM_WAITING:
+            return ReasonCode.QUOTA_EXCEEDED
+
+        def answer(said: Answer) -> None:
+            self._publish(topic, said, message.correlation_data)
+
+        task = asyncio.get_running_loop().create_task(self._serve(message, answer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return ReasonCode.SUCCESS
+
+    async def _serve(self, message: Message, answer: Callable[[Answer], None]) -> None:
+        async with self._turn:
+            try:
+                request = Request(message.payload, self._outbox.uplinks.names)
+                last = await self._do(request, answer)
+            except RequestError as error:
+                last = {"error": str(error)}
+            except sqlite3.Error as error:
+                last = {"error": f"the database could not be read: {error}"}
+            if "error" not in last and request.word in ("retry", "drop"):
+                logger.info(
+                    "rejected messages: %s of %s, asked for by client %.80r",
+                    *(request.word, last["count"], message.client_id),
+                )
+            answer({"done": True, **last})
+
+    async def _do(self, request: Request, answer: Callable[[Answer], None]) -> Answer:
+        """Do what is asked for page by page; return the last answer."""
+        await self._written()
+        after, count, self._problem = 0, 0, ""
+        while not self._problem and (page := await self._rejected.read(after, PAGE)):
+            after = page[-1].identifier
+            found = [each for each in page if request.matches(each)]
+            count += len(self._each(request.word, found, answer))
+        if self._problem:
+            return {"count": count, "error": self._problem}
+        if request.numbers and not count:
+            return {"count": 0, "error": f"none of these is kept: {', '.join(request.numbers)}"}
+        await self._written()
+        return {"count": count}
+
+    async def _written(self) -> None:
+        """Wait until what was gathered so far is on disk."""
+        writer = self._gateway.writer
+        mark = writer.batch
+        writer.hand_over()
+        while writer.pending_rows and writer.committed < mark:
+            self._committed.clear()
+            await self._committed.wait()
+
+    def _each(
+        self, word: str, found: list[RejectedRow], answer: Callable[[Answer], None]
+    ) -> list[RejectedRow]:
+        """Do it with messages of one page; return those with which it was done."""
+        found = [each for each in found if self._rejected.holds(each.identifier)]
+        if word == "retry":
+            found = self._retry(found)
+        if word in ("retry", "drop"):
+            self._rejected.remove([each.identifier for each in found])
+            self._outbox.end_turn()
+            name = "retried" if word == "retry" else "deleted"
+            self._gateway.counters.add(f"tidegate/uplink/rejected_{name}", len(found))
+        elif word == "show":
+            for each in found:
+                answer({"rejected": [_in_full(each)]})
+        elif found:
+            answer({"rejected": [_in_short(each) for each in found]})
+        return found
+
+    def _retry(self, found: list[RejectedRow]) -> list[RejectedRow]:
+        """Put messages back into the outbox under their numbers; return those that had room.
+
+        They go up like messages that the fleet recalls: marked as sent before, without expiry.
+        """
+        done = []
+        names = self._outbox.uplinks.names
+        for each in found:
+            row = each.row
+            row.lane, row.message_expiry, row.size = RECALL, None, 0
+            row.uplinks = 1 << (names.index(each.uplink) if each.uplink in names else 0)
+            if not self._outbox.fits(row):
+                self._problem = f"{self._outbox.refusal}: some are still rejected"
+                break
+            self._outbox.add(row)
+            done.append(each)
+        return done
+
+    def _publish(self, topic: str, said: Answer, correlation_data: bytes | None) -> None:
+        instant = self._gateway.turn.instant
+        self._gateway.publish(
+            Message(
+                topic,
+                json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode(),
+                qos=1,
+                client_id=CLIENT_ID,
+                received_at=instant.wall,
+                arrived=instant.monotonic,
+                correlation_data=correlation_data,
+                content_type="application/json",
+            )
+        )
+
+
+def _are_texts(numbers: object) -> bool:
+    if not isinstance(numbers, list) or not numbers:
+        return False
+    return all(isinstance(each, str) for each in numbers)
+
+
+def _in_short(rejected: RejectedRow) -> Answer:
+    row = rejected.row
+    return {
+        "number": rejected.number,
+        "uplink": rejected.uplink,
+        "cause": rejected.cause,
+        "code": f"0x{rejected.code:02X}",
+        "topic": row.topic[:SHOWN_TOPIC],
+        "bytes": len(row.payload),
+        "time": row.time,
+        "rejected_at": rejected.rejected_at,
+    }
+
+
+def _in_full(rejected: RejectedRow) -> Answer:
+    row = rejected.row
+    return {
+        **_in_short(rejected),
+        "topic": row.topic,
+        "qos": row.qos,
+        "retain": row.retain,
+        "client_id": row.client_id,
+        "username": row.username,
+        "content_type": row.content_type,
+        "response_topic": row.response_topic,
+        "message_expiry": row.message_expiry,
+        "user_properties": row.user_properties,
+        "payload": base64.b64encode(row.payload).decode(),
+    }
