@@ -38,6 +38,7 @@ from gateway.routing.where.language.expression import (
 from gateway.routing.where.language.folding import can_be, fold
 from gateway.routing.where.language.identity import without_identity
 from gateway.routing.where.language.parser import parse
+from gateway.routing.where.language.work import steps
 from gateway.routing.where.memory import expression_bytes
 
 
@@ -47,8 +48,9 @@ class Where:
     `text` is the expression as given, `expression` its tree with constant parts worked out, and
     `never_true` says that no message can pass, which deserves a warning (where-language 9).
     `evaluate` gives TO_BOOLEAN of the expression's value for a message, None for NULL, and never
-    raises. It occupies about `bytes`. `figures` is for whoever evaluates it to count in; without
-    `identity`, `$clientid` and `$username` are NULL for it.
+    raises, unless the message's `room` bounds its work: `steps` is that beside what texts add by
+    their length. It occupies about `bytes`. `figures` is for whoever evaluates it to count in;
+    without `identity`, `$clientid` and `$username` are NULL for it.
     """
 
     __slots__ = (
@@ -59,6 +61,7 @@ class Where:
         "figures",
         "identity",
         "never_true",
+        "steps",
         "text",
     )
 
@@ -68,6 +71,7 @@ class Where:
         self.expression = expression
         self.never_true = not can_be(expression, truth=True)
         self.figures = Figures()
+        self.steps = steps(expression)
         self.bytes = expression_bytes(text, expression)
         self.evaluate: Condition = SHARING.truth(expression)
 

@@ -68,6 +68,11 @@ class Message(AcceptedMessage):
         """Forget what expressions have worked out: the message may wait in a queue from now on."""
         self._part_values = None
 
+    def forget_parts_but(self, kind: type) -> None:
+        """Forget them but for what is kept under an object of this type."""
+        values = self.part_values()
+        self._part_values = {key: values[key] for key in values if type(key) is kind}
+
     def correlation_text(self) -> str | None:
         """Return Correlation Data decoded as UTF-8, None if absent or not UTF-8."""
         data = self.correlation_data

@@ -23,8 +23,9 @@ _SQUARE: Final = bytes.maketrans(b"{}", b"[]")
 _RUN: Final = re.compile(rb"\[+|\]+")
 _OPENING: Final = b"["[0]
 
-_TAKEN_OFF: Final = 8
-"""Levels that are taken off: what is left of a payload has some 30,000 runs at most."""
+_MANY: Final = 8_192
+"""Runs of opening brackets that are too many to be followed one by one, which takes a
+millisecond."""
 
 _JSON_BYTES = JSON_BYTES  # compiled, C names that no other module sees
 _JSON_LEVELS = JSON_LEVELS
@@ -82,7 +83,8 @@ def _with_reals(payload: bytes) -> bytes:
     What is no JSON text stays none.
     """
     plain = _without_escapes(payload)
-    parts, quotes, counted, copied = [], 0, 0, 0
+    parts: list[bytes] = []
+    quotes = counted = copied = 0
     for found in _LONG_DIGITS.finditer(plain):
         begin, end = found.span()
         quotes += plain.count(b'"', counted, begin)
@@ -105,9 +107,8 @@ def _without_escapes(payload: bytes) -> bytes:
 def _is_too_deep(payload: bytes) -> bool:
     """Count the levels exactly: how deep the decoder gets depends on the stack it starts from.
 
-    `payload` is a JSON text. The innermost levels are taken off, all of a depth at once, until the
-    runs of brackets that are left are few enough to be followed: one by one they would take ten
-    times as long.
+    `payload` is a JSON text. Runs of brackets are followed; while there are too many, the innermost
+    level is taken off, wherever there is one.
     """
     if len(payload) <= 2 * _JSON_LEVELS:
         return False
@@ -116,8 +117,10 @@ def _is_too_deep(payload: bytes) -> bool:
     brackets = _without_escapes(payload).translate(_SQUARE, _STRUCTURE)
     # a string that ends where one begins goes on: no bracket is between them
     brackets = b"".join(brackets.replace(b'""', b"").split(b'"')[::2])
-    for _ in range(_TAKEN_OFF):
+    most = _JSON_LEVELS
+    while brackets.count(b"[]") > _MANY:
         brackets = brackets.replace(b"[]", b"")
+        most -= 1
     runs = _RUN.findall(brackets)
     levels = accumulate([len(run) if run[0] == _OPENING else -len(run) for run in runs])
-    return max(levels, default=0) > _JSON_LEVELS - _TAKEN_OFF
+    return max(levels, default=0) > most

@@ -8,9 +8,19 @@ from collections.abc import Callable
 from typing import Final
 
 from gateway.routing.where.language.conversions import Number, Value
-from gateway.routing.where.language.expression import Expression, Pattern, Wildcard
+from gateway.routing.where.language.expression import (
+    Between,
+    Call,
+    Comparison,
+    Expression,
+    In,
+    Like,
+    Pattern,
+    SimpleCase,
+    Wildcard,
+)
 
-NODE: Final = 100
+NODE: Final = 200
 """Work of a node of the tree beside what a text's length adds."""
 
 UNCOUNTED: Final = 1_000
@@ -92,3 +102,19 @@ def steps(expression: Expression) -> int:
         nodes += 1
         waiting.extend(waiting.pop().operands)
     return NODE * nodes
+
+
+def adds_up(expression: Expression) -> bool:
+    """Return whether the length of a text may add to the work of an expression."""
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        waiting.extend(node.operands)
+        if isinstance(node, _COUNTED) or (isinstance(node, Call) and node.function in _CALLS):
+            return True
+    return False
+
+
+_COUNTED: Final = (Comparison, In, Between, Like, SimpleCase)
+_CALLS: Final = frozenset({"UPPER", "LOWER", "TRIM", "SUBSTR", "INSTR", "CONCAT", "NULLIF"})
+"""Nodes of which this is so for some operands at least."""
