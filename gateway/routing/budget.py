@@ -207,18 +207,23 @@ class Budget:
         self._count(where, message, client_id, result, used)
         return _PASSED if result else _NOT_PASSED
 
-    def replayed(self, where: Evaluable, message: Message, client_id: str) -> tuple[bool, int]:
-        """Say the same for a retained message, and how much work that was.
+    def replayed(
+        self, where: Evaluable, message: Message, client_id: str, most: int
+    ) -> tuple[bool, int]:
+        """Say the same for a retained message, with at `most` so much work, and how much it was.
 
-        No share is looked at, for nothing may be left out: the caller asks few enough in a turn.
+        No share is looked at: the caller asks about few enough in a turn.
         """
-        message.room = _EVALUATION - where.steps
+        message.room = most - where.steps
         try:
-            result = where.evaluate(message)
+            result = where.evaluate(message) if message.room >= 0 else None
         except OverBudgetError:
-            self._note(where, message, client_id, over_budget.EVALUATION)
-            return False, _EVALUATION
-        used = _EVALUATION - message.room
+            result = None
+        if message.room < 0:
+            bound = over_budget.MESSAGE if most < EVALUATION else over_budget.EVALUATION
+            self._note(where, message, client_id, bound)
+            return False, most
+        used = most - message.room
         self._count(where, message, client_id, result, used)
         return bool(result), used
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from gateway.pieces import Pieces, complete
 from gateway.routing.where.evaluation import calculations, fields, logic, predicates
 from gateway.routing.where.evaluation.closures import Builder, Compiler, Condition, Reader
 from gateway.routing.where.evaluation.message import Message
@@ -37,7 +38,7 @@ from gateway.routing.where.language.expression import (
 )
 from gateway.routing.where.language.folding import can_be, fold
 from gateway.routing.where.language.identity import without_identity
-from gateway.routing.where.language.parser import parse
+from gateway.routing.where.language.parser import parse_in_pieces
 from gateway.routing.where.language.work import steps
 from gateway.routing.where.memory import expression_bytes
 
@@ -95,10 +96,18 @@ def compile_where(text: str, *, identity: bool = True) -> Where:
 
     Without `identity`, `$clientid` and `$username` are NULL for it (where-language 12.6).
     """
-    expression = parse(text)
+    return complete(compile_in_pieces(text, identity=identity))
+
+
+def compile_in_pieces(text: str, *, identity: bool = True) -> Pieces[Where]:
+    """Do the same in pieces: the longest texts take some 3 ms in each."""
+    expression = yield from parse_in_pieces(text)
+    yield
     if not identity:
         expression = without_identity(expression)
-    return Where(text, fold(expression, constant_value), identity=identity)
+    expression = fold(expression, constant_value)
+    yield
+    return Where(text, expression, identity=identity)
 
 
 class TreeCompiler:
