@@ -1,6 +1,6 @@
 import cython
 
-from gateway.mqtt.message cimport Message
+from gateway.routing.where.evaluation.message cimport Message
 from gateway.routing.where.figures cimport Figures
 
 cdef long long _ORDINARY

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 ORDINARY = 5_000
 """Work of an evaluation as nearly all of them are, at most: nobody's share is charged for it."""
 
-QUICK = 100_000
+QUICK = 50_000
 """Work that an evaluation may cost before the others of the same message have had their turn."""
 
 EVALUATION = 8_000_000
@@ -195,7 +195,7 @@ class Budget:
         most = _QUICK if quick or self._dear >= TURN else _EVALUATION
         message.room = most - where.steps
         if message.room < 0:  # it has too many nodes for that by themselves
-            return self._exceeded(where, message, client_id, 0, quick)
+            return self._exceeded(where, message, client_id, _ORDINARY, quick)
         try:
             result = where.evaluate(message)
         except OverBudgetError:
@@ -278,8 +278,10 @@ class Budget:
 
     def _note(self, where: Evaluable, message: Message, client_id: str, bound: str) -> None:
         """Count a filter that is NULL for a message of which it was not asked to the end."""
-        where.figures.evaluated += 1
-        where.figures.null += 1
+        figures = where.figures
+        figures.evaluated += 1
+        figures.null += 1
+        figures.over_budget += 1
         self.evaluated += 1
         self.null += 1
         self.over.note(f"client {client_id!r}", bound, where.text, message, self.now)

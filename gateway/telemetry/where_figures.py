@@ -60,5 +60,6 @@ def _told(where: "Where") -> dict[str, str | int | float]:
         "passed": figures.passed,
         "filtered": figures.filtered,
         "null": figures.null,
+        "over_budget": figures.over_budget,
         "microseconds": round(figures.mean / 1000, 1),
     }

@@ -10,7 +10,8 @@ from gateway.session.traffic cimport Traffic
 
 cdef long long _RECEIVER_BYTES
 
-@cython.locals(count=Py_ssize_t, route=Route, selected=list, budget=Budget)
+@cython.locals(
+    count=Py_ssize_t, route=Route, selected=list, budget=Budget, unfinished=bint)
 cpdef tuple forward(
     broker, Publication publication, Py_ssize_t first, TopicAdmission admission, instant,
     bint promised)

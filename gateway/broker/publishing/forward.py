@@ -70,19 +70,23 @@ def forward(
             count = _retained_room(broker, publication, first, count)
         if not count:
             return 0, _SUCCESS, _QUOTA_EXCEEDED
-    selected, refusal = None, None
+    selected, refusal, unfinished = None, None, False
     if route.asks or route.inline:
         budget = broker.budget
         budget.begin(publication.packets.payloads)
         count, refusal, selected = _offer(broker, publication, first, count, admission, promised)
-        budget.pieces = PIECES  # whoever takes the messages now may have members to ask
+        budget.pieces = PIECES
         if not count:
             return 0, _SUCCESS, refusal
+        # who takes the messages now may have members to ask, or messages of its own
+        unfinished, budget.unfinished = budget.unfinished, False
     if publication.retain:
         _retain(broker, publication, first, count)
     _deliver(
         broker.traffic, publication, first, count, route, selected, instant.monotonic, promised
     )
+    if unfinished:
+        broker.budget.unfinished = True
     if route.always or (selected is not None and selected[0][1]):
         return count, _SUCCESS, refusal
     return count, _NO_MATCHING_SUBSCRIBERS, None

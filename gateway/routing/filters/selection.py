@@ -90,18 +90,20 @@ class Selection:
     def _passes(self, subscription: Subscription, where: Where, decided: bool, quick: bool) -> bool:
         message = self._said()
         verdicts = message.part_values()
-        verdict: bool | None = verdicts.get(where)
-        if verdict is not None:
-            return verdict
+        verdict: int | None = verdicts.get(where)
+        if verdict is not None and verdict != _CUT_SHORT:
+            return verdict == _PASSED
         if decided:
             self._budget.count_passed(where)
-            verdicts[where] = True
+            verdicts[where] = _PASSED
             return True
-        said = self._budget.ask(where, message, subscription.subscriber.client_id, quick)
+        said = _CUT_SHORT  # in an earlier turn, or before for another subscriber
+        if verdict is None or not quick:
+            said = self._budget.ask(where, message, subscription.subscriber.client_id, quick)
         if said == _CUT_SHORT:
             self._late.append(subscription)
-        elif said != _SKIPPED:  # which is this subscriber's affair
-            verdicts[where] = said == _PASSED
+        if said != _SKIPPED:  # which is this subscriber's affair
+            verdicts[where] = said
         return said == _PASSED
 
     def filtered(self, indexes: Iterable[FilterIndex]) -> list[Subscription]:
@@ -111,6 +113,8 @@ class Selection:
             index.find(self._said(), found)
         wanted: list[Subscription] = []
         for entry in found:
+            if self._budget.unfinished:
+                break
             held, decided = entry.subscriptions, entry.decided
             if isinstance(held, set):
                 wanted.extend([one for one in held if self.wants(one, decided, _QUICKLY)])
