@@ -36,10 +36,8 @@ cdef class Budget:
     @cython.locals(parsed="long long")
     cpdef begin(self, long long payload_bytes=*)
     cpdef bint passes(self, where, Message message, client_id) except -1
-    @cython.locals(most="long long", used="long long")
+    @cython.locals(most="long long", used="long long", room="long long", figures=Figures)
     cpdef int ask(self, where, Message message, client_id, bint quick=*) except -1
-    @cython.locals(figures=Figures)
-    cdef _count(self, where, Message message, client_id, result, long long used)
     cdef _charge(self, client_id, long long work)
     cdef int _put_off(self, where, Message message, client_id) except -1
     cdef int _exceeded(self, where, Message message, client_id, long long work, bint quick) except -1

@@ -11,12 +11,9 @@ from gateway.routing import over_budget
 from gateway.routing.over_budget import OverBudget, shown
 from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.figures import Figures
-from gateway.routing.where.language.work import OverBudgetError
+from gateway.routing.where.language.work import ORDINARY, OverBudgetError
 
 logger = logging.getLogger(__name__)
-
-ORDINARY = 5_000
-"""Work of an evaluation as nearly all of them are, at most: nobody's share is charged for it."""
 
 QUICK = 50_000
 """Work that an evaluation may cost before the others of the same message have had their turn."""
@@ -75,7 +72,6 @@ class Evaluable(Protocol):
 
     text: str
     figures: Figures
-    steps: int
 
     @property
     def evaluate(self) -> Callable[[Message], bool | None]:
@@ -85,6 +81,13 @@ class Evaluable(Protocol):
     def promote(self) -> bool:
         """Make `evaluate` sooner; return False where that cannot be done."""
         ...
+
+
+class Filter(Evaluable, Protocol):
+    """That of a subscription."""
+
+    steps: int
+    fixed: bool
 
 
 class Budget:
@@ -178,11 +181,11 @@ class Budget:
             parsed = 0 if self.pieces else payload_bytes * PARSED
             self._left = max(1, PIECE - parsed)
 
-    def passes(self, where: Evaluable, message: Message, client_id: str) -> bool:
+    def passes(self, where: Filter, message: Message, client_id: str) -> bool:
         """Say whether the filter of this client's subscription is TRUE for the message."""
         return self.ask(where, message, client_id) == _PASSED
 
-    def ask(self, where: Evaluable, message: Message, client_id: str, quick: bool = False) -> int:
+    def ask(self, where: Filter, message: Message, client_id: str, quick: bool = False) -> int:
         """Evaluate the filter of this client's subscription, as far as the budget goes.
 
         Returns NOT_PASSED, PASSED or SKIPPED. One that is to be `quick` and is not is CUT_SHORT.
@@ -192,29 +195,46 @@ class Budget:
         if self._exhausted and client_id in self._exhausted:
             self._note(where, message, client_id, over_budget.CLIENT)
             return _SKIPPED
-        most = _QUICK if quick or self._dear >= TURN else _EVALUATION
-        message.room = most - where.steps
-        if message.room < 0:  # it has too many nodes for that by themselves
-            return self._exceeded(where, message, client_id, _ORDINARY, quick)
-        try:
+        used = 0
+        if where.fixed:
+            self._left -= where.steps
             result = where.evaluate(message)
-        except OverBudgetError:
-            return self._exceeded(where, message, client_id, most, quick)
-        used = most - message.room
-        self._left -= used
-        if used > _ORDINARY:
-            self._charge(client_id, used)
-        self._count(where, message, client_id, result, used)
-        return _PASSED if result else _NOT_PASSED
+        else:
+            most = _QUICK if quick or self._dear >= TURN else _EVALUATION
+            room = message.room = most - where.steps
+            if room < 0:  # it has too many nodes for that by themselves
+                return self._exceeded(where, message, client_id, _ORDINARY, quick)
+            try:
+                result = where.evaluate(message)
+            except OverBudgetError:
+                return self._exceeded(where, message, client_id, most, quick)
+            used = most - message.room
+            self._left -= used
+            if used > _ORDINARY:
+                self._charge(client_id, used)
+        figures = where.figures
+        if not figures.evaluated % SAMPLED:
+            self.look(where, message, f"client {client_id!r}", used)
+        figures.evaluated += 1
+        self.evaluated += 1
+        if result:
+            figures.passed += 1
+            self.passed += 1
+            return _PASSED
+        if result is None:
+            figures.null += 1
+            self.null += 1
+        return _NOT_PASSED
 
     def replayed(
-        self, where: Evaluable, message: Message, client_id: str, most: int
+        self, where: Filter, message: Message, client_id: str, most: int
     ) -> tuple[bool, int]:
         """Say the same for a retained message, with at `most` so much work, and how much it was.
 
         No share is looked at: the caller asks about few enough in a turn.
         """
         message.room = most - where.steps
+        figures = where.figures
         try:
             result = where.evaluate(message) if message.room >= 0 else None
         except OverBudgetError:
@@ -224,27 +244,17 @@ class Budget:
             self._note(where, message, client_id, bound)
             return False, most
         used = most - message.room
-        self._count(where, message, client_id, result, used)
+        if not figures.evaluated % SAMPLED:
+            self.look(where, message, f"client {client_id!r}", used)
+        for each in (figures, self):
+            each.evaluated += 1
+            each.passed += result is True
+            each.null += result is None
         return bool(result), used
 
     def spend(self, work: int) -> None:
         """Count work that is not the filters' of a client: of uplink rules."""
         self._left -= work
-
-    def _count(
-        self, where: Evaluable, message: Message, client_id: str, result: bool | None, used: int
-    ) -> None:
-        figures = where.figures
-        if not figures.evaluated % SAMPLED:
-            self.look(where, message, f"client {client_id!r}", used)
-        figures.evaluated += 1
-        self.evaluated += 1
-        if result:
-            figures.passed += 1
-            self.passed += 1
-        elif result is None:
-            figures.null += 1
-            self.null += 1
 
     def _charge(self, client_id: str, work: int) -> None:
         """Let a client have cost more than an ordinary evaluation."""
@@ -254,7 +264,7 @@ class Budget:
         if total > CLIENT:
             self._exhausted.add(client_id)
 
-    def _put_off(self, where: Evaluable, message: Message, client_id: str) -> int:
+    def _put_off(self, where: Filter, message: Message, client_id: str) -> int:
         """Ask nothing more about the message in this turn, or at all."""
         if self.pieces < PIECES:
             self.unfinished = True
@@ -263,7 +273,7 @@ class Budget:
         return _SKIPPED
 
     def _exceeded(
-        self, where: Evaluable, message: Message, client_id: str, work: int, quick: bool
+        self, where: Filter, message: Message, client_id: str, work: int, quick: bool
     ) -> int:
         """Count an evaluation that was given up after so much work."""
         self._left -= work
@@ -276,7 +286,7 @@ class Budget:
         self._note(where, message, client_id, over_budget.EVALUATION)
         return _NOT_PASSED
 
-    def _note(self, where: Evaluable, message: Message, client_id: str, bound: str) -> None:
+    def _note(self, where: Filter, message: Message, client_id: str, bound: str) -> None:
         """Count a filter that is NULL for a message of which it was not asked to the end."""
         figures = where.figures
         figures.evaluated += 1

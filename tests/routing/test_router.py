@@ -122,6 +122,7 @@ class Counting:
 
     expression = Literal(None)
     bytes = steps = 0
+    fixed = True
 
     def __init__(self, answer: bool | None) -> None:
         self.answer = answer

@@ -15,9 +15,10 @@ from gateway.broker.instant import Instant
 from gateway.broker.subscribing.replay import Replay
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import topic_matches
-from gateway.routing.budget import EVALUATION, ORDINARY, PARSED
+from gateway.routing.budget import EVALUATION, PARSED
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.evaluation.message import make_message
+from gateway.routing.where.language.work import ORDINARY
 from gateway.session.kept import KeptSubscription
 from gateway.session.session import Session
 

@@ -17,13 +17,13 @@ cdef class Selection:
     cdef Py_ssize_t _number
     cdef Publication _publication
     cdef object _rights
+    cdef dict _verdicts
     cdef readonly Py_ssize_t asked
 
     cdef object _said(self)
     cpdef forget_parts(self)
-    cpdef bint wants(self, subscription, bint decided=*, bint quick=*) except -1
     @cython.locals(verdicts=dict, said=int)
-    cdef bint _passes(self, subscription, where, bint decided, bint quick) except -1
+    cpdef bint wants(self, subscription, bint decided=*, bint quick=*) except -1
     @cython.locals(index=FilterIndex, entry=IndexEntry, found=list, decided=bint, late=list)
     cpdef list filtered(self, indexes)
     cpdef list wanted(self, subscriptions)

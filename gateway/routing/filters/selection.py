@@ -39,7 +39,16 @@ class Selection:
     expression said is kept with the message until then, so that the rest can be asked later.
     """
 
-    __slots__ = ("_budget", "_late", "_message", "_number", "_publication", "_rights", "asked")
+    __slots__ = (
+        "_budget",
+        "_late",
+        "_message",
+        "_number",
+        "_publication",
+        "_rights",
+        "_verdicts",
+        "asked",
+    )
 
     def __init__(
         self, budget: Budget, publication: Publication, number: int, rights: Rights | None = None
@@ -49,6 +58,7 @@ class Selection:
         self._number = number
         self._message: Message | None = None
         self._rights = rights  # None: everybody may read the topic
+        self._verdicts: dict[object, int] | None = None  # what `ask` said, by expression
         self._late: list[Subscription] = []  # whose filters take longer than others may wait
         self.asked = 0
 
@@ -62,7 +72,7 @@ class Selection:
 
         What they said is kept if not all could be asked.
         """
-        message = self._message
+        message, self._verdicts = self._message, None
         if message is None:
             return
         if self._budget.unfinished:
@@ -85,12 +95,12 @@ class Selection:
             if subscription.subscriber.client_id == publisher:
                 return False
         where = subscription.where
-        return where is None or self._passes(subscription, where, decided, quick)
-
-    def _passes(self, subscription: Subscription, where: Where, decided: bool, quick: bool) -> bool:
-        message = self._said()
-        verdicts = message.part_values()
-        verdict: int | None = verdicts.get(where)
+        if where is None:
+            return True
+        verdicts = self._verdicts
+        if verdicts is None:
+            verdicts = self._verdicts = self._said().part_values()
+        verdict = verdicts.get(where)
         if verdict is not None and verdict != _CUT_SHORT:
             return verdict == _PASSED
         if decided:
@@ -99,7 +109,7 @@ class Selection:
             return True
         said = _CUT_SHORT  # in an earlier turn, or before for another subscriber
         if verdict is None or not quick:
-            said = self._budget.ask(where, message, subscription.subscriber.client_id, quick)
+            said = self._budget.ask(where, self._said(), subscription.subscriber.client_id, quick)
         if said == _CUT_SHORT:
             self._late.append(subscription)
         if said != _SKIPPED:  # which is this subscriber's affair

@@ -39,7 +39,7 @@ from gateway.routing.where.language.expression import (
 from gateway.routing.where.language.folding import can_be, fold
 from gateway.routing.where.language.identity import without_identity
 from gateway.routing.where.language.parser import parse_in_pieces
-from gateway.routing.where.language.work import steps
+from gateway.routing.where.language.work import ORDINARY, adds_up, steps
 from gateway.routing.where.memory import expression_bytes
 
 
@@ -50,8 +50,9 @@ class Where:
     `never_true` says that no message can pass, which deserves a warning (where-language 9).
     `evaluate` gives TO_BOOLEAN of the expression's value for a message, None for NULL, and never
     raises, unless the message's `room` bounds its work: `steps` is that beside what texts add by
-    their length. It occupies about `bytes`. `figures` is for whoever evaluates it to count in;
-    without `identity`, `$clientid` and `$username` are NULL for it.
+    their length. One that is `fixed` costs that for any message, and no more than ORDINARY. It
+    occupies about `bytes`. `figures` is for whoever evaluates it to count in; without `identity`,
+    `$clientid` and `$username` are NULL for it.
     """
 
     __slots__ = (
@@ -60,6 +61,7 @@ class Where:
         "evaluate",
         "expression",
         "figures",
+        "fixed",
         "identity",
         "never_true",
         "steps",
@@ -73,6 +75,7 @@ class Where:
         self.never_true = not can_be(expression, truth=True)
         self.figures = Figures()
         self.steps = steps(expression)
+        self.fixed = self.steps <= ORDINARY and not adds_up(expression)
         self.bytes = expression_bytes(text, expression)
         self.evaluate: Condition = SHARING.truth(expression)
 

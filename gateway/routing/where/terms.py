@@ -23,7 +23,7 @@ from gateway.routing.where.language.work import adds_up
 
 _IN_JSON: Final = (BareName, PayloadPath)
 
-INDEXED_NODES: Final = 8
+INDEXED_NODES: Final = 12
 """Most nodes of an operand that an index works out for each message."""
 
 _KINDS: Final = {"=": 0, "BETWEEN": 1}

@@ -15,6 +15,7 @@ from gateway.routing.where.language.expression import (
     SimpleCase,
 )
 from gateway.routing.where.language.functions import CASTS, FUNCTIONS
+from gateway.routing.where.language.work import UNCOUNTED
 
 
 def arithmetic(expression: Arithmetic, compiler: Compiler) -> Reader:
@@ -105,7 +106,9 @@ def call(expression: Call, compiler: Compiler) -> Reader:
                 return None
             values.append(value)
         if work is not None:
-            message.spend(work(*values))
+            cost = work(*values)
+            if cost > UNCOUNTED:
+                message.spend(cost)
         return compute(*values)
 
     return evaluate

@@ -116,6 +116,8 @@ def between(expression: Between, compiler: Compiler) -> Condition:
     """Compile BETWEEN: two comparisons joined by AND."""
     value, low, high = map(compiler.value, expression.operands)
     at_least, at_most = ORDERS[">="], ORDERS["<="]
+    if all(isinstance(bound, Literal) for bound in expression.operands[1:]):
+        return _between_constants(value, low, high)
 
     def evaluate(message: Message) -> bool | None:
         operand = value(message)
@@ -123,6 +125,20 @@ def between(expression: Between, compiler: Compiler) -> Condition:
         if above is False:
             return False
         below = compare_counted(message, at_most, operand, high(message))
+        return below if above or below is False else None
+
+    return evaluate
+
+
+def _between_constants(value: Reader, low: Reader, high: Reader) -> Condition:
+    at_least, at_most = ORDERS[">="], ORDERS["<="]
+
+    def evaluate(message: Message) -> bool | None:
+        operand = value(message)
+        above = compare(at_least, operand, low(message))
+        if above is False:
+            return False
+        below = compare(at_most, operand, high(message))
         return below if above or below is False else None
 
     return evaluate
@@ -138,7 +154,9 @@ def like(expression: Like, compiler: Compiler) -> Condition:
         if text is None:
             return None
         if work is not None:
-            message.spend(work(text))
+            cost = work(text)
+            if cost > UNCOUNTED:
+                message.spend(cost)
         return matches(text)
 
     return evaluate

@@ -15,6 +15,7 @@ from gateway.routing.where.language.expression import (
     Expression,
     In,
     Like,
+    Literal,
     Pattern,
     SimpleCase,
     Wildcard,
@@ -22,6 +23,9 @@ from gateway.routing.where.language.expression import (
 
 NODE: Final = 200
 """Work of a node of the tree beside what a text's length adds."""
+
+ORDINARY: Final = 5_000
+"""Work of an evaluation as nearly all of them are, at most."""
 
 UNCOUNTED: Final = 1_000
 """Least work of one operation that is counted; what is less its node has paid for."""
@@ -110,11 +114,22 @@ def adds_up(expression: Expression) -> bool:
     while waiting:
         node = waiting.pop()
         waiting.extend(node.operands)
-        if isinstance(node, _COUNTED) or (isinstance(node, Call) and node.function in _CALLS):
+        if isinstance(node, Call) and node.function in _CALLS:
+            return True
+        if isinstance(node, Like) and liked(node.pattern) is not None:
+            return True
+        if isinstance(node, Comparison | In | Between | SimpleCase) and _of_fields(node):
             return True
     return False
 
 
-_COUNTED: Final = (Comparison, In, Between, Like, SimpleCase)
+def _of_fields(node: Expression) -> bool:
+    """Return whether values are compared neither of which stands in the expression."""
+    first, *others = node.operands
+    if isinstance(node, SimpleCase):
+        others = others[:-1:2]
+    return not (isinstance(first, Literal) or all(isinstance(each, Literal) for each in others))
+
+
 _CALLS: Final = frozenset({"UPPER", "LOWER", "TRIM", "SUBSTR", "INSTR", "CONCAT", "NULLIF"})
-"""Nodes of which this is so for some operands at least."""
+"""Functions whose work is that of their texts."""

@@ -59,7 +59,14 @@ def test_like(pattern: str, each: int | None) -> None:
 @pytest.mark.parametrize(
     ("text", "long"),
     [
-        ("payload.a = 1 AND qos > 1", True),
+        ("payload.a = 1 AND qos > 1", False),
+        ("payload.a = b", True),
+        ("payload.a IN ('x', 'y')", False),
+        ("payload.a IN ('x', b)", True),
+        ("payload.a BETWEEN 1 AND 'z'", False),
+        ("payload.a BETWEEN 1 AND b", True),
+        ("topic LIKE 'a/%'", False),
+        ("CASE payload WHEN 'a' THEN b ELSE c END", False),
         ("payload.a + 1 - ABS(b)", False),
         ("LENGTH(payload)", False),
         ("1 + LENGTH(UPPER(payload))", True),
