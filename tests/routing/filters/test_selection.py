@@ -1,5 +1,5 @@
 from gateway.mqtt.publish_encoder import publication_of
-from gateway.routing.budget import Budget
+from gateway.routing.budget import PIECE, Budget
 from gateway.routing.filters.filter_index import FilterIndex
 from gateway.routing.filters.selection import Selection
 from gateway.routing.subscriptions.shared import Group
@@ -81,3 +81,13 @@ def test_whoever_has_no_work_left_decides_for_nobody_else() -> None:
     budget.begin()
     selection = Selection(budget, publication_of(Message("a", LONG)), 0)
     assert [selection.wants(each) for each in (anna, bert, anna)] == [False, True, True]
+
+
+def test_a_turn_without_work_left_asks_nobody_more() -> None:
+    budget = Budget()
+    budget.pieces = 0
+    budget.begin()
+    budget.spend(PIECE)
+    selection = Selection(budget, publication_of(Message("a", b"5")), 0)
+    assert selection.filtered([index_of("payload IN (4, 5)", "payload IN (5, 6)")]) == []
+    assert (budget.unfinished, selection.asked, budget.evaluated) == (True, 1, 0)
