@@ -119,18 +119,16 @@ def _rest(
     """
     budget = broker.budget
     for number in range(first, publication.packets.count):
-        one, pieces = publication.one(number), 1
+        one, pieces, done = publication.one(number), 0, 0
         if publication.messages is not None and one is not publication:
             one.messages = [publication.messages[number]]
-        while not client.closing:
+        while not done:  # nobody goes on with it once the client is closed
             instant = yield None
+            pieces += 1
             admission = broker.admissions.find(one.topic_name)
             budget.pieces = pieces
             done = _publish(broker, client, session, one, 0, admission, instant)
             budget.pieces, budget.unfinished = PIECES, False
-            if done:
-                break
-            pieces += 1
         one.forget_forms()
     publication.forget_forms()
 
