@@ -7,6 +7,7 @@ from gateway.broker.publishing.topic_admissions cimport TopicAdmissions
 from gateway.counters cimport Counters
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.codec.publish_properties cimport PropertyCache
+from gateway.routing.budget cimport Budget
 from gateway.routing.router cimport Router
 from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic
@@ -17,7 +18,7 @@ cdef class Broker:
     cdef public TopicAdmissions admissions
     cdef public list connection_lines
     cdef public object alias_budget
-    cdef public object budget
+    cdef readonly Budget budget
     cdef readonly object channels
     cdef public object clients
     cdef public object clock_ahead

@@ -40,7 +40,7 @@ from gateway.mqtt.errors import MqttError
 from gateway.mqtt.packets import MQTT_5, ConnAck
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.budget import Budget
+from gateway.routing.budget import PIECES, Budget
 from gateway.routing.retained.retained import RetainedMessages
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
@@ -219,6 +219,7 @@ class Broker:
         Returns True where that gave connections so much to send that it should be written first
         (`Traffic.begin_turn`), or others may have their turn: then call again, without data.
         """
+        self.budget.now = instant.monotonic
         try:
             if data:
                 self.traffic.network_received += len(data)
@@ -289,6 +290,9 @@ class Broker:
         of 0x80 or above says that nobody got it; what is said to come `only_once` goes to everyone
         who can take it.
         """
+        budget = self.budget
+        budget.now = instant.monotonic
+        pieces, budget.pieces = budget.pieces, PIECES  # what is published here cannot be put off
         publication = publication_of(message)
         admission = self.admissions.find(publication.topic_name)
         if message.commit_within is not None:
@@ -298,6 +302,7 @@ class Broker:
         promised = message.qos > 0 and not only_once
         _, code, refusal = forward(self, publication, 0, admission, instant, promised)
         publication.forget_forms()
+        budget.pieces = pieces
         return code if refusal is None else refusal
 
     def subscribe_inline(self, subscriber: InlineClient, topic_filters: Iterable[str]) -> None:
@@ -324,6 +329,7 @@ class Broker:
 
     def tick(self, instant: Instant) -> float | None:
         """Do what is due; return the monotonic second at which something is due next."""
+        self.budget.now = instant.monotonic
         self.deadlines.run(instant)
         return self.deadlines.next_due
 

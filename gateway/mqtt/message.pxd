@@ -17,6 +17,7 @@ cdef class Message:
     cdef public object received_at
     cdef public object response_topic
     cdef public object retain
+    cdef public long long room
     cdef public object topic
     cdef public object user_properties
     cdef public object username

@@ -9,6 +9,10 @@ UNKNOWN: Any = object()
 """Stands for what nobody has asked for yet."""
 
 
+UNBOUNDED = 1 << 62
+"""More work than any `$where` is for a message."""
+
+
 class Message:
     """One accepted message; absent optional fields are None.
 
@@ -17,6 +21,7 @@ class Message:
     `commit_within` is its durability class: the seconds by which its commit may be put off, 0.0
     for none, None for a message that is kept in memory alone. `barrier` lets its
     publisher's answer leave before that commit, once every receiver that joins it has the message.
+    `room` is how much work a `$where` may still cost that is evaluated for it.
     The fields that begin with an underscore keep what `$where` has worked out of the others.
     """
 
@@ -39,6 +44,7 @@ class Message:
         "received_at",
         "response_topic",
         "retain",
+        "room",
         "topic",
         "user_properties",
         "username",
@@ -78,6 +84,7 @@ class Message:
         self.user_properties = user_properties
         self.commit_within: float | None = 0.0
         self.barrier: Barrier | None = None
+        self.room = UNBOUNDED
         self._decoded: str | None = UNKNOWN
         self._json: Any = UNKNOWN
         self._levels: list[str] = UNKNOWN

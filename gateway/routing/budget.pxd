@@ -1,19 +1,47 @@
 import cython
 
+from gateway.routing.where.evaluation.message cimport Message
 from gateway.routing.where.figures cimport Figures
+
+cdef long long _ORDINARY
+cdef long long _QUICK
+cdef long long _EVALUATION
+cdef int _NOT_PASSED
+cdef int _PASSED
+cdef int _SKIPPED
+cdef int _CUT_SHORT
 
 cdef class Budget:
     cdef public long long evaluated
+    cdef public double now
     cdef public long long null
+    cdef readonly object over
     cdef public long long passed
+    cdef public int pieces
     cdef public long long slow
+    cdef public bint unfinished
+    cdef dict _clients
+    cdef long long _dear
+    cdef set _exhausted
     cdef object _promoted
+    cdef double _promoted_at
+    cdef double _second
     cdef object _slowest
     cdef object _timer
+    cdef double _turn
     cdef object _unsaid
+    cdef long long _left
     cdef object _warned
 
+    @cython.locals(parsed="long long")
+    cpdef begin(self, long long payload_bytes=*)
+    cpdef bint passes(self, where, Message message, client_id) except -1
+    @cython.locals(most="long long", used="long long", room="long long", figures=Figures)
+    cpdef int ask(self, where, Message message, client_id, bint quick=*) except -1
+    cdef _charge(self, client_id, long long work)
+    cdef int _put_off(self, where, Message message, client_id) except -1
+    cdef int _exceeded(self, where, Message message, client_id, long long work, bint quick) except -1
     @cython.locals(figures=Figures)
-    cpdef bint passes(self, where, message, client_id) except -1
+    cdef _note(self, where, Message message, client_id, bound)
     @cython.locals(figures=Figures)
     cpdef count_passed(self, where)

@@ -1,14 +1,55 @@
-"""What evaluating `$where` costs, and a word to the log about what costs too much."""
+"""What evaluating `$where` costs, the bounds of that, and a word to the log about who is beyond."""
 
 import logging
+import math
 from collections.abc import Callable
 from typing import Protocol
 from weakref import ReferenceType, WeakSet, ref
 
+from gateway.mqtt.message import UNBOUNDED
+from gateway.routing import over_budget
+from gateway.routing.over_budget import OverBudget, shown
 from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.figures import Figures
+from gateway.routing.where.language.work import ORDINARY, OverBudgetError
 
 logger = logging.getLogger(__name__)
+
+QUICK = 50_000
+"""Work that an evaluation may cost before the others of the same message have had their turn."""
+
+EVALUATION = 8_000_000
+"""Work of one evaluation, and of all uplink rules for a message; what would need more is NULL."""
+
+PIECE = 4_000_000
+"""Work in one turn for a client's messages; the last evaluation may exceed it."""
+
+PIECES = 50
+"""Turns for one message; filters that need more are NULL for it."""
+
+AT_ONCE = 20_000_000
+"""Work for a message that cannot be put off, as one of a sensor, or one that a channel gives out:
+some 10,000 ordinary evaluations. Filters that need more are NULL for it."""
+
+TURN = 8_000_000
+"""Work of evaluations that are not QUICK for all such messages of one turn."""
+
+CLIENT = 100_000_000
+"""Work that the filters of one client may cost in a second, a tenth of a processor, beside ordinary
+ones; those that need more are NULL until the second is over."""
+
+PARSED = 30
+"""Work of a byte of a payload: the first filter that asks parses it."""
+
+NOT_PASSED, PASSED, SKIPPED, CUT_SHORT = range(4)
+"""What `Budget.ask` says. A filter that was skipped is not evaluated, for want of work that it may
+cost; one that was cut short is to be asked again when all have been asked."""
+
+# Compiled, these are C names.
+_ORDINARY = ORDINARY
+_QUICK = QUICK
+_EVALUATION = EVALUATION
+_NOT_PASSED, _PASSED, _SKIPPED, _CUT_SHORT = range(4)
 
 SAMPLED = 64
 """Of so many evaluations of an expression one is measured, beginning with the first."""
@@ -24,9 +65,6 @@ SLOW_NANOSECONDS = 1_000_000
 
 WARNING_NANOSECONDS = 60 * 1_000_000_000
 """Between two warnings; those left out are counted in the next one."""
-
-SHOWN_CODE_POINTS = 200
-"""Longest piece of an expression that a warning or `$SYS` repeats."""
 
 
 class Evaluable(Protocol):
@@ -45,25 +83,49 @@ class Evaluable(Protocol):
         ...
 
 
+class Filter(Evaluable, Protocol):
+    """That of a subscription."""
+
+    steps: int
+    fixed: bool
+
+
 class Budget:
-    """Evaluates filters for whoever routes messages, and counts and measures that.
+    """Evaluates filters for whoever routes messages, counts and measures that, and bounds it.
 
     `evaluated`, `passed` and `null` are of all subscription filters since the start; each
     expression has the same of its own in `figures`. `slow` counts the measurements, of rules, too,
     beyond SLOW_NANOSECONDS. `timer` gives nanoseconds since some fixed moment; without one nothing
     is measured.
+
+    `now` is the monotonic second of the turn. `begin` is to be called before filters are asked
+    about a message. Before they are asked about one that a later turn may go on with, `pieces` is
+    to be how many turns it has had: then what is left is `unfinished`, which is False again once
+    the caller has seen to it. `over` counts and tells of what is NULL because it would have cost
+    too much.
     """
 
     __slots__ = (
+        "_clients",
+        "_dear",
+        "_exhausted",
+        "_left",
         "_promoted",
+        "_promoted_at",
+        "_second",
         "_slowest",
         "_timer",
+        "_turn",
         "_unsaid",
         "_warned",
         "evaluated",
+        "now",
         "null",
+        "over",
         "passed",
+        "pieces",
         "slow",
+        "unfinished",
     )
 
     def __init__(self, timer: Callable[[], int] | None = None) -> None:
@@ -71,11 +133,21 @@ class Budget:
         self.passed = 0
         self.null = 0
         self.slow = 0
+        self.now = 0.0
+        self.pieces = PIECES
+        self.unfinished = False
+        self.over = OverBudget()
         self._timer = timer
         self._promoted: WeakSet[Evaluable] = WeakSet()
+        self._promoted_at = -math.inf
         self._slowest: ReferenceType[Evaluable] | None = None
         self._warned: int | None = None  # when, by the timer
         self._unsaid = 0
+        self._left = UNBOUNDED  # work that may still be done before others have their turn
+        self._turn = self._second = -math.inf
+        self._dear = 0  # work of the turn for messages that could not be put off
+        self._clients: dict[str, int] = {}  # work of this second by client
+        self._exhausted: set[str] = set()  # those that have no more in this second
 
     @property
     def filtered(self) -> int:
@@ -87,22 +159,142 @@ class Budget:
         """The expression in use that takes longest in the mean of its measured evaluations."""
         return None if self._slowest is None else self._slowest()
 
-    def passes(self, where: Evaluable, message: Message, client_id: str) -> bool:
+    @property
+    def spent(self) -> bool:
+        """Whether what is asked about now has to wait for a later turn, as is noted."""
+        if self.pieces < PIECES and self._left <= 0:
+            self.unfinished = True
+        return self.unfinished
+
+    def begin(self, payload_bytes: int = 0) -> None:
+        """Let filters be asked about a message, or several of so many bytes together."""
+        now = self.now
+        if now != self._turn:
+            self._turn, self._dear = now, 0
+            if not now - self._second < 1.0:
+                self._second = now
+                self._clients.clear()
+                self._exhausted.clear()
+        if self.pieces >= PIECES:
+            self._left = AT_ONCE
+        else:
+            parsed = 0 if self.pieces else payload_bytes * PARSED
+            self._left = max(1, PIECE - parsed)
+
+    def passes(self, where: Filter, message: Message, client_id: str) -> bool:
         """Say whether the filter of this client's subscription is TRUE for the message."""
-        result = where.evaluate(message)
+        return self.ask(where, message, client_id) == _PASSED
+
+    def ask(self, where: Filter, message: Message, client_id: str, quick: bool = False) -> int:
+        """Evaluate the filter of this client's subscription, as far as the budget goes.
+
+        Returns NOT_PASSED, PASSED or SKIPPED. One that is to be `quick` and is not is CUT_SHORT.
+        """
+        if self._left <= 0:
+            return self._put_off(where, message, client_id)
+        if self._exhausted and client_id in self._exhausted:
+            self._note(where, message, client_id, over_budget.CLIENT)
+            return _SKIPPED
+        used = 0
+        if where.fixed:
+            self._left -= where.steps
+            result = where.evaluate(message)
+        else:
+            most = _QUICK if quick or self._dear >= TURN else _EVALUATION
+            room = message.room = most - where.steps
+            if room < 0:  # it has too many nodes for that by themselves
+                return self._exceeded(where, message, client_id, _ORDINARY, quick)
+            try:
+                result = where.evaluate(message)
+            except OverBudgetError:
+                return self._exceeded(where, message, client_id, most, quick)
+            used = most - message.room
+            self._left -= used
+            if used > _ORDINARY:
+                self._charge(client_id, used)
         figures = where.figures
         if not figures.evaluated % SAMPLED:
-            self.look(where, message, f"client {client_id!r}")
+            self.look(where, message, f"client {client_id!r}", used)
         figures.evaluated += 1
         self.evaluated += 1
         if result:
             figures.passed += 1
             self.passed += 1
-            return True
+            return _PASSED
         if result is None:
             figures.null += 1
             self.null += 1
-        return False
+        return _NOT_PASSED
+
+    def replayed(
+        self, where: Filter, message: Message, client_id: str, most: int
+    ) -> tuple[bool, int]:
+        """Say the same for a retained message, with at `most` so much work, and how much it was.
+
+        No share is looked at: the caller asks about few enough in a turn.
+        """
+        message.room = most - where.steps
+        figures = where.figures
+        try:
+            result = where.evaluate(message) if message.room >= 0 else None
+        except OverBudgetError:
+            result = None
+        if message.room < 0:
+            bound = over_budget.MESSAGE if most < EVALUATION else over_budget.EVALUATION
+            self._note(where, message, client_id, bound)
+            return False, most
+        used = most - message.room
+        if not figures.evaluated % SAMPLED:
+            self.look(where, message, f"client {client_id!r}", used)
+        for each in (figures, self):
+            each.evaluated += 1
+            each.passed += result is True
+            each.null += result is None
+        return bool(result), used
+
+    def spend(self, work: int) -> None:
+        """Count work that is not the filters' of a client: of uplink rules."""
+        self._left -= work
+
+    def _charge(self, client_id: str, work: int) -> None:
+        """Let a client have cost more than an ordinary evaluation."""
+        if self.pieces >= PIECES and work > QUICK:
+            self._dear += work
+        total = self._clients[client_id] = self._clients.get(client_id, 0) + work
+        if total > CLIENT:
+            self._exhausted.add(client_id)
+
+    def _put_off(self, where: Filter, message: Message, client_id: str) -> int:
+        """Ask nothing more about the message in this turn, or at all."""
+        if self.pieces < PIECES:
+            self.unfinished = True
+        else:
+            self._note(where, message, client_id, over_budget.MESSAGE)
+        return _SKIPPED
+
+    def _exceeded(
+        self, where: Filter, message: Message, client_id: str, work: int, quick: bool
+    ) -> int:
+        """Count an evaluation that was given up after so much work."""
+        self._left -= work
+        self._charge(client_id, work)
+        if quick:
+            return _CUT_SHORT
+        if work < _EVALUATION:
+            self._note(where, message, client_id, over_budget.MESSAGE)
+            return _SKIPPED
+        self._note(where, message, client_id, over_budget.EVALUATION)
+        return _NOT_PASSED
+
+    def _note(self, where: Filter, message: Message, client_id: str, bound: str) -> None:
+        """Count a filter that is NULL for a message of which it was not asked to the end."""
+        figures = where.figures
+        figures.evaluated += 1
+        figures.null += 1
+        figures.over_budget += 1
+        self.evaluated += 1
+        self.null += 1
+        self.over.note(f"client {client_id!r}", bound, where.text, message, self.now)
 
     def count_passed(self, where: Evaluable) -> None:
         """Count an expression that an index has found to be TRUE."""
@@ -117,23 +309,31 @@ class Budget:
         """How many of the expressions in use have a function of their own."""
         return len(self._promoted)
 
-    def look(self, where: Evaluable, message: Message, owner: str) -> None:
+    def look(self, where: Evaluable, message: Message, owner: str, used: int = 0) -> None:
         """Promote an expression that is evaluated often, and measure an evaluation.
 
         It was evaluated for this message before: what the message is decoded to is kept with it
-        and was paid for then. `owner` stands in the warning about one that takes too long.
+        and was paid for then. `owner` stands in the warning about one that takes too long. What
+        has `used` more work than that is not done again: its work is what it took.
         """
-        often = where.figures.evaluated == PROMOTED
-        if often and self.promoted < MAXIMUM_PROMOTED and where.promote():
-            self._promoted.add(where)
+        if where.figures.evaluated >= PROMOTED and self.now != self._promoted_at:
+            self._promote(where)
         if self._timer is not None:
-            self._measure(where, message, owner, self._timer)
+            message.room = UNBOUNDED
+            self._measure(where, message, owner, self._timer, used)
+
+    def _promote(self, where: Evaluable) -> None:
+        """Give an expression its function, one in a turn: many may be due for one message."""
+        known = self._promoted
+        if len(known) < MAXIMUM_PROMOTED and where not in known and where.promote():
+            self._promoted_at = self.now
+            known.add(where)
 
     def _measure(
-        self, where: Evaluable, message: Message, owner: str, timer: Callable[[], int]
+        self, where: Evaluable, message: Message, owner: str, timer: Callable[[], int], used: int
     ) -> None:
-        took = _time(timer, where, message)
-        if took > SLOW_NANOSECONDS:  # or was the processor elsewhere meanwhile?
+        took = used if used > SLOW_NANOSECONDS else _time(timer, where, message)
+        if SLOW_NANOSECONDS < took != used:  # or was the processor elsewhere meanwhile?
             took = min(took, _time(timer, where, message))
         figures = where.figures
         figures.samples += 1
@@ -164,9 +364,3 @@ def _time(timer: Callable[[], int], where: Evaluable, message: Message) -> int:
     begin = timer()
     where.evaluate(message)
     return timer() - begin
-
-
-def shown(text: str) -> str:
-    """Return an expression as a warning or `$SYS` repeats it: in one line, cut if it is long."""
-    line = " ".join(text[: SHOWN_CODE_POINTS + 1].split())
-    return line if len(text) <= SHOWN_CODE_POINTS else f"{line[:SHOWN_CODE_POINTS]}..."

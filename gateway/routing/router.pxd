@@ -1,11 +1,12 @@
 import cython
 
 from gateway.mqtt.publication cimport Publication
+from gateway.routing.budget cimport Budget
 from gateway.routing.route cimport Route
 from gateway.routing.filters.selection cimport Selection
 
 cdef class Router:
-    cdef object _budget
+    cdef Budget _budget
     cdef object _direct
     cdef object _empty
     cdef object _filtered

@@ -230,6 +230,7 @@ class Router:
         """Return what asks subscriptions about one message, their rights to its topic included."""
         topic = publication.topic_of(number)
         rights = (lambda access: access.rights(topic)) if self.asks(topic) else None
+        self._budget.begin()
         return Selection(self._budget, publication, number, rights)
 
     def match(self, topic: str) -> Match:
@@ -305,7 +306,8 @@ class Router:
         A shared subscription gives its copy to one member (section 4.8.2), beside what the
         member's own subscriptions give it. `given` is how many messages before this one each
         subscriber was given and has not accepted yet. `rights` says what an access allows with
-        the topic; without it everybody may read it.
+        the topic; without it everybody may read it. It is nobody while the budget is `unfinished`:
+        then it is to be asked again.
         """
         given = {} if given is None else given
         selection = Selection(self._budget, publication, number, rights)
@@ -319,10 +321,12 @@ class Router:
                 found.append(chosen)
             elif count > 1:
                 return []
-        for each in found:
-            given[each.subscriber] = given.get(each.subscriber, 0) + count
         selection.forget_parts()
         self.asked += selection.asked
+        if self._budget.unfinished:
+            return []
+        for each in found:
+            given[each.subscriber] = given.get(each.subscriber, 0) + count
         return found
 
     def looks(self, route: Route) -> bool:

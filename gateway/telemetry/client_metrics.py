@@ -214,6 +214,7 @@ WHERE = (
             "filtered": "Evaluations that were not TRUE.",
             "null": "Evaluations that were NULL.",
             "slow": "Measured evaluations of more than a millisecond.",
+            "over_budget": "Evaluations, of rules, too, that were NULL for what they would cost.",
         },
     ),
     *own(

@@ -158,6 +158,7 @@ RULES = (
             "<rule>/passed": "Messages for which the rule was TRUE.",
             "<rule>/filtered": "Messages for which the rule was not TRUE.",
             "<rule>/null": "Messages for which the rule was NULL.",
+            "<rule>/over_budget": "Messages for which the rule was NULL for what it would cost.",
             "<rule>/bytes_saved": "Bytes that this rule was the last not to take.",
             "<rule>/state_overflow": "Messages of which the rule could remember nothing.",
         },

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gateway.broker.broker import Broker
 from gateway.counters import Counters
-from gateway.routing.budget import shown
+from gateway.routing.over_budget import shown
 
 if TYPE_CHECKING:
     from gateway.routing.where.compile import Where
@@ -30,6 +30,7 @@ class WhereFigures:
         counters.set("tidegate/where/filtered", budget.filtered)
         counters.set("tidegate/where/null", budget.null)
         counters.set("tidegate/where/slow", budget.slow)
+        counters.set("tidegate/where/over_budget", budget.over.count)
         counters.set("tidegate/where/promoted", budget.promoted)
         counters.set("tidegate/where/expressions", len(self._broker.expressions))
         slowest = budget.slowest
@@ -59,5 +60,6 @@ def _told(where: "Where") -> dict[str, str | int | float]:
         "passed": figures.passed,
         "filtered": figures.filtered,
         "null": figures.null,
+        "over_budget": figures.over_budget,
         "microseconds": round(figures.mean / 1000, 1),
     }

@@ -6,13 +6,24 @@ import pytest
 
 from gateway.routing import budget as budget_module
 from gateway.routing.budget import (
+    AT_ONCE,
+    CLIENT,
+    CUT_SHORT,
+    EVALUATION,
+    NOT_PASSED,
+    PARSED,
+    PASSED,
+    PIECE,
+    PIECES,
+    QUICK,
     SAMPLED,
-    SHOWN_CODE_POINTS,
+    SKIPPED,
     SLOW_NANOSECONDS,
+    TURN,
     WARNING_NANOSECONDS,
     Budget,
-    shown,
 )
+from gateway.routing.over_budget import SHOWN_CODE_POINTS, shown
 from gateway.routing.where.compile import Where, compile_where
 from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.figures import Figures
@@ -156,7 +167,9 @@ def test_what_is_evaluated_often_is_promoted(monkeypatch: pytest.MonkeyPatch) ->
         assert all(
             where.evaluate is closure for where, closure in zip(wheres, closures, strict=True)
         )
-        assert [budget.passes(each, HOT, "c") for each in wheres] == [True] * 3
+        for each in wheres:
+            budget.now += 1
+            assert budget.passes(each, HOT, "c")
         assert budget.promoted == 2 * (number == 2 * SAMPLED)
     changed = [where.evaluate is not old for where, old in zip(wheres, closures, strict=True)]
     assert changed == [True, True, False]
@@ -173,3 +186,141 @@ def test_what_cannot_be_promoted_is_not_counted(monkeypatch: pytest.MonkeyPatch)
     for _ in range(SAMPLED + 1):
         assert budget.passes(where, HOT, "c")
     assert budget.promoted == 0
+
+
+def test_one_expression_is_promoted_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget_module, "PROMOTED", SAMPLED)
+    budget = Budget()
+    wheres = [compile_where(f"payload.t > {each}") for each in (25, 26, 27)]
+    for _ in range(SAMPLED + 1):
+        for where in wheres:
+            assert budget.passes(where, HOT, "c")
+    assert budget.promoted == 1
+    for _ in range(SAMPLED):
+        budget.now += 1
+        for where in wheres:
+            assert budget.passes(where, HOT, "c")
+    assert budget.promoted == 2
+
+
+# --- what may be done for a message, a client, a turn -----------------------------------------
+
+
+def costs(millions: int) -> Where:
+    """Return an expression that costs so much for `long()`, and a little more, and is TRUE."""
+    terms = [f"payload LIKE '%_{number}%'" for number in range(millions)]
+    return compile_where(f"NOT ({' OR '.join(terms)})")
+
+
+MILLION = 1_000_000
+
+
+def long() -> Message:
+    return Message("t", ("\u00e9" * 10_000).encode())
+
+
+CHEAP = compile_where("topic = 't'")
+
+
+def asking(budget: Budget, pieces: int = PIECES, payload_bytes: int = 0) -> Budget:
+    budget.pieces = pieces
+    budget.begin(payload_bytes)
+    return budget
+
+
+def test_an_evaluation_costs_no_more_than_it_may(caplog: pytest.LogCaptureFixture) -> None:
+    budget, where = asking(Budget(), 0), costs(9)
+    assert budget.ask(where, long(), "c") == NOT_PASSED
+    assert (budget.over.count, where.figures.over_budget, where.figures.null) == (1, 1, 1)
+    assert "client 'c'" in caplog.messages[0]
+    assert "one evaluation" in caplog.messages[0]
+    assert asking(budget, 0).ask(costs(4), long(), "c") == PASSED
+
+
+def test_what_is_not_quick_is_cut_short_if_others_wait() -> None:
+    budget, where = Budget(), compile_where("UPPER(payload) != 'x'")
+    assert budget.ask(where, long(), "c", quick=True) == CUT_SHORT
+    assert (budget.evaluated, budget.over.count) == (0, 0)
+    assert budget.ask(where, long(), "c") == PASSED
+    nodes = compile_where(" AND ".join(f"topic != '{each}'" for each in range(QUICK // 600 + 1)))
+    assert nodes.steps > QUICK
+    assert budget.ask(nodes, long(), "c", quick=True) == CUT_SHORT
+    assert budget.ask(nodes, long(), "c") == PASSED
+
+
+def test_a_client_has_a_share_of_each_second(caplog: pytest.LogCaptureFixture) -> None:
+    budget, where = asking(Budget(), 0), costs(4)
+    times = 0
+    while budget.ask(where, long(), "c") == PASSED:
+        times += 1
+        asking(budget, 0)
+    assert times == CLIENT // (4 * MILLION)
+    assert budget.ask(CHEAP, long(), "c") == SKIPPED
+    assert budget.ask(CHEAP, long(), "d") == PASSED
+    assert "in a second" in caplog.messages[0]
+    budget.now += 1.5
+    assert asking(budget, 0).ask(where, long(), "c") == PASSED
+
+
+def test_a_piece_ends_and_the_rest_is_unfinished() -> None:
+    budget, where = asking(Budget(), 0), costs(2)
+    said = [budget.ask(where, long(), f"c{each}") for each in range(5)]
+    assert said == [PASSED, PASSED, SKIPPED, SKIPPED, SKIPPED]
+    assert PIECE == 4 * MILLION
+    assert budget.unfinished
+    assert (budget.spent, budget.over.count) == (True, 0)
+    budget.unfinished = False
+    assert asking(budget, 1).ask(where, long(), "c4") == PASSED
+    assert not budget.spent
+
+
+def test_a_large_payload_leaves_a_piece_one_evaluation() -> None:
+    budget = asking(Budget(), 0, PIECE // PARSED + 1)
+    assert [budget.ask(CHEAP, long(), each) for each in "cd"] == [PASSED, SKIPPED]
+    assert asking(budget, 1, PIECE // PARSED + 1).ask(CHEAP, long(), "c") == PASSED
+    assert budget.ask(CHEAP, long(), "d") == PASSED
+
+
+def test_what_cannot_wait_has_a_bound(caplog: pytest.LogCaptureFixture) -> None:
+    budget = asking(Budget())
+    budget.spend(AT_ONCE)
+    assert budget.ask(CHEAP, long(), "c") == SKIPPED
+    assert (budget.unfinished, budget.over.count) == (False, 1)
+    assert "for a message" in caplog.messages[0]
+    assert asking(budget).ask(CHEAP, long(), "c") == PASSED
+
+
+def test_messages_that_cannot_wait_share_a_turn() -> None:
+    budget, where = Budget(), costs(4)
+    said = []
+    for _ in range(4):
+        asking(budget)
+        said.append(budget.ask(where, long(), "c"))
+        assert budget.ask(CHEAP, long(), "c") == PASSED
+    assert TURN == 8 * MILLION
+    assert said == [PASSED, PASSED, SKIPPED, SKIPPED]
+    budget.now += 0.001
+    assert asking(budget).ask(where, long(), "c") == PASSED
+
+
+def test_a_retained_message_is_asked_about_whatever_the_client_has_cost() -> None:
+    budget, where = Budget(), costs(4)
+    passed, work = budget.replayed(where, long(), "c", EVALUATION)
+    assert passed
+    assert 4 * MILLION < work < 4 * MILLION + 10_000
+    assert budget.replayed(where, long(), "c", work - 1) == (False, work - 1)
+    assert budget.replayed(costs(9), long(), "c", EVALUATION) == (False, EVALUATION)
+    assert budget.replayed(where, long(), "c", 100) == (False, 100)
+    assert budget.over.count == 3
+    assert budget.replayed(compile_where("FALSE"), long(), "c", EVALUATION)[0] is False
+
+
+def test_what_is_dear_is_not_evaluated_again_to_be_measured(
+    budget: Budget, timer: Timer, caplog: pytest.LogCaptureFixture
+) -> None:
+    where = costs(4)
+    assert budget.passes(where, long(), "c")
+    assert timer.takes == []
+    assert where.figures.samples == 1
+    assert where.figures.nanoseconds > SLOW_NANOSECONDS
+    assert (budget.slow, len(caplog.messages)) == (1, 1)

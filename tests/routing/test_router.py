@@ -121,7 +121,8 @@ class Counting:
     """An expression that counts how often it is asked, and asks for nothing in particular."""
 
     expression = Literal(None)
-    bytes = 0
+    bytes = steps = 0
+    fixed = True
 
     def __init__(self, answer: bool | None) -> None:
         self.answer = answer

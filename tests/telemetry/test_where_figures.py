@@ -44,6 +44,7 @@ def test_before_anything_is_evaluated(harness: Harness) -> None:
         "filtered": 0,
         "null": 0,
         "slow": 0,
+        "over_budget": 0,
         "promoted": 0,
         "expressions": 1,
         "slowest": "",
@@ -61,7 +62,7 @@ def test_filters_of_clients_and_of_the_configuration(harness: Harness) -> None:
     counts = {name: figures[name] for name in ("evaluated", "passed", "filtered", "null")}
     assert counts == {"evaluated": 6, "passed": 3, "filtered": 3, "null": 2}
     assert (figures["slowest"], figures["slowest_microseconds"]) == ("NOT payload.t <= 1", "2.0")
-    common = {"evaluated": 3, "null": 1, "microseconds": 2.0}
+    common = {"evaluated": 3, "null": 1, "over_budget": 0, "microseconds": 2.0}
     assert json.loads(str(figures["busiest"])) == [
         {"where": "NOT payload.t <= 1", "passed": 2, "filtered": 1, **common},
         {"where": "NOT payload.t <= 2", "passed": 1, "filtered": 2, **common},

@@ -2,6 +2,7 @@ import cython
 
 from gateway.broker.publishing.topic_admissions cimport TopicAdmission
 from gateway.mqtt.publication cimport Publication
+from gateway.routing.budget cimport Budget
 from gateway.routing.destination cimport Destination
 from gateway.routing.route cimport Route
 from gateway.session.session cimport Session
@@ -9,7 +10,8 @@ from gateway.session.traffic cimport Traffic
 
 cdef long long _RECEIVER_BYTES
 
-@cython.locals(count=Py_ssize_t, route=Route, selected=list)
+@cython.locals(
+    count=Py_ssize_t, route=Route, selected=list, budget=Budget, unfinished=bint)
 cpdef tuple forward(
     broker, Publication publication, Py_ssize_t first, TopicAdmission admission, instant,
     bint promised)
@@ -26,7 +28,7 @@ cdef _retain(broker, Publication publication, Py_ssize_t first, Py_ssize_t count
 
 @cython.locals(
     number=Py_ssize_t, end=Py_ssize_t, run=Py_ssize_t, found=list, given=dict, selected=list,
-    route=Route)
+    route=Route, budget=Budget)
 cdef tuple _offer(
     broker, Publication publication, Py_ssize_t first, Py_ssize_t count, TopicAdmission admission,
     bint promised)

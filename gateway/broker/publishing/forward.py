@@ -9,6 +9,7 @@ from gateway.broker.publishing.refusals import refuse_for, refuse_for_disk
 from gateway.broker.publishing.topic_admissions import TopicAdmission
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.routing.budget import PIECES
 from gateway.routing.destination import Destination
 from gateway.routing.route import Route
 from gateway.routing.subscriptions.subscription import Subscriber
@@ -46,6 +47,9 @@ def forward(
 ) -> Outcome:
     """Keep, route and deliver messages from number `first` on, as many as end alike.
 
+    Nobody gets, and `Budget.unfinished` says of, what takes more than a turn to ask about: it is to
+    be forwarded again in a later one.
+
     Parts of the gateway come first: what they refuse (a full outbox) is refused as a whole, so
     that the publisher can send it again without doubling it for anyone else. That is for what is
     `promised` to be kept once it is acknowledged; the rest goes to everyone who can take it.
@@ -66,16 +70,23 @@ def forward(
             count = _retained_room(broker, publication, first, count)
         if not count:
             return 0, _SUCCESS, _QUOTA_EXCEEDED
-    selected, refusal = None, None
+    selected, refusal, unfinished = None, None, False
     if route.asks or route.inline:
+        budget = broker.budget
+        budget.begin(publication.packets.payloads)
         count, refusal, selected = _offer(broker, publication, first, count, admission, promised)
+        budget.pieces = PIECES
         if not count:
             return 0, _SUCCESS, refusal
+        # who takes the messages now may have members to ask, or messages of its own
+        unfinished, budget.unfinished = budget.unfinished, False
     if publication.retain:
         _retain(broker, publication, first, count)
     _deliver(
         broker.traffic, publication, first, count, route, selected, instant.monotonic, promised
     )
+    if unfinished:
+        broker.budget.unfinished = True
     if route.always or (selected is not None and selected[0][1]):
         return count, _SUCCESS, refusal
     return count, _NO_MATCHING_SUBSCRIBERS, None
@@ -164,6 +175,7 @@ def _offer(
     it was, and the sessions that are to get them beside those who always do.
     """
     route, rights = admission.route, broker.admissions.reader(admission)
+    budget = broker.budget
     found: Selected = []
     given: dict[Subscriber, int] = {}
     run = 1
@@ -175,22 +187,30 @@ def _offer(
     while number < end:
         run = min(run, end - number)
         selected: list[Destination] = []
+        if found and budget.spent:
+            break
         if route.asks:
             selected = broker.router.select(route, publication, number, given, rights, run)
             if run > 1 and not selected:
                 run = 1
                 selected = broker.router.select(route, publication, number, given, rights)
+            if budget.unfinished:
+                break
         if promised and not _has_room(broker, publication, first, selected, given):
             return number - first, _QUOTA_EXCEEDED, found
         for destination in route.inline:
             client: InlineClient = destination.subscriber
-            code = client.receive(message_of(publication, number), list(destination.topic_filters))
+            message = message_of(publication, number)
+            if budget.pieces:  # it may have been made in an earlier turn
+                message.commit_within = publication.commit_within
+                message.barrier = publication.barrier
+            code = client.receive(message, list(destination.topic_filters))
             if code >= FAILURE and promised:
                 broker.refusal = client.refusal
                 return number - first, code, found
         found.append((run, selected))
         number += run
-    return count, None, found
+    return number - first, None, found
 
 
 def _has_room(

@@ -6,6 +6,7 @@ from gateway.broker.publishing.topic_admissions cimport TopicAdmission, TopicAdm
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.output cimport Barrier, Output
 from gateway.mqtt.publication cimport Publication
+from gateway.routing.budget cimport Budget
 from gateway.routing.route cimport Route
 from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic
@@ -19,7 +20,7 @@ cdef int _FAILURE
 
 @cython.locals(connection=Connection, publication=Publication, admissions=TopicAdmissions,
                admission=TopicAdmission, qos=int, count=Py_ssize_t, traffic=Traffic,
-               first=Py_ssize_t)
+               first=Py_ssize_t, budget=Budget)
 cpdef handle_publish(broker, Client client, Session session, instant)
 
 @cython.locals(admissions=TopicAdmissions, connection=Connection, asked=Py_ssize_t, misses=Py_ssize_t, joining=bint,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
+from gateway.broker.pieces import Pieces
 from gateway.broker.publishing.acknowledge import BY_THEMSELVES
 from gateway.broker.publishing.forward import Outcome, forward
 from gateway.broker.publishing.topic_admissions import TopicAdmission, read_topic
@@ -16,6 +17,7 @@ from gateway.mqtt.output import Barrier
 from gateway.mqtt.packets import MQTT_5, PubAck, PubComp, PubRec, PubRel, Will
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.routing.budget import PIECES
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import Session
 
@@ -40,6 +42,9 @@ MAXIMUM_SKIPPED = 15
 
 PROPERTY_BYTES = 64
 """Bytes of properties that count as a message that is dear: some twelve of the shortest."""
+
+WHOLE_TURN = 1_000
+"""What counts as more messages that are dear than a client may send before others have theirs."""
 
 RETRY = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
 """Refusals that may be over when the message comes again."""
@@ -90,9 +95,41 @@ def handle_publish(broker: "Broker", client: Client, session: Session, instant: 
     publication.username = session.username
     publication.received_at = instant.wall
     publication.arrived = instant.monotonic
-    first = 0
+    first, budget = 0, broker.budget
     while first < count and not client.closing:
+        budget.pieces = 0
         first += _publish(broker, client, session, publication, first, admission, instant)
+        if budget.unfinished:
+            budget.unfinished = False
+            client.pieces = _rest(broker, client, session, publication, first)
+            next(client.pieces)
+            traffic.dear += WHOLE_TURN
+            return
+    budget.pieces = PIECES
+    publication.forget_forms()
+
+
+def _rest(
+    broker: "Broker", client: Client, session: Session, publication: Publication, first: int
+) -> Pieces:
+    """Forward messages from number `first` on, each in as many turns as its filters take.
+
+    What they said is kept with the message. Routes may change between two turns, so that each of
+    the messages goes its own way.
+    """
+    budget = broker.budget
+    for number in range(first, publication.packets.count):
+        one, pieces, done = publication.one(number), 0, 0
+        if publication.messages is not None and one is not publication:
+            one.messages = [publication.messages[number]]
+        while not done:  # nobody goes on with it once the client is closed
+            instant = yield None
+            pieces += 1
+            admission = broker.admissions.find(one.topic_name)
+            budget.pieces = pieces
+            done = _publish(broker, client, session, one, 0, admission, instant)
+            budget.pieces, budget.unfinished = PIECES, False
+        one.forget_forms()
     publication.forget_forms()
 
 

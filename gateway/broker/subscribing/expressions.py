@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary, finalize
 
-from gateway.routing.where.compile import Where, compile_where
+from gateway.pieces import Pieces, complete
+from gateway.routing.where.compile import Where, compile_in_pieces
 
 if TYPE_CHECKING:
     from gateway.broker.shares import Shares
@@ -46,15 +47,30 @@ class Expressions:
 
         A session may have its share of them; one that was there before has `always` room.
         """
+        return complete(self.get_in_pieces(text, session, identity=identity, always=always))
+
+    def get_in_pieces(
+        self,
+        text: str,
+        session: "Session | None" = None,
+        *,
+        identity: bool = True,
+        always: bool = False,
+    ) -> Pieces[Where]:
+        """Do the same in pieces; one that is in use takes none."""
         where = self._wheres.get((text, identity))
-        if where is None:
-            where = compile_where(text, identity=identity)
-            if len(self._wheres) >= self._limit:
-                raise TooManyExpressions(f"all {self._limit} distinct expressions are in use")
-            if session is not None and self.shares is not None:
-                self._count(self.shares, where, session, always=always)
-            self._wheres[text, identity] = where
-        return where
+        if where is not None:
+            return where
+        made = yield from compile_in_pieces(text, identity=identity)
+        where = self._wheres.get((text, identity))
+        if where is not None:  # somebody else's came meanwhile
+            return where
+        if len(self._wheres) >= self._limit:
+            raise TooManyExpressions(f"all {self._limit} distinct expressions are in use")
+        if session is not None and self.shares is not None:
+            self._count(self.shares, made, session, always=always)
+        self._wheres[text, identity] = made
+        return made
 
     @staticmethod
     def _count(shares: "Shares", where: Where, session: "Session", *, always: bool) -> None:

@@ -13,17 +13,19 @@ cdef class Replays:
     cdef object _ring
     cdef double _turn
     cdef dict _waiting
+    cdef long long _work
     cdef readonly Py_ssize_t count
     cdef public Py_ssize_t maximum_of_one
     cdef public Py_ssize_t turn_messages
 
     @cython.locals(cursor=Cursor, cost=Py_ssize_t, retained=RetainedMessages, found=list,
-                   most=Py_ssize_t, fitting=Py_ssize_t, size=Py_ssize_t)
+                   most=Py_ssize_t, fitting=Py_ssize_t, size=Py_ssize_t, wanted=list)
     cdef bint _advance(self, Replay one, instant) except -1
     @cython.locals(retained=RetainedMessages, cursor=Cursor, cost=Py_ssize_t, before=Py_ssize_t,
-                   most=Py_ssize_t, found=list, fitting=Py_ssize_t, size=Py_ssize_t)
+                   most=Py_ssize_t, found=list, fitting=Py_ssize_t, size=Py_ssize_t, wanted=list)
     cdef _send_some(self, Replay one, instant)
     @cython.locals(room=Py_ssize_t, size=Py_ssize_t, most=Py_ssize_t, number=Py_ssize_t)
-    cdef tuple _fitting(self, list messages, Py_ssize_t cost)
+    cdef tuple _fitting(self, Replay one, list messages)
+    cdef bint _withholds(self, Replay one, message) except -1
     @cython.locals(session=Session)
-    cdef _send(self, Replay one, list messages, Py_ssize_t size, instant)
+    cdef _send(self, Replay one, list messages, list wanted, Py_ssize_t size, instant)

@@ -15,8 +15,10 @@ from gateway.broker.instant import Instant
 from gateway.broker.subscribing.replay import Replay
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import topic_matches
+from gateway.routing.budget import EVALUATION, PARSED
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.evaluation.message import make_message
+from gateway.routing.where.language.work import ORDINARY
 from gateway.session.kept import KeptSubscription
 from gateway.session.session import Session
 
@@ -28,6 +30,10 @@ TURN_MESSAGES = 2_000
 
 TURN_BYTES = 512 * 1024
 """Bytes of their payloads; the last may exceed it."""
+
+TURN_WORK = 4_000_000
+"""Work of the filters that are asked about them; the last may exceed it, as in a piece of a
+message's (`routing/budget.py`)."""
 
 LOOKED_AT = 8
 """How many count as one of those that are merely looked at."""
@@ -56,6 +62,7 @@ class Replays:
         "_ring",
         "_turn",
         "_waiting",
+        "_work",
         "count",
         "maximum_of_one",
         "turn_messages",
@@ -70,6 +77,7 @@ class Replays:
         self._turn = -math.inf  # monotonic second
         self._messages = 0  # that this turn has room for
         self._bytes = 0
+        self._work = 0
         self.count = 0  # of those that wait
 
     def begin(
@@ -148,8 +156,9 @@ class Replays:
                 ahead = one.cursor.index <= index < one.cursor.end
                 if ahead and topic_matches(topic_filter, topic):
                     found = self._broker.retained.find(topic, instant.monotonic)
-                    size = sum([payload_bytes(each) for each in found])
-                    self._send(one, found, size, instant)
+                    self._begin_turn(instant)
+                    _, size, wanted = self._wanted(one, found, at_once=True)
+                    self._send(one, found, wanted, size, instant)
         log.renew(topic)
 
     def _go_on(self, _: str, instant: Instant) -> None:
@@ -176,6 +185,7 @@ class Replays:
         if instant.monotonic != self._turn:
             self._turn = instant.monotonic
             self._messages, self._bytes = self.turn_messages, TURN_BYTES
+            self._work = TURN_WORK
 
     def _advance(self, one: Replay, instant: Instant) -> bool:
         """Send as much as the turn has room for; return whether that is all.
@@ -187,10 +197,13 @@ class Replays:
             most = self.turn_messages // cost if self._messages > 0 else GLANCE
             found = retained.few(one.subscription.topic_filter, cursor, most, instant.monotonic)
             if found is not None:
-                fitting, size = self._fitting(found, cost)
+                fitting, size, wanted = self._fitting(one, found)
                 if fitting == len(found):
-                    self._send(one, found, size, instant)
+                    self._send(one, found, wanted, size, instant)
                     return True
+                if self._work <= 0:
+                    one.scans = True  # its filter needs several turns, from the first message on
+                    self._messages = 0
             if self._messages <= 0 or (found is not None and self._messages < self.turn_messages):
                 self._messages = 0  # the next turn has room for it
                 return False
@@ -205,46 +218,88 @@ class Replays:
         before = cursor.index
         most = max(1, self._messages // cost)
         found = retained.read(one.subscription.topic_filter, cursor, most, instant.monotonic)
-        fitting, size = self._fitting(found, cost)
+        fitting, size, wanted = self._fitting(one, found)
         if fitting < len(found):
             cursor.index = retained.log.index(found[fitting].topic)
             del found[fitting:]
-        self._send(one, found, size, instant)
+        self._send(one, found, wanted, size, instant)
+        if self._work <= 0:
+            self._messages = 0
         self._messages -= (cursor.index - before - fitting) // LOOKED_AT + 1
 
-    def _fitting(self, messages: list[Publication], cost: int) -> tuple[int, int]:
-        """Return how many of the messages this turn has room for, and the bytes of those."""
+    def _fitting(
+        self, one: Replay, messages: list[Publication]
+    ) -> tuple[int, int, list[Publication]]:
+        """Return how many of the messages this turn has room for, their bytes, and the wanted ones.
+
+        Those are all of them, unless the subscription has a filter.
+        """
         room, size = self._bytes, 0
-        most = min(len(messages), max(0, -(-self._messages // cost)))
+        most = min(len(messages), max(0, -(-self._messages // one.cost)))
         for number in range(most):
             if size >= room:
-                return number, size
+                most = number
+                break
             size += payload_bytes(messages[number])
-        return most, size
+        if one.subscription.where is not None:
+            return self._wanted(one, messages[:most])
+        return most, size, messages[:most]
 
-    def _send(self, one: Replay, messages: list[Publication], size: int, instant: Instant) -> None:
-        """Send, queue or drop what a subscription asks for of so many bytes of messages."""
+    def _wanted(
+        self, one: Replay, messages: list[Publication], *, at_once: bool = False
+    ) -> tuple[int, int, list[Publication]]:
+        """Return how many of the messages were looked at, their bytes, and which are wanted.
+
+        It is all of them if that has to be `at_once`: the filter is NULL for what is too much then.
+        """
+        where, session = one.subscription.where, one.session
+        ask = self._broker.budget.replayed
+        size = 0
+        wanted: list[Publication] = []
+        for number, each in enumerate(messages):
+            if self._work <= 0 and not at_once:
+                return number, size, wanted
+            bytes_of_one = payload_bytes(each)
+            size += bytes_of_one
+            if self._withholds(one, each):
+                continue
+            passed = True
+            if where is not None:
+                most = max(self._work, ORDINARY) if at_once else EVALUATION
+                passed, work = ask(where, make_message(each, 0), session.client_id, most)
+                self._work -= work + PARSED * bytes_of_one
+            if passed:
+                wanted.append(each)
+        return len(messages), size, wanted
+
+    def _withholds(self, one: Replay, message: Publication) -> bool:
+        """Return whether the subscriber may not get a message, whatever it says."""
+        subscription, access = one.subscription, one.session.access
+        if subscription.no_local and message.client_id == one.session.client_id:
+            return True  # [MQTT-3.8.3-3]
+        asks = access.restricted or subscription.topic_filter.startswith("$")
+        return bool(asks and not access.rights(message.topic) & READ)
+
+    def _send(
+        self,
+        one: Replay,
+        messages: list[Publication],
+        wanted: list[Publication],
+        size: int,
+        instant: Instant,
+    ) -> None:
+        """Send, queue or drop what is `wanted` of the messages, which have so many bytes."""
         session, subscription = one.session, one.subscription
-        client_id = session.client_id
         self._messages -= len(messages) * one.cost
         self._bytes -= size
         if self._bytes <= 0:
             self._messages = 0
-        if subscription.no_local:  # [MQTT-3.8.3-3]
-            messages = [each for each in messages if each.client_id != client_id]
-        access = session.access
-        if access.restricted or subscription.topic_filter.startswith("$"):
-            messages = [each for each in messages if access.rights(each.topic) & READ]
-        where = subscription.where
-        if where is not None:
-            passes = self._broker.budget.passes
-            messages = [
-                each for each in messages if passes(where, make_message(each, 0), client_id)
-            ]
+        if subscription.where is None:
+            wanted = [each for each in wanted if not self._withholds(one, each)]
         identifier = subscription.identifier
         identifiers = () if identifier is None else (identifier,)
         qos, now = subscription.qos, instant.monotonic
-        for each in messages:
+        for each in wanted:
             # RETAIN is set on what is sent because of a SUBSCRIBE [MQTT-3.3.1-8]
             session.accept(
                 each,

@@ -14,8 +14,9 @@ class FilterIndex:
     """Subscriptions by one of the terms of their `$where`, those of one expression together.
 
     A message costs one look for each operand in use, however many constants it is compared with;
-    a look into the payload parses it, as the first evaluation would. `nodes` are those of the trees
-    of these operands.
+    a look into the payload parses it, as the first evaluation would. An operand that may cost more,
+    such as `UPPER(payload)`, is left to the evaluation, which has a budget. `nodes` are those of
+    the trees of these operands.
     """
 
     __slots__ = ("_entries", "_operands", "_others", "nodes")
@@ -52,7 +53,7 @@ class FilterIndex:
             operand.find(message, found)
 
     def _entry(self, where: Where) -> IndexEntry:
-        found = terms(where.expression)
+        found = [term for term in terms(where.expression) if term.costs_little]
         if not found:
             entry = IndexEntry(where, None)
             self._others[entry] = None

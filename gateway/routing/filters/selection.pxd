@@ -1,12 +1,18 @@
 import cython
 
 from gateway.mqtt.publication cimport Publication
+from gateway.routing.budget cimport Budget
 from gateway.routing.filters.filter_index cimport FilterIndex
 from gateway.routing.filters.operand_index cimport IndexEntry
 
+cdef int _CUT_SHORT
+cdef int _PASSED
+cdef int _SKIPPED
+
 @cython.final
 cdef class Selection:
-    cdef object _budget
+    cdef Budget _budget
+    cdef list _late
     cdef object _message
     cdef Py_ssize_t _number
     cdef Publication _publication
@@ -16,9 +22,10 @@ cdef class Selection:
 
     cdef object _said(self)
     cpdef forget_parts(self)
-    cpdef bint wants(self, subscription, bint decided=*) except -1
+    @cython.locals(verdicts=dict, said=int)
+    cpdef bint wants(self, subscription, bint decided=*, bint quick=*) except -1
     cpdef bint may_send(self, member) except -1
-    @cython.locals(index=FilterIndex, entry=IndexEntry, found=list, decided=bint)
+    @cython.locals(index=FilterIndex, entry=IndexEntry, found=list, decided=bint, late=list)
     cpdef list filtered(self, indexes)
     cpdef list wanted(self, subscriptions)
     @cython.locals(members=list, readiness=int, lowest=int, qos=int)

@@ -1,24 +1,28 @@
 """Which of the subscriptions that match a topic want one message of it."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from gateway.access.access import Access
 from gateway.access.rule import READ
 from gateway.mqtt.publication import Publication
-from gateway.routing.budget import Budget
+from gateway.routing.budget import CUT_SHORT, PASSED, SKIPPED, Budget
 from gateway.routing.destination import Destination
 from gateway.routing.filters.filter_index import FilterIndex
 from gateway.routing.filters.operand_index import IndexEntry
 from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscription import Member, Subscriber, Subscription
+from gateway.routing.where.compile import Where
 from gateway.routing.where.evaluation.message import Message, message_of
-
-if TYPE_CHECKING:
-    from gateway.routing.where.compile import Where
 
 Rights: TypeAlias = Callable[[Access], int]
 """Says which rights an access gives on the topic of one message."""
+
+# Compiled, these are C names.
+_CUT_SHORT = CUT_SHORT
+_PASSED = PASSED
+_SKIPPED = SKIPPED
+_QUICKLY = True
 
 READY = 0
 """The readiness of a member that sends a message at once; who is less ready has more."""
@@ -34,10 +38,20 @@ class Selection:
     """Asks subscriptions about one message; a `$where` that several share is evaluated once.
 
     The message is the one with this `number` of a publication. It is made when a filter asks what
-    it says; `forget_parts` is to be called when all have been asked. `asked` counts them.
+    it says; `forget_parts` is to be called when all have been asked. `asked` counts them. What an
+    expression said is kept with the message until then, so that the rest can be asked later.
     """
 
-    __slots__ = ("_budget", "_message", "_number", "_publication", "_rights", "_verdicts", "asked")
+    __slots__ = (
+        "_budget",
+        "_late",
+        "_message",
+        "_number",
+        "_publication",
+        "_rights",
+        "_verdicts",
+        "asked",
+    )
 
     def __init__(
         self, budget: Budget, publication: Publication, number: int, rights: Rights | None = None
@@ -47,7 +61,8 @@ class Selection:
         self._number = number
         self._message: Message | None = None
         self._rights = rights  # None: everybody may read the topic
-        self._verdicts: dict[Where, bool] = {}
+        self._verdicts: dict[object, int] | None = None  # what `ask` said, by expression
+        self._late: list[Subscription] = []  # whose filters take longer than others may wait
         self.asked = 0
 
     def _said(self) -> Message:
@@ -56,14 +71,23 @@ class Selection:
         return self._message
 
     def forget_parts(self) -> None:
-        """Forget what expressions have worked out of the message: it may wait from now on."""
-        if self._message is not None:
-            self._message.forget_parts()
+        """Forget what expressions have worked out of the message: it may wait from now on.
 
-    def wants(self, subscription: Subscription, decided: bool = False) -> bool:
+        What they said is kept if not all could be asked.
+        """
+        message, self._verdicts = self._message, None
+        if message is None:
+            return
+        if self._budget.unfinished:
+            message.forget_parts_but(Where)
+        else:
+            message.forget_parts()
+
+    def wants(self, subscription: Subscription, decided: bool = False, quick: bool = False) -> bool:
         """Return whether the subscription's options and its filter let the message through.
 
-        The filter is not evaluated if it is `decided` that it does.
+        The filter is not evaluated if it is `decided` that it does. One that takes longer than what
+        is `quick` is asked by `late`.
         """
         self.asked += 1
         if self._rights is not None and not self._rights(subscription.subscriber.access) & READ:
@@ -76,16 +100,24 @@ class Selection:
         where = subscription.where
         if where is None:
             return True
-        passed = self._verdicts.get(where)
-        if passed is None:
-            if decided:
-                self._budget.count_passed(where)
-                passed = True
-            else:
-                client_id = subscription.subscriber.client_id
-                passed = self._budget.passes(where, self._said(), client_id)
-            self._verdicts[where] = passed
-        return passed
+        verdicts = self._verdicts
+        if verdicts is None:
+            verdicts = self._verdicts = self._said().part_values()
+        verdict = verdicts.get(where)
+        if verdict is not None and verdict != _CUT_SHORT:
+            return verdict == _PASSED
+        if decided:
+            self._budget.count_passed(where)
+            verdicts[where] = _PASSED
+            return True
+        said = _CUT_SHORT  # in an earlier turn, or before for another subscriber
+        if verdict is None or not quick:
+            said = self._budget.ask(where, self._said(), subscription.subscriber.client_id, quick)
+        if said == _CUT_SHORT:
+            self._late.append(subscription)
+        if said != _SKIPPED:  # which is this subscriber's affair
+            verdicts[where] = said
+        return said == _PASSED
 
     def may_read(self, member: Member) -> bool:
         """Return whether a member of a shared subscription may read the topic at all."""
@@ -102,11 +134,16 @@ class Selection:
             index.find(self._said(), found)
         wanted: list[Subscription] = []
         for entry in found:
+            if self._budget.unfinished:
+                break
             held, decided = entry.subscriptions, entry.decided
             if isinstance(held, set):
-                wanted.extend([one for one in held if self.wants(one, decided)])
-            elif held is not None and self.wants(held, decided):
+                wanted.extend([one for one in held if self.wants(one, decided, _QUICKLY)])
+            elif held is not None and self.wants(held, decided, _QUICKLY):
                 wanted.append(held)
+        if self._late:
+            late, self._late = self._late, []
+            wanted.extend([one for one in late if self.wants(one)])
         return wanted
 
     def wanted(self, subscriptions: Iterable[Subscription]) -> list[Subscription]:

@@ -4,15 +4,17 @@
 class Figures:
     """How often an expression was evaluated and what it said; of some evaluations the time.
 
-    `nanoseconds` is the sum of the `samples` that were measured.
+    `nanoseconds` is the sum of the `samples` that were measured. `over_budget` are those that were
+    NULL because they would have cost too much.
     """
 
-    __slots__ = ("evaluated", "nanoseconds", "null", "passed", "samples")
+    __slots__ = ("evaluated", "nanoseconds", "null", "over_budget", "passed", "samples")
 
     def __init__(self) -> None:
         self.evaluated = 0
         self.passed = 0
         self.null = 0
+        self.over_budget = 0
         self.nanoseconds = 0
         self.samples = 0
 

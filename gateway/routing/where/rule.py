@@ -12,15 +12,16 @@ from gateway.routing.where.language.conversions import Value
 from gateway.routing.where.language.expression import Expression, Stateful
 from gateway.routing.where.language.folding import can_be, fold
 from gateway.routing.where.language.parser import parse
+from gateway.routing.where.language.work import OverBudgetError, steps
 
 
 class RuleWhere:
     """A compiled expression with the memory of one rule; no two rules share one.
 
-    `text`, `expression`, `never_true` and `figures` are as in Where. `evaluate` looks at the
-    memory and leaves it alone, so that a message may still be refused; `record` then makes the
-    message an earlier one. `slots` is the number of values that are remembered of a topic, 0 for an
-    expression without functions that remember.
+    `text`, `expression`, `never_true`, `figures` and `steps` are as in Where. `evaluate` looks at
+    the memory and leaves it alone, so that a message may still be refused; `record` then makes the
+    message an earlier one. `slots` is the number of values that are remembered of a topic, 0 for
+    an expression without functions that remember.
     """
 
     __slots__ = (
@@ -33,6 +34,7 @@ class RuleWhere:
         "figures",
         "memory",
         "never_true",
+        "steps",
         "text",
     )
 
@@ -41,6 +43,7 @@ class RuleWhere:
         self.expression = expression
         self.never_true = not can_be(expression, truth=True)
         self.figures = Figures()
+        self.steps = steps(expression)
         self.memory = RuleMemory()
         self._slots = Slots()
         self._compiler = TreeCompiler({Stateful: self._slots.build})
@@ -53,7 +56,10 @@ class RuleWhere:
         return len(self._nothing)
 
     def evaluate(self, message: Message) -> bool | None:
-        """Return TO_BOOLEAN of the expression's value, None for NULL; never raises."""
+        """Return TO_BOOLEAN of the expression's value, None for NULL.
+
+        Raises OverBudgetError where the message has a `room`, and nothing else.
+        """
         if self._nothing:
             self._slots.row = self._row(message.topic)
         return self._truth(message)
@@ -69,12 +75,16 @@ class RuleWhere:
         """Remember `message`, for which `evaluate` gave `result`; return whether anything changed.
 
         Arguments of PREV and CHANGED are remembered with every message, those of SENT and
-        DEADBAND and the time for EVERY when the result is TRUE.
+        DEADBAND and the time for EVERY when the result is TRUE. Nothing is remembered of a message
+        whose `room` is not enough for the arguments.
         """
         if not self._nothing:
             return False
         known = self._slots.row = self._row(message.topic)
-        row = self._slots.after(message, passed=result is True)
+        try:
+            row = self._slots.after(message, passed=result is True)
+        except OverBudgetError:
+            row = known
         if row is known:
             return False
         return self.memory.keep(message.topic, row) or known is not self._nothing

@@ -19,8 +19,12 @@ from gateway.routing.where.language.expression import (
     conjuncts,
     count_nodes,
 )
+from gateway.routing.where.language.work import adds_up
 
 _IN_JSON: Final = (BareName, PayloadPath)
+
+INDEXED_NODES: Final = 12
+"""Most nodes of an operand that an index works out for each message."""
 
 _KINDS: Final = {"=": 0, "BETWEEN": 1}
 _ONE_BOUND: Final = 2
@@ -45,6 +49,11 @@ class Term:
     def operand_key(self) -> Hashable:
         """What is the same for the same operand in any expression."""
         return canonical_key(self.operand)
+
+    @property
+    def costs_little(self) -> bool:
+        """Whether the operand costs as little for any message: nobody is charged for an index."""
+        return self.nodes <= INDEXED_NODES and not adds_up(self.operand)
 
     @property
     def nodes(self) -> int:

@@ -5,13 +5,17 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from gateway.counters import Counters
+from gateway.routing import over_budget
 from gateway.routing.budget import SAMPLED, Budget
 from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.language.work import OverBudgetError
 from gateway.routing.where.rule import RuleWhere
 from gateway.storage.history.row import RuleResult
 from gateway.storage.state.rule_states import RuleKey, RuleState
 
-COUNTED = ("evaluated", "passed", "filtered", "null", "bytes_saved", "state_overflow")
+COUNTED = (
+    *("evaluated", "passed", "filtered", "null", "over_budget", "bytes_saved", "state_overflow"),
+)
 """What is counted of each rule, from zero on."""
 
 
@@ -89,6 +93,7 @@ class ActiveRule:
         self._counters = counters
         self._budget = budget
         self._unsaved: set[str] = set()
+        self.over_budget = False  # for the last message
         self._prefix = f"tidegate/rules/{index}/"
         self._evaluated, self._passed = f"{self._prefix}evaluated", f"{self._prefix}passed"
         for name in COUNTED:
@@ -97,17 +102,36 @@ class ActiveRule:
         self._show()
 
     def evaluate(self, message: Message) -> bool | None:
-        """Return whether the rule accepts the message, None if its expression is NULL."""
+        """Return whether the rule accepts the message, None if its expression is NULL.
+
+        It is NULL, and the rule `over_budget`, if it takes more than is left of the message's room.
+        """
         where = self._where
         if where is None:
             return True
-        result = where.evaluate(message)
+        room, result = message.room, None
+        self.over_budget = False
+        try:
+            message.spend(where.steps)
+            result = where.evaluate(message)
+        except OverBudgetError:
+            self._exceed(where, message)
         if not where.figures.evaluated % SAMPLED:
-            self._budget.look(where, message, f"uplink.rule[{self._index}]")
+            used, left = room - message.room, message.room
+            self._budget.look(where, message, f"uplink.rule[{self._index}]", used)
+            message.room = left
             microseconds = f"{where.figures.mean / 1000:.1f}"
             self._counters.set(f"{self._prefix}microseconds", microseconds)
         where.figures.evaluated += 1
         return result
+
+    def _exceed(self, where: RuleWhere, message: Message) -> None:
+        """Count that the expression is NULL for what it would cost."""
+        self.over_budget = True
+        self._counters.add(f"{self._prefix}over_budget")
+        budget = self._budget
+        owner = f"uplink.rule[{self._index}]"
+        budget.over.note(owner, over_budget.RULES, where.text, message, budget.now)
 
     def record(self, message: Message, result: bool | None) -> RuleResult:
         """Count the message and remember it; `result` is what `evaluate` returned."""
@@ -168,7 +192,7 @@ class ActiveRule:
     def _show(self) -> None:
         self._counters.set(f"{self._prefix}topic", self.rule.topic)
         self._counters.set(f"{self._prefix}where", "" if self._where is None else self._where.text)
-        for name in ("evaluated", "passed", "filtered", "null", "bytes_saved"):
+        for name in ("evaluated", "passed", "filtered", "null", "over_budget", "bytes_saved"):
             self._counters.set(self._prefix + name, 0)
         if self._where is not None:
             self._counters.set(f"{self._prefix}microseconds", "0.0")

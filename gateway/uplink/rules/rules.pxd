@@ -1,6 +1,7 @@
 import cython
 
 from gateway.counters cimport Counters
+from gateway.routing.budget cimport Budget
 from gateway.routing.where.evaluation.message cimport Message
 from gateway.storage.outbox.outbox cimport Outbox
 from gateway.storage.outbox.outbox_row cimport OutboxRow
@@ -8,12 +9,14 @@ from gateway.storage.outbox.outbox_row cimport OutboxRow
 @cython.final
 cdef class Verdict:
     cdef readonly list asked
+    cdef readonly object over_budget
     cdef readonly object rule
     cdef readonly str stream
     cdef readonly object uplinks
 
 @cython.final
 cdef class RuleSet:
+    cdef Budget _budget
     cdef object _commit_within
     cdef Counters _counters
     cdef str _epoch
@@ -26,6 +29,7 @@ cdef class RuleSet:
     cdef readonly list numbers
 
     cpdef receive(self, Message message, list topic_filters)
+    cdef _ask(self, Message message, list topic_filters)
     cdef _wait(self, Message message, rule)
     cdef OutboxRow _row(self, Message message, Verdict verdict, rule)
     cdef _number(self, Message message, Verdict verdict)

@@ -6,7 +6,7 @@ from gateway.access.policy import EVERYTHING
 from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.budget import Budget
+from gateway.routing.budget import EVALUATION, Budget
 from gateway.routing.where.evaluation.message import Message
 from gateway.storage.history.row import Numbered
 from gateway.storage.ledger.ledger import Ledger
@@ -18,6 +18,10 @@ from gateway.uplink.rules.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
 UNPROMISED = 1.0
 """Seconds for which a message may go unwritten whose publisher is promised nothing."""
 
+OVER_BUDGET = ":over_budget"
+"""Stands in the ledger behind the name of the rule that filtered a message, if one of the rules
+that were asked would have cost too much."""
+
 NO_STATES: Mapping[RuleKey, RuleState] = {}
 """The restored states of a gateway that stores none."""
 
@@ -26,15 +30,16 @@ class Verdict:
     """The results of one stream's rules for a message: each evaluated rule with its result.
 
     For each uplink they are asked in order, until one answers TRUE: `uplinks` are those that get
-    the message, and `rule` is the first that took it for one.
+    the message, and `rule` is the first that took it for one. `over_budget` are those for which a
+    rule would have cost too much.
     """
 
-    __slots__ = ("asked", "rule", "stream", "uplinks")
+    __slots__ = ("asked", "over_budget", "rule", "stream", "uplinks")
 
     def __init__(self, stream: str, rules: Sequence[ActiveRule], message: Message) -> None:
         self.stream = stream
         self.asked: list[tuple[ActiveRule, bool | None]] = []
-        self.uplinks = 0
+        self.uplinks = self.over_budget = 0
         self.rule: Rule | None = None
         for active in rules:
             rule = active.rule
@@ -42,6 +47,8 @@ class Verdict:
                 continue  # each of its uplinks gets the message already
             result = active.evaluate(message)
             self.asked.append((active, result))
+            if active.over_budget:
+                self.over_budget |= rule.uplinks
             if result is True:
                 self.uplinks |= rule.uplinks
                 self.rule = self.rule or rule
@@ -70,6 +77,7 @@ class RuleSet:
     """
 
     __slots__ = (
+        "_budget",
         "_commit_within",
         "_counters",
         "_epoch",
@@ -112,11 +120,12 @@ class RuleSet:
         self._streams: dict[str, list[ActiveRule]] = {}
         self._last: dict[str, int] = {}
         self._uplinks: dict[str, int] = {}
+        self._budget = budget = budget or Budget()
         rules = rules or DEFAULT_RULES
         for index, rule in enumerate(rules):
             key = key_of(rules, index)
             state = None if key is None else states.get(key)
-            active = ActiveRule(index, rule, counters, budget or Budget(), state)
+            active = ActiveRule(index, rule, counters, budget, state)
             self._streams.setdefault(rule.stream, []).append(active)
             self._last[rule.stream] = 0
             self._uplinks[rule.stream] = self._uplinks.get(rule.stream, 0) | rule.uplinks
@@ -139,11 +148,7 @@ class RuleSet:
             return ReasonCode.SUCCESS
         for look in self.before_numbers:
             look(message)
-        verdicts = []
-        for stream, rules in self._streams.items():
-            matching = [active for active in rules if active.rule.topic in topic_filters]
-            if matching:
-                verdicts.append(Verdict(stream, matching, message))
+        verdicts = self._ask(message, topic_filters)
         accepted = [
             (self._row(message, verdict, rule), rule)
             for verdict in verdicts
@@ -159,6 +164,17 @@ class RuleSet:
         for row, rule in accepted:
             self._outbox.add(row, within, self._wait(message, rule), barrier)
         return ReasonCode.SUCCESS
+
+    def _ask(self, message: Message, topic_filters: list[str]) -> list[Verdict]:
+        """Return what each stream's rules say; all of them share the budget of one evaluation."""
+        message.room = EVALUATION
+        verdicts = []
+        for stream, rules in self._streams.items():
+            matching = [active for active in rules if active.rule.topic in topic_filters]
+            if matching:
+                verdicts.append(Verdict(stream, matching, message))
+        self._budget.spend(EVALUATION - message.room)
+        return verdicts
 
     def save(self) -> None:
         """Add what rules remember and is not on disk yet to the pending batch, before a stop."""
@@ -205,5 +221,7 @@ class RuleSet:
         while uplinks:
             uplink = uplinks & -uplinks
             uplinks &= ~uplink
-            rule = verdict.last_for(uplink)
-            ledger.filtered(verdict.stream, number, rule.name, uplink)
+            rule = verdict.last_for(uplink).name
+            if verdict.over_budget & uplink:
+                rule += OVER_BUDGET
+            ledger.filtered(verdict.stream, number, rule, uplink)

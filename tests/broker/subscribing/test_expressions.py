@@ -3,6 +3,7 @@ import gc
 import pytest
 
 from gateway.broker.subscribing.expressions import Expressions, TooManyExpressions
+from gateway.pieces import complete
 from gateway.routing.where.language.errors import WhereError
 
 
@@ -29,3 +30,23 @@ def test_an_expression_in_error_takes_no_place() -> None:
     with pytest.raises(WhereError):
         expressions.get("x = ")
     assert len(expressions) == 0
+
+
+LONG = " OR ".join(f"a{number} = {number}" for number in range(100))
+
+
+def test_a_long_expression_is_compiled_in_pieces() -> None:
+    expressions = Expressions(10)
+    pieces = expressions.get_in_pieces(LONG)
+    assert len(list(pieces)) == 3
+    held = expressions.get(LONG)  # nobody uses it yet
+    assert list(expressions.get_in_pieces(LONG)) == []
+    assert expressions.in_use() == [held]
+
+
+def test_two_that_are_compiled_at_a_time_are_one() -> None:
+    expressions = Expressions(1)
+    pieces = expressions.get_in_pieces(LONG)
+    next(pieces)
+    held = expressions.get(LONG)
+    assert complete(pieces) is held

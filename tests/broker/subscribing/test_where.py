@@ -4,7 +4,8 @@ import pytest
 
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.packets import PubAck, Publish, SubAck, Subscribe, Unsubscribe
+from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.packets import MQTT_5, PubAck, Publish, SubAck, Subscribe, Unsubscribe
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker.broker_harness import Harness
@@ -219,3 +220,21 @@ def test_who_published_is_not_told_by_filters_of_some_listeners(harness: Harness
     guest.subscribe_all([request("a")], "$clientid = 'p'")
     assert [packet.payload for packet in trusted.take() if isinstance(packet, Publish)] == [b"1"]
     assert not guest.take()
+
+
+LONG_TEXT = " OR ".join(f"payload.a{number} = {number}" for number in range(90))
+
+
+def test_others_have_their_turn_while_a_long_expression_is_compiled(harness: Harness) -> None:
+    client = harness.connect()
+    data = encode(where("a", LONG_TEXT), MQTT_5)
+    turns = 0
+    while harness.broker.receive(client.client, data, harness.instant):
+        data = b""
+        turns += 1
+        harness.settle()
+        assert (client.inbox == []) == (turns < 4)
+    assert turns == 4
+    assert isinstance(client.take()[0], SubAck)
+    harness.publish("a", b'{"a7":7}')
+    assert topics(client.take()) == ["a"]

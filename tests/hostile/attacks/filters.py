@@ -1,7 +1,7 @@
 """Expressions and members that each message asks."""
 
 from tests.hostile.scene import Attack, Scene
-from tests.hostile.wire import PINGREQ, publish, subscribe, user_property
+from tests.hostile.wire import PINGREQ, connect, publish, subscribe, user_property
 
 BOMBS = (
     "payload LIKE '" + "%a" * 40 + "%b'",
@@ -66,9 +66,61 @@ def large_expressions(scene: Scene) -> None:
     publisher.next()
 
 
+LETTERS = ("é" * 32_000).encode()
+"""A payload of 64 KB beyond ASCII."""
+
+
+def costly(owner: int, each: int) -> str:
+    """Return an expression that copies and changes a large payload 80 times."""
+    first = 80 * each + 1
+    terms = [f"UPPER(SUBSTR(payload,{first + n}))='x{owner}'" for n in range(80)]
+    return " OR ".join(terms)
+
+
+def expressions_that_cost_much(scene: Scene) -> None:
+    """16 expressions of 80 times UPPER(SUBSTR(payload, ...)) of each of 20 clients, and 20
+    payloads of 64 KB for them, which also come to the clients when they are away."""
+    for number in range(scene.many(20)):
+        owner = scene.attacker()
+        owner.send(connect(f"u{number}", 5, b"\x11\0\0\x0e\x10"))
+        assert owner.next()[0] == 0x20
+        for each in range(16):
+            block = user_property("$where", costly(number, each))
+            topic_filter = "u/" + "+/" * each + "#"
+            owner.send(subscribe([topic_filter], 5, qos=1, block=block))
+            assert owner.next()[0] == 0x90
+        if number % 2:
+            owner.close()
+    publisher = scene.client("p", 5)
+    for _ in range(scene.many(20)):
+        publisher.send(publish("u" + "/u" * 16, LETTERS, block=b""))
+    publisher.send(PINGREQ)
+    publisher.next()
+
+
+def likes_of_each_character(scene: Scene) -> None:
+    """Five subscriptions to 500 retained messages of 60 KB, each LIKE 150 patterns with `_`."""
+    publisher = scene.client("p", 5)
+    for number in range(scene.many(500)):
+        publisher.send(publish(f"l/{number}", b"a" * 60_000, retain=True, block=b""))
+    publisher.send(PINGREQ)
+    publisher.next()
+    owner = scene.client("l", 5)
+    for each, topic_filter in enumerate(("l/+", "l/#", "+/+", "+/#", "#")):
+        text = " OR ".join(f"payload LIKE '%_{each}b{n}%'" for n in range(150))
+        block = user_property("$where", text)
+        owner.send(subscribe([topic_filter], 5, block=block))
+        assert owner.next()[0] == 0x90
+    owner.send(PINGREQ)
+    while owner.next()[0] != 0xD0:
+        pass
+
+
 ATTACKS: tuple[Attack, ...] = (
     where_bombs,
     groups_of_one_topic,
     members_who_want_nothing,
     large_expressions,
+    expressions_that_cost_much,
+    likes_of_each_character,
 )

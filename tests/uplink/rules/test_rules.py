@@ -1,6 +1,7 @@
 """Numbers before filters, filters in order, nothing numbered that is not taken in."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -11,6 +12,9 @@ from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.rules.rule import DEFAULT_RULES, Rule
 from gateway.uplink.rules.rules import RuleSet
 from tests.support.disk.storage import Store, bounded, open_store
+
+if TYPE_CHECKING:
+    from gateway.storage.ledger.ledger import Ledger
 
 EPOCH = "00a1b2c3d4"
 
@@ -115,3 +119,39 @@ async def test_numbers_begin_at_one_with_each_start(store: Store, starts: int) -
     await store.settle()
     rows = [(row.epoch, row.seq) for row in await store.outbox.fetch(0, 10)]
     assert rows == [(f"{start:010x}", 1) for start in range(starts)]
+
+
+class NotedLedger:
+    """Keeps why numbers were filtered."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def taken(self, stream: str, number: int) -> None:
+        pass
+
+    def filtered(self, stream: str, number: int, rule: str, uplinks: int) -> None:
+        self.reasons.append(rule)
+
+
+async def test_a_rule_that_would_cost_too_much_is_null_and_told_of(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    dear = " OR ".join(f"payload LIKE '%_x{number}%'" for number in range(3))
+    rules = [
+        Rule("sensors/#", compile_rule(f"NOT ({dear})")),
+        Rule("sensors/#", compile_rule("payload LIKE '%_y%' OR CHANGED(payload)")),
+        Rule("sensors/#", compile_rule(" AND ".join(["topic = 'x'"] * 200))),
+    ]
+    ledger = NotedLedger()
+    rule_set = RuleSet(rules, store.outbox, store.counters, EPOCH, ledger=cast("Ledger", ledger))
+    for size in (30_000, 100, 25_000):
+        message = Message("sensors/n1", ("é" * size).encode(), 1, received_at=1_000)
+        rule_set.receive(message, ["sensors/#"])
+    assert [row[:2] for row in await _rows(store)] == [("main", 2), ("main", 3)]
+    version = ledger.reasons[0].partition(":")[0]
+    assert ledger.reasons == [f"{version}:over_budget"]
+    assert version.startswith("2@")
+    assert store.counters.count("tidegate/rules/0/over_budget") == 1
+    assert store.counters.count("tidegate/rules/0/null") == 1
+    assert "uplink.rule[0]: a filter is NULL" in caplog.messages[0]

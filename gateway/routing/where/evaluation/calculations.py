@@ -2,8 +2,9 @@
 
 from gateway.routing.where.evaluation.closures import Compiler, Condition, Reader
 from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.evaluation.predicates import compare_counted
 from gateway.routing.where.language.arithmetic import OPERATIONS, negate
-from gateway.routing.where.language.comparison import ORDERS, compare
+from gateway.routing.where.language.comparison import ORDERS
 from gateway.routing.where.language.conversions import Number, Value, to_number
 from gateway.routing.where.language.expression import (
     Arithmetic,
@@ -14,6 +15,7 @@ from gateway.routing.where.language.expression import (
     SimpleCase,
 )
 from gateway.routing.where.language.functions import CASTS, FUNCTIONS
+from gateway.routing.where.language.work import UNCOUNTED
 
 
 def arithmetic(expression: Arithmetic, compiler: Compiler) -> Reader:
@@ -73,7 +75,7 @@ def simple_case(expression: SimpleCase, compiler: Compiler) -> Reader:
     def evaluate(message: Message) -> Value:
         wanted = subject(message)
         for value, result in branches:
-            if compare(equal, wanted, value(message)):
+            if compare_counted(message, equal, wanted, value(message)):
                 return result(message)
         return default(message)
 
@@ -90,7 +92,7 @@ def cast(expression: Cast, compiler: Compiler) -> Reader:
 def call(expression: Call, compiler: Compiler) -> Reader:
     """Compile a call of one of FUNCTIONS."""
     function = FUNCTIONS[expression.function]
-    compute, strict = function.compute, function.strict
+    compute, strict, work = function.compute, function.strict, function.work
     arguments = tuple(
         (function.conversion(index), compiler.value(operand))
         for index, operand in enumerate(expression.operands)
@@ -103,6 +105,10 @@ def call(expression: Call, compiler: Compiler) -> Reader:
             if strict and value is None:
                 return None
             values.append(value)
+        if work is not None:
+            cost = work(*values)
+            if cost > UNCOUNTED:
+                message.spend(cost)
         return compute(*values)
 
     return evaluate

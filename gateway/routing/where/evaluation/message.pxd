@@ -6,6 +6,7 @@ from gateway.mqtt.publication cimport Publication
 cdef class Message(AcceptedMessage):
     cpdef json(self)
     cpdef forget_parts(self)
+    cpdef spend(self, long long work)
     cdef _decode(self)
 
 @cython.locals(message=Message)

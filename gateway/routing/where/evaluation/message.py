@@ -10,15 +10,26 @@ from gateway.mqtt.message import UNKNOWN
 from gateway.mqtt.message import Message as AcceptedMessage
 from gateway.routing.where.evaluation.payload import NOT_JSON, decode_payload, parse_json
 from gateway.routing.where.language.limits import STRING_CODE_POINTS
+from gateway.routing.where.language.work import UNCOUNTED, OverBudgetError
 
 if TYPE_CHECKING:
     from gateway.mqtt.publication import Publication
+
+_CORRELATION = "correlation data"
+"""Where long ones are kept among the parts that expressions have worked out."""
 
 
 class Message(AcceptedMessage):
     """An accepted message that can be filtered; it holds nothing more than one that cannot."""
 
     __slots__ = ()
+
+    def spend(self, work: int) -> None:
+        """Count work that an evaluation is about to do; raise OverBudgetError beyond `room`."""
+        if work > UNCOUNTED:
+            self.room -= work
+            if self.room < 0:
+                raise OverBudgetError
 
     def text(self) -> str | None:
         """Return the whole payload as a STRING, None if it is none (where-language 6.3)."""
@@ -57,9 +68,23 @@ class Message(AcceptedMessage):
         """Forget what expressions have worked out: the message may wait in a queue from now on."""
         self._part_values = None
 
+    def forget_parts_but(self, kind: type) -> None:
+        """Forget them but for what is kept under an object of this type."""
+        values = self.part_values()
+        self._part_values = {key: values[key] for key in values if type(key) is kind}
+
     def correlation_text(self) -> str | None:
         """Return Correlation Data decoded as UTF-8, None if absent or not UTF-8."""
-        return None if self.correlation_data is None else decode_payload(self.correlation_data)
+        data = self.correlation_data
+        if data is None:
+            return None
+        if len(data) <= UNCOUNTED:
+            return decode_payload(data)
+        values = self.part_values()
+        if _CORRELATION not in values:
+            values[_CORRELATION] = decode_payload(data)
+        text: str | None = values[_CORRELATION]
+        return text
 
     def _decode(self) -> str | None:
         if self._decoded is UNKNOWN:

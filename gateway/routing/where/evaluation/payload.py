@@ -6,14 +6,26 @@ from functools import cache
 from itertools import accumulate
 from typing import Any, Final
 
-from gateway.routing.where.language.conversions import in_64_bits
-from gateway.routing.where.language.limits import JSON_BYTES, JSON_LEVELS
+from gateway.routing.where.language.limits import (
+    INTEGER_HIGHEST,
+    INTEGER_LOWEST,
+    JSON_BYTES,
+    JSON_LEVELS,
+)
 
 NOT_JSON: Final[Any] = object()
 """Stands for the value of a payload that is not JSON; no step leads anywhere from it."""
 
-_NOT_A_BRACKET: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^][{}"]++', re.DOTALL)
-_LEVEL_STEP: Final = dict(zip(b"[{]}", (1, 1, -1, -1), strict=True))
+_STRUCTURE: Final = bytes(byte for byte in range(256) if byte not in b'[]{}"')
+"""All bytes but those that say how deep a value is."""
+
+_SQUARE: Final = bytes.maketrans(b"{}", b"[]")
+_RUN: Final = re.compile(rb"\[+|\]+")
+_OPENING: Final = b"["[0]
+
+_MANY: Final = 8_192
+"""Runs of opening brackets that are too many to be followed one by one, which takes a
+millisecond."""
 
 _JSON_BYTES = JSON_BYTES  # compiled, C names that no other module sees
 _JSON_LEVELS = JSON_LEVELS
@@ -21,6 +33,12 @@ _JSON_LEVELS = JSON_LEVELS
 _DIGITS_ALONE: Final = bytes(48 if byte in b"0123456789" else 0 for byte in range(256))
 _LONG_NUMBER: Final = b"0" * 19
 """Digits of the shortest integer that may not fit 64 bits, as `_DIGITS_ALONE` translates them."""
+
+_LONG_DIGITS: Final = re.compile(rb"(?<![0-9.])(?<![eE][+-])(?<![eE])[0-9]{19,}(?![0-9.eE])")
+"""Digits of such an integer, or of a text that looks like one."""
+
+_HIGHEST: Final = b"%d" % INTEGER_HIGHEST
+_LOWEST: Final = b"%d" % -INTEGER_LOWEST
 
 
 def decode_payload(payload: bytes) -> str | None:
@@ -43,9 +61,9 @@ def parse_json(payload: bytes) -> Any:
         return NOT_JSON
     decode, fault = _decoder()
     try:
-        value = decode(payload)
         if _LONG_NUMBER in payload.translate(_DIGITS_ALONE):
-            return NOT_JSON if _is_too_deep(payload) else _with_reals(value)
+            payload = _with_reals(payload)
+        value = decode(payload)
     except (fault, ValueError, OverflowError, RecursionError):
         return NOT_JSON
     return NOT_JSON if _is_too_deep(payload) else value
@@ -59,25 +77,50 @@ def _decoder() -> tuple[Callable[[bytes], Any], type[Exception]]:
     return msgspec.json.Decoder().decode, msgspec.MsgspecError
 
 
-def _with_reals(value: Any) -> Any:
-    """Return the value with each integer beyond 64 bits as a REAL.
+def _with_reals(payload: bytes) -> bytes:
+    """Return a JSON text with `.0` behind each integer beyond 64 bits, which makes it a REAL.
 
-    Raises OverflowError for one beyond the binary64 range.
+    What is no JSON text stays none.
     """
-    if type(value) is dict:
-        return {key: _with_reals(member) for key, member in value.items()}
-    if type(value) is list:
-        return [_with_reals(member) for member in value]
-    if type(value) is int and in_64_bits(value) is None:
-        return float(value)
-    return value
+    plain = _without_escapes(payload)
+    parts: list[bytes] = []
+    quotes = counted = copied = 0
+    for found in _LONG_DIGITS.finditer(plain):
+        begin, end = found.span()
+        quotes += plain.count(b'"', counted, begin)
+        counted = begin
+        digits = found.group()
+        bound = _LOWEST if plain[begin - 1 : begin] == b"-" else _HIGHEST
+        if not quotes % 2 and (len(digits) > len(bound) or digits > bound):
+            parts += (payload[copied:end], b".0")
+            copied = end
+    return b"".join((*parts, payload[copied:]))
+
+
+def _without_escapes(payload: bytes) -> bytes:
+    """Return a JSON text in which each quotation mark begins or ends a string, of the same size."""
+    if b"\\" not in payload:
+        return payload
+    return payload.replace(b"\\\\", b"  ").replace(b'\\"', b"  ")
 
 
 def _is_too_deep(payload: bytes) -> bool:
-    """Count the levels exactly: how deep the decoder gets depends on the stack it starts from."""
+    """Count the levels exactly: how deep the decoder gets depends on the stack it starts from.
+
+    `payload` is a JSON text. Runs of brackets are followed; while there are too many, the innermost
+    level is taken off, wherever there is one.
+    """
     if len(payload) <= 2 * _JSON_LEVELS:
         return False
     if payload.count(b"[") + payload.count(b"{") <= _JSON_LEVELS:
         return False
-    brackets = _NOT_A_BRACKET.sub(b"", payload)
-    return max(accumulate(map(_LEVEL_STEP.__getitem__, brackets)), default=0) > _JSON_LEVELS
+    brackets = _without_escapes(payload).translate(_SQUARE, _STRUCTURE)
+    # a string that ends where one begins goes on: no bracket is between them
+    brackets = b"".join(brackets.replace(b'""', b"").split(b'"')[::2])
+    most = _JSON_LEVELS
+    while brackets.count(b"[]") > _MANY:
+        brackets = brackets.replace(b"[]", b"")
+        most -= 1
+    runs = _RUN.findall(brackets)
+    levels = accumulate([len(run) if run[0] == _OPENING else -len(run) for run in runs])
+    return max(levels, default=0) > most

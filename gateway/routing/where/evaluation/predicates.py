@@ -16,6 +16,7 @@ from gateway.routing.where.language.expression import (
     TopicMatches,
 )
 from gateway.routing.where.language.like import like_matcher
+from gateway.routing.where.language.work import UNCOUNTED, compared, liked
 
 _EQUAL: Final = ORDERS["="]
 
@@ -38,7 +39,14 @@ def comparison(expression: Comparison, compiler: Compiler) -> Condition:
     if isinstance(right, Literal):
         return _with_constant(value, order, right.value)
     other = compiler.value(right)
-    return lambda message: compare(order, value(message), other(message))
+    return lambda message: compare_counted(message, order, value(message), other(message))
+
+
+def compare_counted(message: Message, order: Order, left: Value, right: Value) -> bool | None:
+    """Compare two values neither of which stands in the expression, and count that for them."""
+    if type(left) is str and len(left) > UNCOUNTED and type(right) is str:
+        message.spend(compared(left, right))
+    return compare(order, left, right)
 
 
 def _with_constant(value: Reader, order: Order, constant: Value) -> Condition:
@@ -61,7 +69,7 @@ def membership(expression: In, compiler: Compiler) -> Condition:
     constants = [element.value for element in elements if isinstance(element, Literal)]
     if len(constants) < len(elements):
         readers = tuple(map(compiler.value, elements))
-        return lambda message: any_equal(value(message), (read(message) for read in readers))
+        return lambda message: _any_equal_read(message, value(message), readers)
     if all(isinstance(constant, str) for constant in constants):
         return _in_texts(value, constants)
     return lambda message: any_equal(value(message), constants)
@@ -69,10 +77,13 @@ def membership(expression: In, compiler: Compiler) -> Condition:
 
 def _in_texts(value: Reader, constants: list[Value]) -> Condition:
     texts = frozenset(constant for constant in constants if isinstance(constant, str))
+    longest = max(map(len, texts))
 
     def evaluate(message: Message) -> bool | None:
         operand = value(message)
-        return operand in texts if isinstance(operand, str) else any_equal(operand, constants)
+        if isinstance(operand, str):
+            return len(operand) <= longest and operand in texts  # to look is to hash it
+        return any_equal(operand, constants)
 
     return evaluate
 
@@ -89,9 +100,37 @@ def any_equal(operand: Value, elements: Iterable[Value]) -> bool | None:
     return result
 
 
+def _any_equal_read(message: Message, operand: Value, readers: Iterable[Reader]) -> bool | None:
+    """Do the same for elements that have to be read, each while none before it is equal."""
+    result: bool | None = False
+    for read in readers:
+        equal = compare_counted(message, _EQUAL, operand, read(message))
+        if equal:
+            return True
+        if equal is None:
+            result = None
+    return result
+
+
 def between(expression: Between, compiler: Compiler) -> Condition:
     """Compile BETWEEN: two comparisons joined by AND."""
     value, low, high = map(compiler.value, expression.operands)
+    at_least, at_most = ORDERS[">="], ORDERS["<="]
+    if all(isinstance(bound, Literal) for bound in expression.operands[1:]):
+        return _between_constants(value, low, high)
+
+    def evaluate(message: Message) -> bool | None:
+        operand = value(message)
+        above = compare_counted(message, at_least, operand, low(message))
+        if above is False:
+            return False
+        below = compare_counted(message, at_most, operand, high(message))
+        return below if above or below is False else None
+
+    return evaluate
+
+
+def _between_constants(value: Reader, low: Reader, high: Reader) -> Condition:
     at_least, at_most = ORDERS[">="], ORDERS["<="]
 
     def evaluate(message: Message) -> bool | None:
@@ -108,11 +147,17 @@ def between(expression: Between, compiler: Compiler) -> Condition:
 def like(expression: Like, compiler: Compiler) -> Condition:
     """Compile LIKE."""
     value = compiler.value(expression.operands[0])
-    matches = like_matcher(expression.pattern)
+    matches, work = like_matcher(expression.pattern), liked(expression.pattern)
 
     def evaluate(message: Message) -> bool | None:
         text = to_string(value(message))
-        return None if text is None else matches(text)
+        if text is None:
+            return None
+        if work is not None:
+            cost = work(text)
+            if cost > UNCOUNTED:
+                message.spend(cost)
+        return matches(text)
 
     return evaluate
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from gateway.routing.where.evaluation.closures import Compiler, Reader
 from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.evaluation.predicates import compare_counted
 from gateway.routing.where.evaluation.rule_memory import CONTAINER
 from gateway.routing.where.language.arithmetic import OPERATIONS, absolute
 from gateway.routing.where.language.comparison import ORDERS, compare
@@ -100,7 +101,9 @@ def _changed(expression: Stateful, compiler: Compiler, slots: Slots) -> Reader:
 
     def evaluate(message: Message) -> bool:
         value = read(message)
-        return value is not None and compare(equal, value, slots.row[slot]) is not True
+        if value is None:
+            return False
+        return compare_counted(message, equal, value, slots.row[slot]) is not True
 
     return evaluate
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gateway.routing.where.evaluation.predicates import any_equal
+from gateway.routing.where.evaluation.predicates import any_equal, compare_counted
 from gateway.routing.where.generated.source import Source, Writers
 from gateway.routing.where.language.comparison import MIRRORED, ORDERS, compare
 from gateway.routing.where.language.conversions import to_string
@@ -20,6 +20,7 @@ from gateway.routing.where.language.expression import (
     Or,
 )
 from gateway.routing.where.language.like import like_matcher
+from gateway.routing.where.language.work import liked
 
 _SYMBOLS: Final = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
@@ -76,7 +77,7 @@ def _compared(source: Source, value: str, symbol: str, right: Expression) -> str
         return _with_constant(source, value, symbol, right)
     other, result = source.value(right), source.local()
     order = source.name(ORDERS[symbol])
-    source.line(f"{result} = {source.name(compare)}({order}, {value}, {other})")
+    source.line(f"{result} = {source.name(compare_counted)}(m, {order}, {value}, {other})")
     return result
 
 
@@ -98,9 +99,11 @@ def _in(source: Source, expression: In) -> str:
     constants = [each.value for each in elements if isinstance(each, Literal)]
     if len(constants) == len(elements) and all(isinstance(each, str) for each in constants):
         general = f"{source.name(any_equal)}({value}, {source.name(constants)})"
-        among = f"{value} in {source.name(frozenset(map(str, constants)))}"
+        longest = source.name(max(map(len, map(str, constants))))
+        short = f"{source.name(len)}({value}) <= {longest}"
+        among = f"{short} and {value} in {source.name(frozenset(map(str, constants)))}"
         text = f"{source.name(type)}({value}) is {source.name(str)}"
-        source.line(f"{result} = {among} if {text} else {general}")
+        source.line(f"{result} = ({among}) if {text} else {general}")
         return result
     source.line(f"{result} = {_compared(source, value, '=', elements[0])}")
     for element in elements[1:]:
@@ -116,7 +119,10 @@ def _like(source: Source, expression: Like) -> str:
     source.line(f"{text} = {source.value(expression.operands[0])}")
     with source.block(f"if {source.name(type)}({text}) is not {source.name(str)}:"):
         source.line(f"{text} = {source.name(to_string)}({text})")
-    matches = source.name(like_matcher(expression.pattern))
+    matches, work = source.name(like_matcher(expression.pattern)), liked(expression.pattern)
+    if work is not None:
+        with source.block(f"if {text} is not None:"):
+            source.line(f"m.spend({source.name(work)}({text}))")
     source.line(f"{result} = None if {text} is None else {matches}({text})")
     return result
 

@@ -19,7 +19,7 @@ from gateway.routing.where.language.expression import (
     TopicLevel,
     UserProperty,
 )
-from gateway.routing.where.language.functions import FUNCTIONS
+from gateway.routing.where.language.functions import FUNCTIONS, Function
 
 _ATTRIBUTES: Final = {"clientid": "client_id"}
 _PLAIN_FIELDS: Final = frozenset(
@@ -150,12 +150,24 @@ def _call(source: Source, expression: Call) -> str:
         convert, value = source.name(function.conversion(index)), source.local()
         source.line(f"{value} = {convert}({source.value(operand)})")
         values.append(value)
-    called = f"{source.name(function.compute)}({', '.join(values)})"
+    arguments = ", ".join(values)
+    called = f"{result} = {source.name(function.compute)}({arguments})"
     if function.strict:
+        source.line(f"{result} = None")
         known = " and ".join(f"{value} is not None" for value in values)
-        called += f" if {known} else None"
-    source.line(f"{result} = {called}")
+        with source.block(f"if {known}:"):
+            _count(source, function, arguments)
+            source.line(called)
+    else:
+        _count(source, function, arguments)
+        source.line(called)
     return result
+
+
+def _count(source: Source, function: Function, arguments: str) -> None:
+    """Write what counts the work of a call that is about to be made."""
+    if function.work is not None:
+        source.line(f"m.spend({source.name(function.work)}({arguments}))")
 
 
 VALUES: Final[Writers] = {

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gateway.routing.where.language import arithmetic, comparison
+from gateway.routing.where.language import arithmetic, comparison, work
 from gateway.routing.where.language.conversions import (
     Number,
     Value,
@@ -29,7 +29,8 @@ class Function:
 
     `conversions` holds one conversion for each argument, and the last one serves all further
     ones; `most` is None without an upper bound. With `strict`, an argument that is NULL after its
-    conversion makes the result NULL and `compute` sees none.
+    conversion makes the result NULL and `compute` sees none. `work` gives what it costs for
+    arguments that it computes something from; None where that is the same for all.
     """
 
     compute: Callable[..., Value]
@@ -37,6 +38,7 @@ class Function:
     fewest: int
     most: int | None
     strict: bool = True
+    work: Callable[..., int] | None = None
 
     @property
     def arity(self) -> str:
@@ -57,16 +59,12 @@ class Function:
 
 
 def _upper(text: str) -> str:
-    return text.upper() if text.isascii() else text.translate(_TO_CAPITALS)
+    # bytes have capitals in ASCII alone, and take a tenth of the time of `translate`
+    return text.upper() if text.isascii() else text.encode().upper().decode()
 
 
 def _lower(text: str) -> str:
-    return text.lower() if text.isascii() else text.translate(_TO_SMALL_LETTERS)
-
-
-_CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_TO_CAPITALS: Final = str.maketrans(_CAPITALS.lower(), _CAPITALS)
-_TO_SMALL_LETTERS: Final = str.maketrans(_CAPITALS, _CAPITALS.lower())
+    return text.lower() if text.isascii() else text.encode().lower().decode()
 
 
 def _trim(text: str) -> str:
@@ -101,19 +99,19 @@ def _null_if(value: Value, other: Value) -> Value:
 
 
 FUNCTIONS: Final = {
-    "UPPER": Function(_upper, (to_string,), 1, 1),
-    "LOWER": Function(_lower, (to_string,), 1, 1),
+    "UPPER": Function(_upper, (to_string,), 1, 1, work=work.letters),
+    "LOWER": Function(_lower, (to_string,), 1, 1, work=work.letters),
     "LENGTH": Function(len, (to_string,), 1, 1),
-    "TRIM": Function(_trim, (to_string,), 1, 1),
-    "SUBSTR": Function(_substring, (to_string, to_number), 2, 3),
-    "INSTR": Function(_position, (to_string,), 2, 2),
-    "CONCAT": Function(_concatenate, (to_string,), 1, None),
+    "TRIM": Function(_trim, (to_string,), 1, 1, work=work.copied),
+    "SUBSTR": Function(_substring, (to_string, to_number), 2, 3, work=work.cut),
+    "INSTR": Function(_position, (to_string,), 2, 2, work=work.searched),
+    "CONCAT": Function(_concatenate, (to_string,), 1, None, work=work.copied),
     "ABS": Function(arithmetic.absolute, (to_number,), 1, 1),
     "ROUND": Function(arithmetic.round_half_away, (to_number,), 1, 1),
     "FLOOR": Function(arithmetic.floor, (to_number,), 1, 1),
     "CEIL": Function(arithmetic.ceiling, (to_number,), 1, 1),
     "COALESCE": Function(_coalesce, (unchanged,), 1, None, strict=False),
-    "NULLIF": Function(_null_if, (unchanged,), 2, 2, strict=False),
+    "NULLIF": Function(_null_if, (unchanged,), 2, 2, strict=False, work=work.compared),
 }
 
 STATEFUL_FUNCTIONS: Final = {"PREV": 1, "SENT": 1, "CHANGED": 1, "DEADBAND": 2, "EVERY": 1}

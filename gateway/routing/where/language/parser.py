@@ -7,6 +7,7 @@ nesting, and those are bounded.
 from collections.abc import Callable
 from typing import Final
 
+from gateway.pieces import Pieces, complete
 from gateway.routing.where.language.comparison import ORDERS
 from gateway.routing.where.language.errors import WhereError
 from gateway.routing.where.language.expression import (
@@ -37,11 +38,17 @@ def parse(text: str, *, stateful: bool = False) -> Expression:
 
     `stateful` allows the functions of an uplink rule (where-language 13).
     """
+    return complete(parse_in_pieces(text, stateful=stateful))
+
+
+def parse_in_pieces(text: str, *, stateful: bool = False) -> Pieces[Expression]:
+    """Do the same in two pieces: the longest texts take some 3 ms in each."""
     size = len(text.encode(errors="surrogatepass"))
     if size > EXPRESSION_BYTES:
         message = f"the expression has {size} bytes, the limit is {EXPRESSION_BYTES}"
         raise WhereError(0, "limit", message)
     cursor = TokenCursor(text, stateful=stateful)
+    yield
     cursor.take_keyword("WHERE")
     expression = _expression(cursor)
     if cursor.current.kind is not TokenKind.END:
