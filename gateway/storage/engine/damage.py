@@ -43,6 +43,10 @@ class DamagedError(Exception):
     """The file cannot be used as it is; the text says what was found."""
 
 
+class OtherSchemaError(Exception):
+    """The file is sound, and its tables are not those of its version; the text says which."""
+
+
 def is_damage(error: sqlite3.Error) -> bool:
     """Return whether the error says that the file itself is wrong, or cannot be read."""
     code = _code(error)

@@ -3,6 +3,8 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,11 @@ from gateway.storage.engine.migrations.migrate import (
     migrate,
     migrations,
 )
+
+RELEASED = {
+    "0001_first.sql": "de7ae8e444f6d64abdb8f1ce1e3b2614e7030b6884b8e60cb955a53c10aebde8",
+}
+"""The hash of each migration that some gateway may have applied: what it says is for ever."""
 
 NEXT = len(migrations()) + 1
 MADE_UP = (NEXT, "ALTER TABLE meta ADD COLUMN more TEXT; UPDATE meta SET more = 'm' || value;")
@@ -90,3 +97,12 @@ def test_a_newer_version_is_refused(
         migrate(connection)
     with pytest.raises(StartError, match=rf"version {NEXT}, this Tidegate knows up to {NEXT - 1}"):
         check_schema(connection)
+
+
+def test_a_released_migration_is_never_edited() -> None:
+    """A change of the schema is a file with the next number, and a line above."""
+    folder = Path(module.__file__).parent
+    found = {file.name: sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.sql")}
+    assert {name: found.get(name) for name in RELEASED} == RELEASED
+    assert all(name > max(RELEASED) for name in found.keys() - RELEASED.keys())
+    assert sorted(int(name[:4]) for name in found) == list(range(1, len(found) + 1))
