@@ -83,14 +83,24 @@ def form_of(read: Read, size: int, log_size: int) -> Form:
     """Return the form of a database of `size` bytes; `log_size` is what its log says of pages."""
     header = read(0, 100)
     page_bytes = _page_bytes(read, size, (log_size, said_size(header), PAGE_BYTES))
-    second = read(page_bytes, 1)
     return Form(
         page_bytes,
         page_bytes - _reserved(read, size, header, page_bytes),
         _encoding(read(0, SCHEMA_BYTES), header),
-        # of a first table the map says that it has no parent; no b-tree page begins so
-        any(header[52:56]) or second == b"\1" or not header.startswith(MAGIC),
+        _has_map(header, read(page_bytes, 1)),
     )
+
+
+def _has_map(header: bytes, second: bytes) -> bool:
+    """Return whether the second page, which begins so, is one of the map, else what is said.
+
+    The map begins with the root of the first table, and no b-tree page as that does.
+    """
+    if second == b"\1" or not second:
+        return True
+    if second[0] in _PAGE_KINDS:
+        return False
+    return any(header[52:56]) or not header.startswith(MAGIC)
 
 
 def _page_bytes(read: Read, size: int, said: tuple[int, ...]) -> int:

@@ -127,7 +127,9 @@ def _carry_over(
             raise DamagedError(str(error)) from error
         raise
     level = logging.CRITICAL if result.all_lost else logging.WARNING
-    logger.log(level, "%s was of another schema: kept as %s; %s", path, set_aside.name, result)
+    text = "%s was of another schema: kept as %s; of its rows %d are in the new one, %d are not"
+    carried = sum(result.salvaged.values())
+    logger.log(level, text, path, set_aside.name, carried, result.all_lost)
     return (set_aside, result) if result.all_lost else (None, None)
 
 
