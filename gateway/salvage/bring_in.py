@@ -52,10 +52,14 @@ class BringIn:
         self._retained = self._known("retained")
         self._messages = self._owed()
 
-    def run(self) -> None:
-        """Add all of it in one transaction; raise sqlite3.Error with nothing done."""
+    def run(self, mark: str) -> None:
+        """Add all of it in one transaction, with a `mark`; raise sqlite3.Error with nothing done.
+
+        With the mark it is done, and not a second time.
+        """
         self._target.execute("BEGIN IMMEDIATE")
         try:
+            self._target.execute("INSERT INTO meta (name, value) VALUES (?, 1)", (mark,))
             for name in self._tables:
                 if name not in STAYS_BEHIND:
                     self._bring(layout_of(self._source, name), layout_of(self._target, name))
@@ -122,17 +126,23 @@ class BringIn:
 
 
 def bring_in_file(path: Path, database: Path) -> Salvage:
-    """Add what the file at `path` holds to a database; raise sqlite3.Error with nothing done."""
+    """Add what the file at `path` holds to a database, once.
+
+    Raises sqlite3.Error with nothing done.
+    """
+    mark = f"brought_in/{path.name}"
     uri = f"{path.absolute().as_uri()}?mode=ro"
     with (
         closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as source,
         closing(sqlite3.connect(database, isolation_level=None)) as target,
     ):
+        if target.execute("SELECT 1 FROM meta WHERE name = ?", (mark,)).fetchone():
+            return Salvage()
         (found,) = source.execute("PRAGMA integrity_check(1)").fetchone()
         if found != "ok":
             raise sqlite3.DatabaseError(str(found).splitlines()[-1])
         bring = BringIn(source, target)
-        bring.run()
+        bring.run(mark)
         return bring.result
 
 

@@ -1,6 +1,5 @@
 """The pages of a database that SQLite may refuse to open, with its write-ahead log over them."""
 
-import contextlib
 import os
 import struct
 from pathlib import Path
@@ -19,7 +18,7 @@ LOCKED_BYTE = 0x40000000
 
 
 class Pages:
-    """Read access to pages by their number, from 1; never raises for what the disk does.
+    """Read access to pages by their number, from 1; raises OSError only where it cannot begin.
 
     `count` is how many there should be, which a file that was cut off may fall short of; `form`
     is how they are to be read.
@@ -123,7 +122,10 @@ class Pages:
 
 
 def _open(path: Path) -> int | None:
-    with contextlib.suppress(OSError):
-        if path.is_file():  # to open a FIFO would wait for somebody who writes to it
-            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    """Return a descriptor, None if there is no file; raise OSError where it cannot be opened.
+
+    That says nothing of what is in it, and to go on would be to lose all of that.
+    """
+    if path.is_file():  # to open a FIFO would wait for somebody who writes to it
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     return None

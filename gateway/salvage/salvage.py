@@ -91,8 +91,9 @@ def salvage(
 
     `target` is an empty database at the newest schema, in autocommit mode. `bounds` are bytes
     of pages by table, of which the newest are taken. `known` are statements of earlier schemas,
-    for tables whose own are damaged. Never raises for damage or for the disk:
-    where the new database finds no room, the rest is left out.
+    for tables whose own are damaged. Never raises for damage, or for what the disk
+    makes of a page: where the new database finds no room, the rest is left out. Raises OSError
+    where the old files cannot be opened.
     """
     result = Salvage()
     pages = _pages_of(path, set(tables_of(target)))

@@ -1,6 +1,7 @@
 """Makes calls of this process on the files below a folder fail, counted from the first."""
 
 import errno
+import io
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 ERRORS = (errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.ENOENT)
 """What a disk, its file system or somebody at it makes of a call."""
 
-BY_PATH = ("open", "rename", "unlink", "mkdir", "lstat")
+BY_PATH = ("open", "rename", "unlink", "mkdir", "lstat", "statvfs")
 BY_DESCRIPTOR = ("write", "fsync", "fdatasync", "fstat", "close")
 
 SHORT = 0
@@ -34,6 +35,7 @@ class FailingCalls:
         self._descriptors: set[int] = set()
         for name in BY_PATH:
             monkeypatch.setattr(os, name, self._by_path(name, getattr(os, name)))
+        monkeypatch.setattr(io, "open", self._by_path("open", io.open))
         for name in BY_DESCRIPTOR:
             monkeypatch.setattr(os, name, self._by_descriptor(name, getattr(os, name)))
 
@@ -52,7 +54,7 @@ class FailingCalls:
                 raise OSError(self.error, os.strerror(self.error), str(path))
             result = call(path, *arguments, **named)
             if concerns and name == "open":
-                self._descriptors.add(result)
+                self._descriptors.add(result if isinstance(result, int) else result.fileno())
             return result
 
         return counted
