@@ -124,7 +124,10 @@ class LandingFile:
         return (found.st_dev, found.st_ino) == self._identity and found.st_size == self.bytes
 
     def _append(self, data: bytes) -> None:
-        """Bring bytes to the end of the file; raise OSError, and trust nothing of it from then."""
+        """Bring bytes to the end of the file; raise OSError.
+
+        From then on nothing of it is trusted that cannot be brought back to what was before.
+        """
         if self._descriptor is None:
             self._descriptor = os.open(self._path, _APPEND)
         identity, self._identity = self._identity, None
@@ -132,6 +135,10 @@ class LandingFile:
             write_all(self._descriptor, data)
             os.fdatasync(self._descriptor)
         except OSError:
+            with suppress(OSError):  # a full disk, mostly, where this needs no room
+                os.ftruncate(self._descriptor, self.bytes)
+                os.fdatasync(self._descriptor)
+                self._identity = identity
             self.close()
             raise
         self._identity = identity

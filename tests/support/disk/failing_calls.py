@@ -13,7 +13,7 @@ ERRORS = (errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.ENOENT)
 """What a disk, its file system or somebody at it makes of a call."""
 
 BY_PATH = ("open", "rename", "unlink", "mkdir", "lstat", "statvfs")
-BY_DESCRIPTOR = ("write", "fsync", "fdatasync", "fstat", "close")
+BY_DESCRIPTOR = ("write", "fsync", "fdatasync", "fstat", "ftruncate", "close")
 
 SHORT = 0
 """Instead of an error: a write takes half of what it is given."""
