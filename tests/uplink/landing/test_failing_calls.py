@@ -83,16 +83,15 @@ async def publish(store: Store, numbers: list[int]) -> None:
     await until(lambda: all(row.left or row.id <= store.outbox.committed_id for row in rows))
 
 
-async def scenario(store: Store, landing: Path, calls: FailingCalls | None) -> None:
+async def scenario(store: Store, landing: Path, calls: FailingCalls) -> None:
     """Land what waited, and live rows in two turns; end with all of them in files."""
     add_rows(store, WAITED[0], WAITED[-1])
     await store.settle()
     async with running(store, uplink_settings(directory=landing)) as uplink:
+        await until(lambda: bool(calls.failed) or uplink.state == "connected")
         await publish(store, LIVE[:3])
         await publish(store, LIVE[3:])
-        if calls is not None:
-            await until(lambda: bool(calls.failed) or uplink.state == "connected")
-            calls.fails = lambda number: False
+        calls.fails = lambda number: False
         await connected(uplink)
         await until(lambda: store.outbox.rows == 0)
     if on_disk(landing) != set(landed(landing)):
