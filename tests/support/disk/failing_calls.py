@@ -22,6 +22,7 @@ SHORT = 0
 class FailingCalls:
     """Counts the calls below a folder; those whose number `fails` accepts fail with `error`.
 
+    They are numbered from 0, those `only` that have these names.
     `seen` has the name of each call, `failed` of those that failed.
     """
 
@@ -31,6 +32,7 @@ class FailingCalls:
         self.error = errno.EIO
         self.fails: Callable[[int], bool] = lambda number: False
         self.only: tuple[str, ...] = (*BY_PATH, *BY_DESCRIPTOR)
+        self._numbered = 0
         self._folder = str(folder)
         self._descriptors: set[int] = set()
         for name in BY_PATH:
@@ -41,7 +43,8 @@ class FailingCalls:
 
     def _count(self, name: str) -> bool:
         """Return whether this call fails."""
-        fails = name in self.only and self.fails(len(self.seen))
+        fails = name in self.only and self.fails(self._numbered)
+        self._numbered += name in self.only
         self.seen.append(name)
         if fails:
             self.failed.append(name)
