@@ -107,7 +107,7 @@ def set_aside(folder: Path) -> Path:
 async def used(folder: Path) -> Database:
     """Open the database, and close it again after a write."""
     database = await open_database(folder, Clock())
-    await database.writer.write([("INSERT INTO meta VALUES (?, 1)", [("of the test",)])])
+    await database.writer.write([("INSERT INTO meta (name, value) VALUES (?, 1)", [("of the test",)])])
     await database.close()
     return database
 
@@ -163,7 +163,7 @@ async def test_a_database_that_another_program_wrote(
     before = {each: rows for each, rows in rows_of(written).items() if rows}
     database = await used(folder)
     after = rows_of(folder / FILE_NAME)
-    after["meta"] -= {("of the test", 1)}
+    after["meta"] = {row for row in after["meta"] if row[0] != "of the test"}
     assert {each: after[each] for each in before} == before
     assert (database.set_aside, database.salvage, database.page_bytes) == (None, None, PAGE_BYTES)
     assert not list(folder.glob("*.corrupt*"))
@@ -228,8 +228,9 @@ async def test_a_database_of_an_earlier_first_version_keeps_its_rows(
     found = rows_of(tmp_path / FILE_NAME)
     assert len(found["outbox"]) == ROWS
     assert found["ledger"] == {("e", "main", 1, "", 9, "filtered", '{"a": 9}', 1)}
-    assert found["session"] == {(1, "of-the-time", 3600, None, None)}
-    assert found["subscription"] == {(1, "a/#", 1, 0, 0, None, None, 0, 0, None)}
+    assert {row[:5] for row in found["session"]} == {(1, "of-the-time", 3600, None, None)}
+    of_all = {row[:10] for row in found["subscription"]}
+    assert of_all == {(1, "a/#", 1, 0, 0, None, None, 0, 0, None)}
     assert (database.set_aside, database.salvage) == (None, None)
     earlier = set_aside(tmp_path)
     assert f"kept as {earlier.name}" in caplog.text
@@ -342,7 +343,7 @@ def test_salvage_reads_a_log_of_pages_of_any_size(tmp_path: Path, written: Path,
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         for number in range(1_000, 1_020):
-            connection.execute("INSERT INTO meta VALUES (?, ?)", (f"late-{number}", number))
+            connection.execute("INSERT INTO meta (name, value) VALUES (?, ?)", (f"late-{number}", number))
         late = rows_of(path)["meta"]
         for name in ("open.db", "open.db-wal"):
             (tmp_path / f"copy-{name}").write_bytes((tmp_path / name).read_bytes())
@@ -364,7 +365,7 @@ async def test_what_could_not_be_read_is_tried_again_and_added(
     assert aside is not None
     assert database.unread == [aside]
     assert f"nothing of {aside} could be read" in caplog.text
-    session = "INSERT INTO session VALUES (1, ?, 60, NULL, NULL)"
+    session = "INSERT INTO session (id, client_id, expiry_interval) VALUES (1, ?, 60)"
     topic = "INSERT INTO retained (topic, payload, qos, retain, time) VALUES (?, x'', 1, 1, 5)"
     batch = [(session, [("client-3",)]), (topic, [("state/6",)])]
     await database.writer.write(batch)
@@ -384,7 +385,7 @@ async def test_what_could_not_be_read_is_tried_again_and_added(
     await store.close()
     after = rows_of(path)
     assert {row[1] for row in after["session"]} == {row[1] for row in before["session"]}
-    assert (1, "client-3", 60, None, None) in after["session"]
+    assert (1, "client-3", 60) in {row[:3] for row in after["session"]}
     assert len(after["retained"]) == len(before["retained"])
     assert len(after["delivery"]) == len(before["delivery"]) - 1
     assert len(after["message"]) == len(before["message"]) - 1
