@@ -31,7 +31,7 @@ ROWS = 60
 
 SIZES = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 
-Change = Callable[[sqlite3.Connection], object]
+NUMBER = "INSERT INTO meta (name, value) VALUES (?, ?)"
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,9 @@ def set_aside(folder: Path) -> Path:
 async def used(folder: Path) -> Database:
     """Open the database, and close it again after a write."""
     database = await open_database(folder, Clock())
-    await database.writer.write([("INSERT INTO meta (name, value) VALUES (?, 1)", [("of the test",)])])
+    await database.writer.write(
+        [("INSERT INTO meta (name, value) VALUES (?, 1)", [("of the test",)])]
+    )
     await database.close()
     return database
 
@@ -343,7 +345,9 @@ def test_salvage_reads_a_log_of_pages_of_any_size(tmp_path: Path, written: Path,
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         for number in range(1_000, 1_020):
-            connection.execute("INSERT INTO meta (name, value) VALUES (?, ?)", (f"late-{number}", number))
+            connection.execute(
+                "INSERT INTO meta (name, value) VALUES (?, ?)", (f"late-{number}", number)
+            )
         late = rows_of(path)["meta"]
         for name in ("open.db", "open.db-wal"):
             (tmp_path / f"copy-{name}").write_bytes((tmp_path / name).read_bytes())

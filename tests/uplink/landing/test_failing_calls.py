@@ -1,6 +1,7 @@
 """Every call of the landing writer fails in turn: what was acknowledged arrives all the same."""
 
 import errno
+import io
 import json
 import operator
 import os
@@ -11,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -294,3 +296,34 @@ async def test_an_open_file_is_kept_while_the_link_is_down(
 def _remove(folder: Path) -> None:
     """Remove a folder by a program whose calls do not fail."""
     subprocess.run(["rm", "-r", folder], check=True)
+
+
+async def test_a_file_that_cannot_be_named_hinders_no_other(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    store: Store,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """An earlier run left two, and the disk gives nothing of one."""
+    folder = tmp_path / "landing" / "barn"
+    folder.mkdir(parents=True)
+    record = '{{"epoch":"00a1b2c3d4","stream":"{}","seq":7}}\n'
+    for stream in ("bad", "good"):
+        (folder / f".00a1b2c3d4.{stream}.7.jsonl.open").write_text(record.format(stream))
+    read = io.open
+
+    def refusing(file: str | Path, *more: Any, **named: Any) -> Any:
+        if str(file).endswith(".bad.7.jsonl.open"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(file))
+        return read(file, *more, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(io, "open", refusing)
+        async with running(store, uplink_settings(directory=tmp_path / "landing")) as uplink:
+            await connected(uplink)
+            await publish(store, [8])
+    assert set(landed(tmp_path / "landing")) == {7, 8}
+    assert "bad.7.jsonl.open holds messages that were acknowledged" in caplog.text
+    async with running(store, uplink_settings(directory=tmp_path / "landing")) as uplink:
+        await connected(uplink)
+    assert landed(tmp_path / "landing") == Counter({7: 2, 8: 1})
