@@ -105,6 +105,8 @@ def _has_map(header: bytes, second: bytes) -> bool:
 
 def _page_bytes(read: Read, size: int, said: tuple[int, ...]) -> int:
     """Return the size of which most pages can be, of what is said if one of these is possible."""
+    if said[1:] == (PAGE_BYTES, PAGE_BYTES) and said[0] in (0, PAGE_BYTES):
+        return PAGE_BYTES  # as the gateway makes it: no vote is needed
 
     def likeliness(page_bytes: int) -> float:
         return _likeliness(read, size, page_bytes)
