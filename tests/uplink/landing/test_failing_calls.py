@@ -149,10 +149,11 @@ async def test_while_calls_fail_everything_acknowledged_is_on_disk_somewhere(
         with monkeypatch.context() as patched:
             calls = FailingCalls(patched, landing)
             calls.error = kind
+            calls.fails = partial(operator.le, number)
             (folder / "data").mkdir(parents=True)
             async with fresh_store(folder / "data") as store:
                 async with running(store, uplink_settings(directory=landing)) as uplink:
-                    calls.fails = partial(operator.le, number)
+                    await until(lambda: bool(calls.failed) or uplink.state == "connected")
                     await publish(store, LIVE)
                     assert (await waiting(store)) | on_disk(landing) == set(LIVE)
                     if calls.failed:
