@@ -105,7 +105,8 @@ mutants: $(DEVELOP) ## change modules that changed lately, MUTANTS times; show w
 crashtest: $(DEVELOP) ## kill gateways CRASH_ROUNDS times, by signal and at their system calls, and compare
 	@exec $(BIN)/tidegate crashtest --data ./var --rounds $(CRASH_ROUNDS)
 	@tools/setup.sh system
-	TIDEGATE_CRASH_ROUNDS=$(CRASH_ROUNDS) $(BIN)/pytest tests/crash --timeout 7200
+	TIDEGATE_CRASH_ROUNDS=$(CRASH_ROUNDS) $(BIN)/pytest tests/crash tests/storage/engine/test_failing_calls.py \
+		tests/uplink/landing/test_failing_calls.py --timeout 7200
 
 hostile: $(DEVELOP) ## attack gateways as large as tests/hostile says; writes docs/robustness.md
 	@tools/setup.sh system

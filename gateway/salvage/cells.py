@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gateway.salvage.pages import Pages
-from gateway.salvage.wal import PAGE_BYTES
 
 INDEX_INTERIOR, TABLE_INTERIOR, INDEX_LEAF, TABLE_LEAF = 2, 5, 10, 13
 KINDS = (INDEX_INTERIOR, TABLE_INTERIOR, INDEX_LEAF, TABLE_LEAF)
@@ -13,9 +12,8 @@ KINDS = (INDEX_INTERIOR, TABLE_INTERIOR, INDEX_LEAF, TABLE_LEAF)
 LARGEST_RECORD = 512 * 1024 * 1024
 """Bytes beyond which a length is taken for damage; the largest packet is 256 MiB."""
 
-_LEAST = (PAGE_BYTES - 12) * 32 // 255 - 23
-_MOST_IN_TABLE = PAGE_BYTES - 35
-_MOST_IN_INDEX = (PAGE_BYTES - 12) * 64 // 255 - 23
+MOST_ROWS = 65_536
+"""More rows than a page can have."""
 
 _INTEGER_BYTES = (0, 1, 2, 3, 4, 6, 8)
 _FLOAT, _ZERO, _ONE, _FIRST_BLOB, _FIRST_TEXT = 7, 8, 9, 12, 13
@@ -37,14 +35,14 @@ class Cells:
 def kind_of(page: bytes, number: int) -> int:
     """Return which of KINDS the page is, 0 when it is none."""
     head = 100 if number == 1 else 0
-    if len(page) != PAGE_BYTES or page[head] not in KINDS:
+    if not page or page[head] not in KINDS:
         return 0
     kind = page[head]
     pointers = head + (8 if kind in (INDEX_LEAF, TABLE_LEAF) else 12)
-    return kind if pointers + 2 * cell_count(page, number) <= PAGE_BYTES else 0
+    return kind if pointers + 2 * cell_count(page, number) <= len(page) else 0
 
 
-def rows_of(pages: Pages, page: bytes, number: int, limit: int = PAGE_BYTES) -> Cells:
+def rows_of(pages: Pages, page: bytes, number: int, limit: int = MOST_ROWS) -> Cells:
     """Read the rows of a page that holds some, up to `limit`; a table's inner pages hold none."""
     cells = Cells()
     kind = kind_of(page, number)
@@ -75,7 +73,7 @@ def children(page: bytes, number: int) -> list[int]:
     below = [
         int.from_bytes(page[offset : offset + 4], "big")
         for offset in _offsets(page, number)
-        if offset <= PAGE_BYTES - 4
+        if offset <= len(page) - 4
     ]
     return [*below, int.from_bytes(page[head + 8 : head + 12], "big")]
 
@@ -111,27 +109,27 @@ def varint(data: bytes, index: int) -> tuple[int, int]:
     return value << 8 | data[index + 8], index + 9
 
 
-def record(payload: bytes) -> list[Value]:
+def record(payload: bytes, encoding: str = "utf-8") -> list[Value]:
     """Return the values of a record; ValueError when its parts do not add up to its length."""
     value_offset, offset = varint(payload, 0)
     end = value_offset
     values: list[Value] = []
     while offset < end:
         kind, offset = varint(payload, offset)
-        value, value_offset = _value(payload, kind, value_offset)
+        value, value_offset = _value(payload, kind, value_offset, encoding)
         values.append(value)
     if offset != end or value_offset != len(payload):
         raise ValueError("a record of another length")
     return values
 
 
-def _value(payload: bytes, kind: int, index: int) -> tuple[Value, int]:
+def _value(payload: bytes, kind: int, index: int, encoding: str) -> tuple[Value, int]:
     if kind >= _FIRST_BLOB:
         end = index + (kind - _FIRST_BLOB) // 2
         if end > len(payload):
             raise ValueError("a value beyond the end of its record")
         content = payload[index:end]
-        return (content.decode() if kind & 1 else content), end
+        return (content.decode(encoding) if kind & 1 else content), end
     if kind in (_ZERO, _ONE):
         return kind - _ZERO, index
     if kind == _FLOAT:
@@ -151,25 +149,31 @@ def _offsets(page: bytes, number: int) -> Iterator[int]:
 def _table_row(pages: Pages, page: bytes, index: int, _kind: int) -> tuple[int | None, list[Value]]:
     size, index = varint(page, index)
     rowid, index = varint(page, index)
-    return _signed(rowid), record(_payload(pages, page, index, size, _MOST_IN_TABLE))
+    form = pages.form
+    return _signed(rowid), record(
+        _payload(pages, page, index, size, form.most_in_table), form.encoding
+    )
 
 
 def _index_row(pages: Pages, page: bytes, index: int, kind: int) -> tuple[int | None, list[Value]]:
     if kind == INDEX_INTERIOR:
         index += 4
     size, index = varint(page, index)
-    return None, record(_payload(pages, page, index, size, _MOST_IN_INDEX))
+    form = pages.form
+    return None, record(_payload(pages, page, index, size, form.most_in_index), form.encoding)
 
 
 def _payload(pages: Pages, page: bytes, index: int, size: int, most: int) -> bytes:
     """Return the whole payload of a cell, with what overflows into other pages."""
     if size <= most:
         return page[index : index + size]
-    if size > min(LARGEST_RECORD, pages.count * PAGE_BYTES):
+    form = pages.form
+    if size > min(LARGEST_RECORD, pages.count * form.page_bytes):
         raise ValueError("a record longer than the database")
-    local = _LEAST + (size - _LEAST) % (PAGE_BYTES - 4)
+    least = form.least
+    local = least + (size - least) % (form.usable - 4)
     if local > most:
-        local = _LEAST
+        local = least
     parts = [page[index : index + local]]
     left = size - local
     following = int.from_bytes(page[index + local : index + local + 4], "big")
@@ -178,8 +182,8 @@ def _payload(pages: Pages, page: bytes, index: int, size: int, most: int) -> byt
         if not more:
             raise ValueError("a page of a long record is missing")
         pages.of_long_records.add(following)
-        parts.append(more[4 : 4 + left])
-        left -= PAGE_BYTES - 4
+        parts.append(more[4 : min(4 + left, form.usable)])
+        left -= form.usable - 4
         following = int.from_bytes(more[:4], "big")
     if following:
         raise ValueError("a long record that does not end")

@@ -8,6 +8,12 @@ from gateway.salvage.layouts import Layout
 CHUNK_ROWS = 1_000
 """Rows that are inserted and committed at a time."""
 
+FORMER_NAMES = {("ledger", "fate"): "outcome", ("ledger", "cause"): "reason"}
+"""What columns were called by table and former name, in databases of 2026-11-23."""
+
+MEANWHILE = {("ledger", "uplink"): ""}
+"""What stands in columns by table that rows of 2026-11-23 do not have, and must have."""
+
 CHUNK_BYTES = 4 * 1024 * 1024
 """Bytes of the binary values of as many rows, from which a chunk ends earlier."""
 
@@ -23,27 +29,34 @@ class Insert:
         self.inserted = self.lost = self.refused = self.left_out = 0
         self._target = target
         self._rows: list[Sequence[object]] = []
-        wanted = {column.name for column in new.columns}
-        self._places = [i for i, column in enumerate(old.columns) if column.name in wanted]
-        names = ", ".join(f'"{old.columns[i].name}"' for i in self._places)
-        marks = ", ".join("?" * len(self._places))
+        columns = {column.name: column for column in new.columns}
+        names = [FORMER_NAMES.get((old.name, column.name), column.name) for column in old.columns]
+        self._places = [i for i, name in enumerate(names) if name in columns]
+        taken = [names[i] for i in self._places]
+        missing = [name for table, name in MEANWHILE if table == new.name and name not in taken]
+        self._added = [MEANWHILE[new.name, name] for name in missing]
+        listed = ", ".join(f'"{name}"' for name in (*taken, *missing))
+        marks = ", ".join("?" * (len(taken) + len(missing)))
         self._statement = " ".join(
-            ("INSERT OR IGNORE INTO", f'"{new.name}"', f"({names}) VALUES ({marks})")
+            ("INSERT OR IGNORE INTO", f'"{new.name}"', f"({listed}) VALUES ({marks})")
         )
         self._blobs = [i for i, column in enumerate(old.columns) if column.types == (bytes,)]
-        self._all = len(self._places) == len(old.columns)
+        self._all = len(self._places) == len(old.columns) and not missing
         self._full = False
         self._bytes = 0
 
     def add(self, row: Sequence[object]) -> None:
         """Insert a row, whose values are those of the old layout, with the next chunk."""
-        self._rows.append(row if self._all else [row[i] for i in self._places])
+        self._rows.append(row if self._all else self._as_new(row))
         for place in self._blobs:
             blob = row[place]
             if isinstance(blob, bytes):
                 self._bytes += len(blob)
         if len(self._rows) >= CHUNK_ROWS or self._bytes >= CHUNK_BYTES:
             self.flush()
+
+    def _as_new(self, row: Sequence[object]) -> list[object]:
+        return [*(row[i] for i in self._places), *self._added]
 
     def flush(self) -> None:
         """Insert what was added since the last chunk."""

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gateway.salvage.cells import (
@@ -140,6 +140,11 @@ def differs_by_damage(statement: str, sound: str | None) -> bool:
         return False
     wrong = sum(one != other for one, other in zip(statement, sound, strict=True))
     return 0 < wrong <= DAMAGED_LETTERS
+
+
+def likened(statement: str, known: Sequence[str]) -> str:
+    """Return the sound statement that a damaged one is like, else itself."""
+    return next((each for each in known if differs_by_damage(statement, each)), statement)
 
 
 def old_layouts(statements: Iterable[str]) -> dict[str, Layout]:

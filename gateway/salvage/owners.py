@@ -14,14 +14,12 @@ from gateway.salvage.cells import (
 )
 from gateway.salvage.pages import (
     FIRST_OVERFLOW,
-    FIRST_PAGE_OF_TABLES,
     FREE,
     NEXT_OVERFLOW,
     ROOT,
     TREE,
     UNKNOWN,
     Pages,
-    holds_nothing,
 )
 
 LONGEST_WAY = 64
@@ -83,8 +81,8 @@ class Search:
     def places(self) -> Places:
         """Look at every page once."""
         places = Places(torn=self._torn)
-        for number in range(FIRST_PAGE_OF_TABLES, self._pages.count + 1):
-            if not holds_nothing(number):
+        for number in range(self._pages.first_of_tables, self._pages.count + 1):
+            if not self._pages.holds_nothing(number):
                 self._place(places, number, self._pages.read(number))
         for name, lost in places.lost.items():  # an inner page is lost without rows
             places.lost[name] = [number for number in lost if number not in self._parents]
@@ -107,7 +105,7 @@ class Search:
                     waiting.append(child)
 
     def _is_inside(self, number: int) -> bool:
-        return FIRST_PAGE_OF_TABLES <= number <= self._pages.count
+        return self._pages.first_of_tables <= number <= self._pages.count
 
     def _place(self, places: Places, number: int, page: bytes) -> None:
         kind = kind_of(page, number)

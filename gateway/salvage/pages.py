@@ -1,17 +1,11 @@
 """The pages of a database that SQLite may refuse to open, with its write-ahead log over them."""
 
-import contextlib
 import os
 import struct
 from pathlib import Path
 
-from gateway.salvage.wal import PAGE_BYTES, Log, read_log
-
-POINTERS_OF_A_MAP_PAGE = PAGE_BYTES // 5
-"""Entries of a pointer map page: a kind (1 byte) and a parent page (4 bytes) for each page."""
-
-PENDING_PAGE = 0x40000000 // PAGE_BYTES + 1
-"""The page that holds SQLite's locks; nothing is stored in it."""
+from gateway.salvage.form import MAGIC, form_of, reader
+from gateway.salvage.wal import Log, log_size, read_log
 
 ROOT, FREE, FIRST_OVERFLOW, NEXT_OVERFLOW, TREE = range(1, 6)
 """What a pointer map says that a page is."""
@@ -19,26 +13,32 @@ ROOT, FREE, FIRST_OVERFLOW, NEXT_OVERFLOW, TREE = range(1, 6)
 UNKNOWN = (0, 0)
 """What a damaged pointer map says of a page: nothing."""
 
-FIRST_PAGE_OF_TABLES = 3
-"""Before it are the page of the schema and the first one of the pointer map."""
+LOCKED_BYTE = 0x40000000
+"""In the page with this byte are SQLite's locks; nothing is stored in it."""
 
 
 class Pages:
-    """Read access to pages by their number, from 1; never raises for what the disk does.
+    """Read access to pages by their number, from 1; raises OSError only where it cannot begin.
 
-    `count` is how many there should be, which a file that was cut off may fall short of.
+    `count` is how many there should be, which a file that was cut off may fall short of; `form`
+    is how they are to be read.
     """
 
     def __init__(self, path: Path, *, with_log: bool = True) -> None:
         self._log_path = path.with_name(path.name + "-wal")
-        self._log = read_log(self._log_path) if with_log else Log(damaged=1)
         self._file = _open(path)
         self._log_file = _open(self._log_path)
-        self._maps: dict[int, bytes] = {}  # by page: one for 819 others
+        size = 0 if self._file is None else os.fstat(self._file).st_size
+        log_pages = log_size(self._log_path) if with_log else 0
+        self.form = form_of(reader(self._file), size, log_pages)
+        page_bytes = self.form.page_bytes
+        self._log = read_log(self._log_path, page_bytes) if with_log else Log(damaged=1)
+        self._pending_page = LOCKED_BYTE // page_bytes + 1
+        self._pointers = self.form.usable // 5  # of a map page: a kind and a parent for each page
+        self._maps: dict[int, bytes] = {}  # by page
         self.of_long_records: set[int] = set()
         """Pages that were found to hold the rest of a long record."""
-        size = 0 if self._file is None else os.fstat(self._file).st_size
-        self.count = max(1, self._log.page_count or max(-(-size // PAGE_BYTES), self._said()))
+        self.count = max(1, self._log.page_count or max(-(-size // page_bytes), self._said()))
 
     @property
     def log_is_sound(self) -> bool:
@@ -55,29 +55,32 @@ class Pages:
         """Return the page, or b"" when there is none or it cannot be read."""
         if not 1 <= number <= self.count:
             return b""
+        size = self.form.page_bytes
         offset = self._log.pages.get(number)
         if offset is not None:
-            page = _read(self._log_file, offset)
+            page = reader(self._log_file)(offset, size)
         else:
-            page = _read(self._file, (number - 1) * PAGE_BYTES)
-        return page if len(page) == PAGE_BYTES else b""
+            page = reader(self._file)((number - 1) * size, size)
+        return page if len(page) == size else b""
 
     def map_entry(self, number: int) -> tuple[int, int]:
         """Return (kind, parent) of a page as the pointer map says, UNKNOWN when it does not."""
-        map_number = _map_page_of(number)
+        if not self.form.has_map:
+            return UNKNOWN
+        map_number = self._map_page_of(number)
         page = self._maps.get(map_number)
         if page is None:
             found = self.read(map_number)
             page = self._maps[map_number] = found if self._is_sound_map(map_number, found) else b""
         offset = 5 * (number - map_number - 1)
-        if not page or not 0 <= offset <= PAGE_BYTES - 5:
+        if not page or not 0 <= offset <= self.form.usable - 5:
             return UNKNOWN
         kind, parent = struct.unpack_from(">BI", page, offset)
         return kind, parent
 
     def _is_sound_map(self, number: int, page: bytes) -> bool:
         """Return whether every entry of a pointer map page is one that SQLite could write."""
-        entries = min(POINTERS_OF_A_MAP_PAGE, self.count - number)
+        entries = min(self._pointers, self.count - number)
         if not page or entries <= 0:
             return False
         for index in range(0, 5 * entries, 5):
@@ -94,38 +97,35 @@ class Pages:
 
         A file that was cut off says the truth here, a damaged header says anything.
         """
-        header = _read(self._file, 0)[:100]
-        if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
+        header = reader(self._file)(0, 100)
+        if len(header) < 100 or not header.startswith(MAGIC):
             return 0
         said = int(struct.unpack_from(">I", header, 28)[0])
-        there = 0 if self._file is None else os.fstat(self._file).st_size // PAGE_BYTES
+        there = 0 if self._file is None else os.fstat(self._file).st_size // self.form.page_bytes
         return said if said <= 3 * max(there, 1) else 0
 
+    @property
+    def first_of_tables(self) -> int:
+        """The number of the page behind that of the schema and the first one of the map."""
+        return 3 if self.form.has_map else 2
 
-def holds_nothing(number: int) -> bool:
-    """Return whether the page is one of the pointer map, or the one of the locks."""
-    return number == PENDING_PAGE or number == _map_page_of(number)
+    def holds_nothing(self, number: int) -> bool:
+        """Return whether the page is one of the pointer map, or the one of the locks."""
+        is_map = self.form.has_map and number == self._map_page_of(number)
+        return number == self._pending_page or is_map
 
-
-def _map_page_of(number: int) -> int:
-    """Return the page of the pointer map with the entry of this page; its own if it is one."""
-    span = POINTERS_OF_A_MAP_PAGE + 1
-    found = (number - 2) // span * span + 2
-    return found + 1 if found == PENDING_PAGE else found
+    def _map_page_of(self, number: int) -> int:
+        """Return the page of the map with the entry of this page; its own if it is one."""
+        span = self._pointers + 1
+        found = (number - 2) // span * span + 2
+        return found + 1 if found == self._pending_page else found
 
 
 def _open(path: Path) -> int | None:
-    with contextlib.suppress(OSError):
-        if path.is_file():  # to open a FIFO would wait for somebody who writes to it
-            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    """Return a descriptor, None if there is no file; raise OSError where it cannot be opened.
+
+    That says nothing of what is in it, and to go on would be to lose all of that.
+    """
+    if path.is_file():  # to open a FIFO would wait for somebody who writes to it
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     return None
-
-
-def _read(descriptor: int | None, index: int) -> bytes:
-    """Return what is there of a page; a card with a bad block answers with an error."""
-    if descriptor is None:
-        return b""
-    try:
-        return os.pread(descriptor, PAGE_BYTES, index)
-    except OSError:
-        return b""

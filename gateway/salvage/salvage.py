@@ -5,7 +5,7 @@ pages are sound: where SQLite stumbles, each page is read for itself.
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -15,8 +15,8 @@ from gateway.salvage.gaps import LostNumbers, lost_numbers
 from gateway.salvage.insert import Insert
 from gateway.salvage.layouts import (
     Layout,
-    differs_by_damage,
     layout_of,
+    likened,
     old_layouts,
     schema_rows,
     tables_of,
@@ -25,7 +25,6 @@ from gateway.salvage.leftovers import drop_leftovers
 from gateway.salvage.owners import Places, Search
 from gateway.salvage.pages import Pages
 from gateway.salvage.shortcut import ALL, Shortcut
-from gateway.salvage.wal import PAGE_BYTES
 
 HISTORY_BYTES = 64 * 1024 * 1024
 """Bytes of the history's newest pages that are copied: it is the largest table, and dispensable."""
@@ -61,6 +60,11 @@ class Salvage:
     numbers: list[LostNumbers] = field(default_factory=list)
 
     @property
+    def found_nothing(self) -> bool:
+        """Whether there was something, and no row of it is in the new database."""
+        return not any(self.salvaged.values()) and bool(self.all_lost or self.lost_pages)
+
+    @property
     def all_lost(self) -> int:
         """How many rows are not in the new database, about."""
         return sum(map(_total, (self.lost, self.dropped, self.left_out)))
@@ -77,19 +81,26 @@ class Salvage:
         return ", ".join(parts)
 
 
-def salvage(path: Path, target: sqlite3.Connection, bounds: Mapping[str, int] = BOUNDS) -> Salvage:
+def salvage(
+    path: Path,
+    target: sqlite3.Connection,
+    bounds: Mapping[str, int] = BOUNDS,
+    known: Sequence[str] = (),
+) -> Salvage:
     """Copy what can be read of the database at `path` into `target`, and say what came of it.
 
     `target` is an empty database at the newest schema, in autocommit mode. `bounds` are bytes
-    of pages by table, of which the newest are taken. Never raises for damage or for the disk:
-    where the new database finds no room, the rest is left out.
+    of pages by table, of which the newest are taken. `known` are statements of earlier schemas,
+    for tables whose own are damaged. Never raises for damage, or for what the disk
+    makes of a page: where the new database finds no room, the rest is left out. Raises OSError
+    where the old files cannot be opened.
     """
     result = Salvage()
     pages = _pages_of(path, set(tables_of(target)))
-    shortcut = Shortcut(path, pages.read(1))
+    shortcut = Shortcut(path, pages.read(1), pages.form)
     try:
         target.execute("PRAGMA foreign_keys = OFF")
-        _Copy(pages, shortcut, target, bounds, result).run()
+        _Copy(pages, shortcut, target, bounds, result, known).run()
         drop_leftovers(target, result.dropped)
         _mend(target, result)
     except sqlite3.Error as error:
@@ -131,8 +142,10 @@ class _Copy:
         target: sqlite3.Connection,
         bounds: Mapping[str, int],
         result: Salvage,
+        known: Sequence[str],
     ) -> None:
         self._pages = pages
+        self._known = known
         self._shortcut = shortcut
         self._target = target
         self._bounds = bounds
@@ -157,12 +170,11 @@ class _Copy:
         query = "SELECT name, rootpage, sql FROM sqlite_schema WHERE rootpage > 0"
         new = self._target.execute(query).fetchall()
         names = {name for name, _, _ in new}
+        statements = [*(each for _, _, each in new if each), *self._known]
         self._old = old_layouts(
-            statement
+            likened(statement, statements)
             for kind, _, _, statement in rows
-            if kind == "table"
-            and statement
-            and not any(differs_by_damage(statement, each) for _, _, each in new)
+            if kind == "table" and statement
         )
         roots = {root: name for _, name, root, _ in rows if root}
         # Tables whose names are not in what is left of the schema, or not whole: the same
@@ -269,7 +281,8 @@ class _Copy:
         """Return the pages beyond a bound, and the newest within it, in the order of their rows."""
         if not self._old[name].without_rowid:
             numbers = sorted(numbers, key=lambda n: first_rowid(self._pages.read(n), n))
-        most = self._bounds.get(name, len(numbers) * PAGE_BYTES) // PAGE_BYTES
+        size = self._pages.form.page_bytes
+        most = self._bounds.get(name, len(numbers) * size) // size
         beyond = max(0, len(numbers) - most)
         return numbers[:beyond], numbers[beyond:]
 

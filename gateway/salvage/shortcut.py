@@ -6,25 +6,23 @@ from pathlib import Path
 from typing import Any
 
 from gateway.salvage.files import odd_file
+from gateway.salvage.form import Form, said_size
 from gateway.salvage.layouts import JSON_COLUMNS, Layout, is_json, layout_of
-from gateway.salvage.wal import PAGE_BYTES
 
 ALL = (-(1 << 63), (1 << 63) - 1)
 """The lowest and the highest rowid."""
 
-_READ_BY = ((16, PAGE_BYTES.to_bytes(2, "big")), (20, b"\0"), (56, b"\0\0\0\1"))
-"""By their offset in the header, what SQLite reads every row by: the size of a page, the bytes at
-its end that hold nothing, the encoding of texts (sqlite.org/fileformat2.html, 1.3). With another
-value it finds as many rows as there are, and other contents."""
+_SAID = {"utf-8": 1, "utf-16-le": 2, "utf-16-be": 3}
+"""What the header says of an encoding."""
 
 
 class Shortcut:
     """Reads the rows of a range with SQLite; who asks compares them, and reads pages otherwise."""
 
-    def __init__(self, path: Path, header: bytes) -> None:
+    def __init__(self, path: Path, header: bytes, form: Form) -> None:
         """Open the database if its first page, which begins with `header`, can be trusted."""
         self._compared: set[str] = set()
-        is_usable = _is_safe(path) and _is_ours(header)
+        is_usable = _is_safe(path) and _is_of(header, form)
         uri = f"{path.absolute().as_uri()}?mode=ro" if is_usable else ":memory:"
         try:
             self._connection = sqlite3.connect(uri, uri=True, isolation_level=None)
@@ -63,8 +61,15 @@ class Shortcut:
             self._compared.add(layout.name)
 
 
-def _is_ours(header: bytes) -> bool:
-    return all(header[offset : offset + len(value)] == value for offset, value in _READ_BY)
+def _is_of(header: bytes, form: Form) -> bool:
+    """Return whether SQLite reads pages and texts in this form.
+
+    In another it finds as many rows as there are, and other contents.
+    """
+    if len(header) < 60 or said_size(header) != form.page_bytes:
+        return False
+    is_used_so = header[20] == form.page_bytes - form.usable
+    return is_used_so and header[56:60] == _SAID[form.encoding].to_bytes(4, "big")
 
 
 def _is_safe(path: Path) -> bool:

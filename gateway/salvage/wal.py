@@ -5,15 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-PAGE_BYTES = 1024
-"""The page size of every database that the gateway has made.
-
-A commit writes whole pages of each table that it touches: for a sensor's reading of five tables.
-With SQLite's own 4,096 bytes that was twice as much (docs/decisions/2026-11-23-small-pages.md).
-"""
+from gateway.salvage.form import PAGE_BYTES, size_in_log
 
 HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
-FRAME_BYTES = FRAME_HEADER_BYTES + PAGE_BYTES
 
 _MAGIC = 0x377F0682
 """The lowest bit says that checksums read the words most significant byte first."""
@@ -45,41 +39,66 @@ class Log:
     damaged: int = 0
 
 
-def read_log(path: Path) -> Log:
-    """Return what the log at `path` holds; nothing when there is none or it cannot be read."""
+def read_log(path: Path, page_bytes: int = PAGE_BYTES) -> Log:
+    """Return what the log at `path` holds; nothing when there is none or it cannot be read.
+
+    `page_bytes` is the size of its pages, if its own header is damaged.
+    """
     log = Log()
     try:
         if path.is_file():  # to open a FIFO would wait for somebody who writes to it
             with path.open("rb") as file:
-                _read_frames(file, log)
+                _read_frames(file, log, page_bytes)
     except OSError:
         return log  # what was read is of use
     return log
 
 
-def page_numbers(path: Path, frames: int) -> set[int]:
+def log_size(path: Path) -> int:
+    """Return the size of pages that a sound header of the log at `path` says, else 0."""
+    try:
+        if path.is_file():
+            with path.open("rb") as file:
+                header = file.read(HEADER_BYTES)
+                return size_in_log(header) if _Reader.of(header) is not None else 0
+    except OSError:
+        return 0
+    return 0
+
+
+def frame_bytes(page_bytes: int = PAGE_BYTES) -> int:
+    """Return how long a frame is: a page behind its header."""
+    return FRAME_HEADER_BYTES + page_bytes
+
+
+def page_numbers(path: Path, frames: int, page_bytes: int) -> set[int]:
     """Return the numbers of the pages in the first `frames` of a log; raise OSError."""
     found = set()
+    step = frame_bytes(page_bytes)
     with path.open("rb") as file:
-        for offset in range(HEADER_BYTES, HEADER_BYTES + frames * FRAME_BYTES, FRAME_BYTES):
+        for offset in range(HEADER_BYTES, HEADER_BYTES + frames * step, step):
             file.seek(offset)
             found.add(int.from_bytes(file.read(4), "big"))
     return found
 
 
-def _read_frames(file: BinaryIO, log: Log) -> None:
-    header, frame = file.read(HEADER_BYTES), file.read(FRAME_BYTES)
-    if len(frame) < FRAME_BYTES:
-        return
+def _read_frames(file: BinaryIO, log: Log, page_bytes: int) -> None:
+    header = file.read(HEADER_BYTES)
     reader = _Reader.of(header)
+    if reader is not None:
+        page_bytes = size_in_log(header)
+    length = frame_bytes(page_bytes)
+    frame = file.read(length)
+    if len(frame) < length:
+        return
     is_sound = reader is not None
     if reader is None:
         reader = _Reader.without_header(header, frame)
     offset = HEADER_BYTES
-    while len(frame) == FRAME_BYTES:
+    while len(frame) == length:
         reader.take(frame, offset + FRAME_HEADER_BYTES, log)
-        offset += FRAME_BYTES
-        frame = file.read(FRAME_BYTES)
+        offset += length
+        frame = file.read(length)
     # Of zeros is the header of a log that the file system had made longer, but not yet written.
     if not is_sound and (any(header) or log.page_count is not None):
         log.damaged += 1
@@ -105,8 +124,10 @@ class _Reader:
     @classmethod
     def of(cls, header: bytes) -> "_Reader | None":
         """Return one that begins after this header; None for one that SQLite does not accept."""
-        magic, version, page_bytes = struct.unpack_from(">3I", header)
-        if (magic & ~1, version, page_bytes) != (_MAGIC, _VERSION, PAGE_BYTES):
+        if len(header) < HEADER_BYTES:
+            return None
+        magic, version = struct.unpack_from(">2I", header)
+        if (magic & ~1, version) != (_MAGIC, _VERSION) or not size_in_log(header):
             return None
         sums = struct.unpack_from(">2I", header, _HEADER_SUMS)
         order = _ORDERS[magic & 1]
@@ -123,8 +144,9 @@ class _Reader:
         salts = frame[8:16]
         stored = struct.unpack_from(">2I", header, _HEADER_SUMS)
         readers = []
+        page_bytes = len(frame) - FRAME_HEADER_BYTES
         for low_bit, order in enumerate(_ORDERS):
-            known = struct.pack(">3I", _MAGIC | low_bit, _VERSION, PAGE_BYTES)
+            known = struct.pack(">3I", _MAGIC | low_bit, _VERSION, page_bytes)
             made_up = _checksum(order, (0, 0), known + header[12:16] + salts)
             readers += [cls(order, salts, stored), cls(order, salts, made_up)]
         return next((each for each in readers if each.continues_with(frame)), readers[0])

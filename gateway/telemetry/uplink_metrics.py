@@ -52,6 +52,7 @@ UPLINK = (
             "down_left": "Messages left with the fleet for want of room, which come again.",
             "down_too_large": "Messages of the fleet that were left out for their size.",
             "landing_deleted": "Landing files deleted for the bounds of their folder.",
+            "landing_put_back": "Messages of landing files put back into the outbox.",
         },
     ),
     *own(

@@ -2,8 +2,9 @@
 
 import asyncio
 import shutil
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from pathlib import Path
 from random import Random
 
@@ -15,7 +16,7 @@ from gateway.cli.crashtest.participant import until
 from gateway.cli.crashtest.publisher import Publisher
 from gateway.cli.crashtest.rounds import Rounds
 from tests.crash.conftest import LONG, MakeGateway
-from tests.support.processes.crash_faults import Strace, database_files, tracer
+from tests.support.processes.crash_faults import Strace, database_files, start_files, tracer
 from tests.support.processes.crash_gateway import (
     OUTBOX_FIRST,
     QUICK_FIGURES,
@@ -29,6 +30,11 @@ from tests.support.processes.crash_gateway import (
 pytestmark = pytest.mark.strace
 
 WRITES = ("pwrite64", "fdatasync", "ftruncate")
+
+OF_A_START = (*WRITES, "openat", "unlink", "rename", "fsync", "pread64", "fcntl")
+"""What a start does with the database's files, and with what it makes beside them."""
+
+ERRORS = ("EIO", "ENOSPC", "EROFS", "EACCES", "ENOENT")
 
 FAULT_SECONDS = 0.4
 """For how long calls fail from the first on."""
@@ -47,7 +53,7 @@ PASSING = [
 LASTING = ["fdatasync:error=EIO", "pwrite64:error=ENOSPC"]
 
 KILLS_AT_CALLS = LONG or 2
-STARTS = LONG or 3
+STARTS = LONG or 4
 
 
 @asynccontextmanager
@@ -148,10 +154,37 @@ async def test_killed_between_write_and_commit_nothing_acknowledged_is_lost(
     assert rounds.findings == []
 
 
+def as_it_is(database: Path) -> None:
+    """Leave what a kill left."""
+    assert database.is_file()
+
+
+def of_another_program(database: Path) -> None:
+    """Make a database of other pages, as `sqlite3 old .dump | sqlite3 new` does."""
+    new = database.with_name("new")
+    with closing(sqlite3.connect(database)) as old, closing(sqlite3.connect(new)) as copy:
+        copy.executescript("\n".join(old.iterdump()))
+    new.rename(database)
+
+
+def of_another_schema(database: Path) -> None:
+    """Leave a database whose rows have to be carried over."""
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.execute("DROP TABLE clock_spans")
+
+
+def damaged(database: Path) -> None:
+    """Leave a note that has the next start salvage."""
+    database.with_name(f"{database.name}.damaged").write_text("found by an earlier run\n")
+
+
+STATES = (as_it_is, of_another_program, of_another_schema, damaged)
+
+
 async def test_a_start_on_a_disk_that_fails_loses_nothing(
     make_gateway: MakeGateway, tmp_path: Path, seed: int
 ) -> None:
-    """Whichever of its writes fails: it serves, or it says so and the next start serves."""
+    """Whichever of its calls fails: it serves, or it says so and the next start serves."""
     random = Random(seed)
     gateway = make_gateway(OUTBOX_FIRST)
     async with busy(gateway, seed) as publishers:
@@ -159,13 +192,15 @@ async def test_a_start_on_a_disk_that_fails_loses_nothing(
     before = shutil.copytree(gateway.data, tmp_path / "before")
     injected = 0
     for start in range(STARTS):
-        call, error = random.choice(WRITES), random.choice(["EIO", "ENOSPC"])
+        call, error = random.choice(OF_A_START), random.choice(ERRORS)
         fault = f"{call}:error={error}:when={random.randint(1, 12)}..{random.randint(12, 30)}"
         if not start:
             fault = "pwrite64:error=EIO:when=1..2"  # there may be no twelfth of any other
         shutil.rmtree(gateway.data)
         shutil.copytree(before, gateway.data)
-        gateway.wrapper = tracer(tmp_path / "trace", WRITES, fault, database_files(gateway.data))
+        STATES[start % len(STATES)](gateway.data / "tidegate.db")
+        files = start_files(gateway.data)
+        gateway.wrapper = tracer(tmp_path / "trace", OF_A_START, fault, files)
         with suppress(EndedError):
             await gateway.start()
         assert "Traceback" not in gateway.log(), fault

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.salvage.wal import FRAME_BYTES, HEADER_BYTES, read_log
+from gateway.salvage.wal import HEADER_BYTES, frame_bytes, read_log
 from tests.support.disk.damaged_database import PAGE, Known
 from tests.support.disk.salvaged import missing, salvaged
 
@@ -20,7 +20,7 @@ def test_a_damaged_frame_of_the_log_costs_no_other_page(
     tmp_path_factory: pytest.TempPathFactory, left_open: Known, frame: int, seed: int
 ) -> None:
     frame %= left_open.frame_count
-    start = HEADER_BYTES + frame * FRAME_BYTES
+    start = HEADER_BYTES + frame * frame_bytes()
     page = int.from_bytes(left_open.log[start : start + 4], "big")
     log = bytearray(left_open.log)
     log[start + 24 + seed % PAGE] ^= 1 + seed % 255
@@ -58,9 +58,9 @@ def test_a_log_of_another_database_costs_nothing(tmp_path: Path, known: Known) -
     [
         (b"", 0),
         (bytes(HEADER_BYTES), 0),
-        (bytes(HEADER_BYTES + 3 * FRAME_BYTES), 0),  # made longer before a power cut, not written
+        (bytes(HEADER_BYTES + 3 * frame_bytes()), 0),  # made longer before a power cut, not written
         (b"?" * HEADER_BYTES, 0),  # torn when it was made: nothing was committed yet
-        (b"?" * (HEADER_BYTES + FRAME_BYTES), 1),
+        (b"?" * (HEADER_BYTES + frame_bytes()), 1),
     ],
 )
 def test_a_log_that_says_nothing(tmp_path: Path, log: bytes, damaged: int) -> None:
@@ -71,7 +71,7 @@ def test_a_log_that_says_nothing(tmp_path: Path, log: bytes, damaged: int) -> No
 
 def _pages_of_last_transaction(known: Known, frame: int) -> set[int]:
     """Return the pages of the last transaction, which nobody can prove was whole, if hit."""
-    frames = [HEADER_BYTES + number * FRAME_BYTES for number in range(known.frame_count)]
+    frames = [HEADER_BYTES + number * frame_bytes() for number in range(known.frame_count)]
     commits = [n for n, start in enumerate(frames) if any(known.log[start + 4 : start + 8])]
     before = max((n for n in commits[:-1] if n < commits[-1]), default=-1)
     if frame <= before:

@@ -10,8 +10,12 @@ from gateway.app.checks.finding import Finding, Health, Patient
 from gateway.app.checks.uplink_findings import landing, outbox
 from gateway.config.settings import Configuration
 from gateway.errors import TidegateError
+from gateway.salvage.form import PAGE_BYTES
 from gateway.storage.engine.beside import open_beside
 from gateway.storage.engine.database import database_file
+from gateway.storage.engine.database_file import INCREMENTAL
+from gateway.storage.engine.replace import DAMAGED, SOUND
+from gateway.storage.engine.unread import unread_files
 from gateway.storage.state.write_diary import Written, written
 from gateway.telemetry.block_device import BlockDevice, block_device
 from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes, spell_days
@@ -94,8 +98,18 @@ def _room(patient: Patient) -> Iterator[Finding]:
 
 def _database(patient: Patient) -> Iterator[Finding]:
     path = database_file(patient.data)
-    for damaged in sorted(path.parent.glob(f"{path.name}.corrupt-*[0-9Z]")):
-        yield Finding(Health.WARNING, f"{damaged.name}: a damaged database was set aside")
+    unread = unread_files(path)
+    for damaged in sorted(path.parent.glob(f"{path.name}.{DAMAGED}-*[0-9Z]")):
+        text = f"{damaged.name}: a damaged database was set aside"
+        if damaged in unread:
+            text += (
+                ", and nothing of it could be read: each start of the gateway tries it again; copy"
+                " it to another disk, and delete it if nobody needs it"
+            )
+        yield Finding(Health.BAD if damaged in unread else Health.WARNING, text)
+    for earlier in sorted(path.parent.glob(f"{path.name}.{SOUND}-*[0-9Z]")):
+        text = f"{earlier.name}: a database of another schema, whose rows were carried over"
+        yield Finding(Health.NOTE, f"{text}: delete it when nobody needs it")
     if not path.exists():
         yield Finding(Health.NOTE, f"{path.name} is not there yet: the gateway never ran here")
         return
@@ -104,11 +118,17 @@ def _database(patient: Patient) -> Iterator[Finding]:
     behind = log.stat().st_size if log.exists() else 0
     try:
         with open_beside(path) as connection:
+            (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+            (auto_vacuum,) = connection.execute("PRAGMA auto_vacuum").fetchone()
             connection.execute("SELECT count(*) FROM sqlite_schema")
     except TidegateError as error:
         yield Finding(Health.BAD, f"{error}: the gateway's next start salvages what can be read")
         return
     yield Finding(Health.OK, f"{path.name}: {spell_bytes(size)}, WAL {spell_bytes(behind)}")
+    if (page_bytes, auto_vacuum) != (PAGE_BYTES, INCREMENTAL):
+        text = f"{path.name} has pages of {page_bytes} bytes, auto_vacuum is {auto_vacuum}"
+        hint = "another program made it so, which is fine: it only takes more of the disk"
+        yield Finding(Health.NOTE, f"{text}: {hint}")
 
 
 def _wear(patient: Patient) -> Iterator[Finding]:

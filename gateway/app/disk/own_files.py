@@ -50,7 +50,7 @@ class FileWatch:
     def __init__(self, gateway: "Gateway") -> None:
         self.fault = ""
         self._gateway = gateway
-        self._files = OwnFiles(gateway.database.path)
+        self._files = OwnFiles(gateway.database.path, gateway.database.page_bytes)
         gateway.database.when_closed.append(self._files.close)
         self._saved = asyncio.Lock()
         self._is_saved = False

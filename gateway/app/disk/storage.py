@@ -9,6 +9,7 @@ from gateway.app.durability import show_durability
 from gateway.storage.engine.database import Database, open_database
 from gateway.storage.engine.meta import COUNT_START, start_number
 from gateway.storage.engine.room import Room
+from gateway.storage.engine.unread import WHAT_TO_DO
 from gateway.storage.engine.writer import Writer
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ def _salvaged(gateway: "Gateway", database: Database) -> dict[str, str]:
         gateway.counters.add("tidegate/storage/lost", salvage.all_lost)
         aside = database.set_aside
         alarms["database"] = f"the database was damaged and is set aside as {aside}: {salvage}"
+    if database.unread:
+        names = ", ".join(map(str, database.unread))
+        text = WHAT_TO_DO.format(name=names, why="the log says why")
+        alarms["database"] = "; ".join(filter(None, (alarms.get("database"), text)))
     return alarms
 
 

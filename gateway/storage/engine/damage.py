@@ -43,6 +43,10 @@ class DamagedError(Exception):
     """The file cannot be used as it is; the text says what was found."""
 
 
+class OtherSchemaError(Exception):
+    """The file is sound, and its tables are not those of its version; the text says which."""
+
+
 def is_damage(error: sqlite3.Error) -> bool:
     """Return whether the error says that the file itself is wrong, or cannot be read."""
     code = _code(error)
@@ -93,14 +97,23 @@ def is_write_error(error: Exception) -> bool:
 
 
 def free_bytes(folder: Path) -> int:
-    """Return what the file system of the folder, or of where it would be, has left for us."""
-    found = os.statvfs(_existing(folder))
+    """Return what the file system of the folder, or of where it would be, has left for us.
+
+    That is 0 where it does not say.
+    """
+    try:
+        found = os.statvfs(_existing(folder))
+    except OSError:
+        return 0
     return found.f_bavail * found.f_frsize
 
 
 def is_read_only(folder: Path) -> bool:
     """Return whether the folder, or where it would be, is on a file system that takes nothing."""
-    return bool(os.statvfs(_existing(folder)).f_flag & os.ST_RDONLY)
+    try:
+        return bool(os.statvfs(_existing(folder)).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
 
 
 def _existing(folder: Path) -> Path:

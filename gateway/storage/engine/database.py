@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from gateway.clock import Clock
 from gateway.errors import StartError
-from gateway.salvage.wal import PAGE_BYTES
+from gateway.salvage.form import PAGE_BYTES
 from gateway.storage.engine.connection import Batch, Connection
 from gateway.storage.engine.damage import is_damage, note_damage
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS, prepare
 from gateway.storage.engine.refusal import NoDiskError, ReadOnlyError, makes_room, refusal
 from gateway.storage.engine.reserve import Reserve
+from gateway.storage.engine.unread import read_again
 
 if TYPE_CHECKING:
     from gateway.salvage.salvage import Salvage
@@ -49,6 +50,8 @@ class Database:
     and `may_recover` says that the disk may take it later. `damaged` is what was found to be
     wrong while the file was used; `on_damage` are called with it. When `damage_noted`, the next
     start sets the file aside. `when_closed` are called when both connections are closed.
+    `page_bytes` is the size of its pages, and `unread` are files set aside of which nothing could
+    be read, which each start tries again.
     """
 
     path: Path
@@ -62,6 +65,8 @@ class Database:
     damage_noted: bool = False
     on_damage: list[Callable[[str], None]] = field(default_factory=list)
     when_closed: list[Callable[[], None]] = field(default_factory=list)
+    page_bytes: int = PAGE_BYTES
+    unread: list[Path] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.writer.on_error = self.reader.on_error = self._look_at
@@ -125,8 +130,10 @@ async def open_database(folder: Path, clock: Clock, first: Batch = ()) -> Databa
 
 async def _on_disk(path: Path, clock: Clock, first: Batch) -> Database:
     set_aside, salvage = await asyncio.to_thread(prepare, path, clock)
+    unread = await asyncio.to_thread(read_again, path, set_aside)
     writer, reader = await _connect_both(path, first)
-    return Database(path, writer, reader, set_aside, salvage)
+    page_bytes = await reader.query("PRAGMA page_size", (), lambda cursor: cursor.fetchone()[0])
+    return Database(path, writer, reader, set_aside, salvage, page_bytes=page_bytes, unread=unread)
 
 
 async def _in_memory(path: Path, first: Batch, reason: str, *, may_recover: bool) -> Database:
@@ -160,7 +167,8 @@ async def _connect(path: Path, pragma: str) -> Connection:
         connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA journal_size_limit = {JOURNAL_SIZE_LIMIT}")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_BYTES // PAGE_BYTES}")
+        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_BYTES // page_bytes}")
         connection.execute("PRAGMA secure_delete = OFF")  # it writes each page that it empties
         connection.execute(pragma)
         return connection

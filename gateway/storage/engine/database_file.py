@@ -1,5 +1,6 @@
 """The database's file: checked, made at the newest schema, replaced when it is damaged."""
 
+import errno
 import logging
 import sqlite3
 from collections.abc import Callable
@@ -7,10 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from gateway.clock import Clock
-from gateway.salvage.wal import PAGE_BYTES
-from gateway.storage.engine.damage import UNREADABLE, DamagedError, is_read_only, is_unreadable
+from gateway.salvage.form import PAGE_BYTES
+from gateway.storage.engine.damage import (
+    UNREADABLE,
+    DamagedError,
+    OtherSchemaError,
+    is_damage,
+    is_read_only,
+    is_unreadable,
+)
 from gateway.storage.engine.log_file import journal_of
-from gateway.storage.engine.migrations.migrate import migrate
+from gateway.storage.engine.migrations.migrate import earlier_statements, migrate
 from gateway.storage.engine.refusal import ReadOnlyError, makes_room, refusal
 from gateway.storage.engine.replace import finish, replace
 from gateway.storage.engine.reserve import Reserve
@@ -23,6 +31,7 @@ from gateway.storage.engine.start_check import (
     check_pages,
     was_left_open,
 )
+from gateway.storage.engine.unread import note_unread
 
 if TYPE_CHECKING:
     from gateway.salvage.salvage import Salvage
@@ -33,6 +42,13 @@ T = TypeVar("T")
 
 BUSY_TIMEOUT_MS = 5_000
 """How long a connection waits for another's lock; a checkpoint holds it for a moment."""
+
+
+INCREMENTAL = 2
+"""What SQLite calls `auto_vacuum = INCREMENTAL`."""
+
+WRITTEN_ANEW_BYTES = 64 * 1024 * 1024
+"""A larger database of other pages is used as it is: a start must not take minutes for that."""
 
 
 def prepare(path: Path, clock: Clock) -> "tuple[Path | None, Salvage | None]":
@@ -66,15 +82,55 @@ def takes_again(path: Path) -> bool:
 def _make_ready_or_replace(path: Path, clock: Clock) -> "tuple[Path | None, Salvage | None]":
     finish(path, clock)
     try:
-        _make_ready(path)
+        try:
+            _make_ready(path)
+        except OtherSchemaError as other:
+            return _carry_over(path, clock, other)
     except DamagedError as damage:
-        logger.warning("%s is damaged (%s): what can be read is salvaged", path, damage)
-        set_aside, salvage = replace(path, clock, _make)
-        logger.critical(
-            "%s was damaged (%s): set aside as %s; %s", path, damage, set_aside.name, salvage
-        )
-        return set_aside, salvage
+        return _salvage(path, clock, damage)
     return None, None
+
+
+def _salvage(path: Path, clock: Clock, damage: DamagedError) -> "tuple[Path, Salvage]":
+    from gateway.salvage.salvage import BOUNDS, salvage
+
+    def fill(old: Path, new: sqlite3.Connection) -> "Salvage":
+        return salvage(old, new, BOUNDS, earlier_statements())
+
+    logger.warning("%s is damaged (%s): what can be read is salvaged", path, damage)
+    set_aside, result = replace(path, clock, _make, fill)
+    logger.critical(
+        "%s was damaged (%s): set aside as %s; %s", path, damage, set_aside.name, result
+    )
+    if result.found_nothing:
+        note_unread(set_aside, str(damage))
+    return set_aside, result
+
+
+def _carry_over(
+    path: Path, clock: Clock, other: OtherSchemaError
+) -> "tuple[Path | None, Salvage | None]":
+    """Bring the rows of a sound database into one at the newest schema; raise as `_make_ready`."""
+    from gateway.salvage.carry_over import carry_over
+
+    def fill(old: Path, new: sqlite3.Connection) -> "Salvage":
+        result = carry_over(old, new)
+        if result.left_out:
+            raise OSError(errno.ENOSPC, f"no room for a copy of {old}, whose schema is another")
+        return result
+
+    logger.warning("%s: %s; its rows are carried over", path, other)
+    try:
+        set_aside, result = replace(path, clock, _make, fill, damaged=False)
+    except UNREADABLE as error:
+        if is_unreadable(error, path):
+            raise DamagedError(str(error)) from error
+        raise
+    level = logging.CRITICAL if result.all_lost else logging.WARNING
+    text = "%s was of another schema: kept as %s; of its rows %d are in the new one, %d are not"
+    carried = sum(result.salvaged.values())
+    logger.log(level, text, path, set_aside.name, carried, result.all_lost)
+    return (set_aside, result) if result.all_lost else (None, None)
 
 
 def _make_ready(path: Path) -> None:
@@ -125,6 +181,7 @@ def _bring_up(connection: sqlite3.Connection) -> None:
     # Both before the first table: later they have no effect without a whole VACUUM.
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    _bring_to_form(connection)
     # A migration would write each page that it empties: twice the room in the log.
     connection.execute("PRAGMA secure_delete = OFF")
     _write_ahead(connection)
@@ -132,6 +189,32 @@ def _bring_up(connection: sqlite3.Connection) -> None:
     # A page is written, which a full disk refuses now and not in the middle of the start.
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     connection.execute(f"PRAGMA user_version = {version}")
+
+
+def _bring_to_form(connection: sqlite3.Connection) -> None:
+    """Write a small database anew that another program has made with other pages.
+
+    It is used as it is where that cannot be: pages of any size do, and without `auto_vacuum` the
+    file is only never shorter again.
+    """
+    (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    (auto_vacuum,) = connection.execute("PRAGMA auto_vacuum").fetchone()
+    if (page_bytes, auto_vacuum) == (PAGE_BYTES, INCREMENTAL) or not pages:
+        return
+    found = f"its pages have {page_bytes} bytes, auto_vacuum is {auto_vacuum}"
+    if pages * page_bytes > WRITTEN_ANEW_BYTES:
+        logger.info("the database is used as it is: %s", found)
+        return
+    try:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("VACUUM")
+    except sqlite3.Error as error:
+        if is_damage(error):
+            raise
+        logger.warning("the database is used as it is: %s, and VACUUM failed: %s", found, error)
+    else:
+        logger.info("the database was written anew with pages of %d bytes: %s", PAGE_BYTES, found)
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

@@ -1,12 +1,15 @@
 """A database in memory, for a gateway whose disk takes nothing."""
 
+import logging
 import sqlite3
 from pathlib import Path
 
+from gateway.salvage.form import PAGE_BYTES
 from gateway.salvage.salvage import Salvage, salvage
-from gateway.salvage.wal import PAGE_BYTES
 from gateway.storage.engine.connection import Connection
-from gateway.storage.engine.migrations.migrate import migrate
+from gateway.storage.engine.migrations.migrate import earlier_statements, migrate
+
+logger = logging.getLogger(__name__)
 
 MEMORY_BYTES = 64 * 1024 * 1024
 """Bytes that may come in before publishers are refused; a Pi Zero has 512 MB."""
@@ -33,7 +36,10 @@ async def open_in_memory(path: Path) -> tuple[Connection, Salvage | None]:
         migrate(connection)
         connection.execute(f"PRAGMA max_page_count = {TAKEN_BYTES // PAGE_BYTES}")
         if path.exists():
-            results.append(salvage(path, connection, COPIED_BYTES))
+            try:
+                results.append(salvage(path, connection, COPIED_BYTES, earlier_statements()))
+            except OSError as error:
+                logger.critical("%s cannot be opened, and waits for a restart: %s", path, error)
         (taken,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {taken + MEMORY_BYTES // PAGE_BYTES}")
         connection.execute("PRAGMA foreign_keys = ON")

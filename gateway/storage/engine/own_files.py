@@ -4,7 +4,7 @@ import os
 import struct
 from pathlib import Path
 
-from gateway.salvage.wal import FRAME_BYTES, HEADER_BYTES, PAGE_BYTES, page_numbers
+from gateway.salvage.wal import HEADER_BYTES, frame_bytes, page_numbers
 from gateway.storage.engine.log_file import log_of
 
 _INDEX_HEADER = 48
@@ -28,9 +28,10 @@ class OwnFiles:
     whoever opens the database next would take it for nobody's and truncate the index.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, page_bytes: int) -> None:
         """Note which files these are; raise OSError if the database is not there."""
         self._path = path
+        self._page_bytes = page_bytes
         self._log = log_of(path)
         self._index = path.with_name(f"{path.name}-shm")
         try:
@@ -82,7 +83,9 @@ class OwnFiles:
         size = _size(self._log)
         if not frames or size is None:
             return False
-        return size < HEADER_BYTES + frames * FRAME_BYTES or not _begins(self._log)
+        return size < HEADER_BYTES + frames * frame_bytes(self._page_bytes) or not _begins(
+            self._log
+        )
 
     def _lacks_pages(self, _changes: int, frames: int, pages: int) -> bool:
         """Return whether pages are neither in the database nor in its log.
@@ -93,10 +96,10 @@ class OwnFiles:
         size = _size(self._path)
         if size is None:
             return False
-        if size < min(self._bytes, pages * PAGE_BYTES):
-            lacking = set(range(size // PAGE_BYTES + 1, pages + 1))
+        if size < min(self._bytes, pages * self._page_bytes):
+            lacking = set(range(size // self._page_bytes + 1, pages + 1))
             try:
-                if not lacking <= page_numbers(self._log, frames):
+                if not lacking <= page_numbers(self._log, frames, self._page_bytes):
                     return True
             except OSError:
                 return False

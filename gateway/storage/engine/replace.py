@@ -1,4 +1,4 @@
-"""Puts a new database with what could be salvaged in the place of a damaged one."""
+"""Puts a new database in the place of one that is damaged, or of an earlier schema."""
 
 import os
 import sqlite3
@@ -17,16 +17,24 @@ if TYPE_CHECKING:
 SALVAGED = ".salvaged"
 """What the new database's name ends with until it takes its place."""
 
+DAMAGED, SOUND = "corrupt", "before"
+"""Behind the name of a database that is set aside: it is damaged, or of an earlier schema."""
+
+Fill = Callable[[Path, sqlite3.Connection], "Salvage"]
+"""Copies the rows of a database into a new one that is open."""
+
 BESIDE = ("-journal", "-wal", "-shm")
 """What the names of SQLite's other files end with."""
 
 
-def replace(path: Path, clock: Clock, create: Callable[[Path], None]) -> "tuple[Path, Salvage]":
-    """Salvage `path` into a new database in its place; return its new name and what came of it.
+def replace(
+    path: Path, clock: Clock, create: Callable[[Path], None], fill: Fill, *, damaged: bool = True
+) -> "tuple[Path, Salvage]":
+    """Bring `path` into a new database in its place; return its new name and what came of it.
 
-    `create` makes an empty database at the newest schema. The new one is on disk as a whole
-    before the damaged one moves, so that a crash at any point loses nothing: the next start
-    begins again, or goes on with `finish`. Raises OSError, sqlite3.Error.
+    `create` makes an empty database at the newest schema, and `fill` copies rows into it. The new
+    one is on disk as a whole before the old one moves, so that a crash at any point loses nothing:
+    the next start begins again, or goes on with `finish`. Raises OSError, sqlite3.Error.
     """
     new = _new(path)
     if not path.exists():  # `finish` tells by it that the new one is whole
@@ -35,8 +43,8 @@ def replace(path: Path, clock: Clock, create: Callable[[Path], None]) -> "tuple[
     for suffix in ("", *BESIDE):
         _clear(new.with_name(new.name + suffix), clock)
     create(new)
-    result = _fill(path, new)
-    aside = _free_name(path, clock)
+    result = _fill(path, new, fill)
+    aside = _free_name(path, clock, DAMAGED if damaged else SOUND)
     path.rename(aside)
     sync_folder(path.parent)
     finish(path, clock, aside)
@@ -68,7 +76,7 @@ def set_aside_between(path: Path, first: float, last: float) -> bool:
     """
     return any(
         first <= each.lstat().st_ctime <= last
-        for each in path.parent.glob(f"{path.name}.corrupt-*[0-9Z]")
+        for each in path.parent.glob(f"{path.name}.{DAMAGED}-*[0-9Z]")
     )
 
 
@@ -82,15 +90,13 @@ def put_in_place(whole: Path, path: Path, clock: Clock) -> None:
     finish(path, clock, aside)
 
 
-def _fill(path: Path, new: Path) -> "Salvage":
-    from gateway.salvage.salvage import salvage
-
+def _fill(path: Path, new: Path, fill: Fill) -> "Salvage":
     connection = sqlite3.connect(new, isolation_level=None)
     try:
         # Nobody relies on the new file before it is renamed: one sync at the end will do.
         connection.execute("PRAGMA journal_mode = MEMORY")
         connection.execute("PRAGMA synchronous = OFF")
-        result = salvage(path, connection)
+        result = fill(path, connection)
         connection.execute("PRAGMA journal_mode = WAL")
     finally:
         connection.close()
@@ -110,9 +116,9 @@ def _clear(left_over: Path, clock: Clock) -> None:
         left_over.unlink(missing_ok=True)
 
 
-def _free_name(path: Path, clock: Clock) -> Path:
+def _free_name(path: Path, clock: Clock, why: str = DAMAGED) -> Path:
     moment = datetime.fromtimestamp(clock.wall_ms() / 1000, UTC)
-    stem = f"{path.name}.corrupt-{moment:%Y%m%dT%H%M%SZ}"
+    stem = f"{path.name}.{why}-{moment:%Y%m%dT%H%M%SZ}"
     found, repeat = path.with_name(stem), 0
     while found.exists():
         repeat += 1

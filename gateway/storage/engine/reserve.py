@@ -34,7 +34,10 @@ class Reserve:
 
     def is_scarce(self, needed: int) -> bool:
         """Return whether less is free than `needed` bytes and as much again as the reserve has."""
-        found = os.statvfs(self._folder)
+        try:
+            found = os.statvfs(self._folder)
+        except OSError:
+            return False
         return found.f_bavail * found.f_frsize < needed + _size(found)
 
     def hold(self) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gateway.storage.engine.connection import Connection
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
-from gateway.storage.engine.log_file import log_bytes, log_of
+from gateway.storage.engine.log_file import known_log_bytes, log_of
 from gateway.storage.engine.reserve import Reserve
 from gateway.storage.engine.vacuum import give_space_back
 
@@ -76,7 +76,7 @@ class Room:
         if now < self._next_look:
             return
         self._next_look = now + LOOK_AT_LOG_SECONDS
-        log = log_bytes(self._log)
+        log = known_log_bytes(self._log)
         if log > FOLDED_LOG_BYTES and self._reserve.is_scarce(LOGS_FREE * log):
             await self._set_patience(0)  # a commit does not wait for who reads
             await self._fold_log()

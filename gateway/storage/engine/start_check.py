@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gateway.salvage.files import odd_file
+from gateway.salvage.form import page_bytes_of
 from gateway.salvage.wal import HEADER_BYTES, read_log
-from gateway.storage.engine.damage import DamagedError, noted_damage
+from gateway.storage.engine.damage import DamagedError, OtherSchemaError, noted_damage
 from gateway.storage.engine.log_file import log_bytes, log_of
 from gateway.storage.engine.migrations.migrate import check_schema
 
@@ -42,7 +43,7 @@ def check_log(path: Path) -> None:
     """Raise DamagedError when the log lost something in its middle, which SQLite passes over."""
     log = log_of(path)
     if 0 < log_bytes(log) <= MAXIMUM_LOG_BYTES:
-        damaged = read_log(log).damaged
+        damaged = read_log(log, page_bytes_of(path)).damaged
         if damaged:
             raise DamagedError(f"the write-ahead log is damaged at {damaged} places")
 
@@ -57,22 +58,24 @@ def check_note(path: Path) -> None:
 def check_pages(connection: sqlite3.Connection, seconds: float) -> bool:
     """Return whether all pages could be looked at in time; raise DamagedError for a bad one.
 
-    Raises sqlite3.Error when the file cannot even be opened, and StartError for a newer one.
+    Raises sqlite3.Error when the file cannot even be opened, StartError for a newer one, and
+    OtherSchemaError for one that is as sound as could be seen, with tables of another version.
     """
-    check_schema(connection)
+    different = check_schema(connection)
     with _interrupted_after(connection, seconds) as interrupted:
         try:
             # Not quick_check: by an index with a wrong entry SQLite passes over rows.
             (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         except sqlite3.OperationalError:
-            if interrupted.is_set():
-                return False
-            raise
-        if interrupted.is_set():
-            return False  # pages that were not reached look as if nobody used them
-    if found != "ok":
+            if not interrupted.is_set():
+                raise
+            found = "ok"
+    # pages that were not reached look as if nobody used them
+    if found != "ok" and not interrupted.is_set():
         raise DamagedError(str(found).splitlines()[-1])
-    return True
+    if different:
+        raise OtherSchemaError(f"its {', '.join(different[:3])} are of another version")
+    return not interrupted.is_set()
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import logging
 import sqlite3
 from collections.abc import Callable
 
-from gateway.salvage.wal import PAGE_BYTES
+from gateway.salvage.form import PAGE_BYTES
 from gateway.storage.engine.connection import Connection
 from gateway.storage.engine.damage import is_no_room
 
@@ -32,11 +32,15 @@ async def give_space_back(
     on it.
     """
     shrunk = False
+    before = -1
     try:
         while not wanted():
             free = await connection.query("PRAGMA freelist_count", (), _number)
             if free <= keep:
                 return not shrunk or await _checkpoint(connection, wanted)
+            if free == before:  # another program made the file, which gives nothing back
+                return True
+            before = free
             step = min(STEP_PAGES, free - keep)
             # As a script: the statement has a row without columns for each page, and Python
             # ends anything else after the first of them.

@@ -205,7 +205,8 @@ class Outbox:
         row.message_expiry = expiry_of(row, stream.settings)
         if not row.size:  # `admits` has asked
             row.size = row_size(row)
-        policy = self._make_room(row) if stream.may_give_up else None
+        makes_room = stream.may_give_up and row.lane != RECALL  # that takes nobody's room
+        policy = self._make_room(row) if makes_room else None
         if policy is not None:
             row.ending = row.uplinks
             self._tell([row], Outcome.EVICTED, policy)

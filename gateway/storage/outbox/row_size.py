@@ -4,7 +4,7 @@ The numbers are those of "Database File Format" (sqlite.org/fileformat2.html, se
 the gateway's pages in an auto-vacuum database.
 """
 
-from gateway.salvage.wal import PAGE_BYTES
+from gateway.salvage.form import PAGE_BYTES
 from gateway.storage.outbox.outbox_row import OutboxRow
 
 LEAF = PAGE_BYTES - 8

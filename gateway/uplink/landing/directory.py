@@ -11,15 +11,15 @@ from pathlib import Path
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.engine.sync_folder import make_folder, sync_folder
 from gateway.storage.outbox.lane import RECALL
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.outbox_row import OutboxRow, from_columns, to_columns
 from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError
 from gateway.uplink.landing import file as landing_file
-from gateway.uplink.landing.file import recover
+from gateway.uplink.landing.file import TEMPORARY, LandingFile, recover, write_all
 from gateway.uplink.landing.folder import LandingFolder
-from gateway.uplink.landing.live import LiveLanding
+from gateway.uplink.landing.live import FileKey, LiveLanding, finish_file
 from gateway.uplink.landing.record import file_name, landing_line
 from gateway.uplink.lanes import Lanes
 from gateway.uplink.reports.control_messages import ControlMessage
@@ -60,16 +60,21 @@ class DirectoryDestination:
         self._own_files = 0
         self._prepared: set[Path] = set()
         self._landing = LandingFolder(self._folder, context.settings.landing)
+        self._open_files: dict[FileKey, LandingFile] = {}
         self._counters.set("tidegate/uplink/landing_bytes", 0)
         self._counters.add("tidegate/uplink/landing_deleted", 0)
+        self._counters.add("tidegate/uplink/landing_put_back", 0)
 
     async def run(self, link: Link) -> None:
         """Write rows to files until the link stops; rows in memory are written before it returns.
 
-        Raises LinkError when a file cannot be written.
+        Raises LinkError when a file cannot be written. What was acknowledged of it by then stays
+        in memory while it is on disk under its hidden name, and else goes back to the outbox.
         """
         try:
             await asyncio.to_thread(_prepare, self._folder)
+            for key in list(self._open_files):
+                await finish_file(self._open_files, key, self._landing)
             await asyncio.to_thread(recover, self._folder)
             await self._make_room()
             await removals_on_disk(self._outbox, self._uplink, link)
@@ -77,8 +82,9 @@ class DirectoryDestination:
             await self._gather(link)
             await self._land_all()
         except OSError as error:
-            raise LinkError(str(error)) from error
+            raise LinkError(f"the landing folder takes nothing: {error}") from error
         finally:
+            await self._secure()
             self._prepared.clear()
             self._pending.clear()
             self._bytes = 0
@@ -87,7 +93,15 @@ class DirectoryDestination:
         """Land rows until the link stops, and then what came just before."""
         self._boundary = self._outbox.last_id
         lanes = Lanes(self._outbox, self._uplink)
-        live = LiveLanding(self._context, self._folder, self._landing, self._make_room, lanes, link)
+        live = LiveLanding(
+            self._context,
+            self._folder,
+            self._landing,
+            self._make_room,
+            lanes,
+            link,
+            self._open_files,
+        )
         self._outbox.writes.begin_live(live, self._uplink)
         try:
             stopping = False
@@ -102,7 +116,37 @@ class DirectoryDestination:
                     await link.wait(self._seconds_left(live))
         finally:
             self._outbox.writes.end_live(self._uplink)
-            live.abandon()
+
+    async def _secure(self) -> None:
+        """Close open files; put back into the outbox what one held that is not on disk any more."""
+        for key, file in list(self._open_files.items()):
+            if not file.lines:
+                del self._open_files[key]
+                continue
+            try:
+                await asyncio.to_thread(file.keep)
+            except OSError as error:
+                del self._open_files[key]
+                self._put_back(file, error)
+            finally:
+                file.close()
+
+    def _put_back(self, file: LandingFile, error: OSError) -> None:
+        """Let messages wait in the outbox again: in the lane of those whose outcome is known."""
+        rows = file.rows
+        for row in rows:
+            again = from_columns(to_columns(row))
+            again.lane, again.uplinks, again.message_expiry = RECALL, self._uplink, None
+            self._outbox.add(again)
+        self._outbox.end_turn()
+        self._counters.add("tidegate/uplink/landing_put_back", len(rows))
+        logger.critical(
+            "%s: an open landing file is gone and cannot be written anew (%s): its %d messages are"
+            " back in the outbox, and land when the folder can be written",
+            self._folder,
+            error,
+            len(rows),
+        )
 
     async def _gather_backlog(self, lanes: Lanes) -> bool:
         """Gather some rows of the backlog; return whether there may be more."""
@@ -223,11 +267,14 @@ class DirectoryDestination:
 
 def _write_file(folder: Path, name: str, lines: Iterable[bytes]) -> Path:
     """Write a file that is whole from the moment it has its name, on disk when this returns."""
-    hidden = folder / f".{name}.tmp"
-    with hidden.open("wb") as file:
-        file.writelines(lines)
-        file.flush()
-        os.fsync(file.fileno())
+    hidden = folder / f".{name.removesuffix('.jsonl')}{TEMPORARY}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    descriptor = os.open(hidden, flags, 0o666)
+    try:
+        write_all(descriptor, b"".join(lines))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
     hidden.rename(folder / name)
     sync_folder(folder)
     return folder / name
@@ -241,5 +288,6 @@ def _name_of(rows: list[OutboxRow]) -> str:
 def _prepare(folder: Path) -> None:
     """Make the folder; remove the unfinished files of an earlier run, whose rows still wait."""
     make_folder(folder)
-    for left_over in folder.glob(".*.jsonl.tmp"):
-        left_over.unlink()
+    for left_over in folder.glob(f".*{TEMPORARY}"):
+        if not left_over.is_dir():
+            left_over.unlink()

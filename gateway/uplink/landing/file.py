@@ -1,12 +1,11 @@
 """A landing file that grows: its lines are on disk before it has its name."""
 
+import errno
 import json
 import logging
 import os
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
-from io import BufferedRandom
 from pathlib import Path
 from typing import Any
 
@@ -24,117 +23,192 @@ FILE_SECONDS = 5.0
 """Seconds after its first line at which a landing file is closed."""
 
 MAX_GATHERED_BYTES = 8 * 1024 * 1024
-"""Bytes of one file, or of rows in memory, at which files are closed: large payloads."""
+"""Bytes of all open files, or of rows in memory, at which files are closed: large payloads."""
 
 OPEN = ".jsonl.open"
 """How the names of files end that are not whole yet; they begin with a dot."""
+
+TEMPORARY = ".jsonl.tmp"
+"""How the names of files end whose lines are in the outbox or in memory, too."""
+
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class LandingFile:
     """A file of one epoch and stream, in which numbers rise; for a thread, like all that it does.
 
     Its rows may leave the outbox when `write` returns: after a crash `recover` names the file.
+    They stay in memory until the file `has_landed`, so that it can be written anew whatever
+    becomes of it before.
     """
 
     def __init__(self, folder: Path, settings: UplinkSettings, due: float) -> None:
         self.due = due
-        self.lines = 0
         self.bytes = 0
+        self.has_landed = False
         self._folder = folder
         self._settings = settings
-        self._file: BufferedRandom | None = None
         self._path = folder
-        self._first: OutboxRow | None = None
-        self._last = 0
+        self._rows: list[tuple[OutboxRow, int]] = []  # each with the time at which it landed
+        self._descriptor: int | None = None
+        self._identity: tuple[int, int] | None = None  # None: what is on disk is not to be trusted
+
+    @property
+    def lines(self) -> int:
+        """How many rows were written."""
+        return len(self._rows)
+
+    @property
+    def rows(self) -> list[OutboxRow]:
+        """The rows that were written."""
+        return [row for row, _ in self._rows]
 
     def write(self, rows: Sequence[OutboxRow], received: int) -> None:
         """Append rows that land at `received` (ms since 1970), on disk when this returns.
 
-        Raises OSError where they cannot be written, or others of before are no longer there.
+        Raises OSError where they, or those before them, could not be brought to disk.
         """
-        file = self._file
-        if file is None:
-            file = self._open(rows[0])
         settings = self._settings
         data = b"".join(landing_line(row, settings, received=received) for row in rows)
-        file.write(data)
-        file.flush()
-        os.fdatasync(file.fileno())
-        if not self.lines:
-            sync_folder(self._folder)
-        self.lines += len(rows)
+        if not self._rows:
+            first = rows[0]
+            self._path = self._folder / f".{first.epoch}.{first.stream}.{first.seq}{OPEN}"
+            self._make(self._path, data)
+        else:
+            if self._descriptor is None:
+                self.keep()
+            self._append(data)
+        self._rows += [(row, received) for row in rows]
         self.bytes += len(data)
-        self._last = rows[-1].seq
         self.keep()
 
     def keep(self) -> None:
-        """Write the file anew if it was deleted, renamed or replaced; raise OSError if that fails.
-
-        Its descriptor still reads all of it, so that nothing is lost unless it was truncated.
-        """
-        file = self._file
-        if file is None:
+        """Write the file anew if it was deleted, renamed, replaced or truncated; raise OSError."""
+        if self._is_in_place():
             return
-        found = os.fstat(file.fileno())
-        if found.st_size < self.bytes:
-            size = found.st_size
-            raise OSError(f"{self._path} was truncated: of {self.bytes} bytes {size} are left")
-        if not _leads_to(self._path, found):
-            logger.critical("%s was deleted or renamed: it is written anew", self._path)
-            self._file = _written_anew(file, self._path)
+        if self._identity is not None:
+            logger.critical("%s was deleted, renamed or changed: it is written anew", self._path)
+        settings = self._settings
+        lines = (landing_line(row, settings, received=received) for row, received in self._rows)
+        hidden = self._path.with_name(self._path.name.removesuffix(OPEN) + TEMPORARY)
+        make_folder(self._folder)
+        self._make(hidden, b"".join(lines))
 
     def finish(self) -> Path:
-        """Give the file its name, and return its path; raise OSError."""
-        first = self._first
-        if first is None:
-            raise ValueError("a file without rows has no name")
+        """Give the file its name, and return its path; raise OSError.
+
+        Once it `has_landed` it is its reader's, also if the sync of its folder failed: what a loss
+        of power leaves then is the file under its hidden name, which `recover` finds.
+        """
         self.keep()
-        name = file_name(first.epoch, first.stream, first.seq, self._last, self.lines)
+        first, last = self._rows[0][0], self._rows[-1][0]
+        name = file_name(first.epoch, first.stream, first.seq, last.seq, self.lines)
         self._path = self._path.rename(self._folder / name)
+        self.has_landed = True
+        self.close()
         sync_folder(self._folder)
-        self.abandon()
         return self._path
 
-    def abandon(self) -> None:
-        """Close the file as it is, for `recover`."""
-        with suppress(OSError):
-            self.keep()
-        file, self._file = self._file, None
-        if file is not None:
-            with suppress(OSError):  # what it could not write was promised to nobody
-                file.close()
+    def close(self) -> None:
+        """Close the file as it is. It may still be finished, or written to."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            with suppress(OSError):  # all that was promised was synced before
+                os.close(descriptor)
 
-    def _open(self, first: OutboxRow) -> BufferedRandom:
-        self._first = first
-        self._path = self._folder / f".{first.epoch}.{first.stream}.{first.seq}{OPEN}"
-        self._file = _new_file(self._path)
-        return self._file
+    def _is_in_place(self) -> bool:
+        try:
+            found = self._path.lstat()
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == self._identity and found.st_size == self.bytes
+
+    def _append(self, data: bytes) -> None:
+        """Bring bytes to the end of the file; raise OSError.
+
+        From then on nothing of it is trusted that cannot be brought back to what was before.
+        """
+        if self._descriptor is None:
+            self._descriptor = os.open(self._path, _APPEND)
+        identity, self._identity = self._identity, None
+        try:
+            write_all(self._descriptor, data)
+            os.fdatasync(self._descriptor)
+        except OSError:
+            with suppress(OSError):  # a full disk, mostly, where this needs no room
+                os.ftruncate(self._descriptor, self.bytes)
+                os.fdatasync(self._descriptor)
+                self._identity = identity
+            self.close()
+            raise
+        self._identity = identity
+
+    def _make(self, made: Path, data: bytes) -> None:
+        """Put a new file in place, on disk with its name, by way of `made`; raise OSError."""
+        self.close()
+        self._identity = None
+        made.unlink(missing_ok=True)  # what somebody made there may be a link
+        self._descriptor = os.open(made, _APPEND | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            write_all(self._descriptor, data)
+            os.fdatasync(self._descriptor)
+            found = os.fstat(self._descriptor)
+            if made != self._path:
+                made.rename(self._path)
+            sync_folder(self._folder)
+        except OSError:
+            self.close()
+            with suppress(OSError):  # what is in it is in memory or in the outbox
+                made.unlink(missing_ok=True)
+            raise
+        self._identity = found.st_dev, found.st_ino
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of `data`, however little a call takes; raise OSError."""
+    left = memoryview(data)
+    while left:
+        written = os.write(descriptor, left)
+        if not written:
+            raise OSError(errno.EIO, "nothing of it was written")
+        left = left[written:]
 
 
 def recover(folder: Path) -> None:
     """Name the files that an earlier run left open, without what was not on disk for certain.
 
-    A line that the disk has damaged since stays, for the pipeline to put into quarantine.
+    A line that the disk has damaged since stays, for the pipeline to put into quarantine. A file
+    that cannot be read or named stays for the next attempt, and hinders no other.
     """
     for path in sorted(folder.glob(f".*{OPEN}")):
-        if not path.is_file():
-            continue
-        data = path.read_bytes()
-        records, size = whole_records(data)
-        if not records:
-            path.unlink()
-            continue
-        with path.open("r+b") as file:
-            file.truncate(size)
-            os.fsync(file.fileno())
-        lines = data.count(b"\n", 0, size)
-        if lines > len(records):
-            logger.critical("%s: %d of %d lines are damaged", path, lines - len(records), lines)
-        first, last = records[0], records[-1]
-        epoch, stream = first["epoch"], first["stream"]
-        name = file_name(epoch, stream, first["seq"], last["seq"], lines)
-        path.rename(folder / name)
-        sync_folder(folder)
+        try:
+            if path.is_file():
+                _recover(path)
+        except OSError as error:
+            logger.critical(
+                "%s holds messages that were acknowledged and cannot be named (%s): it is tried"
+                " again at the next start of the link",
+                path,
+                error,
+            )
+
+
+def _recover(path: Path) -> None:
+    data = path.read_bytes()
+    records, size = whole_records(data)
+    if not records:
+        path.unlink()
+        return
+    with path.open("r+b") as file:
+        file.truncate(size)
+        os.fsync(file.fileno())
+    lines = data.count(b"\n", 0, size)
+    if lines > len(records):
+        logger.critical("%s: %d of %d lines are damaged", path, lines - len(records), lines)
+    first, last = records[0], records[-1]
+    name = file_name(first["epoch"], first["stream"], first["seq"], last["seq"], lines)
+    path.rename(path.with_name(name))
+    sync_folder(path.parent)
 
 
 def whole_records(data: bytes) -> tuple[list[dict[str, Any]], int]:
@@ -158,34 +232,3 @@ def _record(line: bytes) -> dict[str, Any] | None:
             record: dict[str, Any] = found
             return record
     return None
-
-
-def _leads_to(path: Path, file: os.stat_result) -> bool:
-    try:
-        found = path.stat()
-    except OSError:
-        return False
-    return (found.st_dev, found.st_ino) == (file.st_dev, file.st_ino)
-
-
-def _new_file(path: Path) -> BufferedRandom:
-    """Open an empty file to append to: what somebody truncates begins with no hole then."""
-    path.unlink(missing_ok=True)
-    return path.open("a+b")
-
-
-def _written_anew(file: BufferedRandom, path: Path) -> BufferedRandom:
-    """Return a new file at `path` with all that is in another, on disk with its name."""
-    make_folder(path.parent)
-    copy = _new_file(path)
-    try:
-        file.seek(0)
-        shutil.copyfileobj(file, copy)
-        copy.flush()
-        os.fsync(copy.fileno())
-        sync_folder(path.parent)
-    except OSError:
-        copy.close()
-        raise
-    file.close()
-    return copy

@@ -2,6 +2,7 @@
 
 import contextlib
 import heapq
+import logging
 import math
 import os
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from pathlib import Path
 
 from gateway.uplink.errors import LinkError
 from gateway.uplink.landing_bounds import WAIT, LandingBounds
+
+logger = logging.getLogger(__name__)
 
 FOLDERS = ("", "ledger", "clock")
 """Where a gateway's files are, below its own folder."""
@@ -71,12 +74,19 @@ class LandingFolder:
                 f"{self._folder} holds {self.bytes} bytes, and landing_maximum_bytes is"
                 f" {self._bounds.maximum_bytes}: it waits until files are removed"
             )
-        while self._full and self._delete_oldest():
+        while self._full:
+            if not self._delete_oldest():
+                raise LinkError(
+                    f"{self._folder} holds {self.bytes} bytes, landing_maximum_bytes is"
+                    f" {self._bounds.maximum_bytes}, and no file of it can be deleted:"
+                    " let the gateway's user write to it"
+                )
             self._count()
 
     def wrote(self, path: Path) -> None:
-        """Count a file that was written."""
-        self.bytes += path.stat().st_blocks * BLOCK
+        """Count a file that was written, unless its reader was quicker."""
+        with contextlib.suppress(OSError):
+            self.bytes += path.stat().st_blocks * BLOCK
 
     @property
     def _full(self) -> bool:
@@ -117,13 +127,21 @@ class LandingFolder:
         for file in heapq.nsmallest(OLDEST, landed_files(self._folder)):
             if left <= low:
                 break
-            self._delete(file)
-            left -= file.bytes
+            if self._delete(file):
+                left -= file.bytes
         return self.deleted > deleted
 
-    def _delete(self, file: LandedFile) -> None:
-        Path(file.path).unlink(missing_ok=True)  # its reader may have been quicker
+    def _delete(self, file: LandedFile) -> bool:
+        """Return whether the file is gone; one that cannot be deleted hinders no other."""
+        try:
+            Path(file.path).unlink(missing_ok=True)  # its reader may have been quicker
+        except OSError as error:
+            logger.warning(
+                "%s cannot be deleted for the bounds of its folder: %s", file.path, error
+            )
+            return False
         self.deleted += 1
+        return True
 
 
 def landed_files(folder: Path) -> Iterator[LandedFile]:

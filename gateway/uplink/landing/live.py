@@ -19,11 +19,12 @@ UNHURRIED_SECONDS = 0.5
 LOOK_SECONDS = 1.0
 """Seconds between two looks whether open files are still there, beside those after each write."""
 
-_Key = tuple[str, str]
+FileKey = tuple[str, str]
+"""The epoch and the stream of a file."""
 
 
 class LiveLanding:
-    """Appends live rows to open files, one of each epoch and stream, and ends them (`LiveWay`).
+    """Appends live rows to open `files`, one of each epoch and stream, and ends them (`LiveWay`).
 
     Their publishers are answered when the lines are on disk: a row that lands within `[uplink]
     commit_within` is never written to the database. `land` runs in the destination's task.
@@ -37,6 +38,7 @@ class LiveLanding:
         make_room: Callable[[], Awaitable[None]],
         lanes: Lanes,
         link: Link,
+        files: dict[FileKey, LandingFile],
     ) -> None:
         self._context = context
         self._folder = folder
@@ -44,7 +46,7 @@ class LiveLanding:
         self._make_room = make_room
         self._lanes = lanes
         self._link = link
-        self._files: dict[_Key, LandingFile] = {}
+        self._files = files
         self._awaited = False
         self._look = 0.0
         self._since: float | None = None  # the first row in memory came at this monotonic time
@@ -84,7 +86,7 @@ class LiveLanding:
         self._since, self._awaited = None, False
         rows = await self._next_rows()
         wall = self._context.clock.wall_ms()
-        by_key: dict[_Key, list[OutboxRow]] = {}
+        by_key: dict[FileKey, list[OutboxRow]] = {}
         for row in rows:
             if self._context.outbox.take(row, wall, self._context.uplink):
                 by_key.setdefault((row.epoch, row.stream), []).append(row)
@@ -104,12 +106,6 @@ class LiveLanding:
                 await asyncio.to_thread(file.keep)
         for key in [key for key, file in self._files.items() if all_files or file.due <= now]:
             await self._finish(key)
-
-    def abandon(self) -> None:
-        """Close the files as they are; the next run names them."""
-        for file in self._files.values():
-            file.abandon()
-        self._files.clear()
 
     @property
     def _is_behind(self) -> bool:
@@ -136,7 +132,7 @@ class LiveLanding:
             row = await self._lanes.live()
         return row
 
-    async def _append(self, key: _Key, rows: Sequence[OutboxRow], wall: int) -> None:
+    async def _append(self, key: FileKey, rows: Sequence[OutboxRow], wall: int) -> None:
         """Bring rows of one epoch and stream to disk."""
         while rows:
             file = self._files.get(key)
@@ -149,10 +145,15 @@ class LiveLanding:
             part, rows = rows[:room], rows[room:]
             await asyncio.to_thread(file.write, part, wall)
             self._end(part)
-            if file.lines >= landing_file.FILE_LINES or (
-                file.bytes >= landing_file.MAX_GATHERED_BYTES
-            ):
+            if file.lines >= landing_file.FILE_LINES:
                 await self._finish(key)
+            elif self._open_bytes >= landing_file.MAX_GATHERED_BYTES:
+                for each in list(self._files):
+                    await self._finish(each)
+
+    @property
+    def _open_bytes(self) -> int:
+        return sum(file.bytes for file in self._files.values())
 
     def _end(self, rows: Sequence[OutboxRow]) -> None:
         outbox, counters = self._context.outbox, self._context.counters
@@ -162,8 +163,19 @@ class LiveLanding:
         counters.add("tidegate/uplink/sent", len(rows))
         counters.add("tidegate/uplink/acknowledged", len(rows))
 
-    async def _finish(self, key: _Key) -> None:
-        file = self._files.pop(key)
-        path = await asyncio.to_thread(file.finish)
-        self._landing.wrote(path)
+    async def _finish(self, key: FileKey) -> None:
+        await finish_file(self._files, key, self._landing)
         self._context.counters.set("tidegate/uplink/landing_bytes", self._landing.bytes)
+
+
+async def finish_file(
+    files: dict[FileKey, LandingFile], key: FileKey, landing: LandingFolder
+) -> None:
+    """Name one of the open files, which is no more among them once it has; raise OSError."""
+    file = files[key]
+    try:
+        path = await asyncio.to_thread(file.finish)
+    finally:
+        if file.has_landed:
+            del files[key]
+    landing.wrote(path)

@@ -65,3 +65,23 @@ async def test_what_was_salvaged_is_told(tmp_path: Path, caplog: pytest.LogCaptu
         assert alarm is not None
         assert "rows were salvaged" in alarm.packets.one(0).decode()
     assert "set aside as tidegate.db.corrupt-" in caplog.text
+
+
+@pytest.mark.parametrize("restarts", [0, 1])
+async def test_a_file_of_which_nothing_could_be_read_is_told_at_each_start(
+    tmp_path: Path, restarts: int
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / FILE_NAME).write_bytes(b"\xee" * 20_000)
+    for _ in range(restarts):
+        async with AsyncExitStack() as stack:
+            await started(tmp_path, stack)
+    async with AsyncExitStack() as stack:
+        gateway, _ = await started(tmp_path, stack)
+        alarm = gateway.broker.retained.get("$SYS/broker/tidegate/alarm/database")
+        assert alarm is not None
+        text = alarm.packets.one(0).decode()
+        assert "could be read" in text
+        assert "each start tries it again" in text
+        assert not refuses(gateway)

@@ -3,6 +3,8 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +18,14 @@ from gateway.storage.engine.migrations.migrate import (
     migrations,
 )
 
-NEXT = migrations()[-1][0] + 1
+RELEASED = {
+    "0001_first.sql": "de7ae8e444f6d64abdb8f1ce1e3b2614e7030b6884b8e60cb955a53c10aebde8",
+    "0002_origins.sql": "ae7fbe84a997f561fe0c07d5709b6fa7a489af7d711cefbbb26025150c29b86d",
+    "0003_rejected.sql": "ec1d26e9ab7cf1b979334761d938108a126a6f8f23f0f28a046b09c44069f4bf",
+}
+"""The hash of each migration that some gateway may have applied: what it says is for ever."""
+
+NEXT = len(migrations()) + 1
 MADE_UP = (NEXT, "ALTER TABLE meta ADD COLUMN more TEXT; UPDATE meta SET more = 'm' || value;")
 
 
@@ -64,7 +73,7 @@ def test_a_statement_that_is_not_the_migrations_differs(connection: sqlite3.Conn
 def test_what_is_another_program_s_is_damaged(connection: sqlite3.Connection) -> None:
     with closing(sqlite3.connect(":memory:")) as other:
         other.execute("CREATE TABLE moz_places (id INTEGER PRIMARY KEY)")
-        for version in range(NEXT + 1):
+        for version in (0, NEXT - 1, NEXT):
             other.execute(f"PRAGMA user_version = {version}")
             with pytest.raises(DamagedError):
                 check_schema(other)
@@ -90,3 +99,12 @@ def test_a_newer_version_is_refused(
         migrate(connection)
     with pytest.raises(StartError, match=rf"version {NEXT}, this Tidegate knows up to {NEXT - 1}"):
         check_schema(connection)
+
+
+def test_a_released_migration_is_never_edited() -> None:
+    """A change of the schema is a file with the next number, and a line above."""
+    folder = Path(module.__file__).parent
+    found = {file.name: sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.sql")}
+    assert {name: found.get(name) for name in RELEASED} == RELEASED
+    assert all(name > max(RELEASED) for name in found.keys() - RELEASED.keys())
+    assert sorted(int(name[:4]) for name in found) == list(range(1, len(found) + 1))

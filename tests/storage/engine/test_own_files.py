@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.clock import Clock
+from gateway.salvage.form import PAGE_BYTES
 from gateway.storage.engine.database import FILE_NAME, open_database
 from gateway.storage.engine.own_files import OwnFiles
 
@@ -34,7 +35,7 @@ async def test_another_process_sees_that_the_database_is_in_use(tmp_path: Path) 
     database = await open_database(tmp_path, Clock())
     index = tmp_path / f"{FILE_NAME}-shm"
     assert is_locked(index)
-    files = OwnFiles(database.path)
+    files = OwnFiles(database.path, PAGE_BYTES)
     database.when_closed.append(files.close)
     assert files.fault() == ""
     assert is_locked(index)
@@ -51,7 +52,7 @@ FOLD = "PRAGMA wal_checkpoint(PASSIVE);"
 
 async def test_a_database_that_gives_space_back_was_not_truncated(tmp_path: Path) -> None:
     database = await open_database(tmp_path, Clock())
-    files = OwnFiles(database.path)
+    files = OwnFiles(database.path, PAGE_BYTES)
     database.when_closed.append(files.close)
     await database.writer.script(f"CREATE TABLE filler (x); {FILL} {FOLD}")
     assert files.fault() == ""
@@ -70,7 +71,7 @@ async def test_a_database_that_gives_space_back_was_not_truncated(tmp_path: Path
 async def test_files_that_are_gone_are_not_truncated(tmp_path: Path, size: int | None) -> None:
     """All is still in what SQLite has open, whatever is in its place."""
     database = await open_database(tmp_path, Clock())
-    files = OwnFiles(database.path)
+    files = OwnFiles(database.path, PAGE_BYTES)
     database.when_closed.append(files.close)
     await database.writer.script(f"CREATE TABLE filler (x); {FILL} {FOLD}")
     assert files.fault() == ""

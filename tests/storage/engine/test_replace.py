@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.clock import Clock
-from gateway.salvage.wal import PAGE_BYTES
+from gateway.salvage.form import PAGE_BYTES
 from gateway.storage.engine.damage import note_damage, noted_damage
 from gateway.storage.engine.database import FILE_NAME, open_database
 from tests.support.disk.storage import Store, crash_image, open_store, outbox_row

@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 
 from gateway.storage.engine import reserve as module
+from gateway.storage.engine.damage import free_bytes, is_read_only
+from gateway.storage.engine.log_file import known_log_bytes
 from gateway.storage.engine.reserve import RESERVE_BYTES, Reserve
 
 
@@ -38,3 +40,23 @@ def test_a_disk_that_has_less_than_it_says(tmp_path: Path, monkeypatch: pytest.M
     reserve = Reserve(tmp_path)
     assert not reserve.hold()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_system_that_says_nothing_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The looks after a commit are not allowed to end the writer."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "statvfs", broken)
+        patched.setattr(os, "stat", broken)
+        answers = (
+            Reserve(tmp_path).is_scarce(1),
+            free_bytes(tmp_path),
+            is_read_only(tmp_path),
+            known_log_bytes(tmp_path / "tidegate.db-wal"),
+        )
+    assert answers == (False, 0, False, 0)

@@ -6,10 +6,11 @@ from pathlib import Path
 from gateway.counters import Counters
 from gateway.routing.where.evaluation.message import Message
 from gateway.salvage.cells import kind_of, rows_of
+from gateway.salvage.form import PAGE_BYTES
 from gateway.salvage.layouts import Layout, layout_of
 from gateway.salvage.owners import Search
 from gateway.salvage.pages import Pages
-from gateway.salvage.wal import FRAME_BYTES, HEADER_BYTES, PAGE_BYTES
+from gateway.salvage.wal import HEADER_BYTES, frame_bytes
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.migrations.migrate import migrate
 from gateway.storage.history.history import History, RecordedRule
@@ -135,8 +136,8 @@ class Known:
     @property
     def frame_count(self) -> int:
         """How many frames are of the log's present generation, which their salts say."""
-        count = max(0, len(self.log) - HEADER_BYTES) // FRAME_BYTES
-        starts = (HEADER_BYTES + number * FRAME_BYTES for number in range(count))
+        count = max(0, len(self.log) - HEADER_BYTES) // frame_bytes()
+        starts = (HEADER_BYTES + number * frame_bytes() for number in range(count))
         return sum(self.log[start + 8 : start + 16] == self.log[16:24] for start in starts)
 
     def expected(self, damaged: set[int]) -> dict[str, set[Row]]:

@@ -20,6 +20,9 @@ PATIENCE = 10.0
 
 DATABASE_FILES = ("tidegate.db", "tidegate.db-wal", "tidegate.db-shm")
 
+ENDS = ("", "-wal", "-shm", "-journal")
+"""What the names of SQLite's files of one database end with."""
+
 _LINE = re.compile(r"^(\d+) +(?:<\.\.\. )?(\w+)(?: resumed>|\()")
 _RESULT = re.compile(r"\) += (-?\d+|\?)[^\"]*$")
 _FILE = re.compile(r"\((\d+)<([^>]*)>")
@@ -116,6 +119,14 @@ def _command(
 def database_files(data: Path) -> list[Path]:
     """Return the files whose writes a fault is to strike."""
     return [data / name for name in DATABASE_FILES]
+
+
+def start_files(data: Path) -> list[Path]:
+    """Return the files and the folder that a start may write, or read for it."""
+    names = (
+        f"{each}{suffix}" for each in ("tidegate.db", "tidegate.db.salvaged") for suffix in ENDS
+    )
+    return [data, *(data / name for name in names)]
 
 
 def calls_in(text: str) -> list[Call]:

@@ -176,8 +176,19 @@ def _replace(file: Path) -> None:
     other.rename(file)
 
 
+def _truncate(file: Path) -> None:
+    os.truncate(file, 0)
+
+
+def _link(file: Path) -> None:
+    file.unlink()
+    file.symlink_to(os.devnull)
+
+
 @pytest.mark.parametrize("at_once", [False, True])
-@pytest.mark.parametrize("take", [_delete, _delete_folder, _rename_folder, _replace])
+@pytest.mark.parametrize(
+    "take", [_delete, _delete_folder, _rename_folder, _replace, _truncate, _link]
+)
 async def test_what_was_answered_outlives_an_open_file(
     store: Store, tmp_path: Path, take: Callable[[Path], None], at_once: bool
 ) -> None:
@@ -197,24 +208,6 @@ async def test_what_was_answered_outlives_an_open_file(
             await until(lambda: store.outbox.rows == 0)
     records = [record for name in folder_files(folder) for record in _records(folder / name)]
     assert [record["seq"] for record in records] == list(range(1, 4 if at_once else 6))
-
-
-async def test_what_comes_after_an_open_file_was_truncated_is_not_lost(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.05)
-    folder = tmp_path / "landing" / "barn"
-    async with running(store, uplink_settings(directory=tmp_path / "landing")) as uplink:
-        await connected(uplink)
-        add_rows(store, 1, 3)
-        await until(lambda: store.outbox.rows == 0)
-        [file] = folder.glob(".*.jsonl.open")
-        os.truncate(file, 0)
-        store.outbox.add(outbox_row(4), 0.0, 60.0, Barrier())
-        await until(lambda: store.outbox.rows == 0)
-    records = [record for name in folder_files(folder) for record in _records(folder / name)]
-    assert [record["seq"] for record in records] == [4]
-    assert f"{file} was truncated" in caplog.text
 
 
 async def test_a_publisher_is_answered_when_the_line_is_on_disk(

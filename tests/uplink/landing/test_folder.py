@@ -126,3 +126,44 @@ async def test_deleted_files_are_counted_and_said(
         await until(lambda: store.counters.count("tidegate/uplink/landing_deleted") == 1)
     assert folder_files(folder) == ["00a1b2c3d4.main.1-3.3.jsonl"]
     assert "1 landing files were deleted" in caplog.text
+
+
+def _refuse(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    unlink = os.unlink
+
+    def refusing(path: str | Path) -> None:
+        if Path(path).name in names:
+            raise PermissionError(1, "Operation not permitted", str(path))
+        unlink(path)
+
+    monkeypatch.setattr(os, "unlink", refusing)
+
+
+def test_a_file_that_cannot_be_deleted_hinders_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = [f"e.main.{number}.jsonl" for number in range(4)]
+    for number, name in enumerate(names):
+        _land(tmp_path, name, 100 - number)
+    _refuse(monkeypatch, names[0])
+    landing = LandingFolder(tmp_path, LandingBounds(maximum_bytes=3 * BLOCKS))
+    landing.make_room(1.0, time())
+    assert _there(tmp_path) == [names[0], names[3]]
+    assert f"{names[0]} cannot be deleted" in caplog.text
+
+
+def test_a_bound_holds_where_nothing_can_be_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2):
+        _land(tmp_path, f"e.main.{number}.jsonl", 0)
+    _refuse(monkeypatch, "e.main.0.jsonl", "e.main.1.jsonl")
+    landing = LandingFolder(tmp_path, LandingBounds(maximum_bytes=BLOCKS))
+    with pytest.raises(LinkError, match="no file of it can be deleted"):
+        landing.make_room(1.0, time())
+
+
+def test_a_file_whose_reader_was_quicker_is_no_error(tmp_path: Path) -> None:
+    landing = LandingFolder(tmp_path, LandingBounds())
+    landing.wrote(tmp_path / "e.main.1-1.1.jsonl")
+    assert landing.bytes == 0

@@ -7,9 +7,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from gateway.errors import StartError
+from gateway.salvage.layouts import differs_by_damage, tables_of
 from gateway.storage.engine.damage import DamagedError
+from gateway.storage.engine.schema import meanings
 
 T = TypeVar("T")
+
+_Statement = tuple[str, str, str, str]
+"""The type of something in a schema, its name, its table's name, and how it was made."""
 
 
 def migrations() -> list[tuple[int, str]]:
@@ -18,24 +23,32 @@ def migrations() -> list[tuple[int, str]]:
     return sorted((int(file.name[:4]), file.read_text("utf-8")) for file in scripts)
 
 
-def migrate(connection: sqlite3.Connection, up_to: int | None = None) -> None:
-    """Apply what the database lacks, up to a version, a transaction for each."""
+def migrate(connection: sqlite3.Connection) -> None:
+    """Apply what the database lacks, a transaction for each version.
+
+    What another program has copied may have lost its version: its tables say which it is.
+    """
     version = _version(connection)
+    newest, _ = migrations()[-1]
+    if version < newest and _has_tables(connection) and not _is_of(connection, version):
+        version = version_of(connection) or version
+        connection.execute(f"PRAGMA user_version = {version}")
     for number, script in migrations():
-        if number > version and (up_to is None or number <= up_to):
+        if number > version:
             connection.executescript(
                 f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;"
             )
 
 
-def check_schema(connection: sqlite3.Connection) -> None:
-    """Raise DamagedError where the schema is not what its version says.
+def check_schema(connection: sqlite3.Connection) -> list[str]:
+    """Return what is not as its version has it, in a database that can be carried over.
 
-    Raises StartError when a newer Tidegate has written it: reading it with less knowledge could
-    lose what the newer one promised. The version alone is four bytes that damage can change: a
-    newer schema has a table, a column or an index that this one does not know, beside others that
-    it does. The connection may only read: one that writes would fold a log of another database
-    into this one when it closes.
+    That is nothing where it can be used. Raises DamagedError where a few damaged bytes explain
+    what differs, or it is another program's, and StartError when a newer Tidegate has written it:
+    reading it with less knowledge could lose what the newer one promised. The version alone is
+    four bytes that damage can change: a newer schema has a table, a column or an index that this
+    one does not know, beside others that it does. The connection may only read: one that writes
+    would fold a log of another database into this one when it closes.
     """
     version = _version(connection)
     newest, _ = migrations()[-1]
@@ -48,33 +61,90 @@ def check_schema(connection: sqlite3.Connection) -> None:
             f"{name}: schema version {version}, this Tidegate knows up to {newest}: "
             f"start the version that wrote it, or move the file away"
         )
-    if version >= 1 and (different := differences(connection, version)):
-        raise DamagedError(f"it has not the right {', '.join(different[:3])}")
-    if version < 1 and _statements(connection):
-        raise DamagedError("it has tables, and no schema version")
+    if not version and not _has_tables(connection):
+        return []
+    if _is_of(connection, version) or version_of(connection):
+        return []
+    different = differences(connection, version or newest)
+    _refuse_damage(connection, different)
+    return different
 
 
 def differences(connection: sqlite3.Connection, version: int | None = None) -> list[str]:
-    """Return the tables and indexes that are not as the migrations make them, or not there.
+    """Return the tables and indexes that do not mean what those of a version do, or are not there.
 
-    With a `version` the migrations up to that count. SQLite uses an index as its statement says: by
-    a damaged one it passes over rows.
+    SQLite uses an index as its statement says: by a damaged one it passes over rows.
     """
-    found, model = _statements(connection), _model(_statements, version)
-    return sorted(name for name, each in model.items() if found.get(name) != each)
+    found = meanings(connection)
+    return sorted(
+        name for name, each in _model(meanings, version).items() if found.get(name) != each
+    )
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the newest version that a database's tables and indexes have, 0 if none."""
+    found = meanings(connection)
+    for number, _ in reversed(migrations()):
+        if all(found.get(name) == each for name, each in _model(meanings, number).items()):
+            return number
+    return 0
+
+
+def earlier_statements() -> list[str]:
+    """Return how each version makes its tables, for whoever reads what damage left of them."""
+    statements: dict[str, None] = {}
+    for number, _ in reversed(migrations()):
+        statements.update(dict.fromkeys(_model(_table_statements, number)))
+    return list(statements)
+
+
+def _is_of(connection: sqlite3.Connection, version: int) -> bool:
+    return version > 0 and not differences(connection, version)
+
+
+def _refuse_damage(connection: sqlite3.Connection, different: list[str]) -> None:
+    """Raise DamagedError unless the database is ours, and another schema explains it."""
+    known = [row for number, _ in migrations() for row in _model(_statements, number)]
+    for row in _statements(connection):
+        if any(_differ_by_damage(row, each) for each in known):
+            raise DamagedError(f"it has not the right {row[1]}")
+    first = _model(_table_names, migrations()[0][0])
+    if 2 * len(first & _table_names(connection)) < len(first):
+        raise DamagedError(f"it has not the right {', '.join(different[:3])}")
 
 
 def _model(ask: Callable[[sqlite3.Connection], T], version: int | None = None) -> T:
-    """Return the answer of a database that has every migration, or up to one, and nothing else."""
+    """Return the answer of a database at a version, the newest without one, and nothing else."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
-        migrate(model, version)
+        for number, script in migrations():
+            if version is None or number <= version:
+                model.executescript(script)
         return ask(model)
 
 
-def _statements(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
-    """Return by name what each table and index is, of which table, and how it was made."""
-    rows = connection.execute("SELECT name, type, tbl_name, sql FROM sqlite_schema WHERE sql <> ''")
-    return {name: (*what, *statement.split()) for name, *what, statement in rows}
+def _differ_by_damage(found: _Statement, known: _Statement) -> bool:
+    """Return whether a few damaged bytes in the schema explain how a table or an index differs."""
+    if found[-1] == known[-1]:
+        return found != known
+    return differs_by_damage(found[-1], known[-1])
+
+
+def _statements(connection: sqlite3.Connection) -> list[_Statement]:
+    rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql <> ''")
+    return rows.fetchall()
+
+
+def _table_statements(connection: sqlite3.Connection) -> list[str]:
+    rows = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND sql <> ''")
+    return [str(sql) for (sql,) in rows]
+
+
+def _table_names(connection: sqlite3.Connection) -> set[str]:
+    return set(tables_of(connection))
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    return bool(_table_names(connection))
 
 
 def _names(connection: sqlite3.Connection) -> set[str]:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from gateway.config.when_full import WhenFull
-from gateway.storage.engine.log_file import log_bytes, log_of
+from gateway.storage.engine.log_file import known_log_bytes, log_of
 
 DEFAULT_PRIORITY = 5
 """The priority of a stream that has none of its own, in the middle of 1 (lowest) to 10."""
@@ -78,4 +78,4 @@ def for_rows(maximum_bytes: int) -> int:
 
 def log_excess(database: Path) -> int:
     """Return the bytes by which the write-ahead log of `database` is beyond LOG_SHARE."""
-    return max(0, log_bytes(log_of(database)) - LOG_SHARE)
+    return max(0, known_log_bytes(log_of(database)) - LOG_SHARE)

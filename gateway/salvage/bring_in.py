@@ -1,0 +1,150 @@
+"""Brings the rows of a database that was set aside into the one that is used since."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from gateway.salvage.layouts import Layout, layout_of, tables_of
+from gateway.salvage.salvage import DERIVED, Salvage
+
+STAYS_BEHIND = frozenset(
+    {*DERIVED, "history", "history_rules", "history_subscriptions", "meta", "outbox_steps"}
+)
+"""Tables that say something of their own database alone, or whose order cannot be made up for."""
+
+REFERS = {
+    ("session", "id"): "session",
+    ("subscription", "session"): "session",
+    ("delivery", "session"): "session",
+    ("incoming", "session"): "session",
+    ("attempt", "session"): "session",
+    ("message", "id"): "message",
+    ("delivery", "message"): "message",
+    ("retained", "id"): "retained",
+    ("outbox", "id"): "outbox",
+    ("rejected", "id"): "rejected",
+    ("ledger", "id"): "ledger",
+    ("clock_spans", "id"): "clock_spans",
+    ("clock_records", "id"): "clock_records",
+}
+"""Columns by table whose numbers go on behind those that this other table has by now."""
+
+NAMES = {"session": "client_id", "retained": "topic"}
+"""What there is by now of the same name is newer than what was set aside."""
+
+
+class BringIn:
+    """Adds what is in `source`, a sound database, to `target`.
+
+    What `target` has by now stays: a session of the same client, a retained message of the same
+    topic.
+    """
+
+    def __init__(self, source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+        self.result = Salvage()
+        self._source = source
+        self._target = target
+        self._tables = [name for name in tables_of(target) if name in tables_of(source)]
+        self._shifts = {each: self._last(each) for each in self._tables if (each, "id") in REFERS}
+        self._skipped = self._known("session")
+        self._retained = self._known("retained")
+        self._messages = self._owed()
+
+    def run(self, mark: str) -> None:
+        """Add all of it in one transaction, with a `mark`; raise sqlite3.Error with nothing done.
+
+        With the mark it is done, and not a second time.
+        """
+        self._target.execute("BEGIN IMMEDIATE")
+        try:
+            self._target.execute("INSERT INTO meta (name, value) VALUES (?, 1)", (mark,))
+            for name in self._tables:
+                if name not in STAYS_BEHIND:
+                    self._bring(layout_of(self._source, name), layout_of(self._target, name))
+            self._target.execute("DELETE FROM outbox_totals")  # the rows are counted anew
+            self._target.execute("COMMIT")
+        except BaseException:
+            if self._target.in_transaction:
+                self._target.execute("ROLLBACK")
+            raise
+
+    def _bring(self, old: Layout, new: Layout) -> None:
+        wanted = {column.name for column in new.columns}
+        names = [column.name for column in old.columns if column.name in wanted]
+        shifts = [self._shifts.get(REFERS.get((old.name, name), ""), 0) for name in names]
+        marks = ", ".join("?" * len(names))
+        insert = " ".join(
+            ("INSERT OR IGNORE INTO", f'"{old.name}"', f"({_listed(names)}) VALUES ({marks})")
+        )
+        brought = left = 0
+        for row in self._rows(self._source, old.name, names):
+            if not self._stays_out(old.name, dict(zip(names, row, strict=True))):
+                pairs = zip(row, shifts, strict=True)
+                values = [value + shift if shift else value for value, shift in pairs]
+                if self._target.execute(insert, values).rowcount > 0:
+                    brought += 1
+                    continue
+            left += 1
+        if brought:
+            self.result.salvaged[old.name] = brought
+        if left:
+            self.result.dropped[old.name] = left
+
+    def _stays_out(self, table: str, row: dict[str, object]) -> bool:
+        if table == "message":
+            return row["id"] not in self._messages
+        if table == "retained":
+            return row["id"] in self._retained
+        return row.get("id" if table == "session" else "session") in self._skipped
+
+    def _known(self, table: str) -> set[object]:
+        """Return the ids in `source` of what `target` has by now under the same name."""
+        if table not in self._tables:
+            return set()
+        column = NAMES[table]
+        there = {name for (name,) in self._rows(self._target, table, [column])}
+        rows = self._rows(self._source, table, ["id", column])
+        return {identifier for identifier, name in rows if name in there}
+
+    def _owed(self) -> set[object]:
+        """Return the messages that a session is owed which is brought in."""
+        if "delivery" not in self._tables:
+            return set()
+        rows = self._rows(self._source, "delivery", ["session", "message"])
+        return {message for session, message in rows if session not in self._skipped}
+
+    def _last(self, table: str) -> int:
+        return max((last for (last,) in self._rows(self._target, table, ["id"])), default=0)
+
+    def _rows(
+        self, connection: sqlite3.Connection, table: str, names: list[str]
+    ) -> Iterator[tuple[Any, ...]]:
+        statement = " ".join(("SELECT", _listed(names), "FROM", f'"{table}"', "NOT INDEXED"))
+        return connection.execute(statement)
+
+
+def bring_in_file(path: Path, database: Path) -> Salvage:
+    """Add what the file at `path` holds to a database, once.
+
+    Raises sqlite3.Error with nothing done.
+    """
+    mark = f"brought_in/{path.name}"
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    with (
+        closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as source,
+        closing(sqlite3.connect(database, isolation_level=None)) as target,
+    ):
+        if target.execute("SELECT 1 FROM meta WHERE name = ?", (mark,)).fetchone():
+            return Salvage()
+        (found,) = source.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise sqlite3.DatabaseError(str(found).splitlines()[-1])
+        bring = BringIn(source, target)
+        bring.run(mark)
+        return bring.result
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

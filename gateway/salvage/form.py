@@ -1,0 +1,188 @@
+"""How a database's pages are to be read: their size, their use, and the encoding of texts.
+
+The header says so (sqlite.org/fileformat2.html, 1.3), and damage may have changed it: it is
+believed where the pages themselves agree.
+"""
+
+import os
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PAGE_BYTES = 1024
+"""The page size of every database that the gateway makes.
+
+A commit writes whole pages of each table that it touches: for a sensor's reading of five tables.
+With SQLite's own 4,096 bytes that was twice as much (docs/decisions/2026-11-23-small-pages.md).
+"""
+
+SIZES = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
+
+MAGIC = b"SQLite format 3\0"
+
+SAMPLE_PAGES = 200
+"""Pages of a file that are looked at to find out how large they are."""
+
+SCHEMA_BYTES = 256 * 1024
+"""Bytes at the beginning of a file in which some statement of the schema is looked for."""
+
+_PAGE_KINDS = {2: 12, 5: 12, 10: 8, 13: 8}
+"""The first byte of a b-tree page, and how long its header is."""
+
+_ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
+
+Read = Callable[[int, int], bytes]
+"""Gives so many bytes at an offset, as many as there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The size of pages, how much of each is used, the encoding, and whether there is a map.
+
+    `has_map` is whether pages in between say what is above each page (`auto_vacuum`).
+    """
+
+    page_bytes: int = PAGE_BYTES
+    usable: int = PAGE_BYTES
+    encoding: str = "utf-8"
+    has_map: bool = True
+
+    @property
+    def least(self) -> int:
+        """The bytes of a long record that its cell has at least."""
+        return (self.usable - 12) * 32 // 255 - 23
+
+    @property
+    def most_in_table(self) -> int:
+        """The bytes of the longest record that a table's cell has as a whole."""
+        return self.usable - 35
+
+    @property
+    def most_in_index(self) -> int:
+        """The same of an index, and of a table WITHOUT ROWID."""
+        return (self.usable - 12) * 64 // 255 - 23
+
+
+def said_size(header: bytes) -> int:
+    """Return the size of pages that a database's header says, 0 if it says none."""
+    if len(header) < 18:
+        return 0
+    size = int.from_bytes(header[16:18], "big")
+    size = 65536 if size == 1 else size
+    return size if size in SIZES else 0
+
+
+def size_in_log(header: bytes) -> int:
+    """Return the size of pages that the header of a write-ahead log says, 0 if it says none."""
+    size = int.from_bytes(header[8:12], "big")
+    return size if size in SIZES else 0
+
+
+def form_of(read: Read, size: int, log_size: int) -> Form:
+    """Return the form of a database of `size` bytes; `log_size` is what its log says of pages."""
+    header = read(0, 100)
+    page_bytes = _page_bytes(read, size, (log_size, said_size(header), PAGE_BYTES))
+    return Form(
+        page_bytes,
+        page_bytes - _reserved(read, size, header, page_bytes),
+        _encoding(read(0, SCHEMA_BYTES), header),
+        _has_map(header, read(page_bytes, 1)),
+    )
+
+
+def _has_map(header: bytes, second: bytes) -> bool:
+    """Return whether the second page, which begins so, is one of the map, else what is said.
+
+    The map begins with the root of the first table, and no b-tree page as that does.
+    """
+    if second == b"\1" or not second:
+        return True
+    if second[0] in _PAGE_KINDS:
+        return False
+    return any(header[52:56]) or not header.startswith(MAGIC)
+
+
+def _page_bytes(read: Read, size: int, said: tuple[int, ...]) -> int:
+    """Return the size of which most pages can be, of what is said if one of these is possible."""
+    if said[1:] == (PAGE_BYTES, PAGE_BYTES) and said[0] in (0, PAGE_BYTES):
+        return PAGE_BYTES  # as the gateway makes it: no vote is needed
+
+    def likeliness(page_bytes: int) -> float:
+        return _likeliness(read, size, page_bytes)
+
+    found = max((each for each in said if each), key=likeliness)
+    return found if size < 2 * found or likeliness(found) > 0 else max(SIZES, key=likeliness)
+
+
+def _likeliness(read: Read, size: int, page_bytes: int) -> float:
+    """Return which part of the pages can be pages of this size, less of those that cannot."""
+    votes = [_vote(page) for page in _sample(read, size, page_bytes)]
+    return sum(votes) / len(votes) if votes else 0.0
+
+
+def _sample(read: Read, size: int, page_bytes: int) -> Iterator[bytes]:
+    """Yield pages from all over the file, without the first."""
+    count = size // page_bytes
+    for number in range(1, count, max(1, count // SAMPLE_PAGES)):
+        yield read(number * page_bytes, page_bytes)
+
+
+def _vote(page: bytes) -> int:
+    """Return 1 for what can be a b-tree page as a whole, -1 for a part or several, 0 otherwise."""
+    length = _PAGE_KINDS.get(page[0] if page else 0)
+    if length is None:
+        return 0
+    count, content = struct.unpack_from(">HH", page, 3)
+    end = length + 2 * count
+    if not count or content < end or end > len(page):
+        return 0
+    offsets = struct.unpack_from(f">{count}H", page, length)
+    if max(offsets) >= len(page) or min(offsets) < content:
+        return -1
+    # where cells are written from the end: what is much longer than its cells is several pages
+    return 1 if max(offsets) >= len(page) // 2 or count == 1 else -1
+
+
+def _reserved(read: Read, size: int, header: bytes, page_bytes: int) -> int:
+    """Return how many bytes at the end of each page hold nothing, if the pages agree."""
+    said = header[20] if len(header) > 20 else 0
+    if not said or page_bytes - said < 480:
+        return 0
+    trees = [page for page in _sample(read, size, page_bytes) if _vote(page) > 0]
+    empty = sum(not any(page[-said:]) for page in trees)
+    return said if 2 * empty > len(trees) or not trees else 0
+
+
+def _encoding(beginning: bytes, header: bytes) -> str:
+    """Return the encoding in which the schema's statements stand, else what the header says."""
+    for encoding in _ENCODINGS:
+        if "CREATE".encode(encoding) in beginning:
+            return encoding
+    said = header[59] if len(header) > 59 else 1
+    return _ENCODINGS[said - 1] if said in (1, 2, 3) else _ENCODINGS[0]
+
+
+def page_bytes_of(path: Path) -> int:
+    """Return the size of pages that the database at `path` says, PAGE_BYTES where it says none."""
+    try:
+        if path.is_file():  # to open a FIFO would wait for somebody who writes to it
+            with path.open("rb") as file:
+                return said_size(file.read(100)) or PAGE_BYTES
+    except OSError:
+        return PAGE_BYTES
+    return PAGE_BYTES
+
+
+def reader(descriptor: int | None) -> Read:
+    """Return what reads an open file, and gives nothing where it cannot be read."""
+
+    def read(offset: int, length: int) -> bytes:
+        if descriptor is None:
+            return b""
+        try:
+            return os.pread(descriptor, length, offset)
+        except OSError:
+            return b""
+
+    return read
