@@ -21,6 +21,7 @@ import gateway.uplink.landing.live as live_module
 import gateway.uplink.uplink as uplink_module
 from gateway.mqtt.output import Barrier
 from gateway.uplink.landing.file import whole_records
+from gateway.uplink.uplink import Uplink
 from tests.crash.conftest import LONG
 from tests.support.disk.failing_calls import (
     BY_DESCRIPTOR,
@@ -96,7 +97,7 @@ async def scenario(store: Store, landing: Path, calls: FailingCalls) -> None:
     add_rows(store, WAITED[0], WAITED[-1])
     await store.settle()
     async with running(store, uplink_settings(directory=landing)) as uplink:
-        await until(lambda: bool(calls.failed) or uplink.state == "connected")
+        await _failed_or_connected(calls, uplink)
         await publish(store, LIVE[:3])
         await publish(store, LIVE[3:])
         calls.fails = lambda number: False
@@ -153,7 +154,7 @@ async def test_while_calls_fail_everything_acknowledged_is_on_disk_somewhere(
             (folder / "data").mkdir(parents=True)
             async with fresh_store(folder / "data") as store:
                 async with running(store, uplink_settings(directory=landing)) as uplink:
-                    await until(lambda: bool(calls.failed) or uplink.state == "connected")
+                    await _failed_or_connected(calls, uplink)
                     await publish(store, LIVE)
                     assert (await waiting(store)) | on_disk(landing) == set(LIVE)
                     if calls.failed:
@@ -166,6 +167,10 @@ async def test_while_calls_fail_everything_acknowledged_is_on_disk_somewhere(
                         await connected(uplink)
         assert set(landed(landing)) == set(LIVE), (number, kind)
     assert os.strerror(kind) in caplog.text
+
+
+async def _failed_or_connected(calls: FailingCalls, uplink: Uplink) -> None:
+    await until(lambda: bool(calls.failed) or uplink.state == "connected")
 
 
 def _file_in_its_place(landing: Path) -> None:
