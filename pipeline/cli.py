@@ -20,11 +20,12 @@ from pipeline.commands.status import add_status
 from pipeline.commands.suggest import add_suggest
 from pipeline.commands.views import add_views
 from pipeline.config import VARIABLE, CommandParser, config_file, configure
-from pipeline.errors import JobError, PipelineError
+from pipeline.errors import BusyError, JobError, PipelineError
 from pipeline.printable import printable
 
 EXIT_JOB_FAILED = 1
 EXIT_CANNOT_RUN = 2
+EXIT_BUSY = 75  # EX_TEMPFAIL of sysexits.h: try again later
 EXIT_INTERRUPTED = 130
 
 _BACKTRACE = re.compile(r"\n\s*0: ")
@@ -53,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _options(sys.argv[1:] if arguments is None else arguments)
         status: int = options.run(options)
+    except BusyError as error:
+        return _failed(str(error), EXIT_BUSY)
     except PipelineError as error:
         return _failed(str(error), EXIT_CANNOT_RUN)
     except OSError as error:

@@ -28,6 +28,15 @@ RETRY_SECONDS = 1.0
 KEEP_ALIVE = 30
 SUFFIXES = ("data/#", "batch", "ledger", "clock")
 
+MAY_PASS = (0x83, 0x88, 0x89, 0x97, 0x9F)
+"""Refusals after which another try may succeed: a broker in trouble, busy, or at a limit."""
+TAKEN_OVER = 0x8E
+
+BRIEF_SECONDS = 5.0
+BRIEF_CONNECTIONS = 5
+"""So many connections in a row that the broker accepts and ends so soon without a word: two
+collectors of one name take the session from each other, and Mosquitto 2.0 does not say so."""
+
 
 @dataclass(frozen=True)
 class CollectSettings:
@@ -51,22 +60,32 @@ class Collector:
     def __init__(self, settings: CollectSettings) -> None:
         self._settings = settings
         self._writer = LandingWriter(settings.landing, settings.name)
-        self._gathered: list[tuple[int, Landed]] = []
+        self._gathered: list[tuple[MQTTMessage, Landed]] = []
         self._bytes = 0
         self._oldest = 0.0
         self._trouble = ""
+        self._refusal = ""
+        self._connected_at = 0.0
+        self._brief = 0
         self.messages = 0
         """Messages that were acknowledged."""
         self._client = self._make_client()
 
     def run(self, stopped: Callable[[], bool]) -> None:
-        """Collect until told to stop, then write and acknowledge what was gathered."""
+        """Collect until told to stop, then write and acknowledge what was gathered.
+
+        Raises PipelineError when the broker refuses this collector for good.
+        """
         self._writer.clear()
         self._connect()
         while not stopped():
-            if self._client.loop(timeout=0.2) != MQTTErrorCode.MQTT_ERR_SUCCESS:
+            ended = self._client.loop(timeout=0.2) != MQTTErrorCode.MQTT_ERR_SUCCESS
+            if self._refusal:
+                self._flush()
+                raise PipelineError(self._refusal)
+            if ended:
                 self._forget()
-                self._pause("the connection to the broker ended")
+                self._pause("the connection to the broker ended", again=self._brief > 1)
                 self._connect(wait=False)
             if self._due():
                 self._flush()
@@ -93,6 +112,8 @@ class Collector:
         if settings.broker.startswith("mqtts:"):
             client.tls_set(ca_certs=settings.ca_file)
         client.on_connect = self._on_connect
+        client.on_disconnect = self._on_disconnect
+        client.on_subscribe = self._on_subscribe
         client.on_message = self._on_message
         return client
 
@@ -111,6 +132,7 @@ class Collector:
                 properties=session,
             )
         except OSError as error:
+            self._brief = 0
             if wait:
                 self._pause(f"cannot connect to {self._settings.broker}: {error}")
 
@@ -118,19 +140,47 @@ class Collector:
         self, client: Client, _data: object, _flags: object, reason: Any, _properties: object
     ) -> None:
         if reason.is_failure:
-            self._say(f"the broker refused the connection: {reason}")
+            self._refused(reason.value, f"the broker refused the connection: {reason}")
             return
         self._trouble = ""
+        self._connected_at = time.monotonic()
         options = SubscribeOptions(qos=1, retainAsPublished=True)
         prefix = f"$share/{self._settings.group}/{self._settings.prefix}/+/"
         client.subscribe([(prefix + suffix, options) for suffix in SUFFIXES])
+
+    def _on_disconnect(
+        self, _client: Client, _data: object, _flags: object, reason: Any, _properties: object
+    ) -> None:
+        brief = time.monotonic() - self._connected_at < BRIEF_SECONDS
+        self._brief = self._brief + 1 if brief else 0
+        if reason.value == TAKEN_OVER or self._brief == BRIEF_CONNECTIONS:
+            name = self._settings.name
+            self._refusal = (
+                f"another collector has taken over the session of {name!r}: "
+                f"give each collector a --name of its own"
+            )
+
+    def _on_subscribe(
+        self, _client: Client, _data: object, _mid: object, codes: list[Any], _properties: object
+    ) -> None:
+        for suffix, code in zip(SUFFIXES, codes, strict=True):
+            if code.is_failure:
+                topics = f"{self._settings.prefix}/+/{suffix}"
+                self._refused(code.value, f"the broker refused the subscription {topics}: {code}")
+
+    def _refused(self, code: int, text: str) -> None:
+        """Note a refusal that only a person can mend; tell one that may pass."""
+        if code in MAY_PASS:
+            self._say(f"{text}; trying again")
+        else:
+            self._refusal = text
 
     def _on_message(self, _client: Client, _data: object, message: MQTTMessage) -> None:
         if not self._gathered:
             self._oldest = time.monotonic()
         received = time.time_ns() // 1_000_000
         landed = read_message(message, self._settings.prefix, received)
-        self._gathered.append((message.mid, landed))
+        self._gathered.append((message, landed))
         self._bytes += len(message.payload)
         if self._full():
             self._flush()
@@ -154,8 +204,9 @@ class Collector:
             self._say(f"cannot write to {self._settings.landing}: {reason(error)}; trying again")
             return
         self._trouble = ""
-        for packet, _ in self._gathered:
-            self._client.ack(packet, 1)
+        for message, _ in self._gathered:
+            if message.qos:  # [MQTT-4.3.1-1]: what was sent at QoS 0 has no answer
+                self._client.ack(message.mid, message.qos)
         self.messages += len(self._gathered)
         self._forget()
 
@@ -164,8 +215,10 @@ class Collector:
         self._gathered.clear()
         self._bytes = 0
 
-    def _pause(self, trouble: str) -> None:
-        self._say(f"{trouble}; trying again")
+    def _pause(self, trouble: str, *, again: bool = False) -> None:
+        """Wait before another try; the trouble was told already if it is there `again`."""
+        if not again:
+            self._say(f"{trouble}; trying again")
         time.sleep(RETRY_SECONDS)
 
     def _say(self, trouble: str) -> None:

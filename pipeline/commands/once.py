@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pipeline.commands.options import add_landing, add_sizes, add_spark, add_tables, settings_of
+from pipeline.commands.options import add_landing, add_sizes, add_spark, add_tables, with_landing
 from pipeline.operation.preflight import check_installed
 from pipeline.tables import cycles
 
@@ -56,7 +56,7 @@ def run_command(options: argparse.Namespace) -> int:
     from pipeline.operation.once import How, run_once
     from pipeline.operation.progress import bars
 
-    settings = settings_of(options)
+    settings = with_landing(options)
     with bars() as watch:
         how = How(verify=options.verify, gold=not options.no_gold, watch=watch)
         totals = run_once(settings, partial(_open_session, settings), how)

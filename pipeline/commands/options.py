@@ -102,6 +102,17 @@ def existing(options: argparse.Namespace) -> Settings:
     return settings
 
 
+def with_landing(options: argparse.Namespace) -> Settings:
+    """Return the settings; raises PipelineError if there is no landing folder.
+
+    A name that is mistyped, or a disk that is not mounted, would look like nothing new.
+    """
+    settings = settings_of(options)
+    if not settings.landing.exists():
+        raise PipelineError(f"there is no landing folder {settings.landing}")
+    return settings
+
+
 def days(text: str) -> int:
     """Return the days of a text such as 400d, for argparse."""
     found = re.fullmatch("([1-9][0-9]{0,5})d", text)

@@ -42,6 +42,8 @@ def java_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def once(data: Path, *options: str) -> list[str]:
+    if not (data / "landing").exists():
+        (data / "landing").mkdir(parents=True)
     return ["once", "--landing", f"{data}/landing", "--tables", f"{data}/tables", *options]
 
 
@@ -134,7 +136,19 @@ def test_a_java_that_does_not_start_spark_is_named(tmp_path: Path, java_command:
     assert ended.stderr.count("\n") == 1
 
 
-def test_a_missing_landing_folder_gives_zeros(
+@pytest.mark.parametrize("command", ["once", "status"])
+def test_a_missing_landing_folder_is_told(
+    tmp_path: Path, java_command: None, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    landing = tmp_path / "landing"
+    folders = ["--landing", str(landing), "--tables", str(tmp_path / "tables")]
+    assert main([command, *folders]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == f"tidegate-pipeline: there is no landing folder {landing}\n"
+
+
+def test_an_empty_landing_folder_gives_zeros(
     tmp_path: Path, java_command: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(once(tmp_path)) == 0
@@ -163,6 +177,7 @@ def test_without_options_it_reads_what_the_demonstration_wrote(
     tmp_path: Path, java_command: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "var" / "landing").mkdir(parents=True)
     assert main(["once"]) == 0
     assert sizes(tmp_path / "var") == (0, 0, 0)
     assert (tmp_path / "var" / "checkpoints").is_dir()
@@ -197,7 +212,7 @@ def test_two_runs_do_not_work_on_the_same_tables(
     tmp_path: Path, java_command: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with locked(make_settings(tables=tmp_path / "tables").checkpoints):
-        assert main(once(tmp_path)) == 2
+        assert main(once(tmp_path)) == 75
     assert "another tidegate-pipeline works on these tables" in capsys.readouterr().err
     assert main(once(tmp_path)) == 0
 

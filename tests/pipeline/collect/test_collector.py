@@ -19,6 +19,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from tests.support.disk.small_disk import SmallDisk
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.processes.mosquitto import Mosquitto
 from tests.support.waiting import SECONDS, until
 
@@ -35,18 +36,17 @@ class Publisher:
         self._client.connect("127.0.0.1", port)
         self._client.loop_start()
 
-    def send(self, topic: str, payload: bytes, *pairs: tuple[str, str]) -> None:
+    def send(self, topic: str, payload: bytes, *pairs: tuple[str, str], qos: int = 1) -> None:
         properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]  # not annotated
         properties.UserProperty = list(pairs)
-        sent = self._client.publish(topic, payload, 1, properties=properties)
+        sent = self._client.publish(topic, payload, qos, properties=properties)
         sent.wait_for_publish(SECONDS)
         assert sent.is_published()
 
-    def number(self, seq: int, *pairs: tuple[str, str]) -> None:
+    def number(self, seq: int, *pairs: tuple[str, str], qos: int = 1) -> None:
+        topic, payload = "tidegate/barn/data/sensors/n1/a", b'{"value":1}'
         name = ("seq", f"{EPOCH}.main.{seq}")
-        self.send(
-            "tidegate/barn/data/sensors/n1/a", b'{"value":1}', name, ("time", "17637400"), *pairs
-        )
+        self.send(topic, payload, name, ("time", "17637400"), *pairs, qos=qos)
 
     def close(self) -> None:
         self._client.disconnect()
@@ -161,6 +161,89 @@ def test_each_kind_of_message_lands(tmp_path: Path) -> None:
         publisher.close()
         end(collector)
         broker.kill()
+
+
+def test_each_quality_of_service_lands_and_none_ends_the_connection(tmp_path: Path) -> None:
+    """Mosquitto ends the connection of a client that acknowledges a message at QoS 0."""
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    landing = tmp_path / "landing"
+    collector = start(broker.port, landing)
+    publisher = Publisher(broker.port)
+    try:
+        ready(broker, collector, publisher, landing)
+        for seq in range(1, 31):
+            publisher.number(seq, qos=seq % 3)
+        until(lambda: set(seqs(landing)) == set(range(1, 31)), "everything lands")
+        assert "collected" in stop(collector)
+        assert sum(seqs(landing).values()) == 30
+        assert collector.returncode == 0
+    finally:
+        publisher.close()
+        end(collector)
+        broker.kill()
+
+
+def test_of_two_collectors_of_one_name_one_ends_with_the_reason(tmp_path: Path) -> None:
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    landing = tmp_path / "landing"
+    collectors = [start(broker.port, landing), start(broker.port, landing)]
+    publisher = Publisher(broker.port)
+    try:
+        until(lambda: any(each.poll() is not None for each in collectors), "one of them ends")
+        collectors.sort(key=lambda each: each.poll() is None)
+        ended, other = collectors
+        _, errors = ended.communicate(timeout=SECONDS)
+        assert ended.returncode == 2
+        *once, why = errors.decode().splitlines()
+        assert once == ["tidegate-pipeline: the connection to the broker ended; trying again"]
+        assert "has taken over the session of 'one': give each collector a --name" in why
+        ready(broker, other, publisher, landing)
+        publisher.number(1)
+        until(lambda: seqs(landing)[1], "the other collects")
+        stop(other)
+    finally:
+        publisher.close()
+        for collector in collectors:
+            end(collector)
+        broker.kill()
+
+
+def refused(port: int, landing: Path) -> str:
+    """Return the only line of a collector that the broker refuses."""
+    collector = start(port, landing)
+    try:
+        _, errors = collector.communicate(timeout=SECONDS)
+    finally:
+        end(collector)
+    assert collector.returncode == 2
+    (line,) = errors.decode().splitlines()
+    return line
+
+
+def test_a_broker_that_asks_for_a_password_is_told_once(tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    users.touch()
+    broker = Mosquitto(tmp_path, f"password_file {users}\nallow_anonymous false\n")
+    broker.start()
+    try:
+        line = refused(broker.port, tmp_path / "landing")
+        assert line == "tidegate-pipeline: the broker refused the connection: Not authorized"
+    finally:
+        broker.kill()
+
+
+def test_a_refused_subscription_is_told_once(tmp_path: Path) -> None:
+    """Of what Mosquitto 2.0 would grant and then not send; a gateway is a fleet's broker, too."""
+    rules = tmp_path / "acl"
+    rules.write_text("topic read tidegate/+/ledger\n")
+    gateway = GatewayProcess(tmp_path, f'[[listener]]\nacl_file = "{rules}"\n').start()
+    try:
+        line = refused(gateway.port, tmp_path / "landing")
+        assert "the broker refused the subscription tidegate/+/clock: Not authorized" in line
+    finally:
+        gateway.kill()
 
 
 @pytest.mark.uncovered
