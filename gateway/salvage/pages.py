@@ -38,7 +38,7 @@ class Pages:
         self._maps: dict[int, bytes] = {}  # by page
         self.of_long_records: set[int] = set()
         """Pages that were found to hold the rest of a long record."""
-        self.count = max(1, self._log.page_count or max(-(-size // page_bytes), self._said()))
+        self.count = self._count(-(-size // page_bytes))
 
     @property
     def log_is_sound(self) -> bool:
@@ -91,6 +91,17 @@ class Pages:
             elif (kind, parent) != (0, 0) and (kind > TREE or not 1 <= parent <= self.count):
                 return False  # zeros are for what was never used, as the page of the locks
         return True
+
+    def _count(self, there: int) -> int:
+        """Return how many pages there should be, where the file has so many.
+
+        A frame of the log that is damaged may say that there are four thousand million: to look
+        for them would take days.
+        """
+        most = 3 * max(there, 1, *self._log.pages)
+        if self._log.page_count is not None and 0 < self._log.page_count <= most:
+            return self._log.page_count
+        return max(1, there, self._said(), *self._log.pages)
 
     def _said(self) -> int:
         """Return how many pages the header says there are; no more than three times the file.
