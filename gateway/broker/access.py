@@ -1,6 +1,7 @@
 """Who may connect, and what becomes of access rules that change while clients are connected."""
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
@@ -54,8 +55,13 @@ class Anonymous:
 
 
 def origin_of(client: "Client") -> Origin:
-    """Return how a client that was let in came."""
-    return Origin(client.info.listener, client.info.local, client.proven)
+    """Return how a client that was let in came, the same object for all who came so."""
+    return _origin(client.info.listener, client.info.local, client.proven)
+
+
+@lru_cache(maxsize=64)
+def _origin(listener: str | None, local: bool, proven: bool) -> Origin:
+    return Origin(listener, local, proven)
 
 
 def access_of(client: "Client", packet: Connect) -> Access:

@@ -135,7 +135,11 @@ class Connection:
         `packet`, `publication` or `acknowledged` says what it is, and has to be asked before the
         next one is taken.
         """
-        frame = self.framer.next_frame(self.version)
+        try:
+            frame = self.framer.next_frame(self.version)
+        except MqttError:  # the same error in whatever pieces it came: the first byte is first
+            check_first_byte(self.framer.next_first_byte, self.version)
+            raise
         if frame is None:
             self._buffer = b""
             if self.framer.begun >= 0:  # HTTP, say: don't wait for the rest

@@ -139,9 +139,6 @@ BEGINNINGS = [
         (FLAGS, "PUBREL with flags 0000", b"\x60", MALFORMED, BOTH),
         (FLAGS, "PUBACK with flags 0001", b"\x41", MALFORMED, BOTH),
         (FLAGS, "PINGREQ with flags 1000", b"\xc8", MALFORMED, BOTH),
-        (RESERVED, "CONNACK from a client", b"\x20", PROTOCOL_ERROR, BOTH),
-        (RESERVED, "PINGRESP from a client", b"\xd0", PROTOCOL_ERROR, BOTH),
-        ("5:3.1.0-2 3.1.1:3.1.0-2", "a second CONNECT", b"\x10", PROTOCOL_ERROR, BOTH),
     )
     for behind in UNFINISHED
 ]

@@ -18,6 +18,7 @@ LONG_AND_MORE = bytes.fromhex("8206000100000000 1010 0006 4d514973647003 02 000a
 
 @example(beginning=CUT_SHORT, stream=b"", size=3)
 @example(beginning=CONNECT_5, stream=LONG_AND_MORE, size=2)
+@example(beginning=CONNECT_5, stream=bytes.fromhex("b0020002"), size=2)  # as servers send it
 @given(beginning=BEGINNINGS, stream=STREAMS, size=st.integers(2, 60))
 def test_pieces_make_no_difference(beginning: bytes, stream: bytes, size: int) -> None:
     sent = beginning + stream

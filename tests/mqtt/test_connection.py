@@ -85,7 +85,10 @@ def test_only_mqtt_errors_leave(data: bytes, version: int) -> None:
 
 
 def legal(first_byte: int, version: int) -> bool:
-    """Return whether a client's packet can begin so, as the specifications' tables say."""
+    """Return whether a packet can begin so, as the specifications' tables say.
+
+    What only servers send, and a second CONNECT, are looked at when they are whole.
+    """
     if not version:
         return first_byte == 0x10
     kind, flags = first_byte >> 4, first_byte & 0x0F
@@ -93,7 +96,7 @@ def legal(first_byte: int, version: int) -> bool:
         return flags & 6 != 6 and (flags & 6 != 0 or not flags & 8)
     if kind == 15 and version < MQTT_5:
         return False
-    return kind in (4, 5, 6, 7, 8, 10, 12, 14, 15) and flags == (2 if kind in (6, 8, 10) else 0)
+    return kind != 0 and flags == (2 if kind in (6, 8, 10) else 0)
 
 
 UNFINISHED = (b"", b"\x80", b"\xc0", b"\xff\xff\xff", b"\x7f", b"\x09\x00")

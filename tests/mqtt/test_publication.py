@@ -111,7 +111,7 @@ def test_a_message_is_the_same_as_a_publication_and_back(fields: dict[str, objec
     again = make_message(publication, 0)
     assert again is not message
     names = [name for name in Message.__mro__[1].__slots__ if not name.startswith("_")]  # type: ignore[attr-defined]
-    assert len(names) == 16
+    assert len(names) == 17
     assert [getattr(again, name) for name in names] == [getattr(message, name) for name in names]
 
 

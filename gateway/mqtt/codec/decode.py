@@ -12,7 +12,7 @@ from gateway.mqtt.codec.publish import FLAGS, read_publish, wrong_flags
 from gateway.mqtt.codec.subscribe import read_suback, read_subscribe
 from gateway.mqtt.codec.unsubscribe import read_unsuback, read_unsubscribe
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
-from gateway.mqtt.packets import MQTT_5, Packet, PacketType, Subscribe, Unsubscribe
+from gateway.mqtt.packets import MQTT_5, Packet, Subscribe, Unsubscribe
 
 Reader = Callable[[bytes, int, int, int], Packet]
 
@@ -38,9 +38,6 @@ READERS: dict[int, Reader] = {
 A reader takes the buffer, where the body starts and ends, and the protocol version.
 """
 
-FROM_SERVERS = frozenset({0x20, 0x90, 0xB0, 0xD0})
-"""The first bytes of the packets that no client sends."""
-
 _CONNECT = 0x10
 _PUBLISH = 0x30
 _AUTH = 0xF0
@@ -54,7 +51,7 @@ def check_first_packet(first_byte: int) -> None:
 
 
 def check_first_byte(first_byte: int, version: int) -> None:
-    """Raise MqttError if no packet of a client can begin so, whatever follows.
+    """Raise MqttError if no packet can begin so, whatever follows.
 
     `version` is the connection's protocol version, 0 before CONNECT.
     """
@@ -64,10 +61,6 @@ def check_first_byte(first_byte: int, version: int) -> None:
         if first_byte not in FLAGS:
             raise wrong_flags(first_byte)
         return
-    elif first_byte == _CONNECT:  # [MQTT-3.1.0-2]
-        raise ProtocolError("a second CONNECT")
-    elif first_byte in FROM_SERVERS:
-        raise ProtocolError(f"{PacketType(first_byte >> 4).name} from a client")
     if first_byte not in READERS or (first_byte == _AUTH and version < MQTT_5):
         raise reserved(first_byte)
 

@@ -100,7 +100,8 @@ def test_status_compaction_and_retention(
     totals = run(tmp_path, verify=True)
     assert (totals.bronze, totals.silver) == (6, 4)
     capsys.readouterr()
-    assert main(["status", "--tables", str(settings.tables), "--json"]) == 0
+    folders = ["--tables", str(settings.tables), "--landing", str(tmp_path / "landing")]
+    assert main(["status", *folders, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"]["silver"] == 4
 
 
