@@ -125,7 +125,7 @@ def _rest(
         while not done:  # nobody goes on with it once the client is closed
             instant = yield None
             pieces += 1
-            admission = broker.admissions.find(one.topic_name)
+            admission = broker.admissions.find_again(one.topic_name)
             budget.pieces = pieces
             done = _publish(broker, client, session, one, 0, admission, instant)
             budget.pieces, budget.unfinished = PIECES, False

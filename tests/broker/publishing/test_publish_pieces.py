@@ -105,6 +105,24 @@ def test_a_subscription_that_ends_meanwhile_gets_nothing(harness: Harness) -> No
     assert [len(client.take()) for client in (*clients[1:], late)] == [1] * 8
 
 
+def test_each_message_counts_once_among_those_routed(harness: Harness) -> None:
+    filtering(harness, 6)
+    publisher, admissions = harness.connect("p"), harness.broker.admissions
+    asked = admissions.hits + admissions.misses
+    assert turns(harness, publisher, *[Publish("t", LONG)] * 3) >= 9
+    assert admissions.hits + admissions.misses == asked + 3
+
+
+def test_a_message_whose_route_changes_meanwhile_counts_once(harness: Harness) -> None:
+    filtering(harness, 8)
+    publisher, admissions = harness.connect("p"), harness.broker.admissions
+    begin(harness, publisher)
+    counted = admissions.hits, admissions.misses
+    harness.connect("late").subscribe("t")
+    publisher.send_bytes(b"")
+    assert (admissions.hits, admissions.misses) == counted
+
+
 def test_nothing_goes_on_for_a_client_that_was_closed(harness: Harness) -> None:
     clients, publisher = filtering(harness, 8), harness.connect("p")
     begin(harness, publisher)
