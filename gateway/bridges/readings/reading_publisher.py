@@ -1,5 +1,6 @@
 """The one way of a bridge's readings into the broker, with their counts and first log line."""
 
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -66,6 +67,18 @@ class ReadingPublisher:
         """Count readings that can never be published, and log each reason once."""
         self._counters.add(f"tidegate/{self._kind}/rejected", count)
         self._warn_once(f"a reading was refused: {reason}")
+
+    def wonder(self, names: list[str]) -> None:
+        """Log, once for each, names that do not say what their numbers mean."""
+        new = [name for name in names if self._is_new(f"name {name}")]
+        if new:
+            logger.warning(
+                "%s: no unit is known for %s: say in `map` what they mean, such as"
+                ' %s = { quantity = "...", unit = "..." }',
+                self.client_id,
+                ", ".join(new),
+                json.dumps(new[0], ensure_ascii=False),
+            )
 
     def _spelled(self, reading: Reading, now: int) -> Reading:
         """Return the reading with the registry's names and a time that can be right."""

@@ -59,7 +59,7 @@ class TopicsBridge:
         preset = PRESETS.get(settings.preset or "")
         names = (*(preset.topics if preset else ()), *settings.topics)
         fields: dict[str, Any] = dict(reading_map(preset.map).fields) if preset else {}
-        self._map = ReadingMap({**fields, **settings.map.fields}, settings.map.strict)
+        host.map = ReadingMap({**fields, **settings.map.fields}, settings.map.strict)
         self._waiting: deque[tuple[TopicPattern, Message]] = deque()
         self._arrived = asyncio.Event()
         for name in names:
@@ -102,8 +102,7 @@ class TopicsBridge:
         else:
             self._host.count("not_read")
             return
-        for quantity, reading, unit in self._map.readings(fields):
-            self._host.read(named["node"], quantity, reading, unit, lossy=True)
+        self._host.read_fields(named["node"], fields, lossy=True)
 
 
 KIND = BridgeKind(

@@ -45,9 +45,21 @@ def test_what_boards_print_becomes_a_reading_for_each_value(
     intake.feed(b'{"temp":21.3,"hum":40,"ok":true,"node":"kitchen","list":[1]}\n')
     readings = gateway.broker.readings
     assert [(topic, fields["value"], fields.get("unit")) for topic, fields in readings] == [
-        ("sensors/kitchen/temperature", 21.3, "°C"),
+        ("sensors/kitchen/temperature", 21.3, None),
         ("sensors/kitchen/humidity", 40, "%"),
         ("sensors/kitchen/ok", True, None),
+    ]
+
+
+def test_what_a_name_does_not_say_is_told_once(
+    intake: LineIntake, caplog: pytest.LogCaptureFixture
+) -> None:
+    intake.feed(b'{"V":230.1,"temp":21.5,"hum":40}\n' * 3 + b'{"V":230,"I":1}\n')
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [
+        f'serial:tty: no unit is known for {names}: say in `map` what they mean, such as "{first}"'
+        ' = { quantity = "...", unit = "..." }'
+        for names, first in (("V, temp", "V"), ("I", "I"))
     ]
 
 
