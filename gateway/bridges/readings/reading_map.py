@@ -90,7 +90,7 @@ class ReadingMap:
         return found
 
     def names(self, name: str) -> bool:
-        """Return whether a name is known: to this map, to the registry, or for describing others."""
+        """Return whether a name is known, to this map or to the registry, or describes others."""
         known = name in self.fields or name.lower() in NOT_READINGS
         return known or instance_of(meaning(name)[0]) is not None
 

@@ -19,7 +19,7 @@ def parse_nmea(line: bytes) -> Sample:
     Raises NoReadingError for what is no sentence, RefusedReadingError for one that fails its
     checksum, or has none.
     """
-    match = SENTENCE.fullmatch(line)
+    match = SENTENCE.fullmatch(line.strip())
     if match is None:
         if line[:1] in (b"$", b"!") and b"," in line:
             raise RefusedReadingError(f"a sentence without a checksum: {line[:20]!r}")

@@ -1,5 +1,7 @@
 """What one line of text says: its readings, and of which node and time."""
 
+import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,7 +14,7 @@ class NoReadingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Named values for the reading map, or with `readings` (quantity, value, unit) as they are.
+    """Named values for the reading map, or with `reading` (quantity, value, unit) as they are.
 
     `node` and `time` (milliseconds since 1970) are None where the line does not say.
     """
@@ -27,13 +29,17 @@ Parse = Callable[[bytes], Sample]
 """Raises NoReadingError for a line that is none, RefusedReadingError for a bad one."""
 
 
-def number_or_text(text: str) -> int | float | str:
-    """Return what a cell says: a number where it is one."""
-    try:
+WHOLE = re.compile("[-+]?[0-9]{1,300}")
+DECIMAL = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
+NO_NUMBER = re.compile(r"[-+]?(?:nan|inf|infinity|ovf)(?:\(\w*\))?", re.IGNORECASE)
+"""What boards print for a number that is none."""
+
+
+def number_or_text(text: str, decimal: str = ".") -> int | float | str:
+    """Return what a cell says: a number where it is one; `decimal` stands before its fraction."""
+    if WHOLE.fullmatch(text):
         return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    number = text if "." in text else text.replace(decimal, ".")
+    if DECIMAL.fullmatch(number):
+        return float(number)
+    return math.nan if NO_NUMBER.fullmatch(text) else text

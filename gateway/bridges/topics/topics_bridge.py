@@ -1,7 +1,6 @@
 """What other programs publish to this broker, as readings: zigbee2mqtt, Tasmota, Shelly."""
 
 import asyncio
-import json
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +8,7 @@ from typing import Any
 
 from gateway.bridges.kind import BridgeKind
 from gateway.bridges.readings.reading_map import ReadingMap, reading_map
+from gateway.bridges.readings.written import json_of
 from gateway.bridges.settings import BridgeSettings, key
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.topics.presets import PRESETS
@@ -92,7 +92,7 @@ class TopicsBridge:
         self._host.count("messages")
         named = pattern.find(message.topic)
         try:
-            value = json.loads(bytes(message.payload).decode())
+            value = json_of(bytes(message.payload))
         except (ValueError, RecursionError):
             value = None
         if isinstance(value, dict):

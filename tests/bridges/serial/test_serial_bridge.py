@@ -271,7 +271,7 @@ async def test_raw_bytes(
 async def test_readings_are_retained_where_the_configuration_says_so(
     gateway: Gateway, line: SerialLine, broker: Broker, counters: Counters
 ) -> None:
-    async with running(gateway, plan(line, "csv", columns=("t", "h"), retain=True)):
+    async with running(gateway, plan(line, "csv", columns=("temp", "hum"), retain=True)):
         await opened(counters)
         line.send(b"21.5,40\n")
         await until(lambda: len(broker.messages) == 2)
