@@ -205,6 +205,7 @@ KIND = BridgeKind(
         "downgrades": "Packets without encryption of a device that has a key.",
         "forgotten": "Devices forgotten because there are too many.",
         "gatt_values": "Values read from devices or notified by them.",
+        "invalid": "Values that mean that the device has none.",
         "gatt_failures": "Connections to devices that failed or were lost.",
         "scan_restarts": "Scans started again because nothing came.",
         "power_cycles": "Times that the adapter was without power because nothing came.",

@@ -86,6 +86,9 @@ class GattReader:
         self._take(each, bytes(data))
 
     def _take(self, each: Characteristic, data: bytes) -> None:
+        if each.is_invalid(data):
+            self._host.count("invalid")
+            return
         try:
             value = each.value(data)
         except ValueError as failure:

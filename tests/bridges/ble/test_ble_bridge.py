@@ -142,7 +142,13 @@ async def test_characteristics_are_read_and_notified_and_the_connection_comes_ba
 ) -> None:
     characteristics = [
         {"uuid": "2a6e", "quantity": "temperature", "scale": 0.01, "unit": "°C", "interval": 1},
-        {"uuid": HUMIDITY, "quantity": "humidity", "type": "uint16", "notify": True},
+        {
+            "uuid": HUMIDITY,
+            "quantity": "humidity",
+            "type": "uint16",
+            "notify": True,
+            "invalid": "usual",
+        },
     ]
     listed = devices([{"address": ADDRESS, "node": "lamp", "characteristic": characteristics}])
     values = {TEMPERATURE: b"\x34\x08", HUMIDITY: b"\x00\x00"}
@@ -156,6 +162,7 @@ async def test_characteristics_are_read_and_notified_and_the_connection_comes_ba
                     HUMIDITY in bluez.characteristics and bluez.characteristics[HUMIDITY].notifying
                 )
             )
+            bluez.characteristics[HUMIDITY].notify(b"\xff\xff")
             bluez.characteristics[HUMIDITY].notify(b"\x28\x00")
             await until(lambda: len(gateway.broker.messages) >= 2)
             device.drop()
@@ -163,6 +170,7 @@ async def test_characteristics_are_read_and_notified_and_the_connection_comes_ba
             device.advertise({}, rssi=-51)
             await until(lambda: device.connected)
     found = {topic: fields["value"] for topic, fields in gateway.broker.readings}
+    assert gateway.figure("ble/invalid") == 1
     assert found == {"sensors/lamp/temperature": 21.0, "sensors/lamp/humidity": 40}
 
 
