@@ -76,7 +76,7 @@ class ReadingMap:
     ) -> list[Found]:
         """Return the numbers, truths and texts of an object, and of objects in it.
 
-        `units` are those of names, as far as the source says them.
+        `units` are those of names, as far as the source says them; an empty one is none.
         """
         flat = list(_flat(values, "", DEPTH_MAX))
         said = dict(_said_units(flat))
@@ -212,7 +212,7 @@ def _stem(name: str) -> str:
 def _with_unit(found: Found, said: Mapping[str, str], path: str) -> Found:
     """Return a reading with the unit that stands beside it, or with its unclear name."""
     if found.unit is not None or not _is_number(found.value):
-        return found._replace(unclear="")
+        return found._replace(unit=found.unit or None, unclear="")
     known = base_quantity(found.quantity)
     if known is None:
         return found  # unclear unless the map names it

@@ -62,7 +62,7 @@ class LineIntake:
             quantity, value, unit = sample.reading
             self._host.read(node, quantity, value, unit, sample.time, lossy=True)
         else:
-            self._host.read_fields(node, sample.fields, sample.time, lossy=True)
+            self._host.read_fields(node, sample.fields, sample.time, units=sample.units, lossy=True)
 
     def _hear_words(self, line: bytes) -> None:
         """Tell what a board prints when it starts from noise: text goes to the log."""

@@ -2,8 +2,8 @@
 
 import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from gateway.bridges.readings.reading import Value
 
@@ -23,6 +23,8 @@ class Sample:
     node: str | None = None
     time: int | None = None
     reading: tuple[str, Value, str | None] | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Units of `fields`, as far as the format says them; an empty one says that there is none."""
 
 
 Parse = Callable[[bytes], Sample]

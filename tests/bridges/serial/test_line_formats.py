@@ -1,4 +1,4 @@
-"""CSV, NMEA 0183 and expressions: what a line says, and what is none."""
+"""CSV and expressions: what a line says, and what is none."""
 
 import time
 
@@ -11,7 +11,6 @@ from gateway.bridges.readings.reading_map import NO_MAP
 from gateway.bridges.serial.csv_lines import CsvLines
 from gateway.bridges.serial.json_lines import parse_json
 from gateway.bridges.serial.line_decoder import LINE_MAX
-from gateway.bridges.serial.nmea_lines import parse_nmea
 from gateway.bridges.serial.regex_lines import compile_pattern
 from gateway.bridges.serial.sample import NoReadingError, Parse, Sample
 from gateway.bridges.serial.serial_settings import SerialSettings
@@ -21,17 +20,6 @@ COLUMNS = CsvLines(("time", "temp", "", "node"), ",").parse
 GERMAN = CsvLines(("a", "b", "c"), ";", decimal=",").parse
 TABS = CsvLines(("a", "b", "c"), "\t").parse
 COMMAS = compile_pattern(r"(?P<temp>[-0-9,]+) (?P<unit>\S+) @(?P<time>\S+)", ",")
-
-BERG = {"latitude": 48.1173, "longitude": 11.5166667}
-GGA = b"$GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47"
-RMC = b"$GPRMC,123519,A,4807.038,S,01131.000,W,022.4,084.4,230394,003.1,W*65"
-
-
-def nmea(body: str) -> bytes:
-    check = 0
-    for character in body.encode():
-        check ^= character
-    return f"${body}*{check:02x}".encode()
 
 
 LINES: list[tuple[Parse, bytes, Sample | type[Exception]]] = [
@@ -56,37 +44,6 @@ LINES: list[tuple[Parse, bytes, Sample | type[Exception]]] = [
     (TABS, b"1\t2\t3\t", Sample({"a": 1, "b": 2, "c": 3})),
     (TABS, b"1\t2", RefusedReadingError),
     (CsvLines((), ",").parse, b"1,2", RefusedReadingError),
-    (
-        parse_nmea,
-        GGA,
-        Sample(
-            {"latitude": 48.1173, "longitude": 11.5166667, "satellites": 8.0, "altitude": 545.4}
-        ),
-    ),
-    (
-        parse_nmea,
-        RMC,
-        Sample({"latitude": -48.1173, "longitude": -11.5166667, "speed": 11.5236, "course": 84.4}),
-    ),
-    (parse_nmea, GGA[:-1] + b"8", RefusedReadingError),
-    (parse_nmea, GGA[:-3], RefusedReadingError),
-    (parse_nmea, nmea("GPGGA,1,2"), RefusedReadingError),
-    (parse_nmea, nmea("GPGGA,123519,,,,,0,00,,,M,,M,,"), Sample({})),
-    (parse_nmea, nmea("GPRMC,123519,V,,,,,,,230394,,"), Sample({})),
-    (parse_nmea, nmea("GPGSV,1,1,00"), Sample({})),
-    (
-        parse_nmea,
-        nmea("WIMWV,214.8,R,7.2,K,A"),
-        Sample({"wind_direction": 214.8, "wind_speed": 2.0}),
-    ),
-    (parse_nmea, nmea("WIMTW,17.9,C"), Sample({"temperature": 17.9})),
-    (parse_nmea, nmea("SDDBT,8.1,f,2.4,M,1.3,F"), Sample({"distance": 2.4})),
-    (
-        parse_nmea,
-        nmea("WIXDR,C,22.0,C,AIR,P,1.013,B,BARO,H,55,P,HUM"),
-        Sample({"temperature": 22.0, "pressure": 1013.0, "humidity": 55.0}),
-    ),
-    (parse_nmea, b"u-blox AG", NoReadingError),
     (TEMPERATURES, b"xx T=-3.5 H=40 @n1", Sample({"temp": -3.5, "hum": 40}, "n1")),
     (TEMPERATURES, b"T=21 @n1", Sample({"temp": 21}, "n1")),
     (TEMPERATURES, b"T=21", NoReadingError),
@@ -98,7 +55,6 @@ LINES: list[tuple[Parse, bytes, Sample | type[Exception]]] = [
             {"temp": 21.5, "unit": "°C", "time": "2025-11-21T15:46:40Z"}, time=1_763_740_000_000
         ),
     ),
-    (parse_nmea, b" " + nmea("HCHDT,90.5,T") + b"\t", Sample({"heading": 90.5})),
 ]
 
 
@@ -194,23 +150,11 @@ def test_no_expression_takes_long() -> None:
 
 @given(st.binary(max_size=200) | st.text(max_size=100).map(str.encode))
 def test_no_line_raises_anything_else(line: bytes) -> None:
-    for parse in (COLUMNS, CsvLines((), ",").parse, parse_nmea, TEMPERATURES, parse_json):
-        for text in (line, nmea(line.decode("ascii", "replace").replace("\ufffd", "?"))):
-            try:
-                parse(text)
-            except (NoReadingError, RefusedReadingError):
-                continue
-
-
-@given(
-    st.lists(st.text("0123456789.,-NSEWAM", max_size=8), max_size=20),
-    st.sampled_from(["GGA", "RMC", "GLL", "MWV", "XDR", "MTW", "DBT", "DPT", "HDT", "VTG"]),
-)
-def test_no_sentence_raises_anything_else(cells: list[str], kind: str) -> None:
-    try:
-        parse_nmea(nmea(",".join([f"GP{kind}", *cells])))
-    except (NoReadingError, RefusedReadingError):
-        return
+    for parse in (COLUMNS, CsvLines((), ",").parse, TEMPERATURES, parse_json):
+        try:
+            parse(line)
+        except (NoReadingError, RefusedReadingError):
+            continue
 
 
 @pytest.mark.parametrize(
