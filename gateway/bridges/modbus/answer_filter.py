@@ -21,45 +21,53 @@ class AnswerFilter:
 
     An RTU answer names neither its address nor its question. What comes from another device, for
     another function, of another length, or unasked answers an earlier question: it is left out of
-    what the client decodes, and `on_late` is called with the number of its device.
+    what the client decodes, as noise before an answer is, and `on_late` is called with the number
+    of its device.
     """
 
     def __init__(self, crc: Callable[[bytes], int], on_late: Callable[[int], None]) -> None:
         self._crc = crc
         self._on_late = on_late
         self._question = b""
-        self._late = 0
+        self._looked_at = 0
 
     def __call__(self, sending: bool, data: bytes) -> bytes:
-        """Return what the client is to see; `data` is all since it last sent."""
+        """Return what the client is to see; `data` is all that came and that it has not taken."""
         if sending:
-            self._question, self._late = data, 0
+            self._question, self._looked_at = data, 0
             return data
-        if not self._question:
-            self._late = 0  # the client does not keep what nobody waits for
-        while True:
-            frame = self._frame(data[self._late :])
-            if not frame or fits(self._question, frame):
-                return data[self._late :] if self._question else b""
-            self._late += len(frame)
-            self._on_late(frame[0])
+        if self._looked_at > len(data):  # the client has thrown away what was too much
+            self._looked_at = 0
+        while (size := self._frame_size(data[self._looked_at :])) is not None:
+            frame = data[self._looked_at : self._looked_at + size]
+            if size and fits(self._question, frame):
+                self._question = b""
+                return frame
+            self._looked_at += size or 1
+            if size:
+                self._on_late(frame[0])
+        return b""
 
     def expect_nothing(self) -> None:
-        """Take that the question was answered, or that nobody waits for its answer any more."""
-        self._question = b""
+        """Take that nobody waits for an answer any more, and that the client has forgotten all."""
+        self._question, self._looked_at = b"", 0
 
-    def _frame(self, data: bytes) -> bytes:
-        """Return the frame with which `data` begins, empty where none is complete."""
+    def _frame_size(self, data: bytes) -> int | None:
+        """Return the bytes of the frame with which `data` begins, 0 for none.
+
+        None where more has to come before that can be said.
+        """
+        if len(data) <= CRC_BYTES:
+            return None
         size = _size(data)
-        if not size or len(data) < size:
-            return b""
+        if size > len(data):
+            return None
         body, check = data[: size - CRC_BYTES], data[size - CRC_BYTES : size]
-        return data[:size] if self._crc(body) == int.from_bytes(check, "big") else b""
+        return size if size and self._crc(body) == int.from_bytes(check, "big") else 0
 
 
 def _size(data: bytes) -> int:
-    if len(data) <= CRC_BYTES:
-        return 0
+    """Return the bytes that a frame has which begins so, 0 for what begins none."""
     function = data[1]
     if function & REFUSED:
         return REFUSAL_BYTES

@@ -190,6 +190,9 @@ class ModbusBridge:
         asked = loop.time()
         try:
             answer = await question
+        except asyncio.CancelledError:
+            device.owes(request, asked)
+            raise
         except ModbusException as failure:
             if not client.connected:
                 raise BridgeError("the connection was lost") from failure
@@ -198,6 +201,7 @@ class ModbusBridge:
             return None
         finally:
             if self._filter is not None:
+                client.ctx.recv_buffer = b""
                 self._filter.expect_nothing()
         if answer.isError() and answer.exception_code in NOT_REACHED:
             self._host.count("refusals")

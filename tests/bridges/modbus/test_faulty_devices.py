@@ -150,24 +150,29 @@ async def test_a_late_answer_is_never_another_registers(
     async with bridging(gateway, line.path, registers, **settings):
         await until(lambda: len(gateway.broker.messages) >= 8 and len(found(gateway)) == 2, 40)
     line.close()
-    values = {(topic, each["value"]) for topic, each in gateway.broker.readings}
+    values: set[tuple[str, object]] = {
+        (topic, each["value"]) for topic, each in gateway.broker.readings
+    }
     assert values == {("sensors/plc/q10", 10), ("sensors/plc/q20", 20)}
-    assert gateway.figure("modbus/late_answers") >= 1
+    assert gateway.counters.count("tidegate/modbus/late_answers") >= 1
     assert len(told(caplog, "too late: timeout must be longer")) <= 1
 
 
-async def test_what_does_not_answer_the_question_is_dropped(gateway: Gateway) -> None:
+@pytest.mark.parametrize("piece", [1, 3, 200])
+async def test_what_does_not_answer_the_question_is_dropped(gateway: Gateway, piece: int) -> None:
     slave = Slave()
     refused = framed(1, b"\x84\x02")
 
     def hear(request: bytes) -> None:
-        others = framed(2, slave.answer(request[1:-2])), framed(1, b"\x03\x04\0\1\0\2"), refused
-        for other in others:
-            line.send(other)
-        line.send(framed(1, slave.answer(request[1:-2])))
+        answer = framed(1, slave.answer(request[1:-2]))
+        others = framed(2, answer[1:-2]), framed(1, b"\x03\x04\0\1\0\2"), refused
+        noise = b"\xff\x01\x03\x02\0\x09\0\0"
+        data = b"".join(others) + noise + answer + answer
+        for start in range(0, len(data), piece):
+            line.send(data[start : start + piece])
 
     line = RtuLine(hear)
     async with bridging(gateway, line.path, [Register(10, "q10")], parity="none"):
         await until(lambda: found(gateway) == {"q10": 10})
     line.close()
-    assert gateway.figure("modbus/late_answers") == 3
+    assert gateway.counters.count("tidegate/modbus/late_answers") >= 3

@@ -13,7 +13,7 @@ from tests.support.nodes.bridges import Gateway
 
 GGA = b"$GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47"
 RMC = b"$GPRMC,123519,A,4807.038,S,01131.000,W,022.4,084.4,230394,003.1,W*65"
-POSITION = {"latitude": 48.1173, "longitude": 11.5166667}
+POSITION: dict[str, object] = {"latitude": 48.1173, "longitude": 11.5166667}
 PLACE = "4807.038,N,01131.000,E"
 
 
