@@ -1,6 +1,7 @@
 """When a reading was taken: what its node says, unless the node's clock cannot be right."""
 
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 EARLIEST = 1_704_067_200_000
@@ -57,7 +58,7 @@ def _of_text(text: str) -> int:
         return UNREADABLE
 
 
-def named_time(fields: dict[str, object]) -> int | None:
+def named_time(fields: Mapping[str, object]) -> int | None:
     """Return the time that named values say."""
     names = [name for known in TIME_NAMES for name in fields if name.lower() == known]
     return time_of(fields[names[0]]) if names else None

@@ -263,9 +263,8 @@ def _spellings(units: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-SPELLINGS = _spellings(
-    dict.fromkeys(unit for quantity in QUANTITIES.values() for unit in quantity.units)
-)
+UNITS = dict.fromkeys(unit for quantity in QUANTITIES.values() for unit in quantity.units)
+SPELLINGS = _spellings(UNITS)
 
 
 def meaning(name: str) -> tuple[str, str | None]:
@@ -293,6 +292,12 @@ def instance_of(name: str) -> Quantity | None:
     """Return the quantity of its name, or of one such as `voltage_l1`; None for another."""
     base, _, instance = name.rpartition("_")
     return QUANTITIES.get(name, QUANTITIES.get(base) if INSTANCE.fullmatch(instance) else None)
+
+
+def known_unit(word: str) -> str | None:
+    """Return the registry's spelling of a unit that it knows, None for another word."""
+    unit = unit_name(word)
+    return unit if unit in UNITS else None
 
 
 def base_quantity(name: str) -> Quantity | None:

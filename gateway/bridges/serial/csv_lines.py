@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gateway.bridges.readings.event_time import TIME_NAMES, named_time
 from gateway.bridges.readings.reading import NAME_MAX, RefusedReadingError
 from gateway.bridges.readings.written import text_of
-from gateway.bridges.serial.sample import NoReadingError, Sample, number_or_text
+from gateway.bridges.serial.sample import NoReadingError, Sample, measured, number_or_text
 
 COLUMNS_MAX = 64
 
@@ -46,8 +46,7 @@ class CsvLines:
     def parse(self, line: bytes) -> Sample:
         """Return what a line says; raise NoReadingError for text, RefusedReadingError for cells."""
         cells = self._cells(line)
-        values = [number_or_text(cell, self._decimal) for cell in cells]
-        if not any(isinstance(value, int | float) for value in values):
+        if not self._has_values(cells):
             self._look_for_header(cells)
             raise NoReadingError("no cell is a number")
         if not self._fits(cells, self._columns) and self._fits(cells, self._candidate):
@@ -55,15 +54,26 @@ class CsvLines:
         if not self._fits(cells, self._columns):
             wanted = len(self._columns) or "a header, or columns in the configuration"
             raise RefusedReadingError(f"a line of {len(cells)} cells: {wanted} must be there")
-        fields: dict[str, object] = {
-            name: value
-            for name, value in zip(self._columns, values, strict=False)
-            if name and value != ""
-        }
-        time = named_time(fields)
-        others = {name: fields[name] for name in fields if name.lower() not in ("node", "time")}
-        node = next((fields[name] for name in fields if name.lower() == "node"), None)
-        return Sample(others, None if node is None else str(node), time)
+        return self._sample(
+            {name: cell for name, cell in zip(self._columns, cells, strict=False) if name and cell}
+        )
+
+    def _has_values(self, cells: list[str]) -> bool:
+        """Return whether a cell is a number, or each is one with its unit.
+
+        `5 s` alone does not make values of what a board says with a comma in it.
+        """
+        if any(not isinstance(number_or_text(cell, self._decimal), str) for cell in cells):
+            return True
+        values, _ = measured(dict(enumerate(filter(None, cells))), self._decimal)
+        return bool(values) and not any(isinstance(value, str) for value in values.values())
+
+    def _sample(self, named: dict[str, str]) -> Sample:
+        time = named_time(named)
+        node = next((named[name] for name in named if name.lower() == "node"), None)
+        others = {name: named[name] for name in named if name.lower() not in ("node", "time")}
+        fields, units = measured(others, self._decimal)
+        return Sample(fields, node, time, units=units)
 
     def _cells(self, line: bytes) -> list[str]:
         try:

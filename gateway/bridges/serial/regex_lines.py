@@ -2,7 +2,7 @@
 
 from gateway.bridges.readings.event_time import named_time
 from gateway.bridges.readings.written import text_of
-from gateway.bridges.serial.sample import NoReadingError, Parse, Sample, number_or_text
+from gateway.bridges.serial.sample import NoReadingError, Parse, Sample, measured
 from gateway.bridges.supervision.errors import BridgeError
 
 GROUPS_MAX = 64
@@ -48,10 +48,9 @@ def compile_pattern(pattern: str, decimal: str = ".") -> Parse:
             raise NoReadingError("no match")
         groups = {name: text for name, text in match.groupdict().items() if text is not None}
         node = groups.pop("node", None)
-        fields: dict[str, object] = {
-            name: number_or_text(text.strip(), decimal) for name, text in groups.items()
-        }
-        return Sample(fields, node, named_time(fields))
+        stripped = {name: text.strip() for name, text in groups.items()}
+        fields, units = measured(stripped, decimal)
+        return Sample(fields, node, named_time(fields), units=units)
 
     return parse
 

@@ -4,8 +4,10 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from gateway.bridges.readings.reading import Value
+from gateway.bridges.readings.registry import known_unit
 
 
 class NoReadingError(ValueError):
@@ -45,3 +47,22 @@ def number_or_text(text: str, decimal: str = ".") -> int | float | str:
     if DECIMAL.fullmatch(number):
         return float(number)
     return math.nan if NO_NUMBER.fullmatch(text) else text
+
+
+Name = TypeVar("Name")
+
+WITH_UNIT = re.compile(r"([-+]?[\d.,]+)\s*([^\s\d.,].*)")
+
+
+def measured(cells: Mapping[Name, str], decimal: str) -> tuple[dict[Name, object], dict[Name, str]]:
+    """Return the values of named cells, and the units of those such as `21.5 °C`."""
+    values: dict[Name, object] = {}
+    units: dict[Name, str] = {}
+    for name, cell in cells.items():
+        values[name] = number_or_text(cell, decimal)
+        match = WITH_UNIT.fullmatch(cell)
+        number = number_or_text(match[1], decimal) if match is not None else ""
+        unit = known_unit(match[2].strip()) if match is not None else None
+        if unit is not None and not isinstance(number, str):
+            values[name], units[name] = number, unit
+    return values, units

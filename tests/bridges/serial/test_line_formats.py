@@ -36,6 +36,19 @@ LINES: list[tuple[Parse, bytes, Sample | type[Exception]]] = [
     (CsvLines(("a", "b"), ";").parse, b'1;"x;y"', Sample({"a": 1, "b": "x;y"})),
     (CsvLines(("a", "b"), ",").parse, b"1_0, 2", Sample({"a": "1_0", "b": 2})),
     (CsvLines(("a", "b"), ",").parse, b"1, \xb0C", Sample({"a": 1, "b": "°C"})),
+    (
+        CsvLines(("temp", "hum", "pm", "node"), ",").parse,
+        b"21.5 \xb0C,48%,5 bananas,007",
+        Sample(
+            {"temp": 21.5, "hum": 48, "pm": "5 bananas"}, "007", units={"temp": "°C", "hum": "%"}
+        ),
+    ),
+    (
+        GERMAN,
+        b"21,5 degC;1.234,5 V;3",
+        Sample({"a": 21.5, "b": "1.234,5 V", "c": 3}, units={"a": "°C"}),
+    ),
+    (GERMAN, b"21,5 C;;3 A", Sample({"a": 21.5, "c": 3}, units={"a": "°C", "c": "A"})),
     (GERMAN, b"21,5;-,5;1.234,5", Sample({"a": 21.5, "b": -0.5, "c": "1.234,5"})),
     (GERMAN, b"21.5;1e3;+4", Sample({"a": 21.5, "b": 1000.0, "c": 4})),
     (TABS, b"\t2\t3", Sample({"b": 2, "c": 3})),
@@ -102,6 +115,7 @@ SAYINGS = [
     b"configsip: 0, SPIWP:0xee",
     b"mode=DIO, clock=div1",
     b"WiFi connected, waiting.",
+    b"Retrying in, 5 s",
     b"temp,temp",
     b"{temp},[hum]",
     b"-,-",
