@@ -166,7 +166,9 @@ class ModbusBridge:
         question = read(request.first.address, count=request.count, device_id=device.number)
         answer = await self._ask(client, device, question, request)
         if answer is None:
+            device.doubt(request)
             return
+        device.believe(request, asyncio.get_running_loop().time())
         if answer.isError():
             self._refused(device, request, answer.exception_code)
             return

@@ -36,6 +36,10 @@ FAILURES_MAX = 3
 """Failures in a row after which a request is split: a device may fail as long as it starts."""
 
 
+SILENCES_MAX = 4
+"""Questions in a row without an answer, after which a device is asked for one value instead."""
+
+
 @dataclass(slots=True)
 class Request:
     """Neighbours of one device and table that are asked for at one interval."""
@@ -45,6 +49,8 @@ class Request:
     trouble: str = ""
     refused: int = 0
     """Refusals in a row."""
+    silences: int = 0
+    """Questions in a row without an answer."""
 
     @property
     def first(self) -> Register:
@@ -95,11 +101,17 @@ class Device:
     asked_first: float = 0.0
     asked_last: float = 0.0
     """When the first and the last of the questions without an answer were asked."""
+    doubted: Request | None = None
+    """What may be too much for it, because it answers nothing."""
+    probe: Request | None = None
+    """One value of that, which shows whether the device is there."""
 
     def next(self, now: float = 0.0) -> Request:
         """Return the request that is due first, or the one that has to be asked again."""
         if self.unanswered is not None and now < self.asked_last + LATE_MAX:
             return self.unanswered
+        if self.probe is not None:
+            return self.probe
         return min(self.requests, key=lambda request: request.due)
 
     def due(self, now: float = 0.0) -> float:
@@ -145,13 +157,31 @@ class Device:
             self.unanswered = None
             self.absent_until = self.absent_until if self.wait else 0.0
 
+    def doubt(self, request: Request) -> None:
+        """Take that a request had no answer: some devices say nothing to one that is too large."""
+        self.probe = self.doubted = None
+        request.silences += 1
+        if request.silences >= SILENCES_MAX and len(request.registers) > 1:
+            self.doubted = request
+            self.probe = Request(request.registers[:1], self.absent_until)
+
+    def believe(self, request: Request, now: float) -> None:
+        """Take that a request had an answer; if it was for the probe, the one in doubt is split."""
+        request.silences = 0
+        if request is self.probe and self.doubted is not None:
+            self.split(self.doubted, now)
+            self.probe = self.doubted = None
+
     def split(self, request: Request, now: float) -> None:
         """Ask for a request in two halves from now on."""
         middle = len(request.registers) // 2
         parts = request.registers[:middle], request.registers[middle:]
         place = self.requests.index(request)
         failing = request.refused if request.refused >= FAILURES_MAX else 0
-        self.requests[place : place + 1] = [Request(part, now, refused=failing) for part in parts]
+        silent = min(request.silences, SILENCES_MAX - 1)
+        self.requests[place : place + 1] = [
+            Request(part, now, refused=failing, silences=silent) for part in parts
+        ]
 
 
 def plan(registers: Iterable[Register], most: int = WORDS_MAX) -> list[Device]:

@@ -18,6 +18,8 @@ class Slave:
     illegal: frozenset[int] = frozenset()
     code: int = 2
     short: bool = False
+    silent: bool = False
+    """Whether what it refuses else has no answer."""
     asked: list[tuple[int, int]] = field(default_factory=list)
 
     def answer(self, body: bytes) -> bytes:
@@ -27,7 +29,7 @@ class Slave:
         start, count = int.from_bytes(body[1:3], "big"), int.from_bytes(body[3:5], "big")
         self.asked.append((start, count))
         if count > self.most or not self.illegal.isdisjoint(range(start, start + count)):
-            return bytes((body[0] | 0x80, self.code))
+            return b"" if self.silent else bytes((body[0] | 0x80, self.code))
         given = count - 1 if self.short and count > 1 else count
         words = b"".join(each.to_bytes(2, "big") for each in range(start, start + given))
         return bytes((body[0], len(words))) + words
@@ -46,6 +48,8 @@ async def tcp_slave(slave: Slave) -> AsyncIterator[str]:
                 head = await reader.readexactly(7)
                 body = await reader.readexactly(int.from_bytes(head[4:6], "big") - 1)
                 answer = slave.answer(body)
+                if not answer:
+                    continue
                 writer.write(head[:4] + (len(answer) + 1).to_bytes(2, "big") + head[6:7] + answer)
         writer.close()
         with contextlib.suppress(ConnectionError):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gateway.bridges.modbus import requests
 from gateway.bridges.modbus.modbus_bridge import KIND
 from gateway.bridges.modbus.modbus_settings import ModbusSettings
 from gateway.bridges.modbus.register import Register
@@ -88,6 +89,31 @@ async def test_an_answer_that_is_too_short_shrinks_them_too(gateway: Gateway) ->
     slave = Slave(short=True)
     async with tcp_slave(slave) as port, bridging(gateway, port, neighbours(4)):
         await until(lambda: found(gateway) == {f"q{place}": place for place in range(4)})
+
+
+async def test_they_shrink_for_a_device_that_says_nothing_to_large_ones(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "ABSENT_FIRST", 0.01)
+    slave = Slave(most=3, silent=True)
+    async with tcp_slave(slave) as port, bridging(gateway, port, neighbours(10), timeout=0.05):
+        await until(lambda: len(found(gateway)) == 10)
+        learned = len(slave.asked)
+        await until(lambda: len(slave.asked) > learned + 12)
+    assert slave.asked[:5] == [(0, 10)] * 4 + [(0, 1)]
+    assert max(count for _, count in slave.asked[learned:]) <= 3
+
+
+async def test_a_device_that_is_away_is_asked_for_the_same_when_it_comes_back(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "ABSENT_FIRST", 0.01)
+    slave = Slave(most=0, silent=True)
+    async with tcp_slave(slave) as port, bridging(gateway, port, neighbours(10), timeout=0.05):
+        await until(lambda: len(slave.asked) >= 7)
+        slave.most = 125
+        await until(lambda: len(found(gateway)) == 10)
+    assert {count for _, count in slave.asked} <= {10, 5, 1}
 
 
 async def test_what_marks_no_value_is_no_reading(gateway: Gateway) -> None:
