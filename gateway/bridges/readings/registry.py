@@ -7,6 +7,7 @@ Other names are aliases. A quantity that is not here is published under its own 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +242,9 @@ def unit_name(unit: str | None) -> str | None:
     return UNIT_ALIASES.get(unit, unit)
 
 
+MEANINGS_MAX = 1_024
+"""Names whose meaning is at hand; of the others it is found again."""
+
 INSTANCE = re.compile("[a-z]{0,3}[0-9]{1,3}|[a-z]")
 """What tells several of one quantity at a node apart: `2`, `l1`, `t1`, `ch0`, `b`."""
 
@@ -267,6 +271,7 @@ UNITS = dict.fromkeys(unit for quantity in QUANTITIES.values() for unit in quant
 SPELLINGS = _spellings(UNITS)
 
 
+@lru_cache(MEANINGS_MAX)
 def meaning(name: str) -> tuple[str, str | None]:
     """Return the quantity that a name stands for, and the unit if the name says one.
 
