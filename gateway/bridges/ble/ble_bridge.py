@@ -206,7 +206,7 @@ KIND = BridgeKind(
         "forgotten": "Devices forgotten because there are too many.",
         "gatt_values": "Values read from devices or notified by them.",
         "invalid": "Values that mean that the device has none.",
-        "gatt_failures": "Connections to devices that failed or were lost.",
+        "gatt_failures": "Connections that failed or were lost, and values that were not given.",
         "scan_restarts": "Scans started again because nothing came.",
         "power_cycles": "Times that the adapter was without power because nothing came.",
     },
