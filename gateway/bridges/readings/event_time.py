@@ -50,6 +50,8 @@ def _of_text(text: str) -> int:
         return time_of(float(text)) or UNREADABLE
     except ValueError:
         pass
+    if ":" not in text and "T" not in text.upper():
+        return UNREADABLE  # a day alone says no time
     try:
         time = datetime.fromisoformat(text.upper())
         zoned = time if time.tzinfo is not None else time.replace(tzinfo=UTC)

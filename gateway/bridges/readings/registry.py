@@ -296,7 +296,10 @@ def meaning(name: str) -> tuple[str, str | None]:
 def instance_of(name: str) -> Quantity | None:
     """Return the quantity of its name, or of one such as `voltage_l1`; None for another."""
     base, _, instance = name.rpartition("_")
-    return QUANTITIES.get(name, QUANTITIES.get(base) if INSTANCE.fullmatch(instance) else None)
+    known = QUANTITIES.get(quantity_name(name))
+    if known is None and INSTANCE.fullmatch(instance):
+        known = QUANTITIES.get(quantity_name(base))
+    return known
 
 
 def known_unit(word: str) -> str | None:
@@ -307,11 +310,12 @@ def known_unit(word: str) -> str | None:
 
 def base_quantity(name: str) -> Quantity | None:
     """Return the quantity with whose name a name begins: `temperature` of `temperature_water`."""
-    while name not in QUANTITIES:
+    while name:
+        known = QUANTITIES.get(quantity_name(name))
+        if known is not None:
+            return known
         name = name.rpartition("_")[0]
-        if not name:
-            return None
-    return QUANTITIES[name]
+    return None
 
 
 def _with_instance(name: str) -> str:

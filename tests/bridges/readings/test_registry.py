@@ -103,7 +103,7 @@ def test_a_unit_is_taken_only_where_the_name_says_it(
 
 
 def test_quantities_of_names_with_more_behind_them() -> None:
-    for name in ("voltage", "voltage_l1", "voltage_2"):
+    for name in ("voltage", "voltage_l1", "voltage_2", "volt", "volts_l1"):
         assert instance_of(name) == base_quantity(name) == QUANTITIES["voltage"]
     assert instance_of("temperature_water") is None
     assert base_quantity("temperature_water") == QUANTITIES["temperature"]

@@ -59,7 +59,21 @@ def test_lines_that_are_refused(line: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ['"now"', "NaN", "nan", "1e999", "true", "-1", "[]", "{}", '"T"', '"1e400"', '"nan"']
+    "said",
+    [
+        '"now"',
+        "NaN",
+        "nan",
+        "1e999",
+        "true",
+        "-1",
+        "[]",
+        "{}",
+        '"T"',
+        '"1e400"',
+        '"nan"',
+        '"2025-11-21"',
+    ],
 )
 def test_a_time_that_nobody_can_read_costs_no_value(said: str) -> None:
     sample = parse_json(f'{{"quantity":"q","value":1,"time":{said}}}'.encode())
