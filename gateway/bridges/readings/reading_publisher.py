@@ -17,6 +17,9 @@ from gateway.mqtt.reason_codes import FAILURE
 NAMES_MAX = 256
 """Names and texts that are logged once each; beyond them only the counters speak."""
 
+TOLD_MAX = 400
+"""Characters of what was refused, with its reason; the rest is left out."""
+
 VALUES = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[-+]?\d[\d.]*")
 """Numbers and quoted values of a reason, without which it says what kind it is of."""
 
@@ -74,7 +77,7 @@ class ReadingPublisher:
         one kind. `example` is what the source wrote.
         """
         self._counters.add(f"tidegate/{self._kind}/rejected", count)
-        told = f"{reason}: {example}" if example else reason
+        told = (f"{reason}: {example}" if example else reason)[:TOLD_MAX]
         self._counters.set(f"{self._bridge}/refused", told)
         if self._is_new(f"refused {VALUES.sub('', reason)}"):
             logger.warning("%s: a reading was refused: %s", self.client_id, told)

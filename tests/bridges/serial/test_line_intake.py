@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from gateway.bridges.readings.reading_publisher import TOLD_MAX
 from gateway.bridges.serial.csv_lines import CsvLines
 from gateway.bridges.serial.json_lines import parse_json
 from gateway.bridges.serial.line_intake import WORDS_A_MINUTE, LineIntake
@@ -104,6 +105,12 @@ def test_each_kind_of_refusal_is_told_once_and_the_last_one_shown(
     shown = "a line of 4 cells: 2 must be there: 21,5?,48,2"
     assert gateway.figure("serial/tty/refused") == shown
     assert [topic for topic, _ in gateway.broker.readings] == ["sensors/board/humidity"]
+
+
+def test_what_is_shown_of_a_refusal_is_bounded(gateway: Gateway) -> None:
+    host = gateway.host("topics", "t")
+    host.read("n", "state", "x" * 60_000 + "\ud800")
+    assert len(str(gateway.figure("topics/t/refused"))) == TOLD_MAX
 
 
 def test_one_value_that_is_none_costs_no_other(intake: LineIntake, gateway: Gateway) -> None:
