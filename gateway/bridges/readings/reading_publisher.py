@@ -79,12 +79,12 @@ class ReadingPublisher:
         self._counters.add(f"tidegate/{self._kind}/rejected", count)
         told = (f"{reason}: {example}" if example else reason)[:TOLD_MAX]
         self._counters.set(f"{self._bridge}/refused", told)
-        if self._is_new(f"refused {VALUES.sub('', reason)}"):
+        if self._is_new(f"refused {VALUES.sub('', reason)[:TOLD_MAX]}"):
             logger.warning("%s: a reading was refused: %s", self.client_id, told)
 
     def wonder(self, names: list[str]) -> None:
         """Log, once for each, names that do not say what their numbers mean."""
-        new = [name for name in names if self._is_new(f"name {name}")]
+        new = [name for name in names if len(name) <= TOLD_MAX and self._is_new(f"name {name}")]
         if new:
             logger.warning(
                 "%s: no unit is known for %s: say in `map` what they mean, such as"

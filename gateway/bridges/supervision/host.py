@@ -97,9 +97,12 @@ class Host:
         its number means is logged once.
         """
         found = self.map.readings(fields, units)
+        unclear = []
         for each in found:
-            self.read(node, each.quantity, each.value, each.unit, time, lossy=lossy)
-        self.publisher.wonder([each.unclear for each in found if each.unclear])
+            taken = self.read(node, each.quantity, each.value, each.unit, time, lossy=lossy)
+            if taken and each.unclear:
+                unclear.append(each.unclear)
+        self.publisher.wonder(unclear)
         return len(found)
 
     def send(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> ReasonCode:
