@@ -158,17 +158,21 @@ async def test_a_device_that_a_gateway_does_not_reach_is_left_alone(gateway: Gat
     assert slave.asked == [(0, 3)]
 
 
-@pytest.mark.parametrize("late", [1.2, 2.5])
+LATE = [[1.2, 0.0, 1.2], [2.4, 0.2, 2.4]]
+"""Seconds that answers take; the second kind comes while the next question waits for its own."""
+
+
+@pytest.mark.parametrize("delays", LATE)
 async def test_a_late_answer_is_never_another_registers(
-    gateway: Gateway, caplog: pytest.LogCaptureFixture, late: float
+    gateway: Gateway, caplog: pytest.LogCaptureFixture, delays: list[float]
 ) -> None:
     slave = Slave()
     loop = asyncio.get_running_loop()
-    delays = [late, 0.0, late]
+    left = list(delays)
 
     def hear(request: bytes) -> None:
         answer = framed(1, slave.answer(request[1:-2]))
-        loop.call_later(delays.pop(0) if delays else 0.0, line.send, answer)
+        loop.call_later(left.pop(0) if left else 0.0, line.send, answer)
 
     line = RtuLine(hear)
     registers = [Register(10, "q10", interval=0.3), Register(20, "q20", interval=0.3)]
