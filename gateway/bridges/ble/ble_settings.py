@@ -5,6 +5,7 @@ import struct
 from dataclasses import dataclass
 from uuid import UUID
 
+from gateway.bridges.readings.number_forms import invalid, is_marker, shortest
 from gateway.bridges.settings import BridgeSettings, bridge_name, key, tables
 from gateway.config.checks import boolean, number, one_of, text, whole_number
 from gateway.config.described import check
@@ -65,6 +66,12 @@ class Characteristic:
     byte_order: str = key(one_of("little", "big"), "which end of a number comes first", "little")
     scale: float = key(number(-1e12, 1e12), "what a number is multiplied by", 1.0)
     unit: str | None = key(text, "unit of the reading", None)
+    invalid: tuple[float, ...] | str = key(
+        invalid,
+        'raw numbers that mean "no value", such as `[0x8000]`, or `"usual"` for those of the'
+        " `type`",
+        (),
+    )
     notify: bool = key(boolean, "whether the device tells it by itself", default=False)
     interval: float = key(number(1, 86_400), "seconds between two reads", 60.0)
 
@@ -72,14 +79,26 @@ class Characteristic:
         """Return the value of the first bytes; raise ValueError if there are too few."""
         if self.type == "text":
             return data.decode("utf-8", "replace").rstrip("\0")
-        try:
-            order = "<" if self.byte_order == "little" else ">"
-            value = struct.unpack_from(f"{order}{LAYOUTS[self.type]}", data)[0]
-        except struct.error:
-            raise ValueError(f"{len(data)} bytes are no {self.type}") from None
+        packed = self._packed(data)
+        if len(packed) < struct.calcsize(f">{LAYOUTS[self.type]}"):
+            raise ValueError(f"{len(data)} bytes are no {self.type}")
+        value = struct.unpack(f">{LAYOUTS[self.type]}", packed)[0]
+        if self.type == "float32":
+            value = shortest(value)
         if isinstance(value, bool) or self.scale == 1.0:
             return bool(value) if isinstance(value, bool) else value
         return float(round(value * self.scale, 9))
+
+    def is_invalid(self, data: bytes) -> bool:
+        """Return whether the first bytes say that the device has no value."""
+        if self.type in ("text", "bool") or not self.invalid:
+            return False
+        return is_marker(self.invalid, LAYOUTS[self.type], self._packed(data))
+
+    def _packed(self, data: bytes) -> bytes:
+        """Return the first bytes, the big end first."""
+        packed = data[: struct.calcsize(f">{LAYOUTS[self.type]}")]
+        return packed[::-1] if self.byte_order == "little" else packed
 
 
 @dataclass(frozen=True, slots=True)

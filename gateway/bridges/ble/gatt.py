@@ -6,12 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gateway.bridges.ble.ble_settings import BleDevice, Characteristic
-from gateway.bridges.ble.scan import answered
+from gateway.bridges.ble.scan import RefusedError, answered
 from gateway.bridges.supervision.backoff import Backoff
 from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
 
 if TYPE_CHECKING:
+    from bleak import BleakClient
     from bleak.backends.device import BLEDevice
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ class GattReader:
         self._host = host
         self._found: BLEDevice | None = None
         self._seen = asyncio.Event()
+        self._named: set[str] = set()
         self._node = device.node or device.address.replace(":", "").lower()
 
     def seen(self, device: "BLEDevice") -> None:
@@ -67,8 +69,10 @@ class GattReader:
             backoff.reset()
             async with asyncio.TaskGroup() as readers:
                 for each in self._device.characteristic:
-                    if each.notify:
-                        await answered(client.start_notify(each.uuid, partial(self._hear, each)))
+                    if client.services.get_characteristic(each.uuid) is None:
+                        self._fail(each, "the device does not have it")
+                    elif each.notify:
+                        await self._subscribe(client, each)
                     else:
                         readers.create_task(self._poll(client, each))
                 readers.create_task(_until(lost))
@@ -77,15 +81,41 @@ class GattReader:
         finally:
             await _hang_up(client)
 
-    async def _poll(self, client: "object", each: Characteristic) -> None:
+    async def _subscribe(self, client: "BleakClient", each: Characteristic) -> None:
+        try:
+            await answered(client.start_notify(each.uuid, partial(self._hear, each)))
+        except RefusedError as failure:
+            self._refused(client, each, failure)
+
+    async def _poll(self, client: "BleakClient", each: Characteristic) -> None:
         while True:
-            self._take(each, bytes(await answered(client.read_gatt_char(each.uuid))))  # type: ignore[attr-defined]  # a BleakClient
+            try:
+                self._take(each, bytes(await answered(client.read_gatt_char(each.uuid))))
+            except RefusedError as failure:
+                self._refused(client, each, failure)
             await asyncio.sleep(each.interval)
+
+    def _refused(self, client: "BleakClient", each: Characteristic, failure: RefusedError) -> None:
+        """Go on with the others while the device is connected, else raise the failure."""
+        if not client.is_connected:
+            raise failure
+        self._fail(each, str(failure))
+
+    def _fail(self, each: Characteristic, reason: str) -> None:
+        """Count a characteristic that cannot be read, and name it once."""
+        self._host.count("gatt_failures")
+        if each.uuid not in self._named:
+            self._named.add(each.uuid)
+            title, address = self._host.title, self._device.address
+            logger.warning("%s: %s: %s (%s): %s", title, address, each.uuid, each.quantity, reason)
 
     def _hear(self, each: Characteristic, _: object, data: bytearray) -> None:
         self._take(each, bytes(data))
 
     def _take(self, each: Characteristic, data: bytes) -> None:
+        if each.is_invalid(data):
+            self._host.count("invalid")
+            return
         try:
             value = each.value(data)
         except ValueError as failure:

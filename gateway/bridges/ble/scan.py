@@ -79,8 +79,15 @@ class Scan:
             raise BridgeError(f"the adapter's power: {' '.join(map(str, reply.body))}")
 
 
+class RefusedError(BridgeError):
+    """An error that BlueZ or a device answers with."""
+
+
 async def answered(question: Any) -> Any:
-    """Return the answer of BlueZ; raise BridgeError for an error, or none in ANSWER_TIMEOUT."""
+    """Return the answer of BlueZ.
+
+    Raises RefusedError for an error, BridgeError for none in ANSWER_TIMEOUT.
+    """
     from bleak.exc import BleakError
     from dbus_fast.errors import DBusError
 
@@ -90,7 +97,7 @@ async def answered(question: Any) -> Any:
     except TimeoutError:
         raise BridgeError(f"BlueZ does not answer within {ANSWER_TIMEOUT:g} s") from None
     except (BleakError, DBusError, OSError, EOFError) as failure:
-        raise BridgeError(str(failure) or type(failure).__name__) from failure
+        raise RefusedError(str(failure) or type(failure).__name__) from failure
 
 
 def _patterns() -> list[Any]:

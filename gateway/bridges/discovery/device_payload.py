@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.bridges.readings.registry import QUANTITIES
+from gateway.bridges.readings.registry import base_quantity, instance_of
 from gateway.version import VERSION
 
 UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
@@ -57,7 +57,6 @@ def component_of(
     identity: str, node: str, quantity: str, value: object, unit: str | None
 ) -> dict[str, Any]:
     """Return the component of one quantity, with a device class only where the unit allows it."""
-    known = QUANTITIES.get(quantity)
     component: dict[str, Any] = {
         "platform": "sensor",
         "unique_id": f"{identity}_{slug(quantity)}",
@@ -68,6 +67,7 @@ def component_of(
     if isinstance(value, bool):
         component["platform"] = "binary_sensor"
         component["payload_on"], component["payload_off"] = "True", "False"  # as templates write it
+        known = instance_of(quantity)  # what is true of a `door_lock` is not whether a door is open
         if known is not None and known.binary:
             component["device_class"] = known.device_class
         return component
@@ -77,6 +77,7 @@ def component_of(
         component.pop("unit_of_measurement", None)
         return component
     component["state_class"] = "measurement"
+    known = base_quantity(quantity)
     if known is not None and not known.binary and _unit_fits(known.units, unit):
         component["state_class"] = known.state_class
         if known.device_class:

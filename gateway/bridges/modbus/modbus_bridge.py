@@ -6,12 +6,14 @@ import json
 import logging
 import math
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gateway.bridges.kind import BridgeKind
+from gateway.bridges.modbus.answer_filter import AnswerFilter
 from gateway.bridges.modbus.modbus_settings import ModbusSettings
 from gateway.bridges.modbus.register import Register, is_news
-from gateway.bridges.modbus.requests import Device, Request, plan
+from gateway.bridges.modbus.requests import FAILURES_MAX, Device, Request, plan
 from gateway.bridges.readings.reading import Value
 from gateway.bridges.serial.serial_settings import port_name
 from gateway.bridges.supervision.errors import BridgeError
@@ -30,6 +32,26 @@ WRITES_MAX = 32
 DEAF_AFTER = 10.0
 """Seconds without any answer of any device, after which the connection is made anew."""
 
+REFUSALS = {
+    1: "illegal function",
+    2: "illegal address",
+    3: "illegal value or number of registers",
+    4: "the device failed",
+    5: "the device needs longer",
+    6: "the device is busy",
+    8: "parity error in the device",
+}
+"""Codes of the specification (Modbus Application Protocol, 7)."""
+
+FOR_NOW = (4, 5, 6)
+"""Refusals that may have ended when the next question is due."""
+
+NOT_REACHED = (10, 11)
+"""Refusals of a gateway on the way that does not reach the device."""
+
+TOO_SHORT = 3
+"""An answer with too few registers counts like a refusal of so many."""
+
 WORDS = {"on": 1.0, "true": 1.0, "off": 0.0, "false": 0.0}
 
 logger = logging.getLogger(__name__)
@@ -41,10 +63,12 @@ class ModbusBridge:
     def __init__(self, settings: ModbusSettings, host: Host) -> None:
         self._settings = settings
         self._host = host
-        self._devices = plan(settings.register)
+        self._devices = plan(settings.register, settings.max_registers)
         self._published: dict[Register, tuple[Value, float]] = {}
         self._writes: deque[tuple[Register, float]] = deque()
         self._write_asked = asyncio.Event()
+        self._filter: AnswerFilter | None = None
+        self._told_late: set[int] = set()
         for register in settings.register:
             if register.writable:
                 self._accept_writes(register)
@@ -62,6 +86,7 @@ class ModbusBridge:
                 else:
                     await self._poll(client)
                 await asyncio.sleep(self._settings.quiet)
+                _end_if_cancelled()
                 if loop.time() - self._answered > self._patience:
                     raise BridgeError("no device answers")
         finally:
@@ -89,6 +114,7 @@ class ModbusBridge:
     def _client(self) -> "Client":
         from pymodbus import FramerType
         from pymodbus.client import AsyncModbusSerialClient, AsyncModbusTcpClient
+        from pymodbus.framer import FramerRTU
 
         from gateway.bridges.serial.serial_port import find_device
 
@@ -104,9 +130,11 @@ class ModbusBridge:
             if not number.isdecimal():
                 host, number = port.removeprefix("tcp://"), "502"
             return AsyncModbusTcpClient(host.strip("[]"), port=int(number), **common)
+        self._filter = AnswerFilter(FramerRTU.compute_CRC, self._hear_late)
         return AsyncModbusSerialClient(
             find_device(port),
             framer=FramerType.RTU,
+            trace_packet=self._filter,
             baudrate=settings.baud,
             parity=settings.parity[0].upper(),
             stopbits=settings.stop_bits,
@@ -116,14 +144,15 @@ class ModbusBridge:
     async def _poll(self, client: "Client") -> None:
         """Ask for what is due first, or wait for it or for something to write."""
         loop = asyncio.get_running_loop()
-        device = min(self._devices, key=Device.due)
-        wait = device.due() - loop.time()
+        now = loop.time()
+        device = min(self._devices, key=lambda each: each.due(now))
+        wait = device.due(now) - now
         if wait > 0:
             self._write_asked.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._write_asked.wait(), min(wait, 1.0))
             return
-        request = device.next()
+        request = device.next(now)
         request.due = max(request.due + request.first.interval, loop.time())
         await self._read(client, device, request)
 
@@ -134,44 +163,103 @@ class ModbusBridge:
             "input": client.read_input_registers,
             "holding": client.read_holding_registers,
         }[request.first.table]
-        answer = await self._ask(
-            client,
-            device,
-            read(request.first.address, count=request.count, device_id=device.number),
-        )
+        question = read(request.first.address, count=request.count, device_id=device.number)
+        answer = await self._ask(client, device, question, request)
         if answer is None:
+            device.doubt(request)
+            return
+        device.believe(request, asyncio.get_running_loop().time())
+        if answer.isError():
+            self._refused(device, request, answer.exception_code)
             return
         words = answer.bits if request.first.is_bit else answer.registers
+        if len(words) < request.count:
+            self._refused(device, request, TOO_SHORT)
+            return
+        request.refused = 0
+        self._note_request(device, request, "")
         for register in request.registers:
             start = register.address - request.first.address
-            part = words[start : start + register.size]
-            if len(part) == register.size:
-                self._publish(register, register.value(part))
+            self._take(register, words[start : start + register.size])
 
-    async def _ask(self, client: "Client", device: Device, question: Any) -> Any:
-        """Return the answer, None if there is none or it is a refusal; both are counted."""
+    async def _ask(
+        self, client: "Client", device: Device, question: Any, request: Request | None = None
+    ) -> Any:
+        """Return the answer, which may be a refusal, None if there is none; all are counted."""
         from pymodbus.exceptions import ModbusException
 
         loop = asyncio.get_running_loop()
+        asked = loop.time()
         try:
             answer = await question
+        except asyncio.CancelledError:
+            device.owes(request, asked)
+            raise
         except ModbusException as failure:
             if not client.connected:
                 raise BridgeError("the connection was lost") from failure
             self._host.count("timeouts")
-            device.silent(loop.time())
-            self._note(device, f"does not answer; asked again in {device.wait:g} s")
+            self._miss(device, request, asked)
+            return None
+        finally:
+            if self._filter is not None:
+                client.ctx.recv_buffer = b""
+                self._filter.expect_nothing()
+        if answer.isError() and answer.exception_code in NOT_REACHED:
+            self._host.count("refusals")
+            self._miss(device, None, asked)
             return None
         self._answered = loop.time()
-        device.answered()
+        device.answered(self._answered)
         self._host.heard()
-        if answer.isError():
-            self._host.count("refusals")
-            self._note(device, f"refuses: {answer}")
-            return None
-        self._host.count("answers")
+        self._host.count("refusals" if answer.isError() else "answers")
         self._note(device, "")
         return answer
+
+    def _miss(self, device: Device, request: Request | None, asked: float) -> None:
+        """Leave a device alone that did not answer."""
+        device.silent(asyncio.get_running_loop().time())
+        if self._filter is not None:
+            device.owes(request, asked)
+        self._note(device, f"does not answer; asked again in {device.wait:g} s")
+
+    def _hear_late(self, number: int) -> None:
+        """Take an answer on a serial line that nobody waits for any more, and drop it."""
+        self._host.count("late_answers")
+        device = next((each for each in self._devices if each.number == number), None)
+        if device is None:
+            return
+        if device.owed and number not in self._told_late:
+            self._told_late.add(number)
+            took = asyncio.get_running_loop().time() - device.asked_last
+            logger.warning(
+                "%s: device %d answers %.1f s after it was asked, too late: timeout must be longer",
+                self._host.title,
+                number,
+                took,
+            )
+        device.late()
+
+    def _refused(self, device: Device, request: Request, code: int) -> None:
+        """Ask for less where a part may be what is refused, else name it and ask less often."""
+        now = asyncio.get_running_loop().time()
+        request.refused += 1
+        reason = REFUSALS.get(code, f"code {code}")
+        if code in FOR_NOW and request.refused < FAILURES_MAX:
+            return
+        if request.may_split(code):
+            logger.info(
+                "%s: device %d refuses %s (%s): asked for in halves",
+                self._host.title,
+                device.number,
+                request.title,
+                reason,
+            )
+            device.split(request, now)
+            return
+        if code not in FOR_NOW:
+            request.refuse(now)
+        self._note_request(device, request, f"refuses {request.title}: {reason}")
 
     def _note(self, device: Device, trouble: str) -> None:
         """Show what is wrong with a device, and log each beginning and end."""
@@ -179,8 +267,25 @@ class ModbusBridge:
             text = trouble or "answers"
             logger.warning("%s: device %d %s", self._host.title, device.number, text)
         device.trouble = trouble
-        absent = sum(bool(each.trouble) for each in self._devices)
-        self._host.show("devices_in_trouble", absent)
+        self._show_trouble()
+
+    def _note_request(self, device: Device, request: Request, trouble: str) -> None:
+        """Show that a device refuses something, and log each beginning and end."""
+        if bool(request.trouble) != bool(trouble):
+            text = trouble or f"answers for {request.title}"
+            logger.warning("%s: device %d %s", self._host.title, device.number, text)
+        request.trouble = trouble
+        self._show_trouble()
+
+    def _show_trouble(self) -> None:
+        troubled = sum(each.in_trouble for each in self._devices)
+        self._host.show("devices_in_trouble", troubled)
+
+    def _take(self, register: Register, words: Sequence[int]) -> None:
+        if register.is_invalid(words):
+            self._host.count("invalid")
+        else:
+            self._publish(register, register.value(words))
 
     def _publish(self, register: Register, value: Value) -> None:
         loop = asyncio.get_running_loop()
@@ -220,13 +325,24 @@ class ModbusBridge:
         else:
             words = register.words(value)
             question = client.write_registers(register.address, words, device_id=device.number)
-        if await self._ask(client, device, question) is None:
+        answer = await self._ask(client, device, question)
+        if answer is None or answer.isError():
             self._host.count("writes_failed")
             return
         self._host.count("writes")
         self._published.pop(register, None)
         await asyncio.sleep(self._settings.quiet)
         await self._read(client, device, Request([register]))
+
+
+def _end_if_cancelled() -> None:
+    """Raise CancelledError if the bridge was told to end while an answer came.
+
+    asyncio.wait_for, with which pymodbus waits, then returns the answer (Python 3.11).
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _number(payload: bytes) -> float:
@@ -251,6 +367,8 @@ KIND = BridgeKind(
     requirement="tidegate[modbus]",
     counters={
         "answers": "Answers of devices.",
+        "late_answers": "Answers on a serial line that came too late, or from elsewhere; dropped.",
+        "invalid": "Values that mean that the device has none.",
         "timeouts": "Requests that a device did not answer in time.",
         "refusals": "Requests that a device refused.",
         "writes": "Writes that a device took.",

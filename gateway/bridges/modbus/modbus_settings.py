@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from gateway.bridges.modbus.register import REGISTERS_MAX, Register
+from gateway.bridges.modbus.requests import WORDS_MAX
 from gateway.bridges.settings import BridgeSettings, key, tables
 from gateway.config.checks import number, one_of, text, whole_number
 
@@ -35,6 +36,11 @@ class ModbusSettings(BridgeSettings):
         number(0, 10),
         "seconds of quiet between two requests; at least 3.5 characters on a serial port",
         0.0,
+    )
+    max_registers: int = key(
+        whole_number(1, 125),
+        "registers of one request; a device that refuses so many is asked for fewer by itself",
+        WORDS_MAX,
     )
     register: tuple[Register, ...] = tables(
         Register, name="register", most=REGISTERS_MAX, needed=True

@@ -5,6 +5,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gateway.bridges.readings.number_forms import invalid, is_marker, shortest
 from gateway.bridges.readings.reading import Value
 from gateway.bridges.settings import bridge_name, key
 from gateway.config.checks import boolean, number, one_of, text, whole_number
@@ -50,6 +51,12 @@ class Register:
     offset: float = key(number(-1e12, 1e12), "see `scale`", 0.0)
     unit: str | None = key(text, "unit of the reading", None)
     node: str | None = key(bridge_name, "node of the reading; the bridge's name", None)
+    invalid: tuple[float, ...] | str = key(
+        invalid,
+        'raw numbers that mean "no value", such as `[0x80000000]`, or `"usual"` for those of the'
+        " `type`",
+        (),
+    )
     interval: float = key(number(0.05, 86_400), "seconds between two questions", 10.0)
     deadband: float | None = key(
         number(0, 1e12), "a value is published only when it differs by more", None
@@ -87,12 +94,23 @@ class Register:
         """Return the value of these registers, scaled; a whole number stays one."""
         if self.is_bit:
             return bool(words[0])
-        ordered = words if self.word_order == "big" else words[::-1]
-        packed = struct.pack(f">{len(ordered)}H", *ordered)
-        raw: float = struct.unpack(f">{LAYOUTS[self.type]}", packed)[0]
+        raw: float = struct.unpack(f">{LAYOUTS[self.type]}", self._packed(words))[0]
+        if self.type == "float32":
+            raw = shortest(raw)
         if self.scale == 1.0 and self.offset == 0.0:
             return raw
         return round(raw * self.scale + self.offset, 9)
+
+    def is_invalid(self, words: Sequence[int]) -> bool:
+        """Return whether these registers say that the device has no value."""
+        if self.is_bit or not self.invalid:
+            return False
+        return is_marker(self.invalid, LAYOUTS[self.type], self._packed(words))
+
+    def _packed(self, words: Sequence[int]) -> bytes:
+        """Return the bytes of registers, the big end first."""
+        ordered = words if self.word_order == "big" else words[::-1]
+        return struct.pack(f">{len(ordered)}H", *ordered)
 
     def words(self, value: float) -> list[int]:
         """Return the registers of a value; raise ValueError if it does not fit."""

@@ -17,6 +17,28 @@ ABSENT_FIRST = 2.0
 ABSENT_MAX = 60.0
 """Seconds at most: how long a device is missed that was switched on again."""
 
+REFUSED_FIRST = 60.0
+"""Seconds after which what a device refused is asked for again; doubled each time."""
+
+REFUSED_MAX = 3_600.0
+"""Seconds at most: how long a value is missed that a device has learned to give."""
+
+LATE_MAX = 10.0
+"""Seconds after which an answer on a serial line does not come any more."""
+
+ILLEGAL = (2, 3)
+"""Codes of refusals that are for what was asked: a register that is not there, or too many."""
+
+FAILURE = 4
+"""Code of a device that failed, with which some refuse a register, too."""
+
+FAILURES_MAX = 3
+"""Failures in a row after which a request is split: a device may fail as long as it starts."""
+
+
+SILENCES_MAX = 4
+"""Questions in a row without an answer, after which a device is asked for one value instead."""
+
 
 @dataclass(slots=True)
 class Request:
@@ -24,6 +46,11 @@ class Request:
 
     registers: list[Register]
     due: float = 0.0
+    trouble: str = ""
+    refused: int = 0
+    """Refusals in a row."""
+    silences: int = 0
+    """Questions in a row without an answer."""
 
     @property
     def first(self) -> Register:
@@ -35,59 +62,151 @@ class Request:
         """Registers or bits from the first to the end of the last."""
         return max(each.address + each.size for each in self.registers) - self.first.address
 
+    @property
+    def title(self) -> str:
+        """What is asked for, as a person looks it up in a manual."""
+        first, last = self.first.address, self.first.address + self.count - 1
+        where = f"{first}" if first == last else f"{first} to {last}"
+        names = ", ".join(dict.fromkeys(each.quantity for each in self.registers))
+        return f"{self.first.table} {where} ({names})"
+
+    def may_split(self, code: int) -> bool:
+        """Return whether a refusal may be for a part of it."""
+        illegal = code in ILLEGAL or (code == FAILURE and self.refused >= FAILURES_MAX)
+        return illegal and len(self.registers) > 1
+
+    def refuse(self, now: float) -> None:
+        """Take that all of it is refused: it is asked for ever less often."""
+        wait = min(REFUSED_FIRST * 2.0 ** min(self.refused - 1, 10), REFUSED_MAX)
+        self.due = now + max(wait, self.first.interval)
+
 
 @dataclass(slots=True)
 class Device:
-    """A device on the bus with its requests; one that does not answer is left alone a while."""
+    """A device on the bus with its requests; one that does not answer is left alone a while.
+
+    On a serial line nothing in an answer says which question it is for. After a question without
+    an answer (`unanswered`) the same one is asked again until it is answered; then the device is
+    left alone as long as it may have taken, so that no answer is taken for another question's.
+    """
 
     number: int
     requests: list[Request] = field(default_factory=list)
     absent_until: float = 0.0
     wait: float = 0.0
     trouble: str = ""
+    unanswered: Request | None = None
+    owed: int = 0
+    """Answers that may still come."""
+    asked_first: float = 0.0
+    asked_last: float = 0.0
+    """When the first and the last of the questions without an answer were asked."""
+    doubted: Request | None = None
+    """What may be too much for it, because it answers nothing."""
+    probe: Request | None = None
+    """One value of that, which shows whether the device is there."""
 
-    def next(self) -> Request:
-        """Return the request that is due first."""
+    def next(self, now: float = 0.0) -> Request:
+        """Return the request that is due first, or the one that has to be asked again."""
+        if self.unanswered is not None and now < self.asked_last + LATE_MAX:
+            return self.unanswered
+        if self.probe is not None:
+            return self.probe
         return min(self.requests, key=lambda request: request.due)
 
-    def due(self) -> float:
+    def due(self, now: float = 0.0) -> float:
         """Return when something is to be asked for."""
-        return max(self.next().due, self.absent_until)
+        return max(self.next(now).due, self.absent_until)
 
-    def answered(self) -> None:
-        """Take that it is there."""
+    @property
+    def in_trouble(self) -> bool:
+        """True for one that does not answer, or refuses something."""
+        return bool(self.trouble) or any(each.trouble for each in self.requests)
+
+    def answered(self, now: float = 0.0) -> None:
+        """Take that it is there, and whether one more answer may come."""
         self.wait, self.absent_until = 0.0, 0.0
+        if self.owed and now < self.asked_last + LATE_MAX:
+            self.absent_until = now + min(2 * (now - self.asked_first), LATE_MAX)
+        else:
+            self.owed = 0
+        self.unanswered = None
 
     def silent(self, now: float) -> None:
         """Take that it did not answer: the others are not to wait for it again and again."""
         self.wait = min(self.wait * 2 or ABSENT_FIRST, ABSENT_MAX)
         self.absent_until = now + self.wait
 
+    def owes(self, request: Request | None, asked: float) -> None:
+        """Take that an answer may come when nobody waits for it any more.
 
-def plan(registers: Iterable[Register]) -> list[Device]:
-    """Return the devices of a register map, with neighbours joined into one request."""
+        `request` is None for a write, whose answer says what was written.
+        """
+        if not self.owed or asked > self.asked_last + LATE_MAX:
+            self.owed, self.asked_first = 0, asked
+        self.owed += 1
+        self.asked_last = asked
+        if request is not None:
+            self.unanswered = request
+            request.due = self.absent_until
+
+    def late(self) -> None:
+        """Take that an answer came when nobody waited for it."""
+        self.owed = max(self.owed - 1, 0)
+        if self.owed == 0:
+            self.unanswered = None
+            self.absent_until = self.absent_until if self.wait else 0.0
+
+    def doubt(self, request: Request) -> None:
+        """Take that a request had no answer: some devices say nothing to one that is too large."""
+        self.probe = self.doubted = None
+        request.silences += 1
+        if request.silences >= SILENCES_MAX and len(request.registers) > 1:
+            self.doubted = request
+            self.probe = Request(request.registers[:1], self.absent_until)
+
+    def believe(self, request: Request, now: float) -> None:
+        """Take that a request had an answer; if it was for the probe, the one in doubt is split."""
+        request.silences = 0
+        if request is self.probe and self.doubted is not None:
+            self.split(self.doubted, now)
+            self.probe = self.doubted = None
+
+    def split(self, request: Request, now: float) -> None:
+        """Ask for a request in two halves from now on."""
+        middle = len(request.registers) // 2
+        parts = request.registers[:middle], request.registers[middle:]
+        place = self.requests.index(request)
+        failing = request.refused if request.refused >= FAILURES_MAX else 0
+        silent = min(request.silences, SILENCES_MAX - 1)
+        self.requests[place : place + 1] = [
+            Request(part, now, refused=failing, silences=silent) for part in parts
+        ]
+
+
+def plan(registers: Iterable[Register], most: int = WORDS_MAX) -> list[Device]:
+    """Return the devices of a register map, with neighbours joined into one request.
+
+    One has at most `most` registers, unless a single value has more.
+    """
     devices: dict[int, Device] = {}
     ordered = sorted(
         registers, key=lambda each: (each.device, each.table, each.interval, each.address)
     )
     for register in ordered:
         device = devices.setdefault(register.device, Device(register.device))
-        if device.requests and _joins(device.requests[-1], register):
+        if device.requests and _joins(device.requests[-1], register, most):
             device.requests[-1].registers.append(register)
         else:
             device.requests.append(Request([register]))
     return list(devices.values())
 
 
-def _order(register: Register) -> tuple[int, str, float, int]:
-    return register.device, register.table, register.interval, register.address
-
-
-def _joins(request: Request, register: Register) -> bool:
+def _joins(request: Request, register: Register, most_words: int) -> bool:
     """Return whether a register lies right behind, or in, what a request asks for."""
     first = request.first
     if (first.table, first.interval) != (register.table, register.interval):
         return False
     end = first.address + request.count
-    most = BITS_MAX if register.is_bit else WORDS_MAX
+    most = BITS_MAX if register.is_bit else most_words
     return register.address <= end and register.address + register.size - first.address <= most

@@ -1,5 +1,9 @@
 """When a reading was taken: what its node says, unless the node's clock cannot be right."""
 
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
 EARLIEST = 1_704_067_200_000
 """Milliseconds at the start of 2024: a clock that says less was never set."""
 
@@ -9,10 +13,57 @@ AHEAD_MAX = 86_400_000
 SECONDS_MAX = 100_000_000_000
 """A time below this is in seconds: as milliseconds it would be before 1973."""
 
+UNREADABLE = 0
+"""A time that nobody can read, which is one of a clock that was never set."""
+
+LATEST = 253_402_300_799_999
+"""Milliseconds at the end of the year 9999."""
+
+TIME_NAMES = ("time", "timestamp", "ts")
+"""Names under which nodes say when they read."""
+
 
 def milliseconds(time: float) -> int:
     """Return a time since 1970 in milliseconds, which may be given in seconds."""
     return int(time * 1000 if abs(time) < SECONDS_MAX else time)
+
+
+def time_of(value: object) -> int | None:
+    """Return the milliseconds since 1970 that a node says, None if it says nothing.
+
+    It may say seconds or milliseconds, also as text, or a time of ISO 8601, which is UTC where it
+    names no other zone. What is none of these is UNREADABLE, so that the rest of a line counts.
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, str):
+        return _of_text(value.strip())
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return UNREADABLE
+    if not math.isfinite(value) or not 0 <= value <= LATEST:
+        return UNREADABLE
+    return milliseconds(value)
+
+
+def _of_text(text: str) -> int:
+    try:
+        return time_of(float(text)) or UNREADABLE
+    except ValueError:
+        pass
+    if ":" not in text and "T" not in text.upper():
+        return UNREADABLE  # a day alone says no time
+    try:
+        time = datetime.fromisoformat(text.upper())
+        zoned = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        return max(round(zoned.timestamp() * 1000), UNREADABLE)
+    except (ValueError, OverflowError):
+        return UNREADABLE
+
+
+def named_time(fields: Mapping[str, object]) -> int | None:
+    """Return the time that named values say."""
+    names = [name for known in TIME_NAMES for name in fields if name.lower() == known]
+    return time_of(fields[names[0]]) if names else None
 
 
 def is_good(time: int, now: int) -> bool:

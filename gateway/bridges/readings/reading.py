@@ -40,7 +40,7 @@ class Reading:
     def __post_init__(self) -> None:
         _check_name("node", self.node)
         _check_name("quantity", self.quantity)
-        _check_value(self.value)
+        _check_value(self.quantity, self.value)
         if self.unit is not None:
             _check_text("unit", self.unit, UNIT_MAX)
         if not 0 <= self.time <= TIME_MAX:
@@ -107,8 +107,10 @@ def _is_forbidden(character: str) -> bool:
     )
 
 
-def _check_value(value: Value) -> None:
+def _check_value(quantity: str, value: Value) -> None:
     if isinstance(value, float) and not math.isfinite(value):
-        raise RefusedReadingError(f"value {value}: only finite numbers are allowed")
+        raise RefusedReadingError(f"value {value} of {quantity}: only finite numbers are allowed")
     if isinstance(value, str) and any(0xD800 <= ord(character) < 0xE000 for character in value):
-        raise RefusedReadingError(f"value {value!r}: half of a surrogate pair is not allowed")
+        raise RefusedReadingError(
+            f"value {value!r} of {quantity}: half of a surrogate pair is not allowed"
+        )

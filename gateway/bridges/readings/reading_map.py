@@ -1,11 +1,20 @@
 """What named values mean: which are readings, of which quantity and in which unit."""
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gateway.bridges.readings.reading import Value
-from gateway.bridges.readings.registry import QUANTITIES, quantity_name
+from gateway.bridges.readings.registry import (
+    QUANTITIES,
+    base_quantity,
+    instance_of,
+    meaning,
+    quantity_name,
+    unit_name,
+)
 from gateway.config.described import check
 
 FIELDS_MAX = 64
@@ -19,10 +28,21 @@ NOT_READINGS = frozenset({
 })  # fmt: skip
 """Names whose values describe the others; a map can still make them readings."""
 
-KEYS = ("quantity", "unit", "scale", "offset", "invert")
+UNIT_OF = re.compile(r"(.+?)[ _]?units?", re.IGNORECASE)
+"""A name whose text is the unit of others: `TempUnit`, `pressure_unit`."""
 
-Found = tuple[str, Value, str | None]
-"""Quantity, value and unit."""
+KEYS = ("quantity", "unit", "scale", "offset", "invert", "invalid")
+
+NO_UNITS: Mapping[str, str] = {}
+
+
+class Found(NamedTuple):
+    """A reading, and the name it came from if that does not say what the number means."""
+
+    quantity: str
+    value: Value
+    unit: str | None = None
+    unclear: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +55,8 @@ class Field:
     offset: float = 0.0
     invert: bool = False
     """Whether true means false."""
+    invalid: tuple[float, ...] = ()
+    """Numbers that a device gives where it has no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,36 +64,53 @@ class ReadingMap:
     """Names with their fields, in which None leaves a name out.
 
     Other names are looked up in the registry with its aliases, and are quantities of their own
-    where it does not know them, unless the map is `strict`.
+    where it does not know them, unless the map is `strict`. No unit is guessed: a number has the
+    one that the map, its source, its name or a name such as `TempUnit` beside it says.
     """
 
     fields: Mapping[str, Field | None] = field(default_factory=dict)
     strict: bool = False
 
-    def readings(self, values: Mapping[str, object]) -> list[Found]:
-        """Return the numbers, truths and texts of an object, and of objects in it."""
+    def readings(
+        self, values: Mapping[str, object], units: Mapping[str, str] = NO_UNITS
+    ) -> list[Found]:
+        """Return the numbers, truths and texts of an object, and of objects in it.
+
+        `units` are those of names, as far as the source says them; an empty one is none.
+        """
+        flat = list(_flat(values, "", DEPTH_MAX))
+        said = dict(_said_units(flat))
         found: list[Found] = []
-        for name, value in _flat(values, "", DEPTH_MAX):
+        for path, name, value in flat:
             if len(found) == FIELDS_MAX:
                 break
-            reading = self._reading(name, value)
+            reading = self._reading(path, name, value, units)
             if reading is not None:
-                found.append(reading)
+                found.append(_with_unit(reading, said, path))
         return found
 
-    def _reading(self, name: str, value: Value) -> Found | None:
-        last = name.rpartition(".")[2]
-        for known in (name, last):
+    def names(self, name: str) -> bool:
+        """Return whether a name is known, to this map or to the registry, or describes others."""
+        known = name in self.fields or name.lower() in NOT_READINGS
+        return known or instance_of(meaning(name)[0]) is not None
+
+    def _reading(
+        self, path: str, name: str, value: Value, units: Mapping[str, str]
+    ) -> Found | None:
+        for known in (path, name):
             if known in self.fields:
                 meant = self.fields[known]
-                return None if meant is None else (meant.quantity, _moved(value, meant), meant.unit)
-        if self.strict or last.lower() in NOT_READINGS:
+                if meant is None or (_is_number(value) and value in meant.invalid):
+                    return None
+                return Found(meant.quantity, _moved(value, meant), meant.unit)
+        if self.strict or name.lower() in NOT_READINGS:
             return None
-        quantity = quantity_name(last)
-        if quantity in QUANTITIES:
-            units = QUANTITIES[quantity].units
-            return quantity, value, (units[0] or None) if units else None
-        return name, value, None
+        if isinstance(value, str) and _stem(name) in QUANTITIES:
+            return None
+        quantity, unit = meaning(name)
+        if instance_of(quantity) is None:
+            quantity = path
+        return Found(quantity, value, units.get(name, unit) if _is_number(value) else None, path)
 
 
 @check(
@@ -89,6 +128,7 @@ class ReadingMap:
                     "scale": {"type": "number"},
                     "offset": {"type": "number"},
                     "invert": {"type": "boolean"},
+                    "invalid": {"type": "array", "items": {"type": "number"}},
                 },
                 "required": ["quantity"],
                 "additionalProperties": False,
@@ -120,14 +160,19 @@ def _field(name: str, meant: object) -> Field | None:
         raise ValueError(f"{name}.quantity: a text must be given")
     if unit is not None and not isinstance(unit, str):
         raise ValueError(f"{name}.unit: only text is allowed")
-    known = quantity_name(quantity)
-    if unit is None and known in QUANTITIES and QUANTITIES[known].units:
-        unit = QUANTITIES[known].units[0] or None
+    known, said = (quantity_name(quantity), unit) if unit else meaning(quantity)
     scale, offset = _number(name, meant, "scale", 1.0), _number(name, meant, "offset", 0.0)
     invert = meant.get("invert", False)
     if not isinstance(invert, bool):
         raise ValueError(f"{name}.invert: true or false")  # noqa: TRY004 - one error for all
-    return Field(known, unit, scale, offset, invert)
+    return Field(known, said, scale, offset, invert, _invalid(name, meant))
+
+
+def _invalid(name: str, table: Mapping[str, object]) -> tuple[float, ...]:
+    numbers = table.get("invalid", [])
+    if not isinstance(numbers, list):
+        raise ValueError(f"{name}.invalid: a list of numbers such as [-127, 85]")  # noqa: TRY004 - one error for all
+    return tuple(_number(name, {"invalid": each}, "invalid", 0.0) for each in numbers)
 
 
 def _number(name: str, table: Mapping[str, object], key: str, default: float) -> float:
@@ -137,13 +182,46 @@ def _number(name: str, table: Mapping[str, object], key: str, default: float) ->
     return float(number)
 
 
-def _flat(values: Mapping[str, object], prefix: str, depth: int) -> Iterator[tuple[str, Value]]:
+def _flat(
+    values: Mapping[str, object], prefix: str, depth: int
+) -> Iterator[tuple[str, str, Value]]:
+    """Give each value with its path and the last name of it."""
     for name, value in values.items():
         if isinstance(value, dict):
             if depth > 1:
                 yield from _flat(value, f"{prefix}{name}.", depth - 1)
         elif isinstance(value, bool | int | float | str):
-            yield f"{prefix}{name}", value
+            yield f"{prefix}{name}", name, value
+
+
+def _said_units(flat: Iterable[tuple[str, str, Value]]) -> Iterator[tuple[str, str]]:
+    """Give the quantities whose unit stands beside them, with it."""
+    for _, name, value in flat:
+        quantity = _stem(name)
+        unit = unit_name(value) if isinstance(value, str) else None
+        if unit is not None and quantity in QUANTITIES and unit in QUANTITIES[quantity].units:
+            yield quantity, unit
+
+
+def _stem(name: str) -> str:
+    """Return the quantity whose unit a name is for, empty for none."""
+    match = UNIT_OF.fullmatch(name)
+    return "" if match is None else quantity_name(match[1])
+
+
+def _with_unit(found: Found, said: Mapping[str, str], path: str) -> Found:
+    """Return a reading with the unit that stands beside it, or with its unclear name."""
+    if found.unit is not None or not _is_number(found.value):
+        return found._replace(unit=found.unit or None, unclear="")
+    known = base_quantity(found.quantity)
+    if known is None:
+        return found  # unclear unless the map names it
+    unit = said.get(known.name)
+    return found._replace(unit=unit, unclear=path if known.units and unit is None else "")
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _moved(value: Value, meant: Field) -> Value:

@@ -1,6 +1,8 @@
 """The one way of a bridge's readings into the broker, with their counts and first log line."""
 
+import json
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -14,6 +16,12 @@ from gateway.mqtt.reason_codes import FAILURE
 
 NAMES_MAX = 256
 """Names and texts that are logged once each; beyond them only the counters speak."""
+
+TOLD_MAX = 400
+"""Characters of what was refused, with its reason; the rest is left out."""
+
+VALUES = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[-+]?\d[\d.]*")
+"""Numbers and quoted values of a reason, without which it says what kind it is of."""
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +45,8 @@ class ReadingPublisher:
         self.on_reading: Callable[[Reading], None] = lambda _: None
         self._kind, _, bridge = client_id.partition(":")
         of_kind = f"tidegate/{self._kind}/readings"
-        of_bridge = f"tidegate/{self._kind}/{bridge}/readings"
-        self._figures = ("tidegate/bridges/readings", of_kind, of_bridge)
+        self._bridge = f"tidegate/{self._kind}/{bridge}"
+        self._figures = ("tidegate/bridges/readings", of_kind, f"{self._bridge}/readings")
         self._publish = publish
         self._counters = counters
         self._clock = clock
@@ -62,10 +70,29 @@ class ReadingPublisher:
             logger.info("first reading: %s", reading)
         return True
 
-    def reject(self, reason: str, count: int = 1) -> None:
-        """Count readings that can never be published, and log each reason once."""
+    def reject(self, reason: str, count: int = 1, example: str = "") -> None:
+        """Count readings that can never be published, and show the last of them.
+
+        Each kind of reason is logged once: reasons that differ by numbers and quoted values are of
+        one kind. `example` is what the source wrote.
+        """
         self._counters.add(f"tidegate/{self._kind}/rejected", count)
-        self._warn_once(f"a reading was refused: {reason}")
+        told = (f"{reason}: {example}" if example else reason)[:TOLD_MAX]
+        self._counters.set(f"{self._bridge}/refused", told)
+        if self._is_new(f"refused {VALUES.sub('', reason)[:TOLD_MAX]}"):
+            logger.warning("%s: a reading was refused: %s", self.client_id, told)
+
+    def wonder(self, names: list[str]) -> None:
+        """Log, once for each, names that do not say what their numbers mean."""
+        new = [name for name in names if len(name) <= TOLD_MAX and self._is_new(f"name {name}")]
+        if new:
+            logger.warning(
+                "%s: no unit is known for %s: say in `map` what they mean, such as"
+                ' %s = { quantity = "...", unit = "..." }',
+                self.client_id,
+                ", ".join(new),
+                json.dumps(new[0], ensure_ascii=False),
+            )
 
     def _spelled(self, reading: Reading, now: int) -> Reading:
         """Return the reading with the registry's names and a time that can be right."""

@@ -4,7 +4,10 @@ A quantity is named like its device class where there is one, so that nothing ne
 Other names are aliases. A quantity that is not here is published under its own name.
 """
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,9 @@ WITHOUT_CLASS = """
     longitude °
     altitude m
     rotation °
+    wind_angle °
+    heading °
+    course °
 """
 
 BINARY = """
@@ -137,16 +143,16 @@ def _names(table: str) -> dict[str, str]:
 
 
 ALIASES = _names("""
-    temperature temp temp_c tempc t temperature_c tmp
-    humidity hum h rh humid humidity_percent relative_humidity
-    pressure press p pres baro barometer pressure_hpa
-    voltage volt volts v vcc vbat battery_voltage
-    current amp amps ampere i
+    temperature temp tmp
+    humidity hum rh humid relative_humidity
+    pressure press pres baro barometer
+    voltage volt volts vcc vbat battery_voltage
+    current amp amps ampere amperes
     power watt watts
     energy kwh
-    battery bat batt battery_level battery_percent soc
-    illuminance lux lx light_level brightness illum
-    carbon_dioxide co2 eco2 co2_ppm
+    battery bat batt battery_level soc
+    illuminance lux lx illum
+    carbon_dioxide co2 eco2
     carbon_monoxide co
     pm25 pm2_5 pm2.5 pm02 particulates
     pm1 pm1_0 pm1.0
@@ -171,12 +177,32 @@ ALIASES = _names("""
     altitude alt elevation
     duration uptime
 """)
-"""What boards print, and the names of earlier versions."""
+"""What boards print, and the names of earlier versions. No letter alone stands for a quantity."""
+
+NAMED_UNITS = {
+    **dict.fromkeys(("volt", "volts"), "V"),
+    **dict.fromkeys(("amp", "amps", "ampere", "amperes"), "A"),
+    **dict.fromkeys(("watt", "watts"), "W"),
+    "kwh": "kWh",
+    "hz": "Hz",
+}
+"""Aliases that are themselves a unit."""
+
+OWN_UNITS = {
+    "humidity": "%",
+    "carbon_dioxide": "ppm",
+    "illuminance": "lx",
+    **dict.fromkeys(("pm1", "pm25", "pm4", "pm10"), MICROGRAMS),
+    "latitude": "°",
+    "longitude": "°",
+}
+"""Quantities that nobody gives in another unit, so that their name says it."""
 
 UNIT_ALIASES = _names("""
     °C C degC ℃ celsius Celsius
     °F F degF ℉ fahrenheit Fahrenheit
-    % %RH %rh RH percent
+    K kelvin Kelvin
+    % %RH %rh RH percent pct
     lx lux lm/m²
     L l liter litre
     mL ml
@@ -193,6 +219,8 @@ UNIT_ALIASES = _names("""
     km/h kmh kph
     V volt
     W watt
+    A amp amps ampere
+    W/m² W/m2
 """)
 
 NO_UNITS = {"pH"}
@@ -212,3 +240,114 @@ def unit_name(unit: str | None) -> str | None:
     if unit is None or unit in NO_UNITS:
         return None
     return UNIT_ALIASES.get(unit, unit)
+
+
+MEANINGS_MAX = 1_024
+"""Names whose meaning is at hand; of the others it is found again."""
+
+INSTANCE = re.compile("[a-z]{0,3}[0-9]{1,3}|[a-z]")
+"""What tells several of one quantity at a node apart: `2`, `l1`, `t1`, `ch0`, `b`."""
+
+BRACKETED = re.compile(r"(.+?)\s*[(\[]\s*([^()\[\]]+?)\s*[)\]]")
+"""A name with its unit as tables head their columns: `Temperature (°C)`."""
+
+CAPITAL = re.compile(r"([a-z]{3})([A-Z][A-Za-z]?)$")
+"""A name with its unit as programmers write it: `tempC`."""
+
+WORDS = re.compile(r"[\s_-]+")
+
+
+def _spellings(units: Iterable[str]) -> dict[str, list[str]]:
+    """Return the units that a word in a name can mean: names have neither capitals nor slashes."""
+    found: dict[str, list[str]] = {}
+    for written in (*units, *UNIT_ALIASES):
+        low = written.lower()
+        for word in (low, low.replace("/", "_"), low.replace("/", "")):
+            found.setdefault(word, []).append(UNIT_ALIASES.get(written, written))
+    return found
+
+
+UNITS = dict.fromkeys(unit for quantity in QUANTITIES.values() for unit in quantity.units)
+SPELLINGS = _spellings(UNITS)
+
+
+@lru_cache(MEANINGS_MAX)
+def meaning(name: str) -> tuple[str, str | None]:
+    """Return the quantity that a name stands for, and the unit if the name says one.
+
+    `temp_c`, `tempC` and `Temperature (°C)` say their unit, `humidity` has no other, and `temp`
+    says none. An instance stays: `temp_2` is `temperature_2`. What is not known stays as it is.
+    """
+    quantity = quantity_name(name)
+    if quantity in QUANTITIES:
+        return quantity, NAMED_UNITS.get(name.lower(), OWN_UNITS.get(quantity))
+    for base, word in _split(name):
+        quantity = _with_instance(base)
+        unit = _unit_of(quantity, word)
+        if unit is not None:
+            return quantity, unit
+        if word in ("v", "V", "mv", "mV") and quantity == "battery":
+            return "voltage", "V" if len(word) == 1 else "mV"
+    quantity = _with_instance(name)
+    known = instance_of(quantity)
+    return (name, None) if known is None else (quantity, OWN_UNITS.get(known.name))
+
+
+def instance_of(name: str) -> Quantity | None:
+    """Return the quantity of its name, or of one such as `voltage_l1`; None for another."""
+    base, _, instance = name.rpartition("_")
+    known = QUANTITIES.get(quantity_name(name))
+    if known is None and INSTANCE.fullmatch(instance):
+        known = QUANTITIES.get(quantity_name(base))
+    return known
+
+
+def known_unit(word: str) -> str | None:
+    """Return the registry's spelling of a unit that it knows, None for another word."""
+    unit = unit_name(word)
+    return unit if unit in UNITS else None
+
+
+def base_quantity(name: str) -> Quantity | None:
+    """Return the quantity with whose name a name begins: `temperature` of `temperature_water`."""
+    while name:
+        known = QUANTITIES.get(quantity_name(name))
+        if known is not None:
+            return known
+        name = name.rpartition("_")[0]
+    return None
+
+
+def _with_instance(name: str) -> str:
+    """Return a name in the registry's spelling, perhaps with an instance behind it."""
+    words = WORDS.sub("_", name.strip().lower())
+    quantity = quantity_name(words)
+    base, _, instance = words.rpartition("_")
+    if quantity not in QUANTITIES and INSTANCE.fullmatch(instance):
+        quantity = quantity_name(base)
+        if quantity in QUANTITIES:
+            return f"{quantity}_{instance}"
+    return quantity if quantity in QUANTITIES else name
+
+
+def _split(name: str) -> Iterable[tuple[str, str]]:
+    """Give the ways to take a name as a base and the word of a unit."""
+    bracketed = BRACKETED.fullmatch(name)
+    if bracketed is not None:
+        yield bracketed[1], bracketed[2]
+    words = WORDS.split(CAPITAL.sub(r"\1_\2", name))
+    for count in (2, 1):  # `pm25_ug_m3`, `temp_c`
+        word = "_".join(words[-count:])
+        if len(words) > count and word.lower() != "a":  # `current_a` may be the first phase
+            yield "_".join(words[:-count]), word
+
+
+def _unit_of(quantity: str, word: str) -> str | None:
+    """Return the unit of a quantity that a word means."""
+    known = instance_of(quantity)
+    if known is None:
+        return None
+    exact = unit_name(word)
+    if exact in known.units:
+        return exact
+    return next((unit for unit in SPELLINGS.get(word.lower(), ()) if unit in known.units), None)

@@ -1,55 +1,125 @@
 """A line of values between separators; the columns are configured, or a header names them."""
 
 import csv
+import re
+from collections.abc import Callable
 
-from gateway.bridges.readings.event_time import milliseconds
-from gateway.bridges.readings.reading import RefusedReadingError
-from gateway.bridges.serial.sample import NoReadingError, Sample, number_or_text
+from gateway.bridges.readings.event_time import TIME_NAMES, named_time
+from gateway.bridges.readings.reading import NAME_MAX, RefusedReadingError
+from gateway.bridges.readings.written import text_of
+from gateway.bridges.serial.sample import NoReadingError, Sample, measured, number_or_text
 
 COLUMNS_MAX = 64
+
+WORDS_MAX = 3
+"""Words of a column's name, its unit in brackets left out; what has more is a sentence."""
+
+NAME = re.compile(r"\w[^:=!?;\"'{}<>|]*(?<!\.)")
+BRACKETS = re.compile(r"[(\[][^()\[\]]*[)\]]")
 
 
 class CsvLines:
     """Reads lines of as many cells as there are columns.
 
     The columns `node` and `time` say whose the others are and when; one without a name is left
-    out. Without configured columns the first line in which no cell is a number names them.
+    out. Without configured columns a line of names is the header: at once if it has a name that
+    `knows` knows, and as many of them as the header before, else where the next line with numbers
+    fits it and not the header before. What a board says with a comma in it is none.
     """
 
-    def __init__(self, columns: tuple[str, ...], separator: str) -> None:
+    def __init__(
+        self,
+        columns: tuple[str, ...],
+        separator: str,
+        *,
+        decimal: str = ".",
+        knows: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._configured = columns
         self._columns = columns
         self._separator = separator
+        self._decimal = decimal
+        self._knows = knows
+        self._known = 0
+        self._candidate: tuple[str, ...] = ()
 
     def parse(self, line: bytes) -> Sample:
         """Return what a line says; raise NoReadingError for text, RefusedReadingError for cells."""
         cells = self._cells(line)
-        values = [number_or_text(cell) for cell in cells]
-        if not any(isinstance(value, int | float) for value in values):
-            self._take_header(cells)
+        if not self._has_values(cells):
+            self._look_for_header(cells)
             raise NoReadingError("no cell is a number")
-        if len(cells) != len(self._columns):
+        if not self._fits(cells, self._columns) and self._fits(cells, self._candidate):
+            self._take_header(self._candidate)
+        if not self._fits(cells, self._columns):
             wanted = len(self._columns) or "a header, or columns in the configuration"
             raise RefusedReadingError(f"a line of {len(cells)} cells: {wanted} must be there")
-        fields: dict[str, object] = {
-            name: value
-            for name, value in zip(self._columns, values, strict=True)
-            if name and value != ""
-        }
-        node, time = fields.pop("node", None), fields.pop("time", None)
-        return Sample(
-            fields,
-            None if node is None else str(node),
-            milliseconds(time) if isinstance(time, int | float) and abs(time) < 1e18 else None,
+        return self._sample(
+            {name: cell for name, cell in zip(self._columns, cells, strict=False) if name and cell}
         )
+
+    def _has_values(self, cells: list[str]) -> bool:
+        """Return whether a cell is a number, or each is one with its unit.
+
+        `5 s` alone does not make values of what a board says with a comma in it.
+        """
+        if any(not isinstance(number_or_text(cell, self._decimal), str) for cell in cells):
+            return True
+        values, _ = measured(dict(enumerate(filter(None, cells))), self._decimal)
+        return bool(values) and not any(isinstance(value, str) for value in values.values())
+
+    def _sample(self, named: dict[str, str]) -> Sample:
+        time = named_time(named)
+        node = next((named[name] for name in named if name.lower() == "node"), None)
+        others = {name: named[name] for name in named if name.lower() not in ("node", "time")}
+        fields, units = measured(others, self._decimal)
+        return Sample(fields, node, time, units=units)
 
     def _cells(self, line: bytes) -> list[str]:
         try:
-            rows = list(csv.reader([line.decode()], delimiter=self._separator))
-        except (UnicodeDecodeError, csv.Error):
+            text = text_of(line)
+            rows = list(csv.reader([text], delimiter=self._separator))
+        except (ValueError, csv.Error):
             raise NoReadingError("not CSV") from None
         return [cell.strip() for cell in rows[0]] if rows else []
 
-    def _take_header(self, cells: list[str]) -> None:
-        if not self._configured and 1 < len(cells) <= COLUMNS_MAX:
-            self._columns = tuple(cells)
+    @staticmethod
+    def _fits(cells: list[str], columns: tuple[str, ...]) -> bool:
+        """Return whether there is a cell for each column; a separator may end the line."""
+        extra = len(cells) - len(columns)
+        return bool(columns) and (extra == 0 or (extra == 1 and not cells[-1]))
+
+    def _look_for_header(self, cells: list[str]) -> None:
+        while cells and not cells[-1]:
+            cells = cells[:-1]
+        if self._configured or not 1 < len(cells) <= COLUMNS_MAX or not _can_be_header(cells):
+            return
+        self._candidate = tuple(cells)
+        known = self._count_known(self._candidate)
+        if known and known >= self._known:
+            self._take_header(self._candidate)
+        elif not known and not all(map(_is_word, cells)):
+            self._candidate = ()
+
+    def _take_header(self, columns: tuple[str, ...]) -> None:
+        self._columns, self._known = columns, self._count_known(columns)
+
+    def _count_known(self, columns: tuple[str, ...]) -> int:
+        describing = ("node", *TIME_NAMES)
+        return sum(name.lower() in describing or self._knows(name) for name in columns if name)
+
+
+def _can_be_header(cells: list[str]) -> bool:
+    """Return whether these are names, and not a sentence with a comma or a row of settings."""
+    names = [cell for cell in cells if cell]
+    return len({name.lower() for name in names}) == len(names) and all(map(_is_name, names))
+
+
+def _is_name(cell: str) -> bool:
+    words = BRACKETS.sub("", cell).split()
+    short = 1 <= len(words) <= WORDS_MAX and len(cell.encode()) <= NAME_MAX
+    return short and NAME.fullmatch(cell) is not None
+
+
+def _is_word(cell: str) -> bool:
+    return len(BRACKETS.sub("", cell).split()) == 1

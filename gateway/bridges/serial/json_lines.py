@@ -3,15 +3,10 @@
 docs/serial-protocol.md, section "JSON lines"; this form has no acknowledgement.
 """
 
-import json
-import math
-
-from gateway.bridges.readings.event_time import milliseconds
+from gateway.bridges.readings.event_time import named_time
 from gateway.bridges.readings.reading import RefusedReadingError, Value
+from gateway.bridges.readings.written import json_of
 from gateway.bridges.serial.sample import NoReadingError, Sample
-
-DIGITS_MAX = 300
-"""Digits of an integer; a longer one is beyond every float."""
 
 
 def parse_json(line: bytes) -> Sample:
@@ -21,22 +16,18 @@ def parse_json(line: bytes) -> Sample:
     value that is not allowed.
     """
     try:
-        fields = json.loads(line.decode(), parse_int=_integer)
+        fields = json_of(line)
     except (ValueError, RecursionError):  # the latter from a line of brackets
         raise NoReadingError("not JSON") from None
     if not isinstance(fields, dict):
         raise NoReadingError(f"a JSON {type(fields).__name__}, not an object")
     node = None if fields.get("node") is None else _text("node", fields["node"])
-    time = None if fields.get("time") is None else _time(fields["time"])
+    time = named_time(fields)
     if "quantity" not in fields and "value" not in fields and fields:
         return Sample(fields, node, time)
     quantity = _text("quantity", fields.get("quantity"))
     unit = _text("unit", fields["unit"]) if fields.get("unit") not in (None, "") else None
     return Sample({}, node, time, (quantity, _value(fields.get("value")), unit))
-
-
-def _integer(text: str) -> int | float:
-    return int(text) if len(text) <= DIGITS_MAX else float(text)
 
 
 def _text(key: str, value: object) -> str:
@@ -49,11 +40,3 @@ def _value(value: object) -> Value:
     if not isinstance(value, (bool, int, float, str)):
         raise RefusedReadingError(f"value {value!r}: only a number, true, false or text is allowed")
     return value
-
-
-def _time(value: object) -> int:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-        raise RefusedReadingError(f"time {value!r}: only seconds or milliseconds are allowed")
-    if value < 0:
-        raise RefusedReadingError(f"time {value!r}: it is counted from 1970")
-    return milliseconds(value)

@@ -47,7 +47,9 @@ class LineIntake:
             return
         except RefusedReadingError as failure:
             self._host.count("lines")
-            self._host.publisher.reject(str(failure))
+            self._host.publisher.reject(
+                str(failure), example=_shown(line.decode("utf-8", "replace"))
+            )
             return
         self._host.count("lines")
         self._publish(sample)
@@ -60,12 +62,12 @@ class LineIntake:
             quantity, value, unit = sample.reading
             self._host.read(node, quantity, value, unit, sample.time, lossy=True)
         else:
-            self._host.read_fields(node, sample.fields, sample.time, lossy=True)
+            self._host.read_fields(node, sample.fields, sample.time, units=sample.units, lossy=True)
 
     def _hear_words(self, line: bytes) -> None:
         """Tell what a board prints when it starts from noise: text goes to the log."""
         try:
-            text = line.decode()
+            text = line.strip().decode()
         except UnicodeDecodeError:
             text = "\0"
         if not text.translate(HARMLESS).isprintable():
@@ -77,5 +79,9 @@ class LineIntake:
             self._minute, self._words = now, 0
         self._words += 1
         if self._words <= WORDS_A_MINUTE:
-            shown = "".join(c if c.isprintable() else "?" for c in text[:SHOWN_MAX])
-            logger.info("%s says: %s", self._host.title, shown)
+            logger.info("%s says: %s", self._host.title, _shown(text))
+
+
+def _shown(text: str) -> str:
+    """Return the beginning of a line as the log can show it."""
+    return "".join(each if each.isprintable() else "?" for each in text[:SHOWN_MAX])

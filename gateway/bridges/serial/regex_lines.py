@@ -1,6 +1,8 @@
 """Lines that a regular expression takes apart, in time that grows with the line and no faster."""
 
-from gateway.bridges.serial.sample import NoReadingError, Parse, Sample, number_or_text
+from gateway.bridges.readings.event_time import named_time
+from gateway.bridges.readings.written import text_of
+from gateway.bridges.serial.sample import NoReadingError, Parse, Sample, measured
 from gateway.bridges.supervision.errors import BridgeError
 
 GROUPS_MAX = 64
@@ -18,7 +20,7 @@ def check_pattern(pattern: str) -> None:
         return
 
 
-def compile_pattern(pattern: str) -> Parse:
+def compile_pattern(pattern: str, decimal: str = ".") -> Parse:
     """Return what takes a line apart by named groups; the groups `node` and `time` are known.
 
     RE2 has no backtracking, so that no line takes long. Raises ValueError for an expression that
@@ -41,11 +43,20 @@ def compile_pattern(pattern: str) -> Parse:
         raise ValueError(f"pattern: 1 to {GROUPS_MAX} named groups such as (?P<temperature>...)")
 
     def parse(line: bytes) -> Sample:
-        match = compiled.search(line.decode("utf-8", "replace"))
+        match = compiled.search(_text(line))
         if match is None:
             raise NoReadingError("no match")
         groups = {name: text for name, text in match.groupdict().items() if text is not None}
         node = groups.pop("node", None)
-        return Sample({name: number_or_text(text.strip()) for name, text in groups.items()}, node)
+        stripped = {name: text.strip() for name, text in groups.items()}
+        fields, units = measured(stripped, decimal)
+        return Sample(fields, node, named_time(fields), units=units)
 
     return parse
+
+
+def _text(line: bytes) -> str:
+    try:
+        return text_of(line).strip()
+    except ValueError:
+        return line.decode("utf-8", "replace").strip()

@@ -1,9 +1,13 @@
 """What one line of text says: its readings, and of which node and time."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from gateway.bridges.readings.reading import Value
+from gateway.bridges.readings.registry import known_unit
 
 
 class NoReadingError(ValueError):
@@ -12,7 +16,7 @@ class NoReadingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Named values for the reading map, or with `readings` (quantity, value, unit) as they are.
+    """Named values for the reading map, or with `reading` (quantity, value, unit) as they are.
 
     `node` and `time` (milliseconds since 1970) are None where the line does not say.
     """
@@ -21,19 +25,44 @@ class Sample:
     node: str | None = None
     time: int | None = None
     reading: tuple[str, Value, str | None] | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Units of `fields`, as far as the format says them; an empty one says that there is none."""
 
 
 Parse = Callable[[bytes], Sample]
 """Raises NoReadingError for a line that is none, RefusedReadingError for a bad one."""
 
 
-def number_or_text(text: str) -> int | float | str:
-    """Return what a cell says: a number where it is one."""
-    try:
+WHOLE = re.compile("[-+]?[0-9]{1,300}")
+DECIMAL = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
+NO_NUMBER = re.compile(r"[-+]?(?:nan|inf|infinity|ovf)(?:\(\w*\))?", re.IGNORECASE)
+"""What boards print for a number that is none."""
+
+
+def number_or_text(text: str, decimal: str = ".") -> int | float | str:
+    """Return what a cell says: a number where it is one; `decimal` stands before its fraction."""
+    if WHOLE.fullmatch(text):
         return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    number = text if "." in text else text.replace(decimal, ".")
+    if DECIMAL.fullmatch(number):
+        return float(number)
+    return math.nan if NO_NUMBER.fullmatch(text) else text
+
+
+Name = TypeVar("Name")
+
+WITH_UNIT = re.compile(r"([-+]?[\d.,]+)\s*([^\s\d.,].*)")
+
+
+def measured(cells: Mapping[Name, str], decimal: str) -> tuple[dict[Name, object], dict[Name, str]]:
+    """Return the values of named cells, and the units of those such as `21.5 °C`."""
+    values: dict[Name, object] = {}
+    units: dict[Name, str] = {}
+    for name, cell in cells.items():
+        values[name] = number_or_text(cell, decimal)
+        match = WITH_UNIT.fullmatch(cell)
+        number = number_or_text(match[1], decimal) if match is not None else ""
+        unit = known_unit(match[2].strip()) if match is not None else None
+        if unit is not None and not isinstance(number, str):
+            values[name], units[name] = number, unit
+    return values, units

@@ -93,11 +93,16 @@ class SerialBridge:
     def _parser(self) -> Parse:
         settings = self._settings
         if settings.format == "csv":
-            return CsvLines(settings.columns, settings.separator).parse
+            return CsvLines(
+                settings.columns,
+                settings.separator,
+                decimal=settings.decimal,
+                knows=self._host.map.names,
+            ).parse
         if settings.format == "nmea":
             return parse_nmea
         if settings.pattern is not None:
-            return compile_pattern(settings.pattern)
+            return compile_pattern(settings.pattern, settings.decimal)
         return parse_json
 
     def _answer(self, acknowledgement: bytes) -> None:

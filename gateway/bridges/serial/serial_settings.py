@@ -64,6 +64,11 @@ class SerialSettings(BridgeSettings):
         columns, "names of the columns of `csv`; without them a header names them", ()
     )
     separator: str = key(separator, "what stands between the cells of `csv`", ",")
+    decimal: str = key(
+        one_of(".", ","),
+        'what stands before the fraction of a number of `csv` and `regex`: `"."` or `","`',
+        ".",
+    )
     pattern: str | None = key(text, "expression of `regex` (RE2) with named groups", None)
 
     def __post_init__(self) -> None:
@@ -72,6 +77,10 @@ class SerialSettings(BridgeSettings):
             raise ValueError('pattern must be given with format = "regex", and only there')
         if self.columns and self.format != "csv":
             raise ValueError('columns can be given only with format = "csv"')
+        if self.decimal == "," and self.format not in ("csv", "regex"):
+            raise ValueError('decimal can be given only with format = "csv" or "regex"')
+        if self.format == "csv" and self.separator == self.decimal:
+            raise ValueError('separator must not be decimal: give one such as ";"')
         if self.pattern is not None:
             check_pattern(self.pattern)
 

@@ -1,10 +1,10 @@
 """What the gateway is to one bridge: readings and figures go there, messages come from it."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from gateway.bridges.readings.reading import Reading, RefusedReadingError, Value
-from gateway.bridges.readings.reading_map import ReadingMap
+from gateway.bridges.readings.reading_map import NO_UNITS, ReadingMap
 from gateway.bridges.readings.reading_publisher import ReadingPublisher
 from gateway.bridges.supervision.interfaces import Receive, Services
 from gateway.mqtt.reason_codes import ReasonCode
@@ -83,12 +83,26 @@ class Host:
         return taken
 
     def read_fields(
-        self, node: str, fields: dict[str, object], time: int | None = None, *, lossy: bool = False
+        self,
+        node: str,
+        fields: dict[str, object],
+        time: int | None = None,
+        *,
+        units: Mapping[str, str] = NO_UNITS,
+        lossy: bool = False,
     ) -> int:
-        """Publish the readings that the map finds in named values; return how many were found."""
-        found = self.map.readings(fields)
-        for quantity, value, unit in found:
-            self.read(node, quantity, value, unit, time, lossy=lossy)
+        """Publish the readings that the map finds in named values; return how many were found.
+
+        `units` are those of names, as far as the source says them. A name that does not say what
+        its number means is logged once.
+        """
+        found = self.map.readings(fields, units)
+        unclear = []
+        for each in found:
+            taken = self.read(node, each.quantity, each.value, each.unit, time, lossy=lossy)
+            if taken and each.unclear:
+                unclear.append(each.unclear)
+        self.publisher.wonder(unclear)
         return len(found)
 
     def send(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> ReasonCode:

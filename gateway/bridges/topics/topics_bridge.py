@@ -1,7 +1,6 @@
 """What other programs publish to this broker, as readings: zigbee2mqtt, Tasmota, Shelly."""
 
 import asyncio
-import json
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +8,7 @@ from typing import Any
 
 from gateway.bridges.kind import BridgeKind
 from gateway.bridges.readings.reading_map import ReadingMap, reading_map
+from gateway.bridges.readings.written import json_of
 from gateway.bridges.settings import BridgeSettings, key
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.topics.presets import PRESETS
@@ -59,7 +59,7 @@ class TopicsBridge:
         preset = PRESETS.get(settings.preset or "")
         names = (*(preset.topics if preset else ()), *settings.topics)
         fields: dict[str, Any] = dict(reading_map(preset.map).fields) if preset else {}
-        self._map = ReadingMap({**fields, **settings.map.fields}, settings.map.strict)
+        host.map = ReadingMap({**fields, **settings.map.fields}, settings.map.strict)
         self._waiting: deque[tuple[TopicPattern, Message]] = deque()
         self._arrived = asyncio.Event()
         for name in names:
@@ -92,7 +92,7 @@ class TopicsBridge:
         self._host.count("messages")
         named = pattern.find(message.topic)
         try:
-            value = json.loads(bytes(message.payload).decode())
+            value = json_of(bytes(message.payload))
         except (ValueError, RecursionError):
             value = None
         if isinstance(value, dict):
@@ -102,8 +102,7 @@ class TopicsBridge:
         else:
             self._host.count("not_read")
             return
-        for quantity, reading, unit in self._map.readings(fields):
-            self._host.read(named["node"], quantity, reading, unit, lossy=True)
+        self._host.read_fields(named["node"], fields, lossy=True)
 
 
 KIND = BridgeKind(

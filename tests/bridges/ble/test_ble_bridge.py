@@ -34,6 +34,7 @@ ADDRESS = "A4:C1:38:11:22:33"
 BTHOME = "0000fcd2-0000-1000-8000-00805f9b34fb"
 SENSING = "0000181a-0000-1000-8000-00805f9b34fb"
 TEMPERATURE = "00002a6e-0000-1000-8000-00805f9b34fb"
+PRESSURE = "00002a6d-0000-1000-8000-00805f9b34fb"
 HUMIDITY = "00002a6f-0000-1000-8000-00805f9b34fb"
 KEY = "231d39c1d7cc1ab1aee224cd096db932"
 
@@ -142,7 +143,13 @@ async def test_characteristics_are_read_and_notified_and_the_connection_comes_ba
 ) -> None:
     characteristics = [
         {"uuid": "2a6e", "quantity": "temperature", "scale": 0.01, "unit": "°C", "interval": 1},
-        {"uuid": HUMIDITY, "quantity": "humidity", "type": "uint16", "notify": True},
+        {
+            "uuid": HUMIDITY,
+            "quantity": "humidity",
+            "type": "uint16",
+            "notify": True,
+            "invalid": "usual",
+        },
     ]
     listed = devices([{"address": ADDRESS, "node": "lamp", "characteristic": characteristics}])
     values = {TEMPERATURE: b"\x34\x08", HUMIDITY: b"\x00\x00"}
@@ -156,6 +163,7 @@ async def test_characteristics_are_read_and_notified_and_the_connection_comes_ba
                     HUMIDITY in bluez.characteristics and bluez.characteristics[HUMIDITY].notifying
                 )
             )
+            bluez.characteristics[HUMIDITY].notify(b"\xff\xff")
             bluez.characteristics[HUMIDITY].notify(b"\x28\x00")
             await until(lambda: len(gateway.broker.messages) >= 2)
             device.drop()
@@ -163,7 +171,33 @@ async def test_characteristics_are_read_and_notified_and_the_connection_comes_ba
             device.advertise({}, rssi=-51)
             await until(lambda: device.connected)
     found = {topic: fields["value"] for topic, fields in gateway.broker.readings}
+    assert gateway.figure("ble/invalid") == 1
     assert found == {"sensors/lamp/temperature": 21.0, "sensors/lamp/humidity": 40}
+
+
+async def test_one_characteristic_that_cannot_be_read_costs_no_other(
+    bus: Bus, gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    characteristics = [
+        {"uuid": "2a19", "quantity": "battery"},
+        {"uuid": HUMIDITY, "quantity": "humidity", "notify": True},
+        {"uuid": PRESSURE, "quantity": "pressure", "interval": 1},
+        {"uuid": "2a6e", "quantity": "temperature", "interval": 1},
+    ]
+    listed = devices([{"address": ADDRESS, "node": "lamp", "characteristic": characteristics}])
+    values = {TEMPERATURE: b"\x34\x08", HUMIDITY: b"", PRESSURE: b""}
+    async with FakeBluez(bus.address) as bluez:
+        device = bluez.add(ADDRESS, {SENSING: values})
+        async with bridging(gateway, device=listed):
+            await until(lambda: bluez.adapter.discovering)
+            device.advertise({}, rssi=-50)
+            await until(lambda: gateway.counters.count("tidegate/ble/gatt_values") >= 2)
+            await until(lambda: gateway.counters.count("tidegate/ble/gatt_failures") >= 4)
+            assert device.connected
+    assert {topic for topic, _ in gateway.broker.readings} == {"sensors/lamp/temperature"}
+    told = [text for text in caplog.messages if ADDRESS in text]
+    assert len(told) == 3
+    assert "(battery): the device does not have it" in told[0]
 
 
 def heard(data: bytes, time: float, rssi: int = -60, address: str = ADDRESS) -> Advertisement:

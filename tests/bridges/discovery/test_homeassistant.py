@@ -146,6 +146,17 @@ COMPONENTS: list[tuple[str, object, str | None, dict[str, str | None]]] = [
     ("battery_low", False, None, {"platform": "binary_sensor", "device_class": "battery"}),
     ("motion", 1, None, {"platform": "sensor", "device_class": None}),
     ("level", 5, "cm", {"device_class": None, "state_class": "measurement"}),
+    ("voltage_l1", 230, "V", {"device_class": "voltage", "unit_of_measurement": "V"}),
+    ("energy_t1", 5, "kWh", {"device_class": "energy", "state_class": "total_increasing"}),
+    ("temperature_2", 5, "°C", {"device_class": "temperature", "state_class": "measurement"}),
+    ("temperature_water_in", 5, "°F", {"device_class": "temperature"}),
+    ("temperature_2", 5, None, {"device_class": None, "state_class": "measurement"}),
+    ("energy_state", 5, None, {"device_class": None, "state_class": "measurement"}),
+    ("temp_2", 5, "°C", {"device_class": "temperature"}),
+    ("power_factor_l1", 98, "%", {"device_class": "power_factor"}),
+    ("pir_2", True, None, {"device_class": "motion"}),
+    ("motion_2", True, None, {"device_class": "motion", "platform": "binary_sensor"}),
+    ("door_bell", True, None, {"device_class": None, "platform": "binary_sensor"}),
     ("x y/é", 1, None, {"unique_id": f"i_{slug('x y/é')}"}),
 ]
 

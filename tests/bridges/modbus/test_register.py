@@ -35,6 +35,18 @@ def test_words_are_a_value_and_a_value_is_words(
     assert register.words(value) == words
 
 
+def test_a_float_has_its_shortest_text_and_markers_are_no_values() -> None:
+    words = [0x4366, 0x3333]
+    assert Register(0, "x", type="float32").value(words) == 230.2
+    assert Register(0, "x", type="float32", scale=0.1).value(words) == 23.02
+    night = Register(0, "x", type="int32", word_order="little", invalid=(0x80000000,))
+    assert night.is_invalid([0, 0x8000])
+    assert not night.is_invalid([0x8000, 0])
+    assert Register(0, "x", invalid="usual").is_invalid([0xFFFF])
+    assert not Register(0, "x").is_invalid([0xFFFF])
+    assert not Register(0, "x", table="coil", invalid="usual").is_invalid([1])
+
+
 @given(
     st.sampled_from(sorted(LAYOUTS)),
     st.sampled_from(["big", "little"]),
@@ -118,6 +130,7 @@ MISTAKES: list[tuple[Any, str]] = [
     ([{"address": 1, "quantity": "x", "scale": 0}], "scale.*anything but 0"),
     ([{"address": 1, "quantity": "x", "table": "input", "writable": True}], "only coils"),
     ([{"address": 1, "quantity": "x", "typ": "int32"}], "typ.*did you mean type"),
+    ([{"address": 1, "quantity": "x", "invalid": "none"}], "invalid.*a list of numbers"),
     ([{"address": 1, "quantity": "a/b"}], "quantity.*1 to 64 characters"),
 ]
 

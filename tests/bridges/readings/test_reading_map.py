@@ -4,7 +4,9 @@ import math
 
 import pytest
 
-from gateway.bridges.readings.reading_map import FIELDS_MAX, NO_MAP, Found, reading_map
+from gateway.bridges.readings.reading_map import FIELDS_MAX, NO_MAP, reading_map
+
+Reading = tuple[str, object, str | None]
 
 MAP = reading_map(
     {
@@ -14,17 +16,34 @@ MAP = reading_map(
         "BME280.Temperature": "pressure",
         "debug": False,
         "id": "count",
+        "t2": "temperature_c",
+        "probe": {"quantity": "temperature", "unit": "°C", "invalid": [-127, 85]},
     }
 )
 
-OBJECTS: list[tuple[dict[str, object], list[Found]]] = [
-    ({"temp": 21.3, "hum": 40}, [("temperature", 21.3, "°C"), ("humidity", 40, "%")]),
-    ({"t1": 1, "debug": 2, "x": "on"}, [("temperature", 1, "°C"), ("x", "on", None)]),
+OBJECTS: list[tuple[dict[str, object], list[Reading]]] = [
+    ({"temp": 21.3, "hum": 40}, [("temperature", 21.3, None), ("humidity", 40, "%")]),
+    ({"t1": 1, "debug": 2, "x": "on"}, [("temperature", 1, None), ("x", "on", None)]),
+    ({"t2": 1}, [("temperature", 1, "°C")]),
+    ({"probe": -127.0}, []),
+    ({"probe": 85}, []),
+    ({"probe": True}, [("temperature", True, "°C")]),
+    ({"V": 230.1, "I": 0.5, "P": 115}, [("V", 230.1, None), ("I", 0.5, None), ("P", 115, None)]),
+    ({"t": 1763740000, "temp": 21.5}, [("t", 1763740000, None), ("temperature", 21.5, None)]),
+    ({"battery": 3.71, "vbat": 3710}, [("battery", 3.71, None), ("voltage", 3710, None)]),
+    ({"temp_f": 70, "tempC": 21}, [("temperature", 70, "°F"), ("temperature", 21, "°C")]),
+    ({"temp": "21,5", "hum": True}, [("temperature", "21,5", None), ("humidity", True, None)]),
+    ({"TempUnit": "F", "A": {"Temperature": 70}}, [("temperature", 70, "°F")]),
+    ({"temp_unit": "bananas", "temp": 70}, [("temperature", 70, None)]),
+    ({"units": 5}, [("units", 5, None)]),
+    ({"PMS5003": {"PM2.5": 7}}, [("pm25", 7, "μg/m³")]),
+    ({"voltage_l1": 230, "temp_2": 5}, [("voltage_l1", 230, None), ("temperature_2", 5, None)]),
+    ({"a": {"energy_day": 1}}, [("a.energy_day", 1, None)]),
     ({"bat_mv": 3300}, [("voltage", 3.3, "V")]),
     ({"f": True}, [("temperature", True, "°F")]),
     ({"f": 70}, [("temperature", 71, "°F")]),
-    ({"BME280": {"Temperature": 5}}, [("pressure", 5, "hPa")]),
-    ({"AM2301": {"Temperature": 5}}, [("temperature", 5, "°C")]),
+    ({"BME280": {"Temperature": 5}}, [("pressure", 5, None)]),
+    ({"AM2301": {"Temperature": 5}}, [("temperature", 5, None)]),
     ({"id": 7, "node": 8, "time": 9}, [("count", 7, None)]),
     ({"a": {"b": {"c": 1, "d": {"e": 1}}}}, [("a.b.c", 1, None)]),
     ({"a": None, "b": [1], "motion": False}, [("motion", False, None)]),
@@ -34,13 +53,26 @@ OBJECTS: list[tuple[dict[str, object], list[Found]]] = [
 
 
 @pytest.mark.parametrize(("values", "found"), OBJECTS)
-def test_objects(values: dict[str, object], found: list[Found]) -> None:
-    assert MAP.readings(values) == found
+def test_objects(values: dict[str, object], found: list[Reading]) -> None:
+    assert [each[:3] for each in MAP.readings(values)] == found
+
+
+def test_names_that_do_not_say_what_their_numbers_mean_are_told() -> None:
+    values = {"V": 1, "temp": 2, "hum": 3, "ph": 7, "t1": 4, "id": 5, "x": "on", "temp_c": 6}
+    unclear = [each.unclear for each in MAP.readings(values) if each.unclear]
+    assert unclear == ["V", "temp", "t1"]
+
+
+def test_a_unit_that_the_source_says_counts() -> None:
+    (found,) = NO_MAP.readings({"temperature": 5}, {"temperature": "K"})
+    assert found[:3] == ("temperature", 5, "K")
 
 
 def test_a_strict_map_takes_what_it_names() -> None:
     strict = reading_map({"t1": "temperature", "*": False})
-    assert strict.readings({"t1": 1, "temp": 2, "x": 3}) == [("temperature", 1, "°C")]
+    assert [each[:2] for each in strict.readings({"t1": 1, "temp": 2, "x": 3})] == [
+        ("temperature", 1)
+    ]
 
 
 def test_an_object_gives_a_bounded_number_of_readings() -> None:
@@ -59,8 +91,10 @@ def test_an_object_gives_a_bounded_number_of_readings() -> None:
         {"a": {"quantity": "x", "scale": "2"}},
         {"a": {"quantity": "x", "scale": math.nan}},
         {"a": {"quantity": "x", "unit": 5}},
+        {"a": {"quantity": "x", "invalid": 5}},
+        {"a": {"quantity": "x", "invalid": ["5"]}},
     ],
 )
 def test_maps_that_cannot_be_used(table: object) -> None:
-    with pytest.raises(ValueError, match=r"a table|a quantity|only|must be given"):
+    with pytest.raises(ValueError, match=r"a table|a quantity|only|must be given|a list"):
         reading_map(table)

@@ -1,10 +1,15 @@
 """JSON lines: what becomes a reading, what is refused, and what was never one."""
 
+import math
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.bridges.readings.event_time import UNREADABLE
 from gateway.bridges.readings.reading import RefusedReadingError
+from gateway.bridges.readings.written import json_of
 from gateway.bridges.serial.json_lines import parse_json
 from gateway.bridges.serial.line_decoder import LINE_MAX
 from gateway.bridges.serial.sample import NoReadingError, Sample
@@ -46,16 +51,84 @@ def test_lines_with_readings(line: str, sample: Sample) -> None:
         ('{"quantity":"q","value":[1]}', "value"),
         ('{"quantity":"q","value":1,"node":5}', "node"),
         ('{"quantity":"q","value":1,"unit":5}', "unit"),
-        ('{"quantity":"q","value":1,"time":"now"}', "time"),
-        ('{"quantity":"q","value":1,"time":NaN}', "time"),
-        ('{"quantity":"q","value":1,"time":1e999}', "time"),
-        ('{"quantity":"q","value":1,"time":true}', "time"),
-        ('{"quantity":"q","value":1,"time":-1}', "time"),
     ],
 )
 def test_lines_that_are_refused(line: str, key: str) -> None:
     with pytest.raises(RefusedReadingError, match=key):
         parse_json(line.encode())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '"now"',
+        "NaN",
+        "nan",
+        "1e999",
+        "true",
+        "-1",
+        "[]",
+        "{}",
+        '"T"',
+        '"1e400"',
+        '"nan"',
+        '"2025-11-21"',
+    ],
+)
+def test_a_time_that_nobody_can_read_costs_no_value(said: str) -> None:
+    sample = parse_json(f'{{"quantity":"q","value":1,"time":{said}}}'.encode())
+    assert sample == Sample({}, None, UNREADABLE, ("q", 1, None))
+
+
+TIMES = [
+    ('"2025-11-21T15:46:40Z"', 1_763_740_000_000),
+    ('"2025-11-21t15:46:40.25z"', 1_763_740_000_250),
+    ('"2025-11-21 15:46:40"', 1_763_740_000_000),
+    ('"20251121T174640+0200"', 1_763_740_000_000),
+    ('"1763740000"', 1_763_740_000_000),
+    ('"1763740000123"', 1_763_740_000_123),
+    ('""', None),
+]
+
+
+@pytest.mark.parametrize(("said", "milliseconds"), TIMES)
+@pytest.mark.parametrize("name", ["time", "timestamp", "ts", "Time"])
+def test_times_in_iso_8601_and_as_text(name: str, said: str, milliseconds: int | None) -> None:
+    assert parse_json(f'{{"a":1,"{name}":{said}}}'.encode()).time == milliseconds
+
+
+@pytest.mark.parametrize(
+    "word", ["nan", "NaN", "NAN", "-nan", "inf", "-Infinity", "+inf", "ovf", "nan(ind)", "N.A."]
+)
+def test_what_is_no_number_costs_no_other_value(word: str) -> None:
+    fields = parse_json(f'{{"a":{word},"b":48.5,"c":[{word}],"nan":"nan \\" inf"}}'.encode()).fields
+    assert not math.isfinite(fields.pop("a"))  # type: ignore[arg-type]  # it is a number
+    assert fields.pop("c")
+    assert fields == {"b": 48.5, "nan": 'nan " inf'}
+
+
+def test_words_of_other_languages_are_those_of_json() -> None:
+    assert parse_json(b'{"a":True,"b":False,"c":None}').fields == {"a": True, "b": False, "c": None}
+
+
+def test_latin_1_and_a_byte_order_mark() -> None:
+    line = b'\xef\xbb\xbf{"node":"K\xc3\xbcche","quantity":"q","value":1,"unit":"\xc2\xb0C"}'
+    assert parse_json(line) == Sample({}, "Küche", reading=("q", 1, "°C"))
+    latin = line[3:].decode().encode("latin-1")
+    assert parse_json(latin) == Sample({}, "Küche", reading=("q", 1, "°C"))
+
+
+def test_no_line_takes_long_to_mend() -> None:
+    started = time.process_time()
+    for line in (
+        b'{"a":nan' + b'\\"' * 30_000,
+        b'{"\\' + b'"\\' * 30_000,
+        b"{" + b"nan" * 20_000,
+        b"nan",
+    ):
+        with pytest.raises(ValueError, match="line 1"):
+            json_of(line)
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,11 @@ def test_lines_end_at_a_line_feed_with_or_without_carriage_return(counters: Coun
     assert decoder.feed(b"ee\n") == [b"three"]
 
 
+def test_lines_end_at_a_carriage_return_alone_and_keep_their_tabs(counters: Counters) -> None:
+    decoder = LineDecoder(counters)
+    assert decoder.feed(b"\xef\xbb\xbfone\rtwo\t\r\t \r\tthree\r") == [b"one", b"two\t", b"\tthree"]
+
+
 def test_a_line_that_is_too_long_is_given_up_and_counted(counters: Counters) -> None:
     decoder = LineDecoder(counters)
     assert decoder.feed(b"x" * LINE_MAX + b"\n") == [b"x" * LINE_MAX]

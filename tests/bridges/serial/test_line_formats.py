@@ -1,4 +1,4 @@
-"""CSV, NMEA 0183 and expressions: what a line says, and what is none."""
+"""CSV and expressions: what a line says, and what is none."""
 
 import time
 
@@ -7,26 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.bridges.readings.reading import RefusedReadingError
+from gateway.bridges.readings.reading_map import NO_MAP
 from gateway.bridges.serial.csv_lines import CsvLines
 from gateway.bridges.serial.json_lines import parse_json
 from gateway.bridges.serial.line_decoder import LINE_MAX
-from gateway.bridges.serial.nmea_lines import parse_nmea
 from gateway.bridges.serial.regex_lines import compile_pattern
 from gateway.bridges.serial.sample import NoReadingError, Parse, Sample
+from gateway.bridges.serial.serial_settings import SerialSettings
 
 TEMPERATURES = compile_pattern(r"T=(?P<temp>[-0-9.]+)(?: H=(?P<hum>\d+))? @(?P<node>\w+)")
 COLUMNS = CsvLines(("time", "temp", "", "node"), ",").parse
-
-BERG = {"latitude": 48.1173, "longitude": 11.5166667}
-GGA = b"$GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47"
-RMC = b"$GPRMC,123519,A,4807.038,S,01131.000,W,022.4,084.4,230394,003.1,W*65"
-
-
-def nmea(body: str) -> bytes:
-    check = 0
-    for character in body.encode():
-        check ^= character
-    return f"${body}*{check:02x}".encode()
+GERMAN = CsvLines(("a", "b", "c"), ";", decimal=",").parse
+TABS = CsvLines(("a", "b", "c"), "\t").parse
+COMMAS = compile_pattern(r"(?P<temp>[-0-9,]+) (?P<unit>\S+) @(?P<time>\S+)", ",")
 
 
 LINES: list[tuple[Parse, bytes, Sample | type[Exception]]] = [
@@ -36,43 +29,45 @@ LINES: list[tuple[Parse, bytes, Sample | type[Exception]]] = [
     (COLUMNS, b"1,2,3", RefusedReadingError),
     (COLUMNS, b"ready", NoReadingError),
     (COLUMNS, b"\xff1,2,3,4", NoReadingError),
+    (COLUMNS, b"2025-11-21T15:46:40Z,21,,", Sample({"temp": 21}, time=1_763_740_000_000)),
+    (COLUMNS, b"2025-11-21 16:46:40.5+01:00,21,,", Sample({"temp": 21}, time=1_763_740_000_500)),
+    (COLUMNS, b"noon,21,,", Sample({"temp": 21}, time=0)),
+    (COLUMNS, b"1,2,3,4,", Sample({"temp": 2}, "4", 1000)),
     (CsvLines(("a", "b"), ";").parse, b'1;"x;y"', Sample({"a": 1, "b": "x;y"})),
-    (CsvLines((), ",").parse, b"1,2", RefusedReadingError),
+    (CsvLines(("a", "b"), ",").parse, b"1_0, 2", Sample({"a": "1_0", "b": 2})),
+    (CsvLines(("a", "b"), ",").parse, b"1, \xb0C", Sample({"a": 1, "b": "°C"})),
     (
-        parse_nmea,
-        GGA,
+        CsvLines(("temp", "hum", "pm", "node"), ",").parse,
+        b"21.5 \xb0C,48%,5 bananas,007",
         Sample(
-            {"latitude": 48.1173, "longitude": 11.5166667, "satellites": 8.0, "altitude": 545.4}
+            {"temp": 21.5, "hum": 48, "pm": "5 bananas"}, "007", units={"temp": "°C", "hum": "%"}
         ),
     ),
     (
-        parse_nmea,
-        RMC,
-        Sample({"latitude": -48.1173, "longitude": -11.5166667, "speed": 11.5236, "course": 84.4}),
+        GERMAN,
+        b"21,5 degC;1.234,5 V;3",
+        Sample({"a": 21.5, "b": "1.234,5 V", "c": 3}, units={"a": "°C"}),
     ),
-    (parse_nmea, GGA[:-1] + b"8", RefusedReadingError),
-    (parse_nmea, GGA[:-3], RefusedReadingError),
-    (parse_nmea, nmea("GPGGA,1,2"), RefusedReadingError),
-    (parse_nmea, nmea("GPGGA,123519,,,,,0,00,,,M,,M,,"), Sample({})),
-    (parse_nmea, nmea("GPRMC,123519,V,,,,,,,230394,,"), Sample({})),
-    (parse_nmea, nmea("GPGSV,1,1,00"), Sample({})),
-    (
-        parse_nmea,
-        nmea("WIMWV,214.8,R,7.2,K,A"),
-        Sample({"wind_direction": 214.8, "wind_speed": 2.0}),
-    ),
-    (parse_nmea, nmea("WIMTW,17.9,C"), Sample({"temperature": 17.9})),
-    (parse_nmea, nmea("SDDBT,8.1,f,2.4,M,1.3,F"), Sample({"distance": 2.4})),
-    (
-        parse_nmea,
-        nmea("WIXDR,C,22.0,C,AIR,P,1.013,B,BARO,H,55,P,HUM"),
-        Sample({"temperature": 22.0, "pressure": 1013.0, "humidity": 55.0}),
-    ),
-    (parse_nmea, b"u-blox AG", NoReadingError),
+    (GERMAN, b"21,5 C;;3 A", Sample({"a": 21.5, "c": 3}, units={"a": "°C", "c": "A"})),
+    (GERMAN, b"21,5;-,5;1.234,5", Sample({"a": 21.5, "b": -0.5, "c": "1.234,5"})),
+    (GERMAN, b"21.5;1e3;+4", Sample({"a": 21.5, "b": 1000.0, "c": 4})),
+    (TABS, b"\t2\t3", Sample({"b": 2, "c": 3})),
+    (TABS, b"1\t\t3", Sample({"a": 1, "c": 3})),
+    (TABS, b"1\t2\t", Sample({"a": 1, "b": 2})),
+    (TABS, b"1\t2\t3\t", Sample({"a": 1, "b": 2, "c": 3})),
+    (TABS, b"1\t2", RefusedReadingError),
+    (CsvLines((), ",").parse, b"1,2", RefusedReadingError),
     (TEMPERATURES, b"xx T=-3.5 H=40 @n1", Sample({"temp": -3.5, "hum": 40}, "n1")),
     (TEMPERATURES, b"T=21 @n1", Sample({"temp": 21}, "n1")),
     (TEMPERATURES, b"T=21", NoReadingError),
     (TEMPERATURES, b"\xff", NoReadingError),
+    (
+        COMMAS,
+        b"21,5 \xb0C @2025-11-21T15:46:40Z",
+        Sample(
+            {"temp": 21.5, "unit": "°C", "time": "2025-11-21T15:46:40Z"}, time=1_763_740_000_000
+        ),
+    ),
 ]
 
 
@@ -85,12 +80,66 @@ def test_lines(parse: Parse, line: bytes, expected: Sample | type[Exception]) ->
             parse(line)
 
 
-def test_a_header_names_the_columns_and_may_come_again() -> None:
-    lines = CsvLines((), ";")
-    for header, name in ((b"t;h", "t"), (b"x;y", "x")):
-        with pytest.raises(NoReadingError):
-            lines.parse(header)
-        assert lines.parse(b"1;2").fields[name] == 1
+def headed(*lines: bytes, separator: str = ",") -> list[str]:
+    """Return the names that the last of some lines has its values for."""
+    csv_lines = CsvLines((), separator, knows=NO_MAP.names)
+    names: list[str] = []
+    for line in lines:
+        try:
+            names = list(csv_lines.parse(line).fields)
+        except NoReadingError:
+            continue
+        except RefusedReadingError:
+            names = []
+    return names
+
+
+HEADERS: list[tuple[tuple[bytes, ...], list[str]]] = [
+    ((b"temp,hum", b"1,2"), ["temp", "hum"]),
+    ((b"temp,hum", b"1,2", b"pressure,voltage", b"1,2"), ["pressure", "voltage"]),
+    ((b"temp,hum", b"1,2", b"x,y,z", b"1,2,3"), ["x", "y", "z"]),
+    ((b"x,y", b"1,2"), ["x", "y"]),
+    ((b"Temperature (\xc2\xb0C),Soil Moisture 1 [%]", b"1,2"), ["Temperature (\xb0C)"]),
+    ((b"temp,,hum,", b"1,2,3"), ["temp", "hum"]),
+    ((b"temp,hum,", b"1,2,"), ["temp", "hum"]),
+    ((b"1,2",), []),
+]
+SAYINGS = [
+    b"Failed to read from DHT sensor, retrying",
+    b"Hello, world",
+    b"Error, retrying",
+    b",",
+    b",,",
+    b"Sensor error, humidity",
+    b"rst:0x1 (POWERON_RESET),boot:0x13 (SPI_FAST_FLASH_BOOT)",
+    b"configsip: 0, SPIWP:0xee",
+    b"mode=DIO, clock=div1",
+    b"WiFi connected, waiting.",
+    b"Retrying in, 5 s",
+    b"temp,temp",
+    b"{temp},[hum]",
+    b"-,-",
+]
+
+
+@pytest.mark.parametrize(("lines", "names"), HEADERS)
+def test_a_header_names_the_columns_and_may_come_again(
+    lines: tuple[bytes, ...], names: list[str]
+) -> None:
+    assert headed(*lines)[: len(names)] == names
+
+
+@pytest.mark.parametrize("saying", SAYINGS)
+def test_what_a_board_says_with_a_comma_is_no_header(saying: bytes) -> None:
+    header, values = b"temp,hum", b"1,2"
+    assert headed(header, values, saying, values) == ["temp", "hum"]
+    assert headed(header, saying, values) == ["temp", "hum"]
+    assert headed(saying, header, values) == ["temp", "hum"]
+    assert headed(saying, values, header, values) == ["temp", "hum"]
+    columns = CsvLines(("a", "b"), ",")
+    with pytest.raises(NoReadingError):
+        columns.parse(saying)
+    assert columns.parse(values).fields == {"a": 1, "b": 2}
 
 
 @pytest.mark.parametrize(
@@ -115,20 +164,22 @@ def test_no_expression_takes_long() -> None:
 
 @given(st.binary(max_size=200) | st.text(max_size=100).map(str.encode))
 def test_no_line_raises_anything_else(line: bytes) -> None:
-    for parse in (COLUMNS, CsvLines((), ",").parse, parse_nmea, TEMPERATURES, parse_json):
-        for text in (line, nmea(line.decode("ascii", "replace").replace("\ufffd", "?"))):
-            try:
-                parse(text)
-            except (NoReadingError, RefusedReadingError):
-                continue
+    for parse in (COLUMNS, CsvLines((), ",").parse, TEMPERATURES, parse_json):
+        try:
+            parse(line)
+        except (NoReadingError, RefusedReadingError):
+            continue
 
 
-@given(
-    st.lists(st.text("0123456789.,-NSEWAM", max_size=8), max_size=20),
-    st.sampled_from(["GGA", "RMC", "GLL", "MWV", "XDR", "MTW", "DBT", "DPT", "HDT", "VTG"]),
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"format": "csv", "decimal": ","}, "separator must not be decimal"),
+        ({"format": "csv", "separator": "."}, "separator must not be decimal"),
+        ({"format": "json", "decimal": ","}, "decimal can be given only"),
+    ],
 )
-def test_no_sentence_raises_anything_else(cells: list[str], kind: str) -> None:
-    try:
-        parse_nmea(nmea(",".join([f"GP{kind}", *cells])))
-    except (NoReadingError, RefusedReadingError):
-        return
+def test_separator_and_decimal_are_told_apart(settings: dict[str, str], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        SerialSettings(port="/dev/x", **settings)  # type: ignore[arg-type]  # all are texts
+    SerialSettings(port="/dev/x", format="csv", decimal=",", separator=";")

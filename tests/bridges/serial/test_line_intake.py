@@ -4,6 +4,8 @@ import logging
 
 import pytest
 
+from gateway.bridges.readings.reading_publisher import TOLD_MAX
+from gateway.bridges.serial.csv_lines import CsvLines
 from gateway.bridges.serial.json_lines import parse_json
 from gateway.bridges.serial.line_intake import WORDS_A_MINUTE, LineIntake
 from gateway.mqtt.reason_codes import ReasonCode
@@ -45,9 +47,21 @@ def test_what_boards_print_becomes_a_reading_for_each_value(
     intake.feed(b'{"temp":21.3,"hum":40,"ok":true,"node":"kitchen","list":[1]}\n')
     readings = gateway.broker.readings
     assert [(topic, fields["value"], fields.get("unit")) for topic, fields in readings] == [
-        ("sensors/kitchen/temperature", 21.3, "°C"),
+        ("sensors/kitchen/temperature", 21.3, None),
         ("sensors/kitchen/humidity", 40, "%"),
         ("sensors/kitchen/ok", True, None),
+    ]
+
+
+def test_what_a_name_does_not_say_is_told_once(
+    intake: LineIntake, caplog: pytest.LogCaptureFixture
+) -> None:
+    intake.feed(b'{"V":230.1,"temp":21.5,"hum":40}\n' * 3 + b'{"V":230,"I":1}\n')
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [
+        f'serial:tty: no unit is known for {names}: say in `map` what they mean, such as "{first}"'
+        ' = { quantity = "...", unit = "..." }'
+        for names, first in (("V, temp", "V"), ("I", "I"))
     ]
 
 
@@ -73,6 +87,38 @@ def test_what_is_no_reading_is_counted_and_text_is_shown(
     )
     assert counts(gateway) == {"text_lines": 1, "garbage_bytes": 3, "lines": 2, "rejected": 2}
     assert "serial tty says: rst:0x1 (POWERON)" in caplog.text
+
+
+def test_each_kind_of_refusal_is_told_once_and_the_last_one_shown(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    host = gateway.host("serial", "tty")
+    intake = LineIntake("board", host, CsvLines(("temp", "hum"), ",").parse)
+    intake.feed(b"1,2,3\n1,2,3,4\n1\nnan,40\nnan,inf\n21,5\x1b,48,2\n")
+    told = [record.getMessage() for record in caplog.records if "refused" in record.getMessage()]
+    assert [each.removeprefix("serial:tty: a reading was refused: ") for each in told] == [
+        "a line of 3 cells: 2 must be there: 1,2,3",
+        "value nan of temperature: only finite numbers are allowed",
+        "value nan of humidity: only finite numbers are allowed",
+    ]
+    assert gateway.counters.count("tidegate/serial/rejected") == 7
+    shown = "a line of 4 cells: 2 must be there: 21,5?,48,2"
+    assert gateway.figure("serial/tty/refused") == shown
+    assert [topic for topic, _ in gateway.broker.readings] == ["sensors/board/humidity"]
+
+
+def test_what_is_shown_of_a_refusal_is_bounded(gateway: Gateway) -> None:
+    host = gateway.host("topics", "t")
+    host.read("n", "state", "x" * 60_000 + "\ud800")
+    assert len(str(gateway.figure("topics/t/refused"))) == TOLD_MAX
+
+
+def test_one_value_that_is_none_costs_no_other(intake: LineIntake, gateway: Gateway) -> None:
+    intake.feed(b'{"temperature":nan,"humidity":48.5,"time":"noon"}\r')
+    assert gateway.broker.readings == [
+        ("sensors/board/humidity", {"value": 48.5, "unit": "%", "time": NOW})
+    ]
+    assert counts(gateway) == {"lines": 1, "readings": 1, "rejected": 1, "clock_errors": 2 - 1}
 
 
 def test_a_board_that_talks_all_the_time_does_not_fill_the_log(

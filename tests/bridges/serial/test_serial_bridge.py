@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from node.frames import encode_reading, encode_readings
 
+from gateway.bridges.readings.reading_map import reading_map
 from gateway.bridges.serial.serial_bridge import KIND
 from gateway.bridges.serial.serial_settings import SerialSettings, port_name
 from gateway.bridges.supervision.backoff import Backoff
@@ -268,10 +269,39 @@ async def test_raw_bytes(
     assert broker.messages[0].payload == b"\x00\xff\n"
 
 
+async def test_a_logger_of_tables_with_tabs_and_commas(
+    gateway: Gateway, line: SerialLine, broker: Broker, counters: Counters
+) -> None:
+    logger = plan(
+        line,
+        "csv",
+        separator="\t",
+        decimal=",",
+        map=reading_map({"kessel": "temperature_c", "T2": False}),
+    )
+    async with running(gateway, logger):
+        await opened(counters)
+        line.send(
+            b"\xef\xbb\xbfTime\tVorlauf\tkessel\tFeuchte [%]\tT2\t\r"
+            b"DHT failed\tretrying\r"
+            b"2025-11-21T15:46:40Z\t\t60,5\t48,2 %\t1\t\r"
+            b"2025-11-21T15:46:41Z\t7\t\tnan\t\t\r"
+            b"1\t2\r"
+        )
+        await until(lambda: counters.count("tidegate/serial/rejected") == 2)
+    found = [(topic, each["value"], each.get("unit")) for topic, each in broker.readings]
+    assert found == [
+        ("sensors/ttyNODE/temperature", 60.5, "°C"),
+        ("sensors/ttyNODE/Feuchte [%]", 48.2, "%"),
+        ("sensors/ttyNODE/Vorlauf", 7, None),
+    ]
+    assert broker.readings[0][1]["time"] == 1_763_740_000_000
+
+
 async def test_readings_are_retained_where_the_configuration_says_so(
     gateway: Gateway, line: SerialLine, broker: Broker, counters: Counters
 ) -> None:
-    async with running(gateway, plan(line, "csv", columns=("t", "h"), retain=True)):
+    async with running(gateway, plan(line, "csv", columns=("temp", "hum"), retain=True)):
         await opened(counters)
         line.send(b"21.5,40\n")
         await until(lambda: len(broker.messages) == 2)

@@ -284,10 +284,14 @@ class Characteristic(ServiceInterface):
 
     @method()
     def ReadValue(self, options: "a{sv}") -> "ay":
+        if not self.value:
+            raise DBusError("org.bluez.Error.NotPermitted", "Read not permitted")
         return self.value
 
     @method()
     def StartNotify(self):
+        if not self.value:
+            raise DBusError("org.bluez.Error.NotSupported", "Operation is not supported")
         self.notifying = True
         self.emit_properties_changed({"Notifying": True})
 

@@ -1,0 +1,208 @@
+"""Devices that refuse a register or so many, and answers on a serial line that come too late."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from gateway.bridges.modbus import requests
+from gateway.bridges.modbus.modbus_bridge import KIND
+from gateway.bridges.modbus.modbus_settings import ModbusSettings
+from gateway.bridges.modbus.register import Register
+from gateway.bridges.supervision.supervisor import Supervisor
+from gateway.config.bridges import BridgeConfig
+from tests.bridges.modbus.slaves import RtuLine, Slave, framed, tcp_slave
+from tests.support.disk.storage import until
+from tests.support.nodes.bridges import Gateway
+
+
+@pytest.fixture
+def gateway() -> Gateway:
+    return Gateway.make()
+
+
+@contextlib.asynccontextmanager
+async def bridging(
+    gateway: Gateway, port: str, registers: list[Register], **settings: Any
+) -> AsyncIterator[None]:
+    supervisor = Supervisor(gateway.services)
+    configured = ModbusSettings(port=port, register=tuple(registers), **settings)
+    await supervisor.apply([BridgeConfig(KIND, "plc", configured)])
+    try:
+        yield
+    finally:
+        await supervisor.close()
+
+
+def neighbours(count: int, form: str = "uint16", **more: Any) -> list[Register]:
+    size = Register(0, "x", type=form).size
+    return [
+        Register(place * size, f"q{place * size}", type=form, interval=0.05, **more)
+        for place in range(count)
+    ]
+
+
+def found(gateway: Gateway) -> dict[str, object]:
+    return {topic.rpartition("/")[2]: each["value"] for topic, each in gateway.broker.readings}
+
+
+def told(caplog: pytest.LogCaptureFixture, word: str) -> list[str]:
+    messages = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    return [each for each in messages if word in each]
+
+
+@pytest.mark.parametrize("code", [2, 3, 4])
+@pytest.mark.parametrize("illegal", [0, 6, 9])
+async def test_one_illegal_register_costs_no_neighbour_and_is_named_once(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture, illegal: int, code: int
+) -> None:
+    slave = Slave(illegal=frozenset({illegal}), code=code)
+    expected = {f"q{place}": place for place in range(10) if place != illegal}
+    async with tcp_slave(slave) as port, bridging(gateway, port, neighbours(10)):
+        await until(lambda: found(gateway) == expected)
+        await until(lambda: gateway.figure("modbus/plc/devices_in_trouble") == 1)
+        before = len(gateway.broker.messages)
+        await until(lambda: len(gateway.broker.messages) > before + 30)
+    (line,) = told(caplog, "refuses")
+    assert f"device 1 refuses holding {illegal} (q{illegal}): " in line
+    assert code == 4 or slave.asked.count((illegal, 1)) == 1  # a failure may end any time
+    assert found(gateway) == expected
+
+
+@pytest.mark.parametrize("most", [80, 50, 45, 2])
+async def test_requests_shrink_when_refused_and_stay_so(gateway: Gateway, most: int) -> None:
+    slave = Slave(most=most)
+    registers = neighbours(60, "uint32")
+    async with tcp_slave(slave) as port, bridging(gateway, port, registers):
+        await until(lambda: len(found(gateway)) == 60)
+        learned = len(slave.asked)
+        before = len(gateway.broker.messages)
+        await until(lambda: len(gateway.broker.messages) > before + 120)
+    assert max(count for _, count in slave.asked[learned:]) <= most
+    assert gateway.figure("modbus/plc/devices_in_trouble") == 0
+
+
+async def test_an_answer_that_is_too_short_shrinks_them_too(gateway: Gateway) -> None:
+    slave = Slave(short=True)
+    async with tcp_slave(slave) as port, bridging(gateway, port, neighbours(4)):
+        await until(lambda: found(gateway) == {f"q{place}": place for place in range(4)})
+
+
+async def test_they_shrink_for_a_device_that_says_nothing_to_large_ones(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "ABSENT_FIRST", 0.01)
+    slave = Slave(most=3, silent=True)
+    async with tcp_slave(slave) as port, bridging(gateway, port, neighbours(10), timeout=0.05):
+        await until(lambda: len(found(gateway)) == 10)
+        learned = len(slave.asked)
+        await until(lambda: len(slave.asked) > learned + 12)
+    assert slave.asked[:5] == [(0, 10)] * 4 + [(0, 1)]
+    assert max(count for _, count in slave.asked[learned:]) <= 3
+
+
+async def test_a_device_that_is_away_is_asked_for_the_same_when_it_comes_back(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "ABSENT_FIRST", 0.01)
+    slave = Slave(most=0, silent=True)
+    async with tcp_slave(slave) as port, bridging(gateway, port, neighbours(10), timeout=0.05):
+        await until(lambda: len(slave.asked) >= 7)
+        slave.most = 125
+        await until(lambda: len(found(gateway)) == 10)
+    assert {count for _, count in slave.asked} <= {10, 5, 1}
+
+
+async def test_what_marks_no_value_is_no_reading(gateway: Gateway) -> None:
+    async with (
+        tcp_slave(Slave()) as port,
+        bridging(gateway, port, neighbours(4, invalid=(2,))),
+    ):
+        await until(lambda: gateway.counters.count("tidegate/modbus/invalid") > 1)
+    assert found(gateway) == {"q0": 0, "q1": 1, "q3": 3}
+
+
+async def test_max_registers_bounds_them_from_the_start(gateway: Gateway) -> None:
+    slave = Slave(most=45)
+    registers = neighbours(60, "uint32")
+    async with tcp_slave(slave) as port, bridging(gateway, port, registers, max_registers=45):
+        await until(lambda: len(found(gateway)) == 60)
+    assert {count for _, count in slave.asked} == {44, 32}
+    assert "tidegate/modbus/refusals" not in gateway.counters.values
+
+
+@pytest.mark.parametrize("code", [1, 6, 9])
+async def test_other_refusals_keep_a_request_whole(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture, code: int
+) -> None:
+    caplog.set_level(logging.INFO)
+    slave = Slave(illegal=frozenset({1}), code=code)
+    async with tcp_slave(slave) as port, bridging(gateway, port, neighbours(3)):
+        await until(lambda: gateway.figure("modbus/plc/devices_in_trouble") == 1)
+        slave.illegal = frozenset()
+        if code == 6:
+            await until(lambda: len(found(gateway)) == 3)
+            assert told(caplog, "answers for holding 0 to 2 (q0, q1, q2)")
+    assert {count for _, count in slave.asked} == {3}
+    assert len(told(caplog, "refuses holding 0 to 2")) == 1
+
+
+async def test_a_device_that_a_gateway_does_not_reach_is_left_alone(gateway: Gateway) -> None:
+    slave = Slave(illegal=frozenset({1}), code=11)
+    async with tcp_slave(slave) as port, bridging(gateway, port, neighbours(3)):
+        await until(lambda: gateway.figure("modbus/plc/devices_in_trouble") == 1)
+        await asyncio.sleep(0.3)
+    assert slave.asked == [(0, 3)]
+
+
+LATE = [[1.2, 0.0, 1.2], [2.4, 0.2, 2.4]]
+"""Seconds that answers take; the second kind comes while the next question waits for its own."""
+
+
+@pytest.mark.parametrize("delays", LATE)
+async def test_a_late_answer_is_never_another_registers(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture, delays: list[float]
+) -> None:
+    slave = Slave()
+    loop = asyncio.get_running_loop()
+    left = list(delays)
+
+    def hear(request: bytes) -> None:
+        answer = framed(1, slave.answer(request[1:-2]))
+        loop.call_later(left.pop(0) if left else 0.0, line.send, answer)
+
+    line = RtuLine(hear)
+    registers = [Register(10, "q10", interval=0.3), Register(20, "q20", interval=0.3)]
+    settings: dict[str, Any] = {"timeout": 0.3, "parity": "none"}
+    async with bridging(gateway, line.path, registers, **settings):
+        await until(lambda: len(gateway.broker.messages) >= 8 and len(found(gateway)) == 2, 40)
+    line.close()
+    values: set[tuple[str, object]] = {
+        (topic, each["value"]) for topic, each in gateway.broker.readings
+    }
+    assert values == {("sensors/plc/q10", 10), ("sensors/plc/q20", 20)}
+    assert gateway.counters.count("tidegate/modbus/late_answers") >= 1
+    assert len(told(caplog, "too late: timeout must be longer")) <= 1
+
+
+@pytest.mark.parametrize("piece", [1, 3, 200])
+async def test_what_does_not_answer_the_question_is_dropped(gateway: Gateway, piece: int) -> None:
+    slave = Slave()
+    refused = framed(1, b"\x84\x02")
+
+    def hear(request: bytes) -> None:
+        answer = framed(1, slave.answer(request[1:-2]))
+        others = framed(2, answer[1:-2]), framed(1, b"\x03\x04\0\1\0\2"), refused
+        noise = b"\xff\x01\x03\x02\0\x09\0\0"
+        data = b"".join(others) + noise + answer + answer
+        for start in range(0, len(data), piece):
+            line.send(data[start : start + piece])
+
+    line = RtuLine(hear)
+    async with bridging(gateway, line.path, [Register(10, "q10")], parity="none"):
+        await until(lambda: found(gateway) == {"q10": 10})
+    line.close()
+    assert gateway.counters.count("tidegate/modbus/late_answers") >= 3
