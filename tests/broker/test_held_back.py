@@ -360,6 +360,15 @@ def test_a_busy_turn_sends_it_when_the_connection_is_written_to(harness: Harness
     assert topics(narrow) == ["open/1"]
 
 
+def test_a_busy_turn_gives_a_connection_more_when_it_is_written_to(harness: Harness) -> None:
+    reader, publisher = harness.connect("r"), harness.connect("p")
+    reader.subscribe("t")
+    traffic = harness.broker.traffic
+    traffic.bytes_sent = traffic.queue_at
+    publisher.send(Publish("t", b"1"))
+    assert [each.payload for each in reader.take()] == [b"1"]  # type: ignore[union-attr]  # a publication
+
+
 def test_a_session_that_ends_with_its_connection_is_at_home_there(harness: Harness) -> None:
     """A session that ends with its connection is its listener's alone."""
     place = Place(harness)

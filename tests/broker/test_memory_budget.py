@@ -153,6 +153,9 @@ def test_slow_readers_whose_output_grew_too_much_are_closed(harness: Harness) ->
     memory.count_again(TURN_BYTES)
     assert memory.closed == 1
     assert reader.client.aborted
+    before = memory.buffers
+    memory.note(reader.client, 10_000)
+    assert memory.buffers == before, "what it holds goes with its socket"
 
 
 def test_a_connection_counts_by_itself(harness: Harness) -> None:

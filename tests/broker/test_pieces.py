@@ -2,7 +2,9 @@
 
 import pytest
 
+from gateway.broker import handlers
 from gateway.broker.broker import DEAR_AT_ONCE
+from gateway.broker.pieces import HELD
 from gateway.broker.publishing.acknowledge import BY_THEMSELVES
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.subscribing.ended_subscriptions import PIECE
@@ -171,3 +173,13 @@ def test_while_writes_are_behind_nothing_is_published_and_all_else_is_handled() 
     harness.broker.traffic.behind = False
     client.send_bytes(b"")
     assert [type(each) for each in client.take()] == [Publish]
+
+
+def test_a_client_that_is_gone_goes_on_with_nothing_after_a_pause() -> None:
+    harness = Harness()
+    client = harness.connect("c").client
+    handlers._wait(harness.broker, client, iter(()), 1.0, harness.instant)  # type: ignore[arg-type]  # never asked
+    assert client.pieces is HELD
+    client.pieces = None
+    harness.pass_time(2)
+    assert client.pieces is None

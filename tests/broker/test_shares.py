@@ -435,6 +435,27 @@ def test_how_long_a_session_may_last(
     assert "c" not in harness.broker.sessions
 
 
+def test_the_session_of_a_user_may_last_for_ever() -> None:
+    harness = Harness()
+    harness.connect("u", session_expiry=NEVER, info=of("u")).drop()
+    harness.pass_time(1_000 * DAY)
+    assert set(harness.broker.sessions) == {"u"}
+
+
+def test_of_delayed_messages_that_came_together_those_within_the_share_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gateway.broker.publishing.delays.MAXIMUM_MESSAGES", 20)
+    harness = Harness(SETTINGS)
+    client = harness.connect("c")
+    together = [Publish("$delay/1000/t", b"x", 1, packet_id=n) for n in range(1, 31)]
+    client.send(*together)
+    codes = [answer.reason_code for answer in client.take() if isinstance(answer, PubAck)]
+    kept = sum(code < 0x80 for code in codes)
+    assert 0 < kept == harness.broker.delays.waiting < 20
+    assert len(codes) == 30
+
+
 def test_a_session_of_an_earlier_version_lasts_a_day_from_the_start_on() -> None:
     harness = DurableHarness(replace(EXPIRIES, maximum_anonymous_session_expiry=5 * DAY))
     harness.connect("c", session_expiry=NEVER).subscribe("t", 1)

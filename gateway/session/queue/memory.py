@@ -77,11 +77,6 @@ class QueueMemory:
         return self.bytes >= self.maximum_bytes
 
     @property
-    def disk_full(self) -> bool:
-        """True while nothing more may be held on disk."""
-        return self.disk_bytes >= self.maximum_disk_bytes
-
-    @property
     def heads_full(self) -> bool:
         """True while memory is needed for more than what is on disk as well."""
         return self.bytes >= MAXIMUM_HEAD_BYTES

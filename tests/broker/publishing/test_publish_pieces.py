@@ -5,8 +5,11 @@ import pytest
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_5, PingReq, PubAck, Publish, PubRec
+from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import PIECES
+from gateway.routing.where.evaluation.message import Message
 from tests.support.broker.broker_harness import Harness
+from tests.support.broker.inline import Inline
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.broker.subscribing import request
 
@@ -66,6 +69,44 @@ def test_everybody_gets_what_it_wants_once_and_in_order(harness: Harness, qos: i
     ]
     assert harness.broker.budget.over.count == 0
     assert harness.broker.traffic.messages_received == 3
+
+
+@pytest.mark.parametrize(("count", "qos"), [(2, 0), (3, 0), (4, 0), (5, 0), (6, 1), (7, 1)])
+def test_messages_that_cost_little_end_a_turn_between_two_of_them(
+    harness: Harness, count: int, qos: int
+) -> None:
+    """Each of these filters is quick; those of all messages that came together are not."""
+    clients, publisher = filtering(harness, count, 1), harness.connect("p")
+    plain = harness.connect("plain")
+    plain.subscribe("t", qos)
+    short = LONG[: len(LONG) // 30]
+    sent = [Publish("t", short, qos, packet_id=n if qos else 0) for n in range(1, 61)]
+    assert turns(harness, publisher, *sent) > 1
+    assert len(plain.take()) == 60
+    assert [len(client.take()) for client in clients] == [60] * count
+    assert len(publisher.take()) == 60 * qos
+
+
+class Rules(Inline):
+    """Rules of an uplink whose expressions take most of a turn for each message."""
+
+    def __init__(self, harness: Harness) -> None:
+        super().__init__("rules")
+        self._budget = harness.broker.budget
+
+    def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
+        self._budget.spend(3_000_000)
+        return super().receive(message, topic_filters)
+
+
+def test_what_rules_cost_ends_a_turn_between_two_messages(harness: Harness) -> None:
+    rules, publisher, plain = Rules(harness), harness.connect("p"), harness.connect("plain")
+    harness.broker.subscribe_inline(rules, ["t"])
+    plain.subscribe("t")
+    sent = [Publish("t", b"%d" % number) for number in range(6)]
+    assert turns(harness, publisher, *sent) > 1
+    assert [message.payload for message in rules.taken] == [each.payload for each in sent]
+    assert len(plain.take()) == 6
 
 
 def test_others_have_their_turn_meanwhile(harness: Harness) -> None:

@@ -129,3 +129,15 @@ def test_what_changed_is_compared_as_far_as_there_is_room() -> None:
         rule.evaluate(same)
     same.room = 30_000
     assert rule.evaluate(same) is False
+
+
+def test_between_two_values_that_are_no_constants() -> None:
+    where = compile_where("payload.a BETWEEN payload.b AND payload.c")
+    results = {
+        b'{"a":1,"b":2,"c":3}': False,
+        b'{"a":2,"b":1,"c":3}': True,
+        b'{"a":4,"b":1,"c":3}': False,
+        b'{"a":4,"c":3}': False,
+        b'{"a":2,"c":3}': None,
+    }
+    assert {text: where.evaluate(Message("t", text)) for text in results} == results
