@@ -118,7 +118,9 @@ def apply(broker: "Broker", policies: Iterable[AccessPolicy], now: float = 0.0) 
     sessions = iter(list(broker.sessions.values()))
     while some := list(islice(sessions, AT_ONCE)):
         for session in some:
-            _grant(session, now)
+            if _grant(session, now):  # thousands of messages may have been asked about
+                broker.admissions.forget_all()
+                yield
         broker.admissions.forget_all()  # what others had made of rights that were half changed
         yield
     broker.router.restricts = restricts
@@ -133,8 +135,10 @@ def current(access: Access, session: Session) -> Access:
     )
 
 
-def _grant(session: Session, now: float) -> None:
-    """Let rules that have changed hold, and send what may be read now."""
+def _grant(session: Session, now: float) -> bool:
+    """Let rules that have changed hold, and send what may be read now; return if any waited."""
     session.grant(current(session.access, session), current(session.granted, session))
-    if session.unchecked or session.inflight.resend:
+    waited = bool(session.unchecked or session.inflight.resend)
+    if waited:
         session.pump(now)
+    return waited
