@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from gateway.access.acl_file import AclRules
@@ -23,7 +24,7 @@ def changed_rules(old: AclRules | None, new: AclRules | None) -> Pieces[str]:
     before, after = _by_user(old), _by_user(new)
     came = went = rules = 0
     users: list[str] = []
-    for user in sorted(before.keys() | after.keys()):
+    for user in (*after, *(user for user in before if user not in after)):
         one, other = before.get(user, ()), after.get(user, ())
         rules += len(one) + len(other)
         if rules >= LINES:
@@ -35,10 +36,12 @@ def changed_rules(old: AclRules | None, new: AclRules | None) -> Pieces[str]:
         more, less = (later - earlier).total(), (earlier - later).total()
         came, went = came + more, went + less
         if more or less:
-            users.append(f"{user} +{more} -{less}")
+            users.append(f"{_user(user)} +{more} -{less}")
     if not users:
         return ""
-    return f"{came} rules came, {went} went: {_named(users)}"
+    others = f" and {len(users) - NAMED} more" if len(users) > NAMED else ""
+    named = ", ".join(nsmallest(NAMED, users))  # to sort 90,000 of them would be a long piece
+    return f"{came} rules came, {went} went: {named}{others}"
 
 
 def changed_users(old: "PasswordFile", new: "PasswordFile") -> str:
@@ -56,18 +59,23 @@ def changed_users(old: "PasswordFile", new: "PasswordFile") -> str:
     )
 
 
-def _by_user(acl: AclRules | None) -> dict[str, list[Rule]]:
-    """Return the rules by the words for whom they are about."""
+EVERYBODY = object()
+"""Whom patterns are about."""
+
+
+def _by_user(acl: AclRules | None) -> dict[object, list[Rule]]:
+    """Return the rules by user name, None for clients without one."""
     if acl is None:
         return {}
-    found = {_user(user): rules for user, rules in acl.users.items() if rules}
-    if acl.patterns:
-        found["everybody"] = acl.patterns
+    found: dict[object, list[Rule]] = {user: rules for user, rules in acl.users.items()}  # noqa: C416 - another type
+    found[EVERYBODY] = acl.patterns
     return found
 
 
-def _user(user: str | None) -> str:
-    return "without a user name" if user is None else f"user {_shown(user)}"
+def _user(user: object) -> str:
+    if user is EVERYBODY:
+        return "everybody"
+    return f"user {_shown(user)}" if isinstance(user, str) else "without a user name"
 
 
 def _shown(user: str) -> str:
