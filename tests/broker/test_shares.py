@@ -10,6 +10,7 @@ from gateway.broker.channels.settings import ChannelsSettings, Unconfigured
 from gateway.broker.connecting.connection_info import PLAIN, ConnectionInfo
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.shares import GONE, UNIX_SOCKET, Share, holder_of, network
+from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -479,3 +480,21 @@ def test_a_part_of_the_gateway_has_no_share_of_subscriptions() -> None:
     assert number is not None
     harness.broker.router.discard(number)
     assert harness.broker.shares.subscriptions.total == 0
+
+
+def test_nobody_is_told_of_what_another_client_was_refused() -> None:
+    """A SUBSCRIBE of many filters takes several pieces, between which others are refused."""
+    harness = Harness(replace(SETTINGS, maximum_subscription_bytes=10_000_000))
+    client = harness.connect("c", info=of("c"))
+    filters = [SubscriptionRequest("x" * 200 + f"/{n}", 0) for n in range(200)]
+    data = encode(Subscribe(1, filters), MQTT_5)
+    pieces = 0
+    while harness.broker.receive(client.client, data, harness.instant):
+        data = b""
+        pieces += 1
+        harness.broker.shares.refusal = "delayed messages of user 'somebody else'"
+    harness.settle()
+    (answer,) = client.take()
+    assert isinstance(answer, SubAck)
+    assert pieces > 1
+    assert answer.properties.reason_string is None

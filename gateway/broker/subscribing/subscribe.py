@@ -75,8 +75,7 @@ def handle_subscribe(
         return
     identifiers = packet.properties.subscription_identifiers
     identifier = identifiers[0] if identifiers else None
-    codes = []
-    broker.shares.refusal = ""
+    codes, reason = [], ""
     replayed: dict[str, tuple[Subscription, KeptSubscription]] = {}
     commit, gathered = 0, broker.gathered
     for request in packet.requests:
@@ -86,8 +85,10 @@ def handle_subscribe(
             gathered = broker.gathered
         before = len(broker.router)
         asked = _kept(client, request, identifier, where, deliver)
+        broker.shares.refusal = ""  # between two pieces that of another client came there
         code, granted = _subscribe(broker, session, asked, where)
         codes.append(code)
+        reason = broker.shares.refusal or reason
         existed = len(broker.router) == before
         if granted is None:
             continue
@@ -97,7 +98,7 @@ def handle_subscribe(
             broker.replays.follow(session, *granted)
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
     commit = max(commit, broker.commit_since(gathered))
-    client.send(SubAck(packet.packet_id, codes, _reason(broker, client, codes)), commit)
+    client.send(SubAck(packet.packet_id, codes, _reason(client, codes, reason)), commit)
     for topic_filter, (subscription, kept) in replayed.items():
         if piece.ends_with(topic_filter):
             instant = yield None
@@ -164,10 +165,10 @@ def _is_filtered(broker: "Broker", session: Session, topic_filter: str) -> bool:
     return number is not None and broker.router.subscription(number).where is not None
 
 
-def _reason(broker: "Broker", client: Client, codes: list[ReasonCode]) -> Properties:
+def _reason(client: Client, codes: list[ReasonCode], refusal: str) -> Properties:
     """Return what a client is told of codes that do not speak for themselves."""
     refused = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR in codes
-    return _explain(client, NEEDS_QOS_1 if refused else broker.shares.refusal)
+    return _explain(client, NEEDS_QOS_1 if refused else refusal)
 
 
 def _explain(client: Client, reason: str) -> Properties:
