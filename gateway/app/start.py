@@ -171,7 +171,7 @@ def _make_broker(gateway: Gateway, store: Store) -> None:
         timer=gateway.clock.nanoseconds,
     )
     gateway.policies = access_policies(gateway.configuration)
-    complete(access.apply(gateway.broker, gateway.policies))
+    complete(access.apply(gateway.broker, gateway.policies, now=0.0))  # there is no session yet
     for warning in warnings(gateway.configuration, gateway.data):
         logger.warning("%s", warning)
     gateway.turn = Turn(gateway.broker, gateway.writer, gateway.clock)

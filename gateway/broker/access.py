@@ -107,7 +107,7 @@ def restore_rights(broker: "Broker", session: Session, home: Origin) -> None:
     session.grant(access, access)
 
 
-def apply(broker: "Broker", policies: Iterable[AccessPolicy], now: float = 0.0) -> Pieces[None]:
+def apply(broker: "Broker", policies: Iterable[AccessPolicy], now: float) -> Pieces[None]:
     """Let the rules of all listeners hold, as they are now, also for what is subscribed already.
 
     `now` is the monotonic second. Others may have their turn at each item: the sessions come one

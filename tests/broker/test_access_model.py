@@ -31,7 +31,7 @@ class Model:
         self.harness = Harness()
         self.acl = random_acl(self.random)
         self.policy = AccessPolicy(parse(self.acl))
-        complete(access.apply(self.harness.broker, [self.policy]))
+        complete(access.apply(self.harness.broker, [self.policy], 0.0))
         self.clients: dict[Who, MemoryClient] = {}
         self.subscribed: dict[Who, set[str]] = {}
         for client_id in CLIENTS:
@@ -48,7 +48,7 @@ class Model:
     def change(self) -> None:
         self.acl = random_acl(self.random)
         self.policy.replace(parse(self.acl))
-        complete(access.apply(self.harness.broker, [self.policy]))
+        complete(access.apply(self.harness.broker, [self.policy], 0.0))
 
     def subscribe(self) -> None:
         who = self.random.choice(list(self.clients))

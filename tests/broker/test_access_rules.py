@@ -52,7 +52,7 @@ class Place:
         self.harness = harness
         self.policy = AccessPolicy(parse(acl), operators=["olga"])
         harness.broker.listeners = only(self.policy)
-        complete(access.apply(harness.broker, [self.policy]))
+        complete(access.apply(harness.broker, [self.policy], 0.0))
 
     def connect(self, username: str, **fields: object) -> MemoryClient:
         fields = {
@@ -63,7 +63,7 @@ class Place:
 
     def change(self, acl: str) -> None:
         self.policy.replace(parse(acl))
-        complete(access.apply(self.harness.broker, [self.policy]))
+        complete(access.apply(self.harness.broker, [self.policy], 0.0))
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_others_have_their_turn_while_rules_change(
     for client in (root, viewer):
         client.subscribe("t/#")
     place.policy.replace(parse("user viewer\ntopic read t/#\n"))
-    pieces = access.apply(place.harness.broker, [place.policy])
+    pieces = access.apply(place.harness.broker, [place.policy], 0.0)
     for expected in (None, None, "end"):
         place.harness.publish("t/1")  # its route is known with the rights of this moment
         assert next(pieces, "end") == expected
@@ -271,7 +271,7 @@ def test_what_waits_on_disk_is_asked_about_by_the_rules_of_the_next_start() -> N
     policy = AccessPolicy(parse("user viewer\ntopic read s/2\n"))
     harness.listeners = only(policy)
     harness.crash()
-    complete(access.apply(harness.broker, [policy]))
+    complete(access.apply(harness.broker, [policy], 0.0))
     info = ConnectionInfo(access=policy)
     viewer = harness.connect(
         "viewer", username="viewer", info=info, session_expiry=100, clean_start=False

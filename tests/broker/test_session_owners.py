@@ -45,7 +45,7 @@ class Hall:
 
     def begin(self) -> None:
         self.harness.broker.listeners = self.listeners
-        complete(access.apply(self.harness.broker, [self.policy]))
+        complete(access.apply(self.harness.broker, [self.policy], 0.0))
 
     def open(
         self,

@@ -113,7 +113,7 @@ class Scene:
         if acl:
             policy = AccessPolicy(parse(acl))
             self.harness.broker.listeners = only(policy)
-            complete(access.apply(self.harness.broker, [policy]))
+            complete(access.apply(self.harness.broker, [policy], 0.0))
             fields = {"username": "u", "info": ConnectionInfo(access=policy)}
         if others:
             request = [SubscriptionRequest(others.partition(" ")[0], 1)]
