@@ -13,12 +13,12 @@ from math import prod
 from time import perf_counter, perf_counter_ns
 
 from gateway.access.policy import EVERYTHING
+from gateway.mqtt.message import Message
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.budget import Budget
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.compile import compile_where
-from gateway.routing.where.evaluation.message import Message
+from gateway.where.compile import compile_where
 
 SECONDS = 1.0
 """For each line, or one round if that takes longer."""

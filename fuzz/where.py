@@ -5,11 +5,11 @@ import sys
 import atheris
 
 with atheris.instrument_imports(include=["gateway"]):
-    from gateway.routing.where.compile import COMPILER, Where, compile_where
-    from gateway.routing.where.evaluation.message import Message
-    from gateway.routing.where.generated.generate import generate
-    from gateway.routing.where.language.errors import WhereError
-    from gateway.routing.where.rule import compile_rule
+    from gateway.mqtt.message import Message
+    from gateway.where.compile import COMPILER, Where, compile_where
+    from gateway.where.generated.generate import generate
+    from gateway.where.language.errors import WhereError
+    from gateway.where.rule import compile_rule
 
 from tests.support.where.walker import walk
 

@@ -44,7 +44,7 @@ NOT_AT_START = (
         "gateway.server.tls.connection",
         "gateway.server.websocket.connection",
     ),
-    *("gateway.routing.where.sqlite", "gateway.routing.where.node", "msgspec"),
+    *("gateway.where.sqlite", "gateway.where.node", "msgspec"),
     *("gateway.server.passwords.file", "gateway.telemetry.http_server"),
 )
 """Not in memory while a gateway without any configuration starts and runs: 9 MiB less."""

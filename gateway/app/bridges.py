@@ -151,7 +151,6 @@ def _subscribe(
 
 
 def _retained(gateway: "Gateway", topic_filter: str) -> list[tuple[str, bytes]]:
-    from gateway.routing.where.evaluation.message import message_of
 
     found = gateway.broker.retained.find(topic_filter, gateway.turn.instant.monotonic)
-    return [(each.topic, bytes(message_of(each, 0).payload)) for each in found]
+    return [(each.topic, bytes(each.message(0).payload)) for each in found]

@@ -16,9 +16,9 @@ from gateway.broker.channels.settings import (
 from gateway.broker.instant import Instant
 from gateway.config.settings import ChannelConfig, Configuration
 from gateway.mqtt.errors import ProtocolError
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_filter
-from gateway.routing.where.evaluation.message import Message
 from gateway.session.limits import WhenFull
 from gateway.storage.state.note import is_noted, note, note_of, noted_parts
 

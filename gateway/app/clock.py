@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gateway.clock.spans import STEP_MS, ClockSpans, Finding
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
 from gateway.storage.ledger.starts import Starts
 from gateway.storage.state.clock_store import ClockStore
 from gateway.uplink.reports.clock_reports import ClockReports, clock_text

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from gateway.access.policy import EVERYTHING
 from gateway.access.topics import CONTROL
 from gateway.broker.own_names import CONTROL_CLIENT
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 logger = logging.getLogger(__name__)
 

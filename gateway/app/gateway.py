@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from gateway.clock import Clock
 from gateway.config.settings import Configuration
 from gateway.counters import Counters
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 if TYPE_CHECKING:
     from gateway.access.policy import AccessPolicy

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from gateway.access.policy import EVERYTHING
 from gateway.broker.own_names import UPLINK_CLIENT
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.evaluation.message import Message
 from gateway.session.session import Session
 from gateway.storage.history.history import History, RecordedRule
 from gateway.storage.history.subscriptions import HistorySubscriptions

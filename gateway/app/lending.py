@@ -10,7 +10,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 if TYPE_CHECKING:
     from gateway.bridges.settings import BridgeSettings
     from gateway.bridges.supervision.supervisor import Supervisor
-    from gateway.routing.where.evaluation.message import Message
+    from gateway.mqtt.message import Message
 
 SECONDS_MAX = 60.0
 """Seconds for which a port is lent; whoever needs it longer has it open then, and it is locked."""

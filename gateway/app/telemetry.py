@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gateway.app.delivery import show_delivery
 from gateway.app.turn_lines import TurnLines, gather_lines
 from gateway.broker.own_names import FIGURES_CLIENT
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
 from gateway.telemetry.line_output import LineOutput
 from gateway.telemetry.logs import SysHandler
 from gateway.telemetry.sys_topics import SysTopics

@@ -9,8 +9,8 @@ from gateway.bridges.settings import BridgeSettings, bridge_name, key
 from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
 from gateway.config.checks import boolean, number, one_of, text
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 PULLS = {"up": True, "down": False}
 

@@ -37,6 +37,7 @@ from gateway.mqtt.aliases.alias_figures import InboundFigures
 from gateway.mqtt.codec.publish_properties import PropertyCache
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import MqttError
+from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_5, ConnAck
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.mqtt.reason_codes import ReasonCode
@@ -44,7 +45,6 @@ from gateway.routing.budget import PIECES, Budget
 from gateway.routing.retained.retained import RetainedMessages
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.evaluation.message import Message
 from gateway.session.durability_class import DurabilityClass
 from gateway.session.session import Session
 from gateway.session.traffic import Traffic

@@ -8,7 +8,7 @@ def client_matcher(pattern: str) -> Callable[[str], bool]:
 
     `*` stands also for no character; every other character stands for itself.
     """
-    from gateway.routing.where.language.expression import Wildcard
-    from gateway.routing.where.language.like import like_matcher
+    from gateway.where.language.expression import Wildcard
+    from gateway.where.language.like import like_matcher
 
     return like_matcher(tuple(Wildcard.SEQUENCE if each == "*" else each for each in pattern))

@@ -15,7 +15,6 @@ from gateway.mqtt.errors import MqttError
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import check_topic_filter
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.language.errors import WhereError
 from gateway.session import continuation
 from gateway.session.kept import (
     Kept,
@@ -25,6 +24,7 @@ from gateway.session.kept import (
     seconds_since,
 )
 from gateway.session.session import NEVER, Session
+from gateway.where.language.errors import WhereError
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker

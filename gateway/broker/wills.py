@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from gateway.access.rule import WRITE
 from gateway.broker.access import current
 from gateway.broker.instant import Instant
+from gateway.mqtt.message import Message
 from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import Will
-from gateway.routing.where.evaluation.message import Message
 from gateway.session.session import Session
 
 if TYPE_CHECKING:

@@ -95,8 +95,8 @@ def _test(options: argparse.Namespace) -> int:
     from gateway.cli.where_history import try_on_history
     from gateway.mqtt.errors import MqttError
     from gateway.mqtt.topics import check_topic_filter
-    from gateway.routing.where.language.errors import WhereError
-    from gateway.routing.where.rule import compile_rule
+    from gateway.where.language.errors import WhereError
+    from gateway.where.rule import compile_rule
 
     try:
         check_topic_filter(options.topic)

@@ -3,10 +3,10 @@
 import sys
 from unicodedata import combining, east_asian_width
 
-from gateway.routing.where.compile import compile_where
-from gateway.routing.where.language.errors import WhereError
-from gateway.routing.where.language.likely_mistakes import likely_mistakes
-from gateway.routing.where.rule import compile_rule
+from gateway.where.compile import compile_where
+from gateway.where.language.errors import WhereError
+from gateway.where.language.likely_mistakes import likely_mistakes
+from gateway.where.rule import compile_rule
 
 _BEFORE = 60
 _AFTER = 30

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from gateway.cli.where_check import tell_error
 from gateway.cli.where_message import read_message
-from gateway.routing.where.explain import Explanation, Part, explain
-from gateway.routing.where.language.errors import WhereError
-from gateway.routing.where.language.spelling import spell, spell_value
+from gateway.where.explain import Explanation, Part, explain
+from gateway.where.language.errors import WhereError
+from gateway.where.language.spelling import spell, spell_value
 
 SHOWN = 100
 """Characters that are shown of a part or of a value."""

@@ -8,13 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 
 from gateway.clock import Clock
-from gateway.routing.where.compile import COMPILER
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.evaluation.predicates import topic_matches
-from gateway.routing.where.language.expression import And, Expression, TopicMatches
-from gateway.routing.where.rule import RuleWhere
-from gateway.routing.where.sqlite.to_sqlite import to_sqlite
+from gateway.mqtt.message import Message
 from gateway.storage.history.reader import HistoryReader, open_history
+from gateway.where.compile import COMPILER
+from gateway.where.evaluation.predicates import topic_matches
+from gateway.where.language.expression import And, Expression, TopicMatches
+from gateway.where.rule import RuleWhere
+from gateway.where.sqlite.to_sqlite import to_sqlite
 
 NO_HISTORY = 3
 """What a command returns when there is no history to ask."""

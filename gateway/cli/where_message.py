@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.errors import TidegateError
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
 
 _OPTIONAL = {
     "clientid": str,

@@ -9,10 +9,10 @@ from typing import Any
 
 from gateway.cli.where_message import message_of
 from gateway.errors import TidegateError
-from gateway.routing.where.compile import compile_where
-from gateway.routing.where.language.errors import WhereError
-from gateway.routing.where.language.lexer import TokenKind, tokenize
-from gateway.routing.where.rule import compile_rule
+from gateway.where.compile import compile_where
+from gateway.where.language.errors import WhereError
+from gateway.where.language.lexer import TokenKind, tokenize
+from gateway.where.rule import compile_rule
 
 
 def run_vectors(file: Path) -> int:

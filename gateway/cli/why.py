@@ -9,7 +9,7 @@ from gateway.cli.why_fleet import outcome
 from gateway.cli.why_rules import present_rules, recorded_rules
 from gateway.cli.why_subscribers import subscribers
 from gateway.errors import TidegateError
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
 from gateway.storage.history.outcome_reader import Number
 from gateway.storage.history.reader import HistoryReader, open_history
 from gateway.storage.outbox.outbox_row import message_of_row

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 
 from gateway.cli.where_explain import tree
-from gateway.routing.where.compile import COMPILER
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.evaluation.predicates import topic_matches
-from gateway.routing.where.explain import Explanation, explain
-from gateway.routing.where.language.expression import TopicMatches
-from gateway.routing.where.language.spelling import spell_value
+from gateway.mqtt.message import Message
 from gateway.storage.history.history import RecordedRule
 from gateway.storage.history.reader import HistoryReader
 from gateway.storage.history.row import HistoryRow, Numbered, RuleResult
+from gateway.where.compile import COMPILER
+from gateway.where.evaluation.predicates import topic_matches
+from gateway.where.explain import Explanation, explain
+from gateway.where.language.expression import TopicMatches
+from gateway.where.language.spelling import spell_value
 
 Earlier = list[tuple[Message, bool]]
 """Messages that a rule remembers, oldest first, each with whether it was forwarded."""

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 
 from gateway.cli.where_explain import tree
+from gateway.mqtt.message import Message
 from gateway.mqtt.topics import split_shared
-from gateway.routing.where.compile import COMPILER
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.evaluation.predicates import topic_matches
-from gateway.routing.where.explain import explain
-from gateway.routing.where.language.errors import WhereError
-from gateway.routing.where.language.expression import TopicMatches
-from gateway.routing.where.language.spelling import spell_value
 from gateway.storage.history.reader import HistoryReader
 from gateway.storage.history.subscriptions import RecordedSubscription
+from gateway.where.compile import COMPILER
+from gateway.where.evaluation.predicates import topic_matches
+from gateway.where.explain import explain
+from gateway.where.language.errors import WhereError
+from gateway.where.language.expression import TopicMatches
+from gateway.where.language.spelling import spell_value
 
 _ANSWERS = {1: "PUBACK", 2: "PUBREC"}
 

@@ -17,7 +17,12 @@ cdef class Message:
     cdef public object received_at
     cdef public object response_topic
     cdef public object retain
-    cdef public long long room
     cdef public object topic
     cdef public object user_properties
     cdef public object username
+    cdef public long long work_left
+
+    cpdef json(self)
+    cpdef forget_parts(self)
+    cpdef spend(self, long long work)
+    cdef _decode(self)

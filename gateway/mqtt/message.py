@@ -1,16 +1,30 @@
-"""One application message as the gateway accepted it, for whoever looks at what it says."""
+"""One application message as the gateway accepted it, and the values `$where` reads from it.
 
-from typing import Any
+Text, JSON value, topic levels and user properties are decoded when first needed and stay with the
+message, so that many filters cost one decode (where-language 14.2).
+"""
+
+from typing import Any, Final
 
 from gateway.mqtt.output import Barrier
+from gateway.mqtt.payload import NOT_JSON, STRING_CODE_POINTS, decode_payload, parse_json
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 
 UNKNOWN: Any = object()
-"""Stands for what nobody has asked for yet."""
-
+"""Stands for a value that is not decoded yet."""
 
 UNBOUNDED = 1 << 62
-"""More work than any `$where` is for a message."""
+"""More work than any `$where` needs for a message."""
+
+UNCOUNTED: Final = 1_000
+"""Least work of one operation that is counted; less is paid for by its node of the expression."""
+
+_CORRELATION = "correlation data"
+"""Key of a long decoded Correlation Data among the values of parts of expressions."""
+
+
+class OverBudgetError(Exception):
+    """An evaluation has used all the work that it may."""
 
 
 class Message:
@@ -21,8 +35,8 @@ class Message:
     `commit_within` is its durability class: the seconds by which its commit may be put off, 0.0
     for none, None for a message that is kept in memory alone. `barrier` lets its
     publisher's answer leave before that commit, once every receiver that joins it has the message.
-    `room` is how much work a `$where` may still cost that is evaluated for it.
-    The fields that begin with an underscore keep what `$where` has worked out of the others.
+    `work_left` is the work that a `$where` evaluated for it may still cost.
+    The fields that begin with an underscore hold what `$where` has decoded from the others.
     """
 
     __slots__ = (
@@ -44,10 +58,10 @@ class Message:
         "received_at",
         "response_topic",
         "retain",
-        "room",
         "topic",
         "user_properties",
         "username",
+        "work_left",
     )
 
     def __init__(
@@ -84,7 +98,7 @@ class Message:
         self.user_properties = user_properties
         self.commit_within: float | None = 0.0
         self.barrier: Barrier | None = None
-        self.room = UNBOUNDED
+        self.work_left = UNBOUNDED
         self._decoded: str | None = UNKNOWN
         self._json: Any = UNKNOWN
         self._levels: list[str] = UNKNOWN
@@ -119,3 +133,70 @@ class Message:
             correlation_data=self.correlation_data,
             user_properties=self.user_properties,
         )
+
+    def spend(self, work: int) -> None:
+        """Count work that an evaluation is about to do; raise OverBudgetError if too much."""
+        if work > UNCOUNTED:
+            self.work_left -= work
+            if self.work_left < 0:
+                raise OverBudgetError
+
+    def text(self) -> str | None:
+        """Return the whole payload as a STRING, None if it is none (where-language 6.3)."""
+        decoded = self._decode()
+        return None if decoded is None or len(decoded) > STRING_CODE_POINTS else decoded
+
+    def json(self) -> Any:
+        """Return the payload's JSON value, `NOT_JSON` if it is not JSON."""
+        if self._json is UNKNOWN:
+            self._json = parse_json(self.payload)
+        return self._json
+
+    def payload_is_json(self) -> bool:
+        """Say whether the payload is JSON as all later readers see it (where-language 6.3)."""
+        return self.json() is not NOT_JSON
+
+    def levels(self) -> list[str]:
+        """Return the Topic Name split at `/`."""
+        if self._levels is UNKNOWN:
+            self._levels = self.topic.split("/")
+        return self._levels
+
+    def user(self) -> dict[str, str]:
+        """Return the user properties by key, the last value of each (where-language 6.2)."""
+        if self._user is UNKNOWN:
+            self._user = dict(self.user_properties)
+        return self._user
+
+    def part_values(self) -> dict[Any, Any]:
+        """Return what is known of parts of expressions, for who works one out to add to."""
+        if self._part_values is None:
+            self._part_values = {}
+        return self._part_values
+
+    def forget_parts(self) -> None:
+        """Forget what expressions have worked out: the message may wait in a queue from now on."""
+        self._part_values = None
+
+    def forget_parts_but(self, kind: type) -> None:
+        """Forget them but for what is kept under an object of this type."""
+        values = self.part_values()
+        self._part_values = {key: values[key] for key in values if type(key) is kind}
+
+    def correlation_text(self) -> str | None:
+        """Return Correlation Data decoded as UTF-8, None if absent or not UTF-8."""
+        data = self.correlation_data
+        if data is None:
+            return None
+        if len(data) <= UNCOUNTED:
+            return decode_payload(data)
+        values = self.part_values()
+        if _CORRELATION not in values:
+            values[_CORRELATION] = decode_payload(data)
+        text: str | None = values[_CORRELATION]
+        return text
+
+    def _decode(self) -> str | None:
+        if self._decoded is UNKNOWN:
+            self._decoded = decode_payload(self.payload)
+        return self._decoded

@@ -1,5 +1,6 @@
 import cython
 
+from gateway.mqtt.message cimport Message
 from gateway.mqtt.output cimport Barrier
 from gateway.mqtt.packet_batch cimport PacketBatch
 from gateway.mqtt.codec.publish_properties cimport PublishProperties
@@ -42,5 +43,9 @@ cdef class Publication:
     cpdef bint expired(self, double now) except -1
     cpdef share_forms(self)
     cpdef forget_forms(self)
+    @cython.locals(message=Message)
+    cpdef Message message(self, Py_ssize_t number)
+    @cython.locals(message=Message)
+    cpdef Message new_message(self, Py_ssize_t number)
     @cython.locals(packets=PacketBatch, name=bytes, part=Publication)
     cpdef Publication part(self, Py_ssize_t first, Py_ssize_t count)

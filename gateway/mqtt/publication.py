@@ -87,7 +87,7 @@ class Publication:
         self.shared = False
         # in which receivers are sent it, while they share them: see `publish_encoder.form`
         self.forms: dict[int, PacketBatch] | None = None
-        # each as an object, made when somebody looks at what it says: see `message_of`
+        # each as an object, made by `message`
         self.messages: list[Message | None] | None = None
 
     def identifiers(self) -> Sequence[int]:
@@ -143,6 +143,33 @@ class Publication:
     def forget_forms(self) -> None:
         """Give up the forms, and the objects that were made of the messages."""
         self.forms = self.messages = None
+
+    def message(self, number: int) -> Message:
+        """Return the message with this number, from 0: the same object each time."""
+        if self.messages is None:
+            self.messages = [None] * self.count
+        message = self.messages[number]
+        if message is None:
+            message = self.messages[number] = self.new_message(number)
+        return message
+
+    def new_message(self, number: int) -> Message:
+        """Return the message with this number as an object of the caller's own."""
+        message = Message(
+            self.topic_of(number),
+            self.packets.one(number),
+            self.qos,
+            self.retain,
+            client_id=self.client_id,
+            username=self.username,
+            received_at=self.received_at,
+            arrived=self.arrived,
+        )
+        message.commit_within = self.commit_within
+        message.barrier = self.barrier
+        if self.properties.data or self.properties.expiry is not None:
+            message.set_properties(self.properties.fields)
+        return message
 
     def one(self, number: int) -> "Publication":
         """Return the message with this number as a publication of its own."""

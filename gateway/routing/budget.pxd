@@ -1,7 +1,7 @@
 import cython
 
-from gateway.routing.where.evaluation.message cimport Message
-from gateway.routing.where.figures cimport Figures
+from gateway.mqtt.message cimport Message
+from gateway.where.figures cimport Figures
 
 cdef long long _ORDINARY
 cdef long long _QUICK

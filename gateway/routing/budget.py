@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Protocol
 from weakref import ReferenceType, WeakSet, ref
 
-from gateway.mqtt.message import UNBOUNDED
+from gateway.mqtt.message import UNBOUNDED, Message, OverBudgetError
 from gateway.routing import over_budget
 from gateway.routing.over_budget import OverBudget, shown
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.figures import Figures
-from gateway.routing.where.language.work import ORDINARY, OverBudgetError
+from gateway.where.figures import Figures
+from gateway.where.language.work import ORDINARY
 
 logger = logging.getLogger(__name__)
 
@@ -201,14 +200,14 @@ class Budget:
             result = where.evaluate(message)
         else:
             most = _QUICK if quick or self._dear >= TURN else _EVALUATION
-            room = message.room = most - where.steps
+            room = message.work_left = most - where.steps
             if room < 0:  # it has too many nodes for that by themselves
                 return self._exceeded(where, message, client_id, _ORDINARY, quick)
             try:
                 result = where.evaluate(message)
             except OverBudgetError:
                 return self._exceeded(where, message, client_id, most, quick)
-            used = most - message.room
+            used = most - message.work_left
             self._left -= used
             if used > _ORDINARY:
                 self._charge(client_id, used)
@@ -233,17 +232,17 @@ class Budget:
 
         No share is looked at: the caller asks about few enough in a turn.
         """
-        message.room = most - where.steps
+        message.work_left = most - where.steps
         figures = where.figures
         try:
-            result = where.evaluate(message) if message.room >= 0 else None
+            result = where.evaluate(message) if message.work_left >= 0 else None
         except OverBudgetError:
             result = None
-        if message.room < 0:
+        if message.work_left < 0:
             bound = over_budget.MESSAGE if most < EVALUATION else over_budget.EVALUATION
             self._note(where, message, client_id, bound)
             return False, most
-        used = most - message.room
+        used = most - message.work_left
         if not figures.evaluated % SAMPLED:
             self.look(where, message, f"client {client_id!r}", used)
         for each in (figures, self):
@@ -319,7 +318,7 @@ class Budget:
         if where.figures.evaluated >= PROMOTED and self.now != self._promoted_at:
             self._promote(where)
         if self._timer is not None:
-            message.room = UNBOUNDED
+            message.work_left = UNBOUNDED
             self._measure(where, message, owner, self._timer, used)
 
     def _promote(self, where: Evaluable) -> None:

@@ -4,7 +4,7 @@ import logging
 import math
 from typing import Final
 
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
 
 logger = logging.getLogger(__name__)
 

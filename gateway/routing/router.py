@@ -25,7 +25,7 @@ from gateway.routing.subscriptions.subscription import Member, Subscriber, Subsc
 from gateway.routing.trie.topic_trie import TooManyNodes
 
 if TYPE_CHECKING:
-    from gateway.routing.where.compile import Where
+    from gateway.where.compile import Where
 
 SUBSCRIBER = (1 << PLACE) - 1
 """The bits of a subscription's number that are its subscriber's."""

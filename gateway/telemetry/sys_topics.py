@@ -9,7 +9,7 @@ from gateway.broker.own_names import FIGURES_CLIENT
 from gateway.clock import Clock
 from gateway.compiled import build
 from gateway.counters import Counters
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
 from gateway.telemetry.broker_figures import BrokerFigures
 from gateway.version import VERSION
 

@@ -9,7 +9,7 @@ from gateway.counters import Counters
 from gateway.routing.over_budget import shown
 
 if TYPE_CHECKING:
-    from gateway.routing.where.compile import Where
+    from gateway.where.compile import Where
 
 BUSIEST = 5
 """Filters shown singly."""

@@ -10,11 +10,11 @@ from typing import Protocol
 from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.counters import Counters
 from gateway.mqtt.errors import MqttError
+from gateway.mqtt.message import Message
 from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import Publish, SubscriptionRequest
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.mqtt.topics import check_topic_name, topic_matches
-from gateway.routing.where.evaluation.message import Message
 from gateway.uplink.hops import has_hop, with_hop
 from gateway.uplink.rules.topic_template import fill
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.rule import RuleWhere, compile_rule
+from gateway.mqtt.message import Message
+from gateway.where.rule import RuleWhere, compile_rule
 
 BATCH = 100
 """Messages that are compressed together, as `[uplink] batch` does."""

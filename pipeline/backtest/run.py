@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col, expr, lit
 
-from gateway.routing.where.rule import compile_rule
+from gateway.where.rule import compile_rule
 from pipeline.backtest.fold import Row, Sums, TopicFold
 from pipeline.backtest.spark_sql import decision
 from pipeline.tables import delta, on_disk

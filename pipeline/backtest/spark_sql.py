@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from gateway.routing.where.language.expression import (
+from gateway.where.language.expression import (
     And,
     Between,
     Comparison,

@@ -29,8 +29,8 @@ def add_backtest(commands: Any) -> None:
 
 def run_backtest(options: argparse.Namespace) -> int:
     """Print what the rule would have sent; returns the exit status."""
-    from gateway.routing.where.language.errors import WhereError
-    from gateway.routing.where.rule import compile_rule
+    from gateway.where.language.errors import WhereError
+    from gateway.where.rule import compile_rule
 
     for text in filter(None, (options.rule, options.alarm)):
         try:

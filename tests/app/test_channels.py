@@ -17,9 +17,9 @@ from gateway.broker.channels.settings import (
 from gateway.broker.settings import BrokerSettings
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import BrokerConfig, ChannelConfig, Configuration
+from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from gateway.session.limits import WhenFull
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness

@@ -8,8 +8,8 @@ from typing import Any
 from gateway.app.gateway import Gateway
 from gateway.app.start import start
 from gateway.config.load import load
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from tests.support.clocks import SetClock
 from tests.support.disk.storage import until
 from tests.support.ports import free_port

@@ -3,8 +3,8 @@ import logging
 import pytest
 
 from gateway.app.control import Control
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 
 @pytest.fixture

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from gateway.app.history import Recorder
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.rule import compile_rule
 from gateway.storage.history.history import History
 from gateway.storage.history.reader import open_history
 from gateway.storage.history.row import Numbered, RuleResult
 from gateway.uplink.rules.rule import Rule
 from gateway.uplink.rules.rules import RuleSet
+from gateway.where.rule import compile_rule
 from tests.support.disk.storage import Store, bounded, open_store
 
 EPOCH = "00a1b2c3d4"

@@ -8,8 +8,8 @@ import pytest
 from gateway.app.lending import Lending
 from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.bridges.settings import BridgeSettings
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from tests.support.table import table
 
 PORT = "/dev/ttyNODE"

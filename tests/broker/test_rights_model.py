@@ -20,6 +20,7 @@ from gateway.broker.channels.settings import ChannelSettings, ChannelsSettings
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.restore import WILL_GRACE
 from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.message import Message
 from gateway.mqtt.packets import (
     MQTT_5,
     ConnAck,
@@ -36,7 +37,6 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.pieces import complete
-from gateway.routing.where.evaluation.message import Message
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.inline import Inline
 from tests.support.broker.memory_client import MemoryClient

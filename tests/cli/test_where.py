@@ -7,7 +7,7 @@ import pytest
 
 from gateway.cli import where_vectors
 from gateway.cli.main import main
-from gateway.routing.where.compile import compile_where
+from gateway.where.compile import compile_where
 from tests.support.where.vectors import VECTORS
 
 FIRST = {"topic": "s/1", "qos": 0, "retain": False, "payload": '{"t": 20}'}

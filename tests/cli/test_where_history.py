@@ -12,10 +12,10 @@ import pytest
 from gateway.cli import where_history
 from gateway.cli.main import main
 from gateway.cli.where_history import Outcome, lines, try_in_sqlite, try_on
+from gateway.mqtt.message import Message
 from gateway.mqtt.packets import PubAck, Publish
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.rule import compile_rule
 from gateway.storage.history.reader import open_history
+from gateway.where.rule import compile_rule
 from tests.support.ports import free_port
 from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from node import filter as node_filter
 from node import frames
 
-from gateway.routing.where.compile import compile_where
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.language.expression import Expression, Literal
-from gateway.routing.where.node import node_program
-from gateway.routing.where.node.node_program import ProgramLimitError, encode_program
-from gateway.routing.where.node.push_down import push_down
-from gateway.routing.where.rule import RuleWhere, compile_rule
+from gateway.mqtt.message import Message
+from gateway.where.compile import compile_where
+from gateway.where.language.expression import Expression, Literal
+from gateway.where.node import node_program
+from gateway.where.node.node_program import ProgramLimitError, encode_program
+from gateway.where.node.push_down import push_down
+from gateway.where.rule import RuleWhere, compile_rule
 from tests.support.where.readings import (
     TOPIC,
     Sample,

@@ -9,8 +9,8 @@ from node.loop import Node
 from gateway.bridges.readings.reading_publisher import ReadingPublisher
 from gateway.bridges.serial.frame_intake import FrameIntake
 from gateway.counters import Counters
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from tests.support.clocks import ManualClock
 from tests.support.nodes.bridges import Disk, MemoryFrames
 

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from node.filter import Filter
 
-from gateway.routing.where.node.node_program import ProgramLimitError, encode_program
-from gateway.routing.where.node.push_down import push_down
-from gateway.routing.where.rule import compile_rule
+from gateway.where.node.node_program import ProgramLimitError, encode_program
+from gateway.where.node.push_down import push_down
+from gateway.where.rule import compile_rule
 from tests.support.nodes import micropython as interpreter
 from tests.support.where.readings import (
     TOPIC,

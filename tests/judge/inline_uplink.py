@@ -1,8 +1,8 @@
 """A part of the gateway that takes every message, or refuses as a full outbox does."""
 
 from gateway.access.policy import EVERYTHING
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 
 class InlineUplink:

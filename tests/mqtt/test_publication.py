@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.mqtt.connection import NO_LIMIT, Connection
+from gateway.mqtt.message import Message
 from gateway.mqtt.message_size import MESSAGE_OVERHEAD
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import make_publication, publication_of
-from gateway.routing.where.evaluation.message import Message, make_message, message_of
 from tests.support.broker.outbound_aliases import DESCRIBED
 from tests.support.broker.publications import packets, payloads, publish
 from tests.support.table import table
@@ -106,21 +106,21 @@ def test_a_message_is_the_same_as_a_publication_and_back(fields: dict[str, objec
     )
     message.commit_within = 2.0
     publication = publication_of(message)
-    assert message_of(publication, 0) is message
+    assert publication.message(0) is message
     assert publication.mqtt5 == bool(fields)
-    again = make_message(publication, 0)
+    again = publication.new_message(0)
     assert again is not message
-    names = [name for name in Message.__mro__[1].__slots__ if not name.startswith("_")]  # type: ignore[attr-defined]
+    names = [name for name in Message.__slots__ if not name.startswith("_")]
     assert len(names) == 17
     assert [getattr(again, name) for name in names] == [getattr(message, name) for name in names]
 
 
 def test_each_message_becomes_an_object_once() -> None:
     publication = publish([b"1", b"2"])
-    first = message_of(publication, 1)
-    assert (message_of(publication, 1), message_of(publication, 0).payload) == (first, b"1")
+    first = publication.message(1)
+    assert (publication.message(1), publication.message(0).payload) == (first, b"1")
     publication.forget_forms()
-    assert message_of(publication, 1) is not first
+    assert publication.message(1) is not first
 
 
 def made(count: int, version: int, properties: Iterator[Properties]) -> list[Publication]:

@@ -4,6 +4,7 @@ import gc
 
 import pytest
 
+from gateway.mqtt.message import Message
 from gateway.routing import budget as budget_module
 from gateway.routing.budget import (
     AT_ONCE,
@@ -24,9 +25,8 @@ from gateway.routing.budget import (
     Budget,
 )
 from gateway.routing.over_budget import SHOWN_CODE_POINTS, shown
-from gateway.routing.where.compile import Where, compile_where
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.figures import Figures
+from gateway.where.compile import Where, compile_where
+from gateway.where.figures import Figures
 
 HOT = Message("t", b'{"t":30}')
 COLD = Message("t", b'{"t":20}')

@@ -2,8 +2,8 @@
 
 import pytest
 
+from gateway.mqtt.message import Message
 from gateway.routing.over_budget import LINES, WARNING_SECONDS, OverBudget
-from gateway.routing.where.evaluation.message import Message
 
 MESSAGE = Message("a/b", b"x" * 10)
 

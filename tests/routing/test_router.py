@@ -2,16 +2,16 @@ import tracemalloc
 
 import pytest
 
+from gateway.mqtt.message import Message
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.budget import Budget
 from gateway.routing.destination import Destination
 from gateway.routing.route import CROWDED
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.compile import Where, compile_where
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.figures import Figures
-from gateway.routing.where.language.expression import Literal
+from gateway.where.compile import Where, compile_where
+from gateway.where.figures import Figures
+from gateway.where.language.expression import Literal
 from tests.support.broker.routing import destinations
 from tests.support.broker.subscribers import Someone
 

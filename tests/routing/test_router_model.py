@@ -5,11 +5,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from gateway.mqtt.message import Message
 from gateway.routing.budget import Budget
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.compile import compile_where
-from gateway.routing.where.evaluation.message import Message
+from gateway.where.compile import compile_where
 from tests.support.broker.routing import destinations
 from tests.support.broker.subscribers import Someone
 from tests.support.broker.topics import TOPIC_FILTERS, TOPICS

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gateway.counters import Counters
+from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from gateway.storage.state.down_seen import REMEMBERED, DownSeen
 from gateway.uplink import down as down_module
 from gateway.uplink.down import Down, DownRule

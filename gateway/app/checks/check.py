@@ -16,8 +16,8 @@ from gateway.config.settings import Configuration
 from gateway.config.values import values_of
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter, topic_matches
-from gateway.routing.where.compile import compile_where
-from gateway.routing.where.language.errors import WhereError
+from gateway.where.compile import compile_where
+from gateway.where.language.errors import WhereError
 
 
 def check_configuration(
@@ -154,7 +154,7 @@ def _expression(expression: str) -> None:
 
 
 def _rule_expression(expression: str) -> None:
-    from gateway.routing.where.rule import compile_rule
+    from gateway.where.rule import compile_rule
 
     _compile(compile_rule, expression)
 

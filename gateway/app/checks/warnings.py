@@ -36,8 +36,8 @@ def warnings(configuration: Configuration, data: Path | None = None) -> list[str
 def _unlikely_filters(configuration: Configuration) -> Iterator[str]:
     for name, key, value in values_of(configuration):
         if key.check in (checks.expression, checks.rule_expression):
-            from gateway.routing.where.language.likely_mistakes import likely_mistakes
-            from gateway.routing.where.rule import compile_rule
+            from gateway.where.language.likely_mistakes import likely_mistakes
+            from gateway.where.rule import compile_rule
 
             where = compile_rule(value)
             if where.never_true:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from gateway.access.rule import WRITE
 from gateway.broker.own_names import UPLINK_CLIENT
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from gateway.storage.state.down_seen import DownSeen
 from gateway.uplink.down import Down, DownRule
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from gateway.access.rule import WRITE
 from gateway.broker.own_names import CONTROL_CLIENT
 from gateway.mqtt.errors import MqttError, ProtocolError
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name
-from gateway.routing.where.evaluation.message import Message
 from gateway.storage.outbox.outbox import Outbox
 from gateway.uplink.recalls.recall import Recall, Report
 from gateway.uplink.recalls.request import RecallError, parse_request

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gateway.mqtt.errors import MqttError
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name
-from gateway.routing.where.evaluation.message import Message
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected, RejectedRow

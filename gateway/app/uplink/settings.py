@@ -9,7 +9,6 @@ from gateway.app.uplink.landing import landing_directory
 from gateway.config.credentials import secret_path
 from gateway.config.sections.uplinks import DEFAULT_RULE, PlacedRule
 from gateway.config.settings import UplinkConfig
-from gateway.routing.where.rule import compile_rule
 from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.landing.directory import DirectoryDestination
 from gateway.uplink.landing_bounds import LandingBounds
@@ -20,6 +19,7 @@ from gateway.uplink.rules.targets import Target
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.topic_bounds import TopicBounds
 from gateway.version import VERSION
+from gateway.where.rule import compile_rule
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

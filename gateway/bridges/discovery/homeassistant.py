@@ -12,8 +12,8 @@ from gateway.bridges.supervision.host import Host
 from gateway.bridges.supervision.silence import Silence
 from gateway.config.checks import number, topic_prefix
 from gateway.config.quantities import duration_from
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 NODES_MAX = 1_000
 """Nodes that are announced; further ones are counted and left out."""

@@ -18,8 +18,8 @@ from gateway.bridges.readings.reading import Value
 from gateway.bridges.serial.serial_settings import port_name
 from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 if TYPE_CHECKING:
     from pymodbus.client import AsyncModbusSerialClient, AsyncModbusTcpClient

@@ -4,7 +4,7 @@ import json
 import math
 from dataclasses import dataclass
 
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
 
 NAME_MAX = 64
 """Bytes of a node's or quantity's name in UTF-8; together they stay far below a topic's 65,535."""

@@ -12,8 +12,8 @@ from gateway.bridges.serial.command_body import Command as Kind
 from gateway.bridges.serial.node_order import Order, RefusedOrderError, parse_order
 from gateway.bridges.serial.serial_frames import encode_frame
 from gateway.bridges.supervision.host import Host
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 NODES_MAX = 64
 """Nodes of one line that can be given commands: those that were heard first."""

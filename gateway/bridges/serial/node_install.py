@@ -4,10 +4,10 @@ from typing import Any
 
 from gateway.bridges.readings.reading import NAME_MAX
 from gateway.bridges.serial.serial_frames import BODY_MAX
-from gateway.routing.where.language.errors import WhereError
-from gateway.routing.where.node.node_program import ProgramLimitError, encode_program
-from gateway.routing.where.node.push_down import push_down
-from gateway.routing.where.rule import compile_rule
+from gateway.where.language.errors import WhereError
+from gateway.where.node.node_program import ProgramLimitError, encode_program
+from gateway.where.node.push_down import push_down
+from gateway.where.rule import compile_rule
 
 VERSION_MAX = 2**32 - 1
 """The highest version of a program."""

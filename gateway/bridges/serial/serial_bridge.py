@@ -19,8 +19,8 @@ from gateway.bridges.serial.serial_port import open_port
 from gateway.bridges.serial.serial_settings import SerialSettings, port_name
 from gateway.bridges.serial.topic_port import SCHEME, TopicPort
 from gateway.bridges.supervision.host import Host
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 RETRY = (0.25, 1.25, 1.0)
 """Seconds, growth and most seconds between two tries: a node is read within 2 s of its plugging."""

@@ -3,8 +3,8 @@
 import asyncio
 
 from gateway.bridges.supervision.host import Host
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 SCHEME = "topic://"
 

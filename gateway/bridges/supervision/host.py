@@ -7,8 +7,8 @@ from gateway.bridges.readings.reading import Reading, RefusedReadingError, Value
 from gateway.bridges.readings.reading_map import NO_UNITS, ReadingMap
 from gateway.bridges.readings.reading_publisher import ReadingPublisher
 from gateway.bridges.supervision.interfaces import Receive, Services
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 OWNERS_MAX = 10_000
 """Topics of which it is known whose they are; of further ones a conflict is not noticed."""

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from gateway.clock import Clock
 from gateway.counters import Counters
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 Publish = Callable[[Message], ReasonCode]
 """Takes a message into the broker; a code of 0x80 or above says that it was not taken."""

@@ -4,8 +4,8 @@ import logging
 
 from gateway.access.policy import EVERYTHING
 from gateway.bridges.supervision.interfaces import Receive
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from gateway.bridges.supervision.host import Host
 from gateway.bridges.topics.presets import PRESETS
 from gateway.bridges.topics.topic_pattern import TopicPattern
 from gateway.config.checks import one_of, texts
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 WAITING_MAX = 1_000
 """Messages that wait to be read; the oldest makes room and is counted."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from gateway.broker.channels.offer import Offer
 from gateway.broker.instant import Instant
 from gateway.mqtt.reason_codes import FAILURE
-from gateway.routing.where.evaluation.message import make_message
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
@@ -46,7 +45,7 @@ class DeadLetters:
 
     def _publish(self, letter: Offer, instant: Instant) -> bool:
         settings, figures = self._channel.settings, self._channel.figures
-        message = make_message(letter.span.publication, letter.span.first)
+        message = letter.span.publication.new_message(letter.span.first)
         if settings.dead_letter_topic is None:
             figures.dropped += 1
             logger.warning(

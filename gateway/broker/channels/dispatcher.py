@@ -17,7 +17,6 @@ from gateway.mqtt.connection import Connection
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.evaluation.message import make_message
 from gateway.session.sending import send, send_span
 from gateway.session.session import Session, held_until
 from gateway.session.span import Span
@@ -194,6 +193,6 @@ def _names_attempt(publication: Publication) -> bool:
 
 def _marked(publication: Publication, number: int, attempt: int) -> Publication:
     """Return one message with the number of the attempt among its user properties."""
-    message = make_message(publication, number)
+    message = publication.new_message(number)
     message.user_properties = (*message.user_properties, (ATTEMPT, str(attempt)))
     return publication_of(message)

@@ -12,7 +12,6 @@ from gateway.broker.instant import Instant
 from gateway.broker.publishing.refusals import refuse_for, refuse_for_disk, refuse_for_share
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.routing.where.evaluation.message import make_message
 from gateway.session.kept import KeptSession
 from gateway.session.session import NEVER, Session
 from gateway.session.span import Span
@@ -153,7 +152,7 @@ class Delays(Session):
         if publication.expired(instant.monotonic):
             self.counters.add("publish/messages/expired")
         else:
-            message = make_message(publication, span.first)
+            message = publication.new_message(span.first)
             message.topic = undelayed(message.topic)
             if self._broker.publish(message, instant) >= FAILURE:
                 return False

@@ -13,7 +13,6 @@ from gateway.routing.budget import PIECES
 from gateway.routing.destination import Destination
 from gateway.routing.route import Route
 from gateway.routing.subscriptions.subscription import Subscriber
-from gateway.routing.where.evaluation.message import message_of
 from gateway.session.session import Session
 from gateway.session.span import Span
 from gateway.session.traffic import RECEIVER_BYTES, Traffic
@@ -200,7 +199,7 @@ def _offer(
             return number - first, _QUOTA_EXCEEDED, found
         for destination in route.inline:
             client: InlineClient = destination.subscriber
-            message = message_of(publication, number)
+            message = publication.message(number)
             if budget.pieces:  # it may have been made in an earlier turn
                 message.commit_within = publication.commit_within
                 message.barrier = publication.barrier

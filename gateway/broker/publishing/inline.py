@@ -3,8 +3,8 @@
 from typing import Protocol
 
 from gateway.access.access import Access
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 
 
 class InlineClient(Protocol):

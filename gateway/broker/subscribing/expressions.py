@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary, finalize
 
 from gateway.pieces import Pieces, complete
-from gateway.routing.where.compile import Where, compile_in_pieces
+from gateway.where.compile import Where, compile_in_pieces
 
 if TYPE_CHECKING:
     from gateway.broker.shares import Shares

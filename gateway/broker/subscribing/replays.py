@@ -17,10 +17,9 @@ from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import topic_matches
 from gateway.routing.budget import EVALUATION, PARSED
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.evaluation.message import make_message
-from gateway.routing.where.language.work import ORDINARY
 from gateway.session.kept import KeptSubscription
 from gateway.session.session import Session
+from gateway.where.language.work import ORDINARY
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
@@ -266,7 +265,7 @@ class Replays:
             passed = True
             if where is not None:
                 most = max(self._work, ORDINARY) if at_once else EVALUATION
-                passed, work = ask(where, make_message(each, 0), session.client_id, most)
+                passed, work = ask(where, each.new_message(0), session.client_id, most)
                 self._work -= work + PARSED * bytes_of_one
             if passed:
                 wanted.append(each)

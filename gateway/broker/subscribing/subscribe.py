@@ -15,13 +15,13 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.language.errors import WhereError
 from gateway.session.kept import KeptSubscription
 from gateway.session.session import Session
+from gateway.where.language.errors import WhereError
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
-    from gateway.routing.where.compile import Where
+    from gateway.where.compile import Where
 
 logger = logging.getLogger(__name__)
 

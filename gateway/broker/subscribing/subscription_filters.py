@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from gateway.broker.client_pattern import client_matcher
-from gateway.routing.where.compile import Where, compile_where
+from gateway.where.compile import Where, compile_where
 
 
 @dataclass(frozen=True, slots=True)

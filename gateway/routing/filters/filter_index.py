@@ -2,12 +2,12 @@
 
 from collections.abc import Hashable
 
+from gateway.mqtt.message import Message
 from gateway.routing.filters.held import excluding, including
 from gateway.routing.filters.operand_index import IndexEntry, OperandIndex
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.compile import Where
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.terms import Term, terms
+from gateway.where.compile import Where
+from gateway.where.terms import Term, terms
 
 
 class FilterIndex:

@@ -3,15 +3,15 @@
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, TypeVar
 
+from gateway.mqtt.message import Message
 from gateway.routing.filters.held import Held, count, excluding, gather, including
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.language.conversions import Number, Value, to_number
+from gateway.where.language.conversions import Number, Value, to_number
 
 if TYPE_CHECKING:
     from gateway.routing.subscriptions.subscription import Subscription
-    from gateway.routing.where.compile import Where
-    from gateway.routing.where.evaluation.closures import Reader
-    from gateway.routing.where.terms import Term
+    from gateway.where.compile import Where
+    from gateway.where.evaluation.closures import Reader
+    from gateway.where.terms import Term
 
 _Constant = TypeVar("_Constant", str, Number)
 

@@ -5,6 +5,7 @@ from typing import TypeAlias, cast
 
 from gateway.access.access import Access
 from gateway.access.rule import READ
+from gateway.mqtt.message import Message
 from gateway.mqtt.publication import Publication
 from gateway.routing.budget import CUT_SHORT, PASSED, SKIPPED, Budget
 from gateway.routing.destination import Destination
@@ -12,8 +13,7 @@ from gateway.routing.filters.filter_index import FilterIndex
 from gateway.routing.filters.operand_index import IndexEntry
 from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscription import Member, Subscriber, Subscription
-from gateway.routing.where.compile import Where
-from gateway.routing.where.evaluation.message import Message, message_of
+from gateway.where.compile import Where
 
 Rights: TypeAlias = Callable[[Access], int]
 """Says which rights an access gives on the topic of one message."""
@@ -67,7 +67,7 @@ class Selection:
 
     def _said(self) -> Message:
         if self._message is None:
-            self._message = message_of(self._publication, self._number)
+            self._message = self._publication.message(self._number)
         return self._message
 
     def forget_parts(self) -> None:

@@ -8,7 +8,7 @@ from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.trie.topic_trie import TopicTrie
 
 if TYPE_CHECKING:
-    from gateway.routing.where.compile import Where
+    from gateway.where.compile import Where
 
 INDEX_OVERHEAD = 570
 """Bytes of the index of a topic filter."""

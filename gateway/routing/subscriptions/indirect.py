@@ -11,7 +11,7 @@ from gateway.routing.subscriptions.subscription import Subscriber, Subscription
 from gateway.routing.trie.topic_trie import TopicTrie
 
 if TYPE_CHECKING:
-    from gateway.routing.where.compile import Where
+    from gateway.where.compile import Where
 
 INDIRECT = 1 << 30
 """The bit that tells these nodes from the nodes of any other trie."""

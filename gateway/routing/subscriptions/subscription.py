@@ -6,7 +6,7 @@ from gateway.access.access import Access
 from gateway.mqtt.delivery_policy import DeliveryPolicy
 
 if TYPE_CHECKING:
-    from gateway.routing.where.compile import Where
+    from gateway.where.compile import Where
 
 
 class Subscriber(Protocol):

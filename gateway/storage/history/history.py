@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.counters import Counters
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.writer import Writer

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gateway.routing.where.sqlite.to_sqlite import SqliteFilter
 from gateway.storage.engine.beside import open_beside
 from gateway.storage.engine.database import database_file
 from gateway.storage.history.history import KEEP, RecordedRule
@@ -13,6 +12,7 @@ from gateway.storage.history.outcome_reader import Number, OutcomeReader
 from gateway.storage.history.row import HISTORY_COLUMNS, HistoryRow, from_history_columns
 from gateway.storage.history.subscriptions import COLUMNS, RecordedSubscription
 from gateway.storage.history.where_functions import register_where_functions
+from gateway.where.sqlite.to_sqlite import SqliteFilter
 
 _KEPT = "SELECT value FROM meta WHERE name = ?"
 _SINCE = f"SELECT {', '.join(HISTORY_COLUMNS)} FROM history WHERE time >= ? ORDER BY id"  # noqa: S608 - our own names

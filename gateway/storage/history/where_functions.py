@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-from gateway.routing.where.compile import COMPILER
-from gateway.routing.where.evaluation.closures import Condition, Reader
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.language.arithmetic import remainder
-from gateway.routing.where.language.conversions import Value, to_number
-from gateway.routing.where.language.expression import PayloadPath, TopicMatches
-from gateway.routing.where.language.like import TextMatcher, like_matcher, parse_pattern
-from gateway.routing.where.sqlite.operand import (
+from gateway.mqtt.message import Message
+from gateway.where.compile import COMPILER
+from gateway.where.evaluation.closures import Condition, Reader
+from gateway.where.language.arithmetic import remainder
+from gateway.where.language.conversions import Value, to_number
+from gateway.where.language.expression import PayloadPath, TopicMatches
+from gateway.where.language.like import TextMatcher, like_matcher, parse_pattern
+from gateway.where.sqlite.operand import (
     CONTAINER_BLOB,
     FALSE_BLOB,
     PATTERN_ESCAPE,

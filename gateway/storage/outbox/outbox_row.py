@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
+from gateway.mqtt.message import Message
 from gateway.mqtt.output import Barrier
-from gateway.routing.where.evaluation.message import Message
 from gateway.storage.engine.message_columns import (
     MESSAGE_COLUMNS,
     PROPERTY_COLUMNS,

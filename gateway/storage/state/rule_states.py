@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.routing.where.language.conversions import Value
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
+from gateway.where.language.conversions import Value
 
 LAYOUT = 1
 """Which value of an expression stands where in a row; rows of another layout mean nothing."""

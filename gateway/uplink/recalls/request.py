@@ -7,10 +7,10 @@ from typing import Any
 from gateway.errors import TidegateError
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import check_topic_filter, topic_matches
-from gateway.routing.where.compile import Where, compile_where
-from gateway.routing.where.language.errors import WhereError
 from gateway.storage.history.recall import EVER, Window
 from gateway.storage.history.row import HistoryRow
+from gateway.where.compile import Where, compile_where
+from gateway.where.language.errors import WhereError
 
 MAX_REQUEST_BYTES = 16 * 1024
 """Bytes of a request; an expression may have some thousand."""

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from gateway.counters import Counters
+from gateway.mqtt.message import Message, OverBudgetError
 from gateway.routing import over_budget
 from gateway.routing.budget import SAMPLED, Budget
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.language.work import OverBudgetError
-from gateway.routing.where.rule import RuleWhere
 from gateway.storage.history.row import RuleResult
 from gateway.storage.state.rule_states import RuleKey, RuleState
+from gateway.where.rule import RuleWhere
 
 COUNTED = (
     *("evaluated", "passed", "filtered", "null", "over_budget", "bytes_saved", "state_overflow"),
@@ -109,7 +108,7 @@ class ActiveRule:
         where = self._where
         if where is None:
             return True
-        room, result = message.room, None
+        room, result = message.work_left, None
         self.over_budget = False
         try:
             message.spend(where.steps)
@@ -117,9 +116,9 @@ class ActiveRule:
         except OverBudgetError:
             self._exceed(where, message)
         if not where.figures.evaluated % SAMPLED:
-            used, left = room - message.room, message.room
+            used, left = room - message.work_left, message.work_left
             self._budget.look(where, message, f"uplink.rule[{self._index}]", used)
-            message.room = left
+            message.work_left = left
             microseconds = f"{where.figures.mean / 1000:.1f}"
             self._counters.set(f"{self._prefix}microseconds", microseconds)
         where.figures.evaluated += 1

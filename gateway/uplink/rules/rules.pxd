@@ -2,7 +2,7 @@ import cython
 
 from gateway.counters cimport Counters
 from gateway.routing.budget cimport Budget
-from gateway.routing.where.evaluation.message cimport Message
+from gateway.mqtt.message cimport Message
 from gateway.storage.outbox.outbox cimport Outbox
 from gateway.storage.outbox.outbox_row cimport OutboxRow
 

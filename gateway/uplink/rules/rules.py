@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from gateway.access.policy import EVERYTHING
 from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.counters import Counters
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import EVALUATION, Budget
-from gateway.routing.where.evaluation.message import Message
 from gateway.storage.history.row import Numbered
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
@@ -167,13 +167,13 @@ class RuleSet:
 
     def _ask(self, message: Message, topic_filters: list[str]) -> list[Verdict]:
         """Return what each stream's rules say; all of them share the budget of one evaluation."""
-        message.room = EVALUATION
+        message.work_left = EVALUATION
         verdicts = []
         for stream, rules in self._streams.items():
             matching = [active for active in rules if active.rule.topic in topic_filters]
             if matching:
                 verdicts.append(Verdict(stream, matching, message))
-        self._budget.spend(EVALUATION - message.room)
+        self._budget.spend(EVALUATION - message.work_left)
         return verdicts
 
     def save(self) -> None:

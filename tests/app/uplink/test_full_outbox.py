@@ -9,8 +9,8 @@ from gateway.app.gateway import Gateway
 from gateway.app.start import start
 from gateway.app.uplink.full_outbox import QUIET_SECONDS, FullOutbox
 from gateway.config.load import load
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outcome import Outcome
 from tests.support.clocks import ManualClock

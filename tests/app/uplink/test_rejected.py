@@ -12,8 +12,8 @@ from gateway.app.gateway import Gateway
 from gateway.app.start import start
 from gateway.app.uplink.rejected import ANSWERS, RejectedDesk
 from gateway.config.load import load
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from tests.support.disk.storage import outbox_row, until
 from tests.support.ports import free_port
 

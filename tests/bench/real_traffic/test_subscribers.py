@@ -4,8 +4,8 @@ import pytest
 
 from bench.real_traffic.plan import Reading, readings
 from bench.real_traffic.subscribers import filtered, many_filters, one_and_ten
-from gateway.routing.where.compile import compile_where
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
+from gateway.where.compile import compile_where
 
 
 def test_there_is_one_of_everything_and_ten_with_a_plus() -> None:

@@ -6,9 +6,9 @@ from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.publishing.durability_classes import DurabilityClasses, DurabilityEntry
 from gateway.broker.publishing.topic_admissions import TopicAdmission
 from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.message import Message
 from gateway.mqtt.packets import PubAck, Publish, PubRec, Will
 from gateway.routing.route import NOWHERE, Route
-from gateway.routing.where.evaluation.message import Message
 from gateway.session.durability_class import DurabilityClass
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.inline import Inline

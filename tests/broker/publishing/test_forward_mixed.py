@@ -7,10 +7,10 @@ import pytest
 from gateway.broker.publishing.publish import MAXIMUM_LOOKED_AT
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.connection import MAXIMUM_UNSENT
+from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, PubRec, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.inline import Inline

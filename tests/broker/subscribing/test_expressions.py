@@ -4,7 +4,7 @@ import pytest
 
 from gateway.broker.subscribing.expressions import Expressions, TooManyExpressions
 from gateway.pieces import complete
-from gateway.routing.where.language.errors import WhereError
+from gateway.where.language.errors import WhereError
 
 
 def test_equal_expressions_are_compiled_once() -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.rule import compile_rule
+from gateway.mqtt.message import Message
+from gateway.where.rule import compile_rule
 from pipeline.backtest import result, run
 from pipeline.backtest.fold import Row, Sums, TopicFold
 from pipeline.cli import main

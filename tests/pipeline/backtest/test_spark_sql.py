@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.language.errors import WhereError
-from gateway.routing.where.rule import compile_rule
+from gateway.mqtt.message import Message
+from gateway.where.language.errors import WhereError
+from gateway.where.rule import compile_rule
 from pipeline.backtest.spark_sql import decision
 from tests.support.where.vectors import message_of, where_vectors
 

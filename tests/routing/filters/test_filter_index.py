@@ -1,12 +1,11 @@
 import pytest
 from hypothesis import given
 
-from gateway.mqtt.message import UNKNOWN
+from gateway.mqtt.message import UNKNOWN, Message
 from gateway.routing.filters.filter_index import FilterIndex
 from gateway.routing.filters.operand_index import IndexEntry
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.compile import Where, compile_where
-from gateway.routing.where.evaluation.message import Message
+from gateway.where.compile import Where, compile_where
 from tests.support.broker.subscribers import Someone
 from tests.support.where.strategies import (
     colliding_filters,

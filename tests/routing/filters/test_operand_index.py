@@ -4,12 +4,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.mqtt.message import Message
 from gateway.routing.filters.operand_index import IndexEntry, OperandIndex
-from gateway.routing.where.compile import compile_where
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.language.comparison import ORDERS, compare
-from gateway.routing.where.language.expression import PayloadPath
-from gateway.routing.where.terms import Term
+from gateway.where.compile import compile_where
+from gateway.where.language.comparison import ORDERS, compare
+from gateway.where.language.expression import PayloadPath
+from gateway.where.terms import Term
 from tests.support.table import table
 
 NUMBERS: list[int | float] = [

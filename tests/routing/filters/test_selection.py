@@ -1,11 +1,11 @@
+from gateway.mqtt.message import Message
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.budget import PIECE, Budget
 from gateway.routing.filters.filter_index import FilterIndex
 from gateway.routing.filters.selection import Selection
 from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.compile import compile_where
-from gateway.routing.where.evaluation.message import Message, message_of
+from gateway.where.compile import compile_where
 from tests.support.broker.subscribers import Someone
 
 
@@ -67,7 +67,7 @@ def test_what_filters_said_is_kept_until_all_have_been_asked() -> None:
         turns += 1
     assert (len(found), turns) == (10, 3)
     assert budget.evaluated == 10
-    assert message_of(publication, 0).part_values() == {}
+    assert publication.message(0).part_values() == {}
 
 
 def test_whoever_has_no_work_left_decides_for_nobody_else() -> None:

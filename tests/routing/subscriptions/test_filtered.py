@@ -1,8 +1,8 @@
+from gateway.mqtt.message import Message
 from gateway.routing.filters.operand_index import IndexEntry
 from gateway.routing.subscriptions.filtered import FilteredSubscriptions
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.compile import compile_where
-from gateway.routing.where.evaluation.message import Message
+from gateway.where.compile import compile_where
 from tests.support.broker.subscribers import Someone
 
 TWO = compile_where("a = 1 AND b > 'x'")

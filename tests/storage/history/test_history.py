@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import TidegateError
+from gateway.mqtt.message import Message
 from gateway.mqtt.message import Message as AcceptedMessage
-from gateway.routing.where.evaluation.message import Message
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.history.history import TRIM_ROWS, History, RecordedRule
 from gateway.storage.history.reader import HistoryReader, open_history

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
-from gateway.routing.where.evaluation.message import Message
 from gateway.storage.history.outcome_reader import OutcomeReader, Undelivered
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.publishing import batch

@@ -2,9 +2,8 @@
 
 import pytest
 
+from gateway.mqtt.message import Message
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.compile import compile_where
-from gateway.routing.where.evaluation.message import Message
 from gateway.storage.history import subscriptions as history_subscriptions
 from gateway.storage.history.history import TRIM_ROWS, History
 from gateway.storage.history.reader import open_history
@@ -13,6 +12,7 @@ from gateway.storage.history.subscriptions import (
     HistorySubscriptions,
     RecordedSubscription,
 )
+from gateway.where.compile import compile_where
 from tests.support.broker.subscribers import Someone
 from tests.support.disk.storage import Store, until
 

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
 from gateway.storage.engine.message_columns import fields_of
 from gateway.storage.outbox.outbox_row import (
     OutboxRow,

@@ -3,9 +3,9 @@
 import pytest
 
 from gateway.access.policy import EVERYTHING
+from gateway.mqtt.message import Message
 from gateway.mqtt.packets import PubAck, Publish, PubRec, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from gateway.session.durability_class import DurabilityClass
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.payloads import payloads

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publish_encoder import publication_of
-from gateway.routing.where.evaluation.message import Message, message_of
 from gateway.session.kept import CLOCK_SET
 from gateway.storage.engine.message_columns import MESSAGE_COLUMNS, property_values
 from gateway.storage.sessions import message_row
@@ -42,7 +42,7 @@ def test_a_message_comes_back_as_it_was(message: Message, later: int) -> None:
     row = message_row.to_row(publication_of(message))
     assert len(row) == len(MESSAGE_COLUMNS)
     publication = message_row.from_row(row, 100.0, message.received_at + later)
-    back = message_of(publication, 0)
+    back = publication.message(0)
     for name in {"received_at", *MESSAGE_COLUMNS} - {"time"}:
         assert getattr(back, name) == getattr(message, name), name
     known = message.received_at >= CLOCK_SET

@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from gateway.storage.sessions.kept_size import KEPT_OVERHEAD
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.paged_queues import HEAD, MESSAGES, drain, fill, numbers

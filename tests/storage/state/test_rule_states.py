@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.routing.where.language.conversions import Value
 from gateway.storage.state.rule_states import RuleKey, RuleState, RuleStates
+from gateway.where.language.conversions import Value
 from tests.support.disk.storage import Store, crash_image, open_store, refuse_writes, until
 
 TEMPERATURE = RuleKey("main", "sensors/#", "DEADBAND(payload.value, 0.5)")

@@ -10,10 +10,10 @@ from gateway.broker.instant import Instant
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Store
 from gateway.counters import Counters
+from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_5, ConnAck, Connect
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from gateway.session.session import Session
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.disk.held_disk import Disk

@@ -1,8 +1,8 @@
 """A part of the gateway that messages go to, such as the uplink's rules, in a test's hands."""
 
 from gateway.access.policy import EVERYTHING
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from tests.support.disk.held_disk import Disk
 from tests.support.disk.sqlite_disk import SqliteDisk
 

@@ -1,9 +1,9 @@
 """Who gets a message."""
 
+from gateway.mqtt.message import Message
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.destination import Destination
 from gateway.routing.router import Router
-from gateway.routing.where.evaluation.message import Message
 
 
 def destinations(router: Router, message: Message) -> list[Destination]:

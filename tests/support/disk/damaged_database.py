@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from gateway.counters import Counters
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
 from gateway.salvage.cells import kind_of, rows_of
 from gateway.salvage.form import PAGE_BYTES
 from gateway.salvage.layouts import Layout, layout_of

@@ -14,8 +14,8 @@ from gateway.bridges.supervision.interfaces import (
 )
 from gateway.clock import Clock
 from gateway.counters import Counters
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from tests.support.naive.matcher import matches
 
 

@@ -13,8 +13,8 @@ from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
 from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from gateway.server.listening.listener import Listener
 from gateway.server.turn import Turn
 from gateway.storage.engine.wake_up import WakeUp

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from gateway.bridges.readings.reading import Reading, to_message
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
 
 TOPIC = "sensors/n1/temperature"
 

@@ -4,13 +4,13 @@ import sqlite3
 from types import TracebackType
 from typing import Self
 
-from gateway.routing.where.compile import COMPILER
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.language.expression import Expression
-from gateway.routing.where.sqlite.to_sqlite import SqliteFilter
+from gateway.mqtt.message import Message
 from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.history.row import HISTORY_COLUMNS, HistoryRow, to_history_columns
 from gateway.storage.history.where_functions import register_where_functions
+from gateway.where.compile import COMPILER
+from gateway.where.language.expression import Expression
+from gateway.where.sqlite.to_sqlite import SqliteFilter
 
 
 class Recorded:

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.language.lexer import KEYWORDS
+from gateway.mqtt.message import Message
+from gateway.where.language.lexer import KEYWORDS
 
 _KEYS = ["a", "b", "temp", "end", "x-y", "温度"]
 _WORDS = [

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 

@@ -9,10 +9,10 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.language.arithmetic import OPERATIONS, negate
-from gateway.routing.where.language.conversions import Value, to_boolean, to_number, to_string
-from gateway.routing.where.language.expression import (
+from gateway.mqtt.message import Message
+from gateway.where.language.arithmetic import OPERATIONS, negate
+from gateway.where.language.conversions import Value, to_boolean, to_number, to_string
+from gateway.where.language.expression import (
     And,
     Arithmetic,
     BareName,
@@ -38,8 +38,8 @@ from gateway.routing.where.language.expression import (
     UserProperty,
     Wildcard,
 )
-from gateway.routing.where.language.functions import CASTS, FUNCTIONS
-from gateway.routing.where.language.parser import parse
+from gateway.where.language.functions import CASTS, FUNCTIONS
+from gateway.where.language.parser import parse
 from tests.support.naive.like import like
 from tests.support.naive.matcher import matches
 

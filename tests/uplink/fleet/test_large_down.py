@@ -8,9 +8,9 @@ import pytest
 import gateway.uplink.down as down_module
 import gateway.uplink.uplink as uplink_module
 from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_3_1_1, ConnAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from gateway.storage.state.down_seen import DownSeen
 from gateway.uplink.down import Down, DownRule
 from tests.support.disk.storage import Store, until

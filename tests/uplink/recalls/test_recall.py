@@ -9,7 +9,7 @@ import pytest
 import gateway.storage.history.recall as history_recall_module
 import gateway.uplink.recalls.recall as recall_module
 from gateway.config.when_full import WhenFull
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
 from gateway.storage.history.history import History
 from gateway.storage.history.recall import HistoryRecall, Window
 from gateway.storage.history.row import Numbered

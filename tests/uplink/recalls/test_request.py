@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from gateway.routing.where.evaluation.message import Message
+from gateway.mqtt.message import Message
 from gateway.storage.history.recall import EVER, Window
 from gateway.storage.history.row import HistoryRow, Numbered
 from gateway.uplink.recalls.request import MAX_REQUEST_BYTES, RecallError, parse_request

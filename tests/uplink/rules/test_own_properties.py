@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from gateway.access.topics import DELAY
 from gateway.broker.own_names import UPLINK_CLIENT
+from gateway.mqtt.message import Message
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.properties import Properties
-from gateway.routing.where.evaluation.message import Message
 from gateway.uplink.rules.rule import Rule
 from gateway.uplink.rules.rules import RuleSet
 from tests.support.broker.broker_harness import Harness

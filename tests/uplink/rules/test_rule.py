@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import SAMPLED, Budget
-from gateway.routing.where.evaluation import rule_memory
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.rule import compile_rule
 from gateway.storage.state.rule_states import RuleKey, RuleStates
 from gateway.uplink.rules.rule import Rule, key_of
 from gateway.uplink.rules.rules import RuleSet
+from gateway.where.evaluation import rule_memory
+from gateway.where.rule import compile_rule
 from tests.support.disk.storage import Store, crash_image, open_store
 
 EPOCH = "00a1b2c3d4"

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
-from gateway.routing.where.rule import compile_rule
 from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.rules.rule import DEFAULT_RULES, Rule
 from gateway.uplink.rules.rules import RuleSet
+from gateway.where.rule import compile_rule
 from tests.support.disk.storage import Store, bounded, open_store
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import pytest
 from gateway.bridges.readings.reading_publisher import ReadingPublisher
 from gateway.bridges.serial.frame_intake import FrameIntake
 from gateway.counters import Counters
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from tests.support.clocks import ManualClock
 from tests.support.nodes.bridges import Broker, Disk, MemoryFrames
 

@@ -8,8 +8,8 @@ from node.frames import encode_reading
 from gateway.bridges.serial.frame_intake import PARTLY_MAX, FrameIntake
 from gateway.bridges.serial.node_figures import NODES_MAX
 from gateway.counters import Counters
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.evaluation.message import Message
 from tests.bridges.serial.intake.node_frames import BOOT, HUMIDITY, TEMPERATURE, frame, statuses
 from tests.support.clocks import NOW, ManualClock
 from tests.support.nodes.bridges import Broker, Disk, MemoryFrames

@@ -1,0 +1,196 @@
+"""Text to a compiled expression: the way into this package."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gateway.mqtt.message import Message
+from gateway.pieces import Pieces, complete
+from gateway.where.evaluation import calculations, fields, logic, predicates
+from gateway.where.evaluation.closures import Builder, Compiler, Condition, Reader
+from gateway.where.evaluation.shared_parts import KINDS, SharedParts
+from gateway.where.figures import Figures
+from gateway.where.generated.generate import generate
+from gateway.where.language.conversions import Value, to_boolean
+from gateway.where.language.expression import (
+    And,
+    Arithmetic,
+    BareName,
+    Between,
+    Call,
+    Cast,
+    Comparison,
+    Expression,
+    In,
+    IsNull,
+    IsTruth,
+    Like,
+    Literal,
+    Not,
+    Or,
+    PayloadPath,
+    SearchedCase,
+    Sign,
+    SimpleCase,
+    SystemField,
+    TopicLevel,
+    TopicMatches,
+    UserProperty,
+)
+from gateway.where.language.folding import can_be, fold
+from gateway.where.language.identity import without_identity
+from gateway.where.language.parser import parse_in_pieces
+from gateway.where.language.work import ORDINARY, adds_up, steps
+from gateway.where.memory import expression_bytes
+
+
+class Where:
+    """A compiled expression.
+
+    `text` is the expression as given, `expression` its tree with constant parts worked out, and
+    `never_true` says that no message can pass, which deserves a warning (where-language 9).
+    `evaluate` gives TO_BOOLEAN of the expression's value for a message, None for NULL, and never
+    raises, unless the message's `room` bounds its work: `steps` is that beside what texts add by
+    their length. One that is `fixed` costs that for any message, and no more than ORDINARY. It
+    occupies about `bytes`. `figures` is for whoever evaluates it to count in; without `identity`,
+    `$clientid` and `$username` are NULL for it.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "bytes",
+        "evaluate",
+        "expression",
+        "figures",
+        "fixed",
+        "identity",
+        "never_true",
+        "steps",
+        "text",
+    )
+
+    def __init__(self, text: str, expression: Expression, *, identity: bool = True) -> None:
+        self.text = text
+        self.identity = identity
+        self.expression = expression
+        self.never_true = not can_be(expression, truth=True)
+        self.figures = Figures()
+        self.steps = steps(expression)
+        self.fixed = self.steps <= ORDINARY and not adds_up(expression)
+        self.bytes = expression_bytes(text, expression)
+        self.evaluate: Condition = SHARING.truth(expression)
+
+    def passes(self, message: Message) -> bool:
+        """Say whether `message` passes: only TRUE does (where-language 9)."""
+        return self.evaluate(message) is True
+
+    def promote(self) -> bool:
+        """Make `evaluate` sooner, once and for an expression that is evaluated often.
+
+        Returns False, and leaves all as it is, where that cannot be done.
+        """
+        generated = generate(self.expression, SHARING)
+        if generated is not None:
+            self.evaluate = generated
+        return generated is not None
+
+
+def compile_where(text: str, *, identity: bool = True) -> Where:
+    """Return the compiled expression; raise WhereError if `text` is not accepted.
+
+    Without `identity`, `$clientid` and `$username` are NULL for it (where-language 12.6).
+    """
+    return complete(compile_in_pieces(text, identity=identity))
+
+
+def compile_in_pieces(text: str, *, identity: bool = True) -> Pieces[Where]:
+    """Do the same in pieces: the longest texts take some 3 ms in each."""
+    expression = yield from parse_in_pieces(text)
+    yield
+    if not identity:
+        expression = without_identity(expression)
+    expression = fold(expression, constant_value)
+    yield
+    return Where(text, expression, identity=identity)
+
+
+class TreeCompiler:
+    """Compiles each node by its row in a table: that of the language and `more`."""
+
+    def __init__(self, more: Mapping[type[Expression], Builder] | None = None) -> None:
+        self._builders = {**_BUILDERS, **(more or {})}
+
+    def value(self, expression: Expression) -> Reader:
+        """Return a closure that gives the value of `expression`."""
+        return self._builders[type(expression)](expression, self)
+
+    def shares(self, _: Expression) -> bool:
+        """Say whether other expressions have this part, too: none as far as is known."""
+        return False
+
+    def truth(self, expression: Expression) -> Condition:
+        """Return a closure that gives the TO_BOOLEAN of `expression`."""
+        read = self._builders[type(expression)](expression, self)
+        if type(expression) in _CONDITIONS:
+            return read
+        return lambda message: to_boolean(read(message))
+
+
+class SharingCompiler(TreeCompiler):
+    """Compiles expressions that are asked for the same messages, which share the value of parts."""
+
+    def __init__(self) -> None:
+        self._parts = SharedParts()
+        super().__init__({kind: self._parts.builder(_BUILDERS[kind]) for kind in KINDS})
+
+    def shares(self, expression: Expression) -> bool:
+        """Say whether other expressions have this part, too."""
+        return self._parts.shares(expression)
+
+
+def constant_value(expression: Expression) -> Value:
+    """Give the value of an expression all of whose operands are literals."""
+    return COMPILER.value(expression)(_NO_MESSAGE)
+
+
+def _literal(expression: Literal, _: Compiler) -> Reader:
+    value = expression.value
+    return lambda _: value
+
+
+_NO_MESSAGE: Final = Message("")
+
+_CONDITIONS: Final[dict[type[Expression], Builder]] = {
+    Not: logic.negation,
+    And: logic.conjunction,
+    Or: logic.disjunction,
+    IsNull: logic.is_null,
+    IsTruth: logic.is_truth,
+    Comparison: predicates.comparison,
+    In: predicates.membership,
+    Between: predicates.between,
+    Like: predicates.like,
+    TopicMatches: predicates.topic_matches,
+}
+"""Nodes whose value is a BOOLEAN or NULL and so its own TO_BOOLEAN."""
+
+_BUILDERS: Final[dict[type[Expression], Builder]] = {
+    **_CONDITIONS,
+    Literal: _literal,
+    SystemField: fields.system_field,
+    TopicLevel: fields.topic_level,
+    UserProperty: fields.user_property,
+    BareName: fields.bare_name,
+    PayloadPath: fields.payload_path,
+    Arithmetic: calculations.arithmetic,
+    Sign: calculations.sign,
+    SearchedCase: calculations.searched_case,
+    SimpleCase: calculations.simple_case,
+    Cast: calculations.cast,
+    Call: calculations.call,
+}
+
+COMPILER: Final = TreeCompiler()
+"""Compiles what a subscription filter may contain: all but Stateful."""
+
+SHARING: Final = SharingCompiler()
+"""Compiles the subscription filters themselves."""

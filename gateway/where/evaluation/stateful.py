@@ -1,0 +1,155 @@
+"""Closures for the functions that remember, and the slots they remember in (where-language 13).
+
+A slot is a place in the row that a rule keeps for each topic. Equal arguments share one.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final
+
+from gateway.mqtt.message import Message
+from gateway.where.evaluation.closures import Compiler, Reader
+from gateway.where.evaluation.predicates import compare_counted
+from gateway.where.evaluation.rule_memory import CONTAINER
+from gateway.where.language.arithmetic import OPERATIONS, absolute
+from gateway.where.language.comparison import ORDERS, compare
+from gateway.where.language.conversions import Value, to_number
+from gateway.where.language.expression import (
+    Expression,
+    Stateful,
+    SystemField,
+    canonical_key,
+)
+
+_MILLISECONDS: Final = 1000
+
+
+class Slots:
+    """What a rule has to remember, and the row of the topic at hand while it is evaluated.
+
+    `row` has a value for each slot; the caller puts it here before an evaluation.
+    """
+
+    __slots__ = ("_indices", "_previous", "_sent", "row")
+
+    def __init__(self) -> None:
+        self.row: Sequence[Value] = ()
+        self._indices: dict[tuple[str, Hashable], int] = {}
+        self._previous: list[tuple[int, Reader]] = []
+        self._sent: list[tuple[int, Reader]] = []
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def build(self, expression: Stateful, compiler: Compiler) -> Reader:
+        """Compile a call of a function that remembers."""
+        return _FUNCTIONS[expression.function](expression, compiler, self)
+
+    def previous(self, argument: Expression, compiler: Compiler) -> int:
+        """Return the slot of the last value of `argument` that was not NULL."""
+        return self._slot(self._previous, "PREV", argument, compiler)
+
+    def sent(self, argument: Expression, compiler: Compiler) -> int:
+        """Return the slot of the value of `argument` that was forwarded last."""
+        return self._slot(self._sent, "SENT", argument, compiler)
+
+    def after(self, message: Message, *, passed: bool) -> Sequence[Value]:
+        """Return `row` as it is after `message`; `row` itself where nothing is other."""
+        row = list(self.row)
+        for slot, read in self._previous:
+            value = _remembered(read(message))
+            if value is not None:
+                row[slot] = value
+        if passed:
+            for slot, read in self._sent:
+                row[slot] = _remembered(read(message))
+        return self.row if _same(row, self.row) else row
+
+    def _slot(
+        self, slots: list[tuple[int, Reader]], kind: str, argument: Expression, compiler: Compiler
+    ) -> int:
+        key = (kind, canonical_key(argument))
+        slot = self._indices.get(key)
+        if slot is None:
+            slot = self._indices[key] = len(self._indices)
+            slots.append((slot, compiler.value(argument)))
+        return slot
+
+
+def _remembered(value: Value) -> Value:
+    return CONTAINER if isinstance(value, dict | list) else value
+
+
+def _same(row: Sequence[Value], other: Sequence[Value]) -> bool:
+    pairs = zip(row, other, strict=True)
+    return all(type(one) is type(two) and one == two for one, two in pairs)
+
+
+def _prev(expression: Stateful, compiler: Compiler, slots: Slots) -> Reader:
+    slot = slots.previous(expression.operands[0], compiler)
+    return lambda _: slots.row[slot]
+
+
+def _sent(expression: Stateful, compiler: Compiler, slots: Slots) -> Reader:
+    slot = slots.sent(expression.operands[0], compiler)
+    return lambda _: slots.row[slot]
+
+
+def _changed(expression: Stateful, compiler: Compiler, slots: Slots) -> Reader:
+    (argument,) = expression.operands
+    read, slot = compiler.value(argument), slots.previous(argument, compiler)
+    equal = ORDERS["="]
+
+    def evaluate(message: Message) -> bool:
+        value = read(message)
+        if value is None:
+            return False
+        return compare_counted(message, equal, value, slots.row[slot]) is not True
+
+    return evaluate
+
+
+def _deadband(expression: Stateful, compiler: Compiler, slots: Slots) -> Reader:
+    argument, band = expression.operands
+    read, read_band = compiler.value(argument), compiler.value(band)
+    slot = slots.sent(argument, compiler)
+    subtract = OPERATIONS["-"]
+
+    def evaluate(message: Message) -> bool | None:
+        value, width = to_number(read(message)), to_number(read_band(message))
+        if value is None or width is None:
+            return False
+        last = to_number(slots.row[slot])
+        if last is None:
+            return True
+        difference = subtract(value, last)
+        distance = None if difference is None else absolute(difference)
+        return None if distance is None else distance >= width
+
+    return evaluate
+
+
+def _every(expression: Stateful, compiler: Compiler, slots: Slots) -> Reader:
+    time = SystemField("received_at")
+    read, read_seconds = compiler.value(time), compiler.value(expression.operands[0])
+    slot = slots.sent(time, compiler)
+    subtract, multiply, at_least = OPERATIONS["-"], OPERATIONS["*"], ORDERS[">="]
+
+    def evaluate(message: Message) -> bool | None:
+        now, seconds = to_number(read(message)), to_number(read_seconds(message))
+        if now is None or seconds is None:
+            return None
+        last = to_number(slots.row[slot])
+        if last is None:
+            return True
+        return compare(at_least, subtract(now, last), multiply(seconds, _MILLISECONDS))
+
+    return evaluate
+
+
+_FUNCTIONS: Final[dict[str, Callable[[Stateful, Compiler, Slots], Reader]]] = {
+    "PREV": _prev,
+    "SENT": _sent,
+    "CHANGED": _changed,
+    "DEADBAND": _deadband,
+    "EVERY": _every,
+}

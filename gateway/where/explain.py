@@ -1,0 +1,63 @@
+"""What every part of an expression is for a message."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from gateway.mqtt.message import Message
+from gateway.where.compile import TreeCompiler
+from gateway.where.evaluation.stateful import Slots
+from gateway.where.language.conversions import Value, to_boolean
+from gateway.where.language.expression import Expression, Stateful
+from gateway.where.language.identity import without_identity
+from gateway.where.language.parser import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A node of the tree with its value; `depth` is 0 for the whole expression."""
+
+    expression: Expression
+    depth: int
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The parts in the order in which they are read, the result, and whether any remembers."""
+
+    parts: list[Part]
+    result: bool | None
+    stateful: bool
+
+
+def explain(
+    text: str,
+    message: Message,
+    earlier: Iterable[tuple[Message, bool]] = (),
+    *,
+    identity: bool = True,
+) -> Explanation:
+    """Evaluate each part by itself, also those that need not be; raise WhereError.
+
+    Functions that remember are allowed and remember what came `earlier`: messages of the same
+    topic in their order, each with whether it was forwarded. Without `identity`, `$clientid` and
+    `$username` are NULL.
+    """
+    slots = Slots()
+    compiler = TreeCompiler({Stateful: slots.build})
+    tree = parse(text, stateful=True)
+    nodes = list(_walk(tree if identity else without_identity(tree), 0))
+    readers = [compiler.value(node) for node, _ in nodes]
+    slots.row = (None,) * len(slots)
+    for one, forwarded in earlier:
+        slots.row = slots.after(one, passed=forwarded)
+    parts = [
+        Part(node, depth, read(message)) for (node, depth), read in zip(nodes, readers, strict=True)
+    ]
+    return Explanation(parts, to_boolean(parts[0].value), stateful=bool(slots))
+
+
+def _walk(expression: Expression, depth: int) -> Iterator[tuple[Expression, int]]:
+    yield expression, depth
+    for operand in expression.operands:
+        yield from _walk(operand, depth + 1)

@@ -1,0 +1,88 @@
+"""The values of the language and its three conversions (where-language 4 and 5).
+
+Python's `None` is NULL, `bool` BOOLEAN, `int` INTEGER, `float` REAL, `str` STRING, and `dict`
+or `list` JSON. `bool` is a subclass of `int`, so exact types are tested throughout.
+"""
+
+import math
+import re
+from typing import Any, Final
+
+from gateway.mqtt.payload import INTEGER_HIGHEST, INTEGER_LOWEST
+from gateway.where.language.limits import NUMERIC_STRING_CODE_POINTS
+
+Number = int | float
+Value = bool | int | float | str | list[Any] | dict[str, Any] | None
+
+NUMBER_LITERAL: Final = r"(?:[0-9]+(\.[0-9]*)?|(\.[0-9]+))([eE][+-]?[0-9]+)?"
+"""A number without sign; an INTEGER exactly if none of the groups takes part."""
+
+_NUMERIC_STRING: Final = re.compile(r"[+-]?" + NUMBER_LITERAL)
+_INTEGER_DIGITS: Final = 19
+"""An integer of more significant digits does not fit 64 bits."""
+
+_TRUTH_WORDS: Final = {"true": True, "false": False}
+_LONGEST_TRUTH_WORD: Final = 5
+
+
+def in_64_bits(value: int) -> int | None:
+    """Give `value` if it is an INTEGER, otherwise NULL."""
+    return value if INTEGER_LOWEST <= value <= INTEGER_HIGHEST else None
+
+
+def finite(value: float) -> float | None:
+    """Give `value` if it is a REAL, otherwise NULL."""
+    return value if math.isfinite(value) else None
+
+
+def read_integer(digits: str) -> Number | None:
+    """Read an optional sign and ASCII digits: an INTEGER if it fits, else the nearest REAL.
+
+    NULL if even that would be infinite. Takes any number of digits.
+    """
+    significant = digits.lstrip("+-").lstrip("0")
+    if len(significant) <= _INTEGER_DIGITS:
+        value = int(significant or "0")
+        integer = in_64_bits(-value if digits[0] == "-" else value)
+        if integer is not None:
+            return integer
+    return finite(float(digits))
+
+
+def read_number(text: str) -> Number | None:
+    """Read an optional sign and a number literal; NULL if `text` is none or would be infinite."""
+    match = _NUMERIC_STRING.fullmatch(text)
+    if match is None:
+        return None
+    return read_integer(text) if match.lastindex is None else finite(float(text))
+
+
+def to_number(value: Value) -> Number | None:
+    """Convert by TO_NUMBER."""
+    if type(value) is int or type(value) is float:
+        return value
+    if isinstance(value, str):
+        return read_number(value) if len(value) <= NUMERIC_STRING_CODE_POINTS else None
+    if isinstance(value, bool):
+        return 1 if value else 0
+    return None
+
+
+def to_boolean(value: Value) -> bool | None:
+    """Convert by TO_BOOLEAN."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return value != 0
+    if isinstance(value, str) and len(value) <= _LONGEST_TRUTH_WORD and value.isascii():
+        return _TRUTH_WORDS.get(value.lower())
+    return None
+
+
+def to_string(value: Value) -> str | None:
+    """Convert by TO_STRING; a REAL has no text form (where-language 5)."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int) else None

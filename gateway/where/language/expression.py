@@ -1,0 +1,228 @@
+"""The tree of a parsed expression.
+
+Every node keeps the expressions it is made of in `operands`, in the order in which they stand
+in the text, so that folding and checking walk the tree without knowing its nodes. Nodes are
+compared by identity: Python holds 1, 1.0 and True for equal, the language does not.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, fields
+from enum import Enum
+
+from gateway.where.language.conversions import Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expression:
+    """What every node has."""
+
+    operands: tuple["Expression", ...] = field(default=(), kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal(Expression):
+    """A value that stands in the text, or one that folding worked out."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SystemField(Expression):
+    """A field of where-language 6.1 by its name in small letters without `$`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TopicLevel(Expression):
+    """`topic[index]`."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UserProperty(Expression):
+    """`$user.key`."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PayloadPath(Expression):
+    """`payload.a[0]`: at least one step, a member's name or an index."""
+
+    steps: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BareName(Expression):
+    """A user property or else a top-level payload member (where-language 6.2)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Not(Expression):
+    """NOT of one operand; `x NOT IN (...)`, `IS NOT` and their like are a Not around the test."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class And(Expression):
+    """AND of two or more operands."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Or(Expression):
+    """OR of two or more operands."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison(Expression):
+    """`left operator right`; the operator is one of `= != < <= > >=`."""
+
+    operator: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IsNull(Expression):
+    """`x IS NULL`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IsTruth(Expression):
+    """`x IS TRUE` or `x IS FALSE`."""
+
+    truth: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class In(Expression):
+    """`x IN (a, ...)`; the operands are x and then the elements."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Between(Expression):
+    """`x BETWEEN low AND high`; the operands in this order."""
+
+
+class Wildcard(Enum):
+    """What is not itself in a LIKE pattern."""
+
+    ONE = "_"
+    SEQUENCE = "%"
+
+
+Pattern = tuple[str | Wildcard, ...]
+"""A LIKE pattern with its escapes resolved: single code points and wildcards."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Like(Expression):
+    """`x LIKE pattern`."""
+
+    pattern: Pattern
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arithmetic(Expression):
+    """`a + b - c` or `a * b / c % d`, from left to right; one operator less than operands."""
+
+    operators: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sign(Expression):
+    """Unary `+` or `-`."""
+
+    sign: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchedCase(Expression):
+    """`CASE WHEN condition THEN result ... END`.
+
+    The operands are condition and result of each branch in turn and the result of ELSE, which
+    is a NULL literal where the text has none.
+    """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimpleCase(Expression):
+    """`CASE subject WHEN value THEN result ... END`; the subject, then as in SearchedCase."""
+
+
+class CastType(Enum):
+    """What CAST can convert to."""
+
+    INTEGER = "INTEGER"
+    REAL = "REAL"
+    STRING = "STRING"
+    BOOLEAN = "BOOLEAN"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cast(Expression):
+    """`CAST(x AS type)`."""
+
+    to: CastType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Expression):
+    """A call of a function of where-language 8 by its name in capitals."""
+
+    function: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stateful(Expression):
+    """A call of a function that remembers, by its name in capitals (where-language 13)."""
+
+    function: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TopicMatches(Expression):
+    """`TOPIC_MATCHES('topic filter')`."""
+
+    topic_filter: str
+
+
+def conjuncts(expression: Expression) -> list[Expression]:
+    """Return what the expression is the AND of; itself if it is none."""
+    if not isinstance(expression, And):
+        return [expression]
+    return [part for operand in expression.operands for part in conjuncts(operand)]
+
+
+def conjunction(operands: list[Expression]) -> Expression | None:
+    """Return the AND of the operands, None of none."""
+    if len(operands) < 2:
+        return operands[0] if operands else None
+    return And(operands=tuple(operands))
+
+
+def count_nodes(expression: Expression) -> int:
+    """Return the number of nodes of the tree."""
+    waiting, nodes = [expression], 0
+    while waiting:
+        nodes += 1
+        waiting.extend(waiting.pop().operands)
+    return nodes
+
+
+def canonical_key(expression: Expression) -> Hashable:
+    """Return what is equal for two trees exactly if they mean the same by their form.
+
+    Constants count with their type. The nodes are listed one after the other, so that a deep
+    tree costs no stack.
+    """
+    nodes: list[Hashable] = []
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        own = [getattr(node, each.name) for each in fields(node) if each.name != "operands"]
+        types = [type(value) for value in own]
+        nodes.append((type(node), *types, *own, len(node.operands)))
+        waiting.extend(node.operands)
+    return tuple(nodes)

@@ -1,0 +1,73 @@
+"""Working out once what does not depend on the message (where-language 7 and 9)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from gateway.where.language.conversions import Value, to_boolean
+from gateway.where.language.expression import (
+    And,
+    Arithmetic,
+    Call,
+    Cast,
+    Comparison,
+    Expression,
+    Like,
+    Literal,
+    Not,
+    Or,
+    SearchedCase,
+    Sign,
+    SimpleCase,
+    Stateful,
+)
+from gateway.where.language.functions import FUNCTIONS
+
+_NULL_WITH_A_NULL: Final = (Comparison, Like, Arithmetic, Sign, Cast)
+
+
+def fold(expression: Expression, evaluate: Callable[[Expression], Value]) -> Expression:
+    """Return a tree of the same meaning in which constant parts are literals.
+
+    `evaluate` gives the value of an expression all of whose operands are literals.
+    """
+    if not expression.operands:
+        return expression
+    operands = tuple(fold(operand, evaluate) for operand in expression.operands)
+    folded = replace(expression, operands=operands)
+    constants = [operand.value for operand in operands if isinstance(operand, Literal)]
+    if len(constants) == len(operands) and not isinstance(folded, Stateful):
+        return Literal(evaluate(folded))
+    if None in constants and _is_null_with_a_null(folded):
+        return Literal(None)
+    return folded
+
+
+def _is_null_with_a_null(expression: Expression) -> bool:
+    if isinstance(expression, Call):
+        return FUNCTIONS[expression.function].strict
+    return isinstance(expression, _NULL_WITH_A_NULL)
+
+
+def can_be(expression: Expression, *, truth: bool) -> bool:
+    """Say whether the TO_BOOLEAN of a folded expression can be `truth`; in doubt it can."""
+    if isinstance(expression, Literal):
+        return to_boolean(expression.value) is truth
+    if isinstance(expression, Not):
+        return can_be(expression.operands[0], truth=not truth)
+    if isinstance(expression, And | Or):
+        needed = all if isinstance(expression, And) is truth else any
+        return needed(can_be(operand, truth=truth) for operand in expression.operands)
+    results = _results(expression)
+    return not results or any(can_be(result, truth=truth) for result in results)
+
+
+def _results(expression: Expression) -> tuple[Expression, ...]:
+    """Give the operands one of which is the value; none if it is something else."""
+    if isinstance(expression, SearchedCase):
+        return (*expression.operands[1::2], expression.operands[-1])
+    if isinstance(expression, SimpleCase):
+        return (*expression.operands[2::2], expression.operands[-1])
+    if isinstance(expression, Call) and expression.function == "COALESCE":
+        return expression.operands
+    return ()

@@ -1,0 +1,98 @@
+"""The expression of an uplink rule, which may remember earlier messages (where-language 13)."""
+
+from collections.abc import Sequence
+
+from gateway.mqtt.message import Message, OverBudgetError
+from gateway.where.compile import TreeCompiler, constant_value
+from gateway.where.evaluation.rule_memory import RuleMemory
+from gateway.where.evaluation.stateful import Slots
+from gateway.where.figures import Figures
+from gateway.where.generated.generate import generate
+from gateway.where.language.conversions import Value
+from gateway.where.language.expression import Expression, Stateful
+from gateway.where.language.folding import can_be, fold
+from gateway.where.language.parser import parse
+from gateway.where.language.work import steps
+
+
+class RuleWhere:
+    """A compiled expression with the memory of one rule; no two rules share one.
+
+    `text`, `expression`, `never_true`, `figures` and `steps` are as in Where. `evaluate` looks at
+    the memory and leaves it alone, so that a message may still be refused; `record` then makes the
+    message an earlier one. `slots` is the number of values that are remembered of a topic, 0 for
+    an expression without functions that remember.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_compiler",
+        "_nothing",
+        "_slots",
+        "_truth",
+        "expression",
+        "figures",
+        "memory",
+        "never_true",
+        "steps",
+        "text",
+    )
+
+    def __init__(self, text: str, expression: Expression) -> None:
+        self.text = text
+        self.expression = expression
+        self.never_true = not can_be(expression, truth=True)
+        self.figures = Figures()
+        self.steps = steps(expression)
+        self.memory = RuleMemory()
+        self._slots = Slots()
+        self._compiler = TreeCompiler({Stateful: self._slots.build})
+        self._truth = self._compiler.truth(expression)
+        self._nothing = (None,) * len(self._slots)
+
+    @property
+    def slots(self) -> int:
+        """How many values are remembered of a topic."""
+        return len(self._nothing)
+
+    def evaluate(self, message: Message) -> bool | None:
+        """Return TO_BOOLEAN of the expression's value, None for NULL.
+
+        Raises OverBudgetError where the message has no `work_left`, and nothing else.
+        """
+        if self._nothing:
+            self._slots.row = self._row(message.topic)
+        return self._truth(message)
+
+    def promote(self) -> bool:
+        """Make `evaluate` sooner, as Where.promote does; what remembers stays as it is."""
+        generated = generate(self.expression, self._compiler)
+        if generated is not None:
+            self._truth = generated
+        return generated is not None
+
+    def record(self, message: Message, result: bool | None) -> bool:
+        """Remember `message`, for which `evaluate` gave `result`; return whether anything changed.
+
+        Arguments of PREV and CHANGED are remembered with every message, those of SENT and
+        DEADBAND and the time for EVERY when the result is TRUE. Nothing is remembered of a message
+        whose `room` is not enough for the arguments.
+        """
+        if not self._nothing:
+            return False
+        known = self._slots.row = self._row(message.topic)
+        try:
+            row = self._slots.after(message, passed=result is True)
+        except OverBudgetError:
+            row = known
+        if row is known:
+            return False
+        return self.memory.keep(message.topic, row) or known is not self._nothing
+
+    def _row(self, topic: str) -> Sequence[Value]:
+        return self.memory.get(topic) or self._nothing
+
+
+def compile_rule(text: str) -> RuleWhere:
+    """Return the compiled expression of a rule; raise WhereError if `text` is not accepted."""
+    return RuleWhere(text, fold(parse(text, stateful=True), constant_value))

@@ -1,0 +1,221 @@
+"""A `$where` expression as a condition of SQLite over recorded messages (where-language 16).
+
+The columns are those of the gateway's history: `topic`, `payload` (BLOB), `qos`, `retain` (0 or
+1), `client_id`, `username`, `content_type`, `response_topic`, `correlation_data` (BLOB),
+`message_expiry`, `payload_format`, `time` (`$received_at`) and `user_properties` (a JSON array
+of pairs). The `where_` functions that the condition calls are registered by
+`gateway.storage.history.where_functions`. SQLite 3.35 is needed, without its ICU extension, with
+which `upper` and `lower` would change more than ASCII.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gateway.where.language.expression import (
+    And,
+    Arithmetic,
+    Between,
+    Call,
+    Cast,
+    Comparison,
+    Expression,
+    In,
+    IsNull,
+    IsTruth,
+    Like,
+    Literal,
+    Not,
+    Or,
+    SearchedCase,
+    Sign,
+    SimpleCase,
+    Stateful,
+    conjunction,
+    conjuncts,
+)
+from gateway.where.sqlite.calculations import call, cast, like, negate, operate
+from gateway.where.sqlite.conversions import (
+    alike,
+    compare,
+    to_boolean,
+    to_number,
+    to_string,
+)
+from gateway.where.sqlite.fields import FIELDS
+from gateway.where.sqlite.operand import (
+    NULL,
+    Kind,
+    Operand,
+    Parameter,
+    Parameters,
+    Steps,
+    UntranslatableError,
+    grouped,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteFilter:
+    """`condition` is for a WHERE clause, with `parameters` bound by their names.
+
+    Its value, 1, 0 or NULL, is that of the expression if `residual` is None. Otherwise the
+    expression means `condition AND residual`: SQLite cannot work the residual out, and the
+    caller evaluates it for the rows that the condition keeps.
+    """
+
+    condition: str
+    parameters: Mapping[str, Parameter]
+    residual: Expression | None
+
+
+def to_sqlite(expression: Expression) -> SqliteFilter:
+    """Translate a tree, best one whose constant parts were folded.
+
+    Left to the residual are functions that remember, and operands of AND that would take more
+    than SQLite has room for (`operand.LEVELS_MAX`, `STEPS_MAX`).
+    """
+    parameters = Parameters()
+    conditions: list[str] = []
+    residual: list[Expression] = []
+    for operand in conjuncts(expression):
+        steps = Steps(parameters)
+        try:
+            conditions.append(steps.select(to_boolean(_translate(operand, steps), steps)))
+        except UntranslatableError:
+            residual.append(operand)
+    condition = " AND ".join(conditions) or "1"
+    return SqliteFilter(condition, parameters.values, conjunction(residual))
+
+
+def _translate(expression: Expression, steps: Steps) -> Operand:
+    return _FORMS[type(expression)](expression, steps)
+
+
+def _translated(expression: Expression, steps: Steps) -> list[Operand]:
+    return [_translate(operand, steps) for operand in expression.operands]
+
+
+def _literal(literal: Literal, steps: Steps) -> Operand:
+    value = literal.value
+    if isinstance(value, bool):
+        return Operand("1" if value else "0", Kind.BOOLEAN)
+    for python_type, kind in ((int, Kind.INTEGER), (float, Kind.REAL), (str, Kind.STRING)):
+        if isinstance(value, python_type):
+            return Operand(steps.parameter(value), kind)
+    return NULL
+
+
+def _not(expression: Not, steps: Steps) -> Operand:
+    truth = _truths(expression, steps)[0]
+    return steps.make(f"NOT {truth.sql}", Kind.BOOLEAN, truth)
+
+
+def _truths(expression: Expression, steps: Steps) -> list[Operand]:
+    return [to_boolean(operand, steps) for operand in _translated(expression, steps)]
+
+
+def _joined(word: str, operands: list[Operand], steps: Steps) -> Operand:
+    sqls = [operand.sql for operand in operands]
+    sql = grouped(sqls, lambda group: f"({f' {word} '.join(group)})")
+    return steps.make(sql, Kind.BOOLEAN, *operands)
+
+
+def _comparison(expression: Comparison, steps: Steps) -> Operand:
+    left, right = _translated(expression, steps)
+    return compare(expression.operator, left, right, steps)
+
+
+def _in(expression: In, steps: Steps) -> Operand:
+    value, *elements = map(steps.once, _translated(expression, steps))
+    if value.kinds == Kind.STRING and all(each.kinds == Kind.STRING for each in elements):
+        sql = f"{value.sql} IN ({', '.join(each.sql for each in elements)})"
+        return steps.make(sql, Kind.BOOLEAN, value, *elements)
+    return _joined("OR", [compare("=", value, each, steps) for each in elements], steps)
+
+
+def _between(expression: Between, steps: Steps) -> Operand:
+    value, low, high = map(steps.once, _translated(expression, steps))
+    bounds = [compare(">=", value, low, steps), compare("<=", value, high, steps)]
+    return _joined("AND", bounds, steps)
+
+
+def _is_null(expression: IsNull, steps: Steps) -> Operand:
+    (operand,) = _translated(expression, steps)
+    return steps.make(f"{operand.sql} IS NULL", Kind.BOOLEAN, operand)
+
+
+def _is_truth(expression: IsTruth, steps: Steps) -> Operand:
+    (truth,) = _truths(expression, steps)
+    return steps.make(f"{truth.sql} IS {int(expression.truth)}", Kind.BOOLEAN, truth)
+
+
+def _like(expression: Like, steps: Steps) -> Operand:
+    text = to_string(_translate(expression.operands[0], steps), steps)
+    return NULL if text is NULL else like(text, expression.pattern, steps)
+
+
+def _arithmetic(expression: Arithmetic, steps: Steps) -> Operand:
+    result, *others = (to_number(each, steps) for each in _translated(expression, steps))
+    for operator, other in zip(expression.operators, others, strict=True):
+        result = operate(operator, result, other, steps)
+    return result
+
+
+def _sign(expression: Sign, steps: Steps) -> Operand:
+    number = to_number(_translate(expression.operands[0], steps), steps)
+    return number if expression.sign == "+" else negate(number, steps)
+
+
+def _searched_case(expression: SearchedCase, steps: Steps) -> Operand:
+    *pairs, otherwise = _translated(expression, steps)
+    conditions = [to_boolean(condition, steps) for condition in pairs[::2]]
+    return _case(conditions, [*pairs[1::2], otherwise], steps)
+
+
+def _simple_case(expression: SimpleCase, steps: Steps) -> Operand:
+    subject, *pairs, otherwise = _translated(expression, steps)
+    subject = steps.once(subject)
+    conditions = [compare("=", subject, value, steps) for value in pairs[::2]]
+    return _case(conditions, [*pairs[1::2], otherwise], steps)
+
+
+def _case(conditions: list[Operand], results: list[Operand], steps: Steps) -> Operand:
+    values, kinds = alike(results, steps)
+    branches = zip(conditions, values, strict=False)
+    whens = " ".join(f"WHEN {each.sql} THEN {value.sql}" for each, value in branches)
+    return steps.make(f"CASE {whens} ELSE {values[-1].sql} END", kinds, *conditions, *values)
+
+
+def _cast(expression: Cast, steps: Steps) -> Operand:
+    return cast(expression.to, _translate(expression.operands[0], steps), steps)
+
+
+def _call(expression: Call, steps: Steps) -> Operand:
+    return call(expression.function, _translated(expression, steps), steps)
+
+
+def _stateful(_: Stateful, __: Steps) -> Operand:
+    raise UntranslatableError
+
+
+_FORMS: Final[dict[type[Expression], Callable[[Any, Steps], Operand]]] = {
+    **FIELDS,
+    Literal: _literal,
+    Not: _not,
+    And: lambda node, steps: _joined("AND", _truths(node, steps), steps),
+    Or: lambda node, steps: _joined("OR", _truths(node, steps), steps),
+    Comparison: _comparison,
+    In: _in,
+    Between: _between,
+    IsNull: _is_null,
+    IsTruth: _is_truth,
+    Like: _like,
+    Arithmetic: _arithmetic,
+    Sign: _sign,
+    SearchedCase: _searched_case,
+    SimpleCase: _simple_case,
+    Cast: _cast,
+    Call: _call,
+    Stateful: _stateful,
+}
