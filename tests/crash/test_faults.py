@@ -16,6 +16,7 @@ from gateway.cli.crashtest.participant import until
 from gateway.cli.crashtest.publisher import Publisher
 from gateway.cli.crashtest.rounds import Rounds
 from tests.crash.conftest import LONG, MakeGateway
+from tests.support.disk.earlier_version import make_earlier
 from tests.support.processes.crash_faults import Strace, database_files, start_files, tracer
 from tests.support.processes.crash_gateway import (
     OUTBOX_FIRST,
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.strace
 
 WRITES = ("pwrite64", "fdatasync", "ftruncate")
 
-OF_A_START = (*WRITES, "openat", "unlink", "rename", "fsync", "pread64", "fcntl")
+OF_A_START = (*WRITES, "openat", "unlink", "rename", "fsync", "pread64", "fcntl", "flock")
 """What a start does with the database's files, and with what it makes beside them."""
 
 ERRORS = ("EIO", "ENOSPC", "EROFS", "EACCES", "ENOENT")
@@ -53,7 +54,7 @@ PASSING = [
 LASTING = ["fdatasync:error=EIO", "pwrite64:error=ENOSPC"]
 
 KILLS_AT_CALLS = LONG or 2
-STARTS = LONG or 4
+STARTS = LONG or 5
 
 
 @asynccontextmanager
@@ -178,7 +179,7 @@ def damaged(database: Path) -> None:
     database.with_name(f"{database.name}.damaged").write_text("found by an earlier run\n")
 
 
-STATES = (as_it_is, of_another_program, of_another_schema, damaged)
+STATES = (as_it_is, make_earlier, of_another_program, of_another_schema, damaged)
 
 
 async def test_a_start_on_a_disk_that_fails_loses_nothing(

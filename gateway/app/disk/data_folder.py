@@ -87,11 +87,14 @@ class DataFolder:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+            except BlockingIOError as error:
                 os.close(descriptor)
                 process = holder(self.path)
                 by = f" by process {process}" if process else ""
                 raise StartError(f"{path} is in use{by}: each gateway needs its own") from error
+            except OSError as error:  # the disk, or a file system that has no locks
+                os.close(descriptor)
+                raise OSError(error.errno, error.strerror, str(path)) from error
             self._held[inode] = descriptor
 
     def _sign(self) -> None:

@@ -1,3 +1,5 @@
+import errno
+import fcntl
 import os
 import stat
 from collections.abc import Callable
@@ -69,6 +71,22 @@ def test_a_database_under_another_name_lets_nobody_in(
         DataFolder(other)
     folder.close()
     DataFolder(other).close()
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOLCK, errno.EACCES])
+def test_a_lock_that_the_disk_refuses_is_not_somebody_else_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(error, os.strerror(error))
+
+    (tmp_path / "lock").write_text("1234\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(fcntl, "flock", refuse)
+        with pytest.raises(StartError) as raised:
+            DataFolder(tmp_path)
+    assert str(raised.value).startswith(f"{tmp_path}: {os.strerror(error)}; choose another")
+    DataFolder(tmp_path).close()
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])

@@ -19,6 +19,7 @@ from gateway.storage.engine.database import FILE_NAME, open_database
 from gateway.storage.engine.unread import note_unread
 from tests.crash.conftest import LONG
 from tests.support.disk.damaged_database import Row, all_rows, fill
+from tests.support.disk.earlier_version import make_earlier
 from tests.support.disk.failing_calls import ERRORS, FailingCalls
 
 ROWS = 12
@@ -44,6 +45,10 @@ def with_a_note(folder: Path) -> None:
 def of_another_schema(folder: Path) -> None:
     with closing(sqlite3.connect(folder / FILE_NAME, isolation_level=None)) as connection:
         connection.execute("DROP TABLE clock_spans")
+
+
+def of_an_earlier_version(folder: Path) -> None:
+    make_earlier(folder / FILE_NAME)
 
 
 def out_of_its_place(folder: Path) -> None:
@@ -77,15 +82,24 @@ async def _start(folder: Path) -> str:
     return database.in_memory
 
 
+async def _as_started(folder: Path, state: Callable[[Path], None]) -> Path:
+    """Return a database whose rows a start must have; an earlier version has fewer columns."""
+    if state is of_an_earlier_version:
+        state(folder)
+        assert await _start(folder) == ""
+    return folder / FILE_NAME
+
+
 @pytest.mark.parametrize(
-    "state", [as_it_is, with_a_note, of_another_schema, out_of_its_place, unread]
+    "state",
+    [as_it_is, with_a_note, of_another_schema, of_an_earlier_version, out_of_its_place, unread],
 )
 async def test_no_call_of_a_start_that_fails_costs_a_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: Path, state: Callable[[Path], None]
 ) -> None:
     image = tmp_path / "image"
     shutil.copytree(killed, image)
-    before = rows_of(shutil.copytree(killed, tmp_path / "before") / FILE_NAME)
+    before = rows_of(await _as_started(shutil.copytree(killed, tmp_path / "before"), state))
     state(image)
     failed = set[int]()
     for number in range(0, CALLS, 1 if LONG else 2):

@@ -126,7 +126,7 @@ def start_files(data: Path) -> list[Path]:
     names = (
         f"{each}{suffix}" for each in ("tidegate.db", "tidegate.db.salvaged") for suffix in ENDS
     )
-    return [data, *(data / name for name in names)]
+    return [data, data / "lock", *(data / name for name in names)]
 
 
 def calls_in(text: str) -> list[Call]:
