@@ -11,7 +11,13 @@ PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
     *(ROOT / folder / "README.md" for folder in ("bench", "firmware", "systemd")),
+    *sorted((ROOT / "gateway").glob("*/README.md")),
 ]
+
+ROOMS = sorted(page for page in PAGES if page.parent.parent == ROOT / "gateway")
+
+ROOM_LINES = 60
+"""Lines of a room's page, at most: it is read in two minutes."""
 
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 SOURCE = re.compile(r"`((?:[\w.*-]+/)+[\w.*-]+\.(?:py|pxd|sh|toml|json|md))`")
@@ -43,6 +49,15 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_paths_of_sources_are_there(page: Path) -> None:
     for path in SOURCE.findall(page.read_text(encoding="utf-8")):
         assert any(list(folder.glob(path)) for folder in (ROOT, ROOT / "gateway")), path
+
+
+@pytest.mark.parametrize("page", ROOMS, ids=name)
+def test_a_room_s_page_is_short_and_names_what_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= ROOM_LINES
+    for file in re.findall(r"`(\w+\.py)\b", text):
+        folder = ROOT / "tests" if file.startswith("test_") else ROOT / "gateway"
+        assert any(folder.rglob(file)), file
 
 
 def test_the_pages_name_many() -> None:
