@@ -6,6 +6,11 @@ CONTROL = "$CONTROL/tidegate/"
 DELAY = "$delay/"
 """Below this clients publish what is to be published later (docs/channels.md)."""
 
+MAXIMUM_DELAY = 7 * 24 * 3600
+"""Seconds of the longest delay: a week."""
+
+DELAY_FAULT = f"is not {DELAY}<seconds, 1 to {MAXIMUM_DELAY}>/<topic without $>"
+
 LOG = "$SYS/broker/tidegate/log"
 """The gateway's log lines, which name clients, users and addresses (docs/sys-topics.md)."""
 
@@ -31,6 +36,16 @@ def may_publish(topic: str) -> bool:
 def undelayed(topic: str) -> str:
     """Return the topic that stands in `$delay/<seconds>/<topic>`; any other as it is."""
     return topic.split("/", 2)[-1] if topic.startswith(DELAY) else topic
+
+
+def delay_of(topic: str) -> int | None:
+    """Return the seconds by which a topic puts messages off; None if it does not, or is wrong."""
+    if not topic.startswith(DELAY):
+        return None
+    seconds, _, rest = topic.removeprefix(DELAY).partition("/")
+    if not rest or rest.startswith("$") or not (seconds.isascii() and seconds.isdecimal()):
+        return None
+    return int(seconds) if len(seconds) < 8 and 1 <= int(seconds) <= MAXIMUM_DELAY else None
 
 
 def is_guarded(topic: str) -> bool:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.broker.access import Anonymous, Authenticator, Credentials, Decide
+from gateway.broker.connecting.connection_info import Anonymous, Authenticator, Credentials, Decide
 from gateway.broker.instant import Instant
 from gateway.config.settings import ListenerConfig
 from gateway.pieces import Pieces

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from gateway.broker.instant import Instant
-from gateway.broker.publishing.expiry import STEP, look_at_clock
+from gateway.broker.publishing.expiry import STEP
 from gateway.storage.engine.connection import Batch
 from gateway.storage.engine.database import Database
 from gateway.storage.outbox.clock_steps import NEWEST, NOTE
@@ -76,13 +76,13 @@ class ClockStamp:
 
     def watch(self) -> None:
         """Look at the clock before each batch, and write what it says with it."""
-        self._gateway.broker.clock_ahead = self._ahead
+        self._gateway.broker.expiry.clock_ahead = self._ahead
         self._gateway.writer.before_batch.insert(0, self._gather)
 
     def look(self) -> None:
         """Look whether the clock was set, apart from any turn."""
         clock = self._gateway.clock
-        look_at_clock(self._gateway.broker, Instant(clock.monotonic(), clock.wall_ms()))
+        self._gateway.broker.expiry.check_clock(Instant(clock.monotonic(), clock.wall_ms()))
 
     def _gather(self) -> None:
         self.look()
@@ -103,7 +103,7 @@ class ClockStamp:
             self._kernel_look = monotonic
             self._synchronized = self._gateway.clock.synchronization().synchronized
         broker = getattr(self._gateway, "broker", None)
-        ahead = self._ahead if broker is None else broker.clock_ahead
+        ahead = self._ahead if broker is None else broker.expiry.clock_ahead
         return Stamp(self._boot, ahead, None if self._synchronized else wall)
 
     def _is_news(self, present: Stamp) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.access.policy import AccessPolicy
-from gateway.broker.access import Anonymous
+from gateway.broker.connecting.connection_info import Anonymous
 from gateway.config.checks import MAXIMUM_UNIX_PATH
 from gateway.config.operator_socket import MODE, is_safe, is_too_long, own_folders, socket_name
 from gateway.config.settings import ListenerConfig

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import threading
 
-from gateway.broker.connecting.connection_lines import write_lines
 from gateway.broker.instant import Instant
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_selector import SocketSelector
@@ -40,8 +39,8 @@ class TurnLines:
     def _holds_back(self) -> bool:
         if threading.get_ident() != self._thread:
             return False
-        if self._turn.broker.connection_lines:  # they come before what this line tells of
-            write_lines(self._turn.broker)
+        if self._turn.broker.connection_lines.waiting:  # they come before what this line tells of
+            self._turn.broker.connection_lines.write()
         if not (self._sockets.serving or self._turn.scheduled):
             return False
         self._turn.touch(self)

@@ -1,60 +1,26 @@
-"""Who may connect, and what becomes of access rules that change while clients are connected."""
+"""What the sessions of clients may do, also when access rules change."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from gateway.access.access import Access
+from gateway.access.listeners import Listeners
 from gateway.access.origin import Origin
 from gateway.access.policy import AccessPolicy
-from gateway.broker.instant import Instant
+from gateway.broker.client import Client
+from gateway.broker.publishing.topic_admissions import TopicAdmissions
+from gateway.broker.state import State
 from gateway.mqtt.packets import Connect
 from gateway.pieces import Pieces
+from gateway.routing.router import Router
 from gateway.session.session import Session
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
-    from gateway.broker.client import Client
-
 
 AT_ONCE = 200
 """Sessions that are given new rights between two turns of all others, some 3 ms."""
 
-Decide: TypeAlias = Callable[[bool | None, Instant], None]
-"""Takes whether a password is right, None if there was no room to look, and the instant."""
 
-
-class Credentials(NamedTuple):
-    """What a CONNECT says of its client, and the address that it comes from, without a port."""
-
-    address: str
-    username: str | None
-    password: bytes | None
-
-
-class Authenticator(Protocol):
-    """Decides about the user name and password of a CONNECT."""
-
-    proves: bool
-    """Whether a client that it lets in is who its user name says."""
-
-    def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:
-        """Call `decide`, now or in a later turn, with whether the client may connect."""
-        ...
-
-
-class Anonymous:
-    """Lets everyone in, whatever user name they give."""
-
-    proves = False
-
-    def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:  # noqa: ARG002 - a shape
-        """Decide at once that the client may."""
-        decide(True, instant)  # noqa: FBT003 - the answer
-
-
-def origin_of(client: "Client") -> Origin:
+def origin_of(client: Client) -> Origin:
     """Return how a client that was let in came, the same object for all who came so."""
     return _origin(client.info.listener, client.info.local, client.proven)
 
@@ -64,7 +30,7 @@ def _origin(listener: str | None, local: bool, proven: bool) -> Origin:
     return Origin(listener, local, proven)
 
 
-def access_of(client: "Client", packet: Connect) -> Access:
+def access_of(client: Client, packet: Connect) -> Access:
     """Return what a client that was let in may do."""
     origin = origin_of(client)
     return client.info.access.access(
@@ -81,7 +47,13 @@ def is_owner(session: Session, username: str | None, origin: Origin) -> bool:
     return session.username == username and (username is None or not claimed)
 
 
-def grant(broker: "Broker", session: Session, client: "Client", packet: Connect) -> None:
+def grant(
+    router: Router,
+    admissions: TopicAdmissions,
+    session: Session,
+    client: Client,
+    packet: Connect,
+) -> None:
     """Let a session have a new connection of its owner, with the rights of that connection.
 
     A session begins at the listener of its first connection. Its owner is at home there for as
@@ -94,38 +66,37 @@ def grant(broker: "Broker", session: Session, client: "Client", packet: Connect)
     proves = session.username is not None and origin.proven and not home.proven
     if home.listener is None or proves:
         session.home, access = origin, granted
-        if access is not session.access and broker.router.count(session):
-            broker.admissions.forget_all()  # their routes were found for other rights
+        if access is not session.access and router.count(session):
+            admissions.forget_all()  # their routes were found for other rights
     session.grant(access, granted)
 
 
-def restore_rights(broker: "Broker", session: Session, home: Origin) -> None:
+def restore_rights(listeners: Listeners, session: Session, home: Origin) -> None:
     """Let a session that an earlier run left have the rights that its owner has at home now."""
-    listeners = broker.listeners
     session.home = session.origin = home = listeners.origin(home)
     access = listeners.access(session.username, session.client_id, home)
     session.grant(access, access)
 
 
-def apply(broker: "Broker", policies: Iterable[AccessPolicy], now: float) -> Pieces[None]:
+def apply(state: State, policies: Iterable[AccessPolicy], now: float) -> Pieces[None]:
     """Let the rules of all listeners hold, as they are now, also for what is subscribed already.
 
     `now` is the monotonic second. Others may have their turn at each item: the sessions come one
     after the other.
     """
     restricts = any(policy.restricted for policy in policies)
-    broker.router.restricts = broker.router.restricts or restricts
-    sessions = iter(list(broker.sessions.values()))
+    state.router.restricts = state.router.restricts or restricts
+    sessions = iter(list(state.sessions.values()))
     while some := list(islice(sessions, AT_ONCE)):
         for session in some:
             if _grant(session, now):  # thousands of messages may have been asked about
-                broker.admissions.forget_all()
+                state.admissions.forget_all()
                 yield
-        broker.admissions.forget_all()  # what others had made of rights that were half changed
+        state.admissions.forget_all()  # what others had made of rights that were half changed
         yield
-    broker.router.restricts = restricts
-    broker.admissions.forget_all()
-    broker.channels.rules_changed()
+    state.router.restricts = restricts
+    state.admissions.forget_all()
+    state.channels.rules_changed()
 
 
 def current(access: Access, session: Session) -> Access:

@@ -1,53 +1,28 @@
-"""The broker's state, and the doors through which the rest of the gateway uses it."""
+"""The broker: takes bytes and messages in, and queues packets out."""
 
 import logging
 from collections.abc import Callable, Iterable
-from functools import partial
 
-from gateway.access.listeners import Listeners
-from gateway.broker import bounds, sessions
-from gateway.broker.access import Authenticator
-from gateway.broker.channels.channels import Channels
+from gateway.broker import sessions
 from gateway.broker.client import Client
-from gateway.broker.connecting.connection_info import PLAIN, ConnectionInfo
-from gateway.broker.connecting.connection_lines import note_end
-from gateway.broker.connecting.failed_logins import FailedLogins
-from gateway.broker.connecting.keep_alive import end_if_silent
-from gateway.broker.deadlines import Action, Deadlines
-from gateway.broker.delivery_classes import DeliveryClasses
+from gateway.broker.connecting.connection_info import PLAIN, Authenticator, ConnectionInfo
 from gateway.broker.handlers import STREAMS, go_on, handle
 from gateway.broker.instant import Instant
-from gateway.broker.memory_budget import MemoryBudget
 from gateway.broker.pieces import HELD
-from gateway.broker.publishing.delays import Delays
-from gateway.broker.publishing.durability_classes import DurabilityClasses
-from gateway.broker.publishing.expiry import sweep
-from gateway.broker.publishing.forward import forward, share_out
+from gateway.broker.publishing.forward import publish, share_out
 from gateway.broker.publishing.inline import InlineClient
-from gateway.broker.publishing.topic_admissions import TopicAdmissions
 from gateway.broker.settings import BrokerSettings
-from gateway.broker.shares import Shares
+from gateway.broker.state import State
 from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
-from gateway.broker.subscribing.ended_subscriptions import EndedSubscriptions
-from gateway.broker.subscribing.expressions import Expressions
-from gateway.broker.subscribing.replays import Replays
-from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.counters import Counters
-from gateway.mqtt.aliases.alias_figures import InboundFigures
-from gateway.mqtt.codec.publish_properties import PropertyCache
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_5, ConnAck
-from gateway.mqtt.publish_encoder import publication_of
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.budget import PIECES, Budget
-from gateway.routing.retained.retained import RetainedMessages
-from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.durability_class import DurabilityClass
-from gateway.session.session import Session
-from gateway.session.traffic import Traffic
+from gateway.session.span import Span
 
 logger = logging.getLogger(__name__)
 
@@ -71,52 +46,10 @@ one of these."""
 _PUBLISH = 3
 
 
-class Broker:
+class Broker(State):
     """Takes bytes and messages in and queues packets out; does no I/O and reads no clock."""
 
-    __slots__ = (
-        "_packets_received",
-        "_packets_sent",
-        "admissions",
-        "alias_budget",
-        "budget",
-        "channels",
-        "clients",
-        "clock_ahead",
-        "connection_lines",
-        "connections",
-        "connects",
-        "counters",
-        "deadlines",
-        "delays",
-        "delivery_classes",
-        "durability",
-        "durability_classes",
-        "ended_subscriptions",
-        "expressions",
-        "failed_logins",
-        "inbound_alias_figures",
-        "listeners",
-        "memory",
-        "new_client_id",
-        "on_silence",
-        "property_cache",
-        "queue_memory",
-        "randrange",
-        "refusal",
-        "replays",
-        "retained",
-        "router",
-        "session_limits",
-        "sessions",
-        "settings",
-        "shares",
-        "sockets",
-        "store",
-        "subscription_filters",
-        "topic_limits",
-        "traffic",
-    )
+    __slots__ = ("_packets_received", "_packets_sent")
 
     def __init__(
         self,
@@ -129,59 +62,18 @@ class Broker:
         randrange: Callable[[int], int],
         timer: Callable[[], int] | None = None,
     ) -> None:
-        self.settings = settings
-        self.refusal = ""  # why a message was refused last, for the log
-        self.listeners = Listeners()  # the rights at each, also of those who are away
-        self.counters = counters
-        self.durability: Durability = durability or InMemory()
-        self.store: Store = store or KeepsNothing()
-        self.new_client_id = new_client_id
-        self.randrange = randrange
-        self.budget = Budget(timer)
-        self.router = Router(self.budget, settings.maximum_subscription_bytes)
-        self.retained = RetainedMessages()
-        self.replays = Replays(self)
-        self.ended_subscriptions = EndedSubscriptions(self)
-        self.topic_limits = bounds.topic_limits(settings)
-        self.expressions = Expressions(settings.maximum_expressions)
-        self.durability_classes = DurabilityClasses(
-            settings.durability, settings.default_durability
+        super().__init__(
+            settings,
+            counters,
+            durability or InMemory(),
+            store or KeepsNothing(),
+            self.publish,
+            new_client_id=new_client_id,
+            randrange=randrange,
+            timer=timer,
         )
-        self.delivery_classes = DeliveryClasses(settings.delivery)
-        self.admissions = TopicAdmissions(
-            self.router,
-            self.topic_limits,
-            self.durability_classes,
-            p2p=settings.p2p,
-            maximum_bytes=settings.maximum_route_bytes,
-        )
-        self.failed_logins = FailedLogins(settings.failed_login_delay)
-        self.property_cache = PropertyCache()
-        self.subscription_filters = SubscriptionFilters(settings.subscription_filters)
-        self.inbound_alias_figures = InboundFigures()
-        self.alias_budget = bounds.alias_budget(settings)
-        self.queue_memory = bounds.queue_memory(settings, on_disk=self.store.keeps)
-        self.session_limits = bounds.session_limits(settings, self.queue_memory)
-        self.store.on_left_over = lambda spans, monotonic, wall: share_out(
-            self, spans, Instant(monotonic, wall)
-        )
-        self.traffic = Traffic()
-        self.sockets = 0  # network connections since the start
-        self.connects = 0  # CONNECT packets since the start
-        self.sessions: dict[str, Session] = {}
-        self.clients: dict[str, Client] = {}
-        self.connections: set[Client] = set()  # also those without a session yet, or any more
-        self.connection_lines: list[tuple[str, tuple[object, ...]]] = []  # not logged yet
         self._packets_received = self._packets_sent = 0  # of connections that are gone
-        self.clock_ahead: int | None = None  # wall clock before the monotonic one, milliseconds
-        self.deadlines = Deadlines()
-        self.on_silence: Action = partial(end_if_silent, self)  # one object for all clients
-        self.memory = MemoryBudget(self, settings.memory_limit)
-        self.shares = Shares(self)
-        self.expressions.shares = self.shares
-        self.channels = Channels(self)
-        self.delays = Delays(self)
-        self.deadlines.set("expiry", 0.0, lambda _, instant: sweep(self, instant))
+        self.store.on_left_over = self._share_out
 
     def open(
         self,
@@ -208,10 +100,6 @@ class Broker:
         self.deadlines.set(client, due, self._no_connect)
         self.memory.open(client)
         return client
-
-    def packet_size(self, info: ConnectionInfo) -> int:
-        """Return how large a packet may be of a client that was accepted."""
-        return info.maximum_packet_size or self.settings.maximum_packet_size
 
     def receive(self, client: Client, data: bytes, instant: Instant) -> bool:
         """Handle every whole packet in what a client sent.
@@ -271,8 +159,8 @@ class Broker:
         self.memory.forget(client)
         self._packets_received += client.connection.packets_received
         self._packets_sent += client.connection.packets_sent
-        note_end(self, client, instant)
-        sessions.leave(self, client, instant)
+        self.connection_lines.note_end(client, instant)
+        sessions.disconnect(self, client, instant)
         client.connection.close()
 
     def publish(
@@ -290,34 +178,12 @@ class Broker:
         of 0x80 or above says that nobody got it; what is said to come `only_once` goes to everyone
         who can take it.
         """
-        budget = self.budget
-        budget.now = instant.monotonic
-        pieces, budget.pieces = budget.pieces, PIECES  # what is published here cannot be put off
-        publication = publication_of(message)
-        admission = self.admissions.find(publication.topic_name)
-        if message.commit_within is not None:
-            of_client = of_client or self.durability_classes.default
-            message.commit_within = admission.commit_within(of_client)
-            publication.commit_within = message.commit_within
-        promised = message.qos > 0 and not only_once
-        _, code, refusal = forward(self, publication, 0, admission, instant, promised)
-        publication.forget_forms()
-        budget.pieces = pieces
-        return code if refusal is None else refusal
+        return publish(self, message, instant, of_client, only_once=only_once)
 
     def subscribe_inline(self, subscriber: InlineClient, topic_filters: Iterable[str]) -> None:
         """Route matching messages to a part of the gateway, at any QoS and unfiltered."""
         for topic_filter in topic_filters:
             self.router.add(Subscription(subscriber, topic_filter, qos=2))
-
-    @property
-    def gathered(self) -> int:
-        """A number that rises, within a turn, with whatever an answer has to wait for."""
-        return self.durability.pending_rows + self.store.pending.changes
-
-    def commit_since(self, gathered: int) -> int:
-        """Return the commit that an answer waits for, 0 if nothing came to `gathered`."""
-        return self.durability.commit_number() if self.gathered != gathered else 0
 
     def packets(self) -> tuple[int, int]:
         """Return how many control packets were received and sent since the start."""
@@ -332,6 +198,10 @@ class Broker:
         self.budget.now = instant.monotonic
         self.deadlines.run(instant)
         return self.deadlines.next_due
+
+    def _share_out(self, spans: list[Span], monotonic: float, wall: int) -> None:
+        del wall
+        share_out(self.router, self.counters, spans, monotonic)
 
     def _no_connect(self, client: Client, _: Instant) -> None:
         if client.closing:

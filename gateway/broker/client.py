@@ -1,9 +1,12 @@
 """A client while it is connected: its network connection, its session, its deadlines."""
 
-from typing import TYPE_CHECKING
-
-from gateway.broker.access import Authenticator
-from gateway.broker.connecting.connection_info import PLAIN, ConnectionInfo
+from gateway.broker.connecting.connection_info import (
+    PLAIN,
+    Authentication,
+    Authenticator,
+    ConnectionInfo,
+)
+from gateway.broker.pieces import Pieces
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import MQTT_5, Disconnect, Packet
@@ -11,12 +14,12 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.session import Session
 
-if TYPE_CHECKING:
-    from gateway.broker.connecting.enhanced_authentication import Authentication
-    from gateway.broker.pieces import Pieces
-
 KEEP_ALIVE_TOLERANCE = 1.5
 """How many keep alive intervals may pass in silence [MQTT-3.1.2-22]."""
+
+
+SHOWN = 80
+"""Characters of what a client sent that a reason or a log line repeats."""
 
 
 class Client:
@@ -123,6 +126,11 @@ class Client:
         if not reason or not (always or self.problem_information):
             return NO_PROPERTIES
         return Properties(reason_string=reason)
+
+
+def user_of(username: str | None) -> str:
+    """Return how a line names a user; empty without one."""
+    return "" if username is None else f" of user {username[:SHOWN]!r}"
 
 
 def session_of(client: Client) -> Session:

@@ -1,16 +1,18 @@
 """Which function handles which packet: the broker's map on one screen."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gateway.broker.client import Client, session_of
 from gateway.broker.connecting.connect import handle_connect
 from gateway.broker.connecting.disconnect import handle_disconnect, handle_pingreq
 from gateway.broker.connecting.enhanced_authentication import handle_auth
+from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import HELD, Pieces
 from gateway.broker.publishing.acknowledge import handle_puback, handle_pubcomp, handle_pubrec
 from gateway.broker.publishing.publish import handle_publish, handle_pubrel
+from gateway.broker.state import State
 from gateway.broker.subscribing.subscribe import handle_subscribe
 from gateway.broker.subscribing.unsubscribe import handle_unsubscribe
 from gateway.mqtt.errors import ProtocolError
@@ -25,11 +27,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.session.session import Session
 
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
-
-
-STREAMS: dict[int, Callable[["Broker", Client, Session, Instant], None]] = {
+STREAMS: dict[int, Callable[[State, Client, Session, Instant], None]] = {
     **dict.fromkeys(range(0x30, 0x40), handle_publish),
     0x40: handle_puback,
     0x50: handle_pubrec,
@@ -42,7 +40,7 @@ Each takes from the client's connection the packet that came, and those behind i
 Before CONNECT was accepted none of them is called.
 """
 
-HANDLERS: dict[type[Packet], Callable[["Broker", Client, Any, Instant], Pieces | None]] = {
+HANDLERS: dict[type[Packet], Callable[[State, Client, Any, Instant], Pieces | None]] = {
     Connect: handle_connect,
     Subscribe: handle_subscribe,
     Unsubscribe: handle_unsubscribe,
@@ -53,7 +51,7 @@ HANDLERS: dict[type[Packet], Callable[["Broker", Client, Any, Instant], Pieces |
 """What handles each other packet; those with topic filters a piece at a time."""
 
 
-def handle(broker: "Broker", client: Client, instant: Instant) -> bool:
+def handle(state: State, client: Client, instant: Instant) -> bool:
     """Hand the packet that the connection has taken, which no stream takes, to its handler.
 
     Returns True where others may have their turn: it may not be done, see `go_on`. Raises
@@ -64,7 +62,7 @@ def handle(broker: "Broker", client: Client, instant: Instant) -> bool:
     if handler is None:
         session_of(client)  # raises if the packet should have been CONNECT
         raise ProtocolError(f"{type(packet).__name__} from a client")
-    pieces = client.pieces = handler(broker, client, packet, instant)
+    pieces = client.pieces = handler(state, client, packet, instant)
     if pieces is None:
         return False
     try:
@@ -72,22 +70,22 @@ def handle(broker: "Broker", client: Client, instant: Instant) -> bool:
     except StopIteration:
         client.pieces = None
     else:
-        _wait(broker, client, pieces, pause, instant)
+        _wait(state.deadlines, client, pieces, pause, instant)
     return True
 
 
-def go_on(broker: "Broker", client: Client, pieces: Pieces, instant: Instant) -> None:
+def go_on(state: State, client: Client, pieces: Pieces, instant: Instant) -> None:
     """Handle another of the pieces that are left of the client's last packet; raise MqttError."""
     try:
         pause = pieces.send(instant)
     except StopIteration:
         client.pieces = None
     else:
-        _wait(broker, client, pieces, pause, instant)
+        _wait(state.deadlines, client, pieces, pause, instant)
 
 
 def _wait(
-    broker: "Broker", client: Client, pieces: Pieces, pause: float | None, instant: Instant
+    deadlines: Deadlines, client: Client, pieces: Pieces, pause: float | None, instant: Instant
 ) -> None:
     """Go on with the pieces after a pause, if they need one."""
     if pause is None:
@@ -99,4 +97,4 @@ def _wait(
             client.connection.on_output()
 
     client.pieces = HELD
-    broker.deadlines.set(("pieces", client), instant.monotonic + pause, resume)
+    deadlines.set(("pieces", client), instant.monotonic + pause, resume)

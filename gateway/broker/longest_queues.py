@@ -2,17 +2,14 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
 
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.limits import WhenFull
 from gateway.session.queue import overflow
 from gateway.session.queue.bounds import HEAD_BYTES
+from gateway.session.queue.memory import QueueMemory
 from gateway.session.session import Session
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
 
 BEGIN, END = 7 / 8, 3 / 4
 """The part of a bound from which on the longest queues are shortened, and down to which."""
@@ -34,14 +31,21 @@ class LongestQueues:
     whose policy is to refuse publishers gives up nothing.
     """
 
-    __slots__ = ("_broker",)
+    __slots__ = ("_channels", "_memory", "_sessions")
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        memory: QueueMemory,
+        sessions: Mapping[str, Session],
+        channels: Iterable[Session],
+    ) -> None:
+        self._memory = memory
+        self._sessions = sessions
+        self._channels = channels
 
     def shorten(self, maximum_memory: int) -> None:
         """Make room in memory and on disk, where they are nearly full."""
-        memory = self._broker.queue_memory
+        memory = self._memory
         excess = _excess(memory.bytes, maximum_memory)
         if excess > 0:
             self._shorten(excess, _memory_of, overflow.cut_memory)
@@ -70,7 +74,7 @@ class LongestQueues:
         """Return the queues of each holder, the longest first, and what they hold together."""
         queues: dict[str, list[Queue]] = {}
         held: Counter[str] = Counter()
-        for order, session in enumerate((*self._broker.sessions.values(), *self._broker.channels)):
+        for order, session in enumerate((*self._sessions.values(), *self._channels)):
             size = size_of(session) if session.queue.messages else 0
             if size and session.limits.when_full is not WhenFull.REJECT:
                 queues.setdefault(session.holder, []).append((-size, order, session))

@@ -1,19 +1,21 @@
 """One budget of memory for everything that clients can make the gateway hold."""
 
 import logging
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, Protocol
 
-from gateway.broker.client import Client
-from gateway.broker.connecting.admission import SHOWN
+from gateway.broker.client import SHOWN, Client
+from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
 from gateway.broker.longest_queues import LongestQueues
+from gateway.broker.publishing.topic_admissions import TopicAdmissions
+from gateway.mqtt.aliases.alias_budget import AliasBudget
+from gateway.routing.retained.retained import RetainedMessages
 from gateway.routing.route import text_size
-from gateway.session.queue.memory import AT_ONCE
+from gateway.routing.router import Router
+from gateway.session.queue.memory import AT_ONCE, QueueMemory
 from gateway.session.session import Session
 from gateway.session.traffic import TURN_BYTES
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
 
 logger = logging.getLogger(__name__)
 
@@ -70,10 +72,14 @@ class MemoryBudget:
     """
 
     __slots__ = (
+        "_admissions",
+        "_alias_budget",
         "_bounds",
-        "_broker",
+        "_connections",
+        "_deadlines",
         "_handshakes",
         "_longest_queues",
+        "_queue_memory",
         "_room",
         "_sent",
         "buffers",
@@ -82,28 +88,43 @@ class MemoryBudget:
         "limit",
     )
 
-    def __init__(self, broker: "Broker", limit: int) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        limit: int,
+        deadlines: Deadlines,
+        connections: Collection[Client],
+        sessions: Mapping[str, Session],
+        channels: Iterable[Session],
+        queue_memory: QueueMemory,
+        retained: RetainedMessages,
+        router: Router,
+        alias_budget: AliasBudget,
+        admissions: TopicAdmissions,
+    ) -> None:
+        self._deadlines = deadlines
+        self._connections = connections
+        self._queue_memory = queue_memory
+        self._alias_budget = alias_budget
+        self._admissions = admissions
         self.limit = limit
         self.buffers = 0  # bytes of all connections
         self.idle = 0  # bytes of all connections and sessions by themselves
         self.closed = 0  # connections, since the start
         self._sent = 0  # bytes when slow readers were counted last
         self._room = limit  # bytes that the buffers may come to
-        self._longest_queues = LongestQueues(broker)
+        self._longest_queues = LongestQueues(queue_memory, sessions, channels)
         self._handshakes: dict[Handshake, None] = {}  # the oldest first
-        parts: tuple[Any, ...] = (broker.queue_memory, broker.retained, broker.router)
+        parts: tuple[Any, ...] = (queue_memory, retained, router)
         self._bounds = [(part, part.maximum_bytes) for part in parts]
-        broker.deadlines.set(_KEY, 0.0, self._allot_again)
-        broker.queue_memory.on_given_up = self._forget_later
+        deadlines.set(_KEY, 0.0, self._allot_again)
+        queue_memory.on_given_up = self._forget_later
 
     @property
     def bytes(self) -> int:
         """What is held for clients now."""
-        broker = self._broker
-        aliases: int = broker.alias_budget.figures.bytes_held
+        aliases: int = self._alias_budget.figures.bytes_held
         held: int = sum([part.bytes for part, _ in self._bounds])
-        return self.buffers + self.idle + held + aliases + broker.admissions.held_bytes
+        return self.buffers + self.idle + held + aliases + self._admissions.held_bytes
 
     def allot(self) -> None:
         """Let each part have what it holds and what nobody uses."""
@@ -117,19 +138,19 @@ class MemoryBudget:
     def _allot_again(self, _: str, instant: Instant) -> None:
         self.shorten_queues(min(self._bounds[0][1], self.limit // QUEUES))
         self.allot()
-        self._broker.deadlines.set(_KEY, instant.monotonic + INTERVAL, self._allot_again)
+        self._deadlines.set(_KEY, instant.monotonic + INTERVAL, self._allot_again)
 
     def shorten_queues(self, maximum_memory: int) -> None:
         """Let the longest queues make room where all together hold nearly what they may."""
         self._longest_queues.shorten(maximum_memory)
 
     def _forget_later(self) -> None:
-        self._broker.deadlines.set(_GIVEN_UP, 0.0, self._forget_some)
+        self._deadlines.set(_GIVEN_UP, 0.0, self._forget_some)
 
     def _forget_some(self, _: str, instant: Instant) -> None:
         """Count some of what queues gave up no more, and the rest in the next turns."""
-        if self._broker.queue_memory.forget_some(AT_ONCE):
-            self._broker.deadlines.set_next(_GIVEN_UP, instant, self._forget_some)
+        if self._queue_memory.forget_some(AT_ONCE):
+            self._deadlines.set_next(_GIVEN_UP, instant, self._forget_some)
 
     def open(self, client: Client) -> None:
         """Count a new connection; where there is no room for it connections are closed."""
@@ -155,7 +176,7 @@ class MemoryBudget:
             excess += self.idle // SPARE
             excess -= self._end_handshakes(excess)
             if excess > 0:
-                self._close(list(self._broker.connections), excess)
+                self._close(list(self._connections), excess)
 
     def begin_session(self, client_id: str) -> None:
         """Count a new session."""
@@ -202,7 +223,7 @@ class MemoryBudget:
         if bytes_sent - self._sent < TURN_BYTES:
             return
         self._sent = bytes_sent
-        for client in self._broker.connections:
+        for client in self._connections:
             if client.held:
                 self._count(client)
         self._bound_buffers()
@@ -221,7 +242,7 @@ class MemoryBudget:
         if self.buffers > self._room:
             excess = self.buffers - self._room + self._room // SPARE
             # who is about to connect holds nothing that is needed
-            self._close([each for each in self._broker.connections if each.held], excess)
+            self._close([each for each in self._connections if each.held], excess)
 
     def _close(self, holding: list[Client], excess: int) -> None:
         """Close those of these connections that hold so many bytes together."""

@@ -4,8 +4,11 @@ Who published a message is known by its client identifier, in memory and on disk
 are believed of the gateway's own parts alone.
 """
 
-from gateway.broker.channels.channel import PREFIX
-from gateway.broker.publishing.delays import NAME as DELAYS
+PREFIX = "$channel/"
+"""What the names of channels in the database begin with, and no client identifier may."""
+
+DELAYS = "$delay"
+"""The name in the database of the session that holds delayed messages."""
 
 UPLINK_CLIENT = "$uplink"
 """What publishes here what came down from a fleet: no rule takes it, and it gets no number."""

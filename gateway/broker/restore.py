@@ -1,13 +1,13 @@
 """Takes up what an earlier run of the gateway left, before anyone can connect."""
 
 import logging
-from typing import TYPE_CHECKING
 
 from gateway.broker import sessions, wills
 from gateway.broker.access import restore_rights
-from gateway.broker.channels.channel import PREFIX
 from gateway.broker.instant import Instant
-from gateway.broker.publishing.delays import NAME as DELAYS
+from gateway.broker.own_names import DELAYS, PREFIX
+from gateway.broker.settings import BrokerSettings
+from gateway.broker.state import State
 from gateway.broker.subscribing import subscribe
 from gateway.broker.subscribing.expressions import TooManyExpressions
 from gateway.mqtt.delivery_policy import PolicyError, read_policy
@@ -26,9 +26,6 @@ from gateway.session.kept import (
 from gateway.session.session import NEVER, Session
 from gateway.where.language.errors import WhereError
 
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
-
 logger = logging.getLogger(__name__)
 
 WILL_GRACE = 5.0
@@ -38,47 +35,47 @@ The restart itself has ended all connections: that says nothing of the client.
 """
 
 
-def restore(broker: "Broker", kept: Kept, instant: Instant) -> None:
+def restore(state: State, kept: Kept, instant: Instant) -> None:
     """Make the sessions, retained messages and wills that were kept the broker's own."""
     for retained in kept.retained:
-        _restore_retained(broker, retained, instant)
+        _restore_retained(state, retained, instant)
     for session in kept.sessions:
         if session.client_id.startswith(PREFIX):  # before their consumers, with whom they may begin
-            broker.channels.restore(session)
+            state.channels.restore(session)
     for session in kept.sessions:
         if session.client_id.startswith(PREFIX):
             continue
         if session.client_id == DELAYS:
-            broker.delays.restore(session)
+            state.delays.restore(session)
         else:
-            _restore_session(broker, session, instant)
-    broker.channels.start()
+            _restore_session(state, session, instant)
+    state.channels.start()
     for will in kept.wills:
-        _restore_will(broker, will, instant)
+        _restore_will(state, will, instant)
 
 
-def _restore_retained(broker: "Broker", publication: Publication, instant: Instant) -> None:
+def _restore_retained(state: State, publication: Publication, instant: Instant) -> None:
     if publication.expired(instant.monotonic):
-        broker.store.forget_retained([publication.topic])
-    elif broker.retained.set(publication):
-        broker.shares.count_retained(None, publication)
+        state.store.forget_retained([publication.topic])
+    elif state.retained.set(publication):
+        state.shares.count_retained(None, publication)
     else:
-        broker.counters.add("tidegate/retained/rejected")
+        state.counters.add("tidegate/retained/rejected")
 
 
-def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> None:
-    session = sessions.begin(broker, kept.client_id)
-    sessions.set_username(broker, session, kept.username)
-    restore_rights(broker, session, kept.home)
-    session.durability_class = broker.durability_classes.of_client(kept.client_id, None)
+def _restore_session(state: State, kept: KeptSession, instant: Instant) -> None:
+    session = sessions.begin(state, kept.client_id)
+    sessions.set_username(state.memory, session, kept.username)
+    restore_rights(state.listeners, session, kept.home)
+    session.durability_class = state.durability_classes.of_client(kept.client_id, None)
     session.expiry_interval = kept.expiry_interval
     session.keep_in(kept.journal)
-    shortened = _shorten_expiry(broker, session)
+    shortened = _shorten_expiry(state.settings, session)
     if session.persistent:
-        sessions.count_session(broker, session, persistent=True)
+        sessions.count_session(state.shares, session, persistent=True)
     awaiting: list[tuple[Subscription, KeptSubscription]] = []
     for each in kept.subscriptions:
-        subscription = _restore_subscription(broker, session, each)
+        subscription = _restore_subscription(state, session, each)
         if subscription is not None and each.awaits_retained:
             awaiting.append((subscription, each))
     for packet_id in kept.incoming:
@@ -90,18 +87,18 @@ def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> N
         left_at = instant.wall
         continuation.note_departure(session, left_at)
     for subscription, each in awaiting:
-        broker.replays.begin(session, subscription, each, instant)
+        state.replays.begin(session, subscription, each, instant)
     if session.expiry_interval != NEVER:
         away = 0.0 if shortened else seconds_since(left_at, instant.wall)
-        sessions.expire_at(broker, session, instant.monotonic + session.expiry_interval - away)
+        sessions.expire_at(state, session, instant.monotonic + session.expiry_interval - away)
 
 
-def _shorten_expiry(broker: "Broker", session: Session) -> bool:
+def _shorten_expiry(settings: BrokerSettings, session: Session) -> bool:
     """Let a session without a user name last no longer than a new one may, from now on.
 
     Returns whether it would have.
     """
-    longest = max(1, broker.settings.maximum_anonymous_session_expiry)
+    longest = max(1, settings.maximum_anonymous_session_expiry)
     if session.username is not None or session.expiry_interval <= longest:
         return False
     session.expiry_interval = longest
@@ -110,7 +107,7 @@ def _shorten_expiry(broker: "Broker", session: Session) -> bool:
 
 
 def _restore_subscription(
-    broker: "Broker", session: Session, kept: KeptSubscription
+    state: State, session: Session, kept: KeptSubscription
 ) -> Subscription | None:
     """Route messages to the session again; return None, and say so, if that cannot be."""
     try:
@@ -118,7 +115,7 @@ def _restore_subscription(
         read_policy(kept.deliver)
         where = None
         if kept.where is not None:
-            where = broker.expressions.get(kept.where, session, identity=kept.identity, always=True)
+            where = state.expressions.get(kept.where, session, identity=kept.identity, always=True)
     except (MqttError, WhereError, TooManyExpressions, PolicyError) as error:
         logger.error(  # noqa: TRY400 - what is wrong is said; where in our code is no news
             "client %r has lost its subscription to %r: %s",
@@ -126,33 +123,33 @@ def _restore_subscription(
             kept.topic_filter,
             error,
         )
-        broker.counters.add("tidegate/storage/unreadable")
+        state.counters.add("tidegate/storage/unreadable")
         return None
-    return subscribe.route(broker, session, kept, where)
+    return subscribe.route(state.router, state.subscription_filters, session, kept, where)
 
 
-def _restore_will(broker: "Broker", kept: KeptWill, instant: Instant) -> None:
+def _restore_will(state: State, kept: KeptWill, instant: Instant) -> None:
     """Publish the will after what is left of its delay, but for a client that comes back soon.
 
     A session that goes on has a delayed will; that of any other ended with its connection.
     """
-    session = broker.sessions.get(kept.client_id)
+    session = state.sessions.get(kept.client_id)
     persistent = session is not None
     if session is None:
-        session = sessions.begin(broker, kept.client_id)
-        sessions.set_username(broker, session, kept.username)
-        restore_rights(broker, session, kept.origin)
-        session.durability_class = broker.durability_classes.of_client(kept.client_id, None)
-    wills.count_will(broker, session, kept.will)
+        session = sessions.begin(state, kept.client_id)
+        sessions.set_username(state.memory, session, kept.username)
+        restore_rights(state.listeners, session, kept.origin)
+        session.durability_class = state.durability_classes.of_client(kept.client_id, None)
+    wills.count_will(state.shares, session, kept.will)
     session.will = kept.will
-    session.origin = origin = broker.listeners.origin(kept.origin)
-    granted = broker.listeners.access(session.username, session.client_id, origin)
+    session.origin = origin = state.listeners.origin(kept.origin)
+    granted = state.listeners.access(session.username, session.client_id, origin)
     session.grant(session.access, granted)
     if persistent:
         delay = float(kept.will.properties.will_delay_interval or 0)
         if kept.due is not None:
             delay = min(delay, (kept.due - instant.wall) / 1000)
         due = instant.monotonic + max(delay, WILL_GRACE)
-        wills.publish_will_at(broker, session, kept.will, due)
+        wills.publish_will_at(state, session, kept.will, due)
     else:
-        sessions.expire_at(broker, session, instant.monotonic + WILL_GRACE)
+        sessions.expire_at(state, session, instant.monotonic + WILL_GRACE)

@@ -1,24 +1,26 @@
 import cython
 
 from gateway.broker.client cimport Client
+from gateway.broker.deadlines cimport Deadlines
+from gateway.broker.state cimport State
 from gateway.session.session cimport Session
 
 @cython.locals(holder=Client)
-cpdef take_over(broker, client_id, instant)
+cpdef take_over(State state, client_id, instant)
 
 @cython.locals(session=Session)
-cpdef tuple resume(broker, packet, instant)
+cpdef tuple resume(State state, packet, instant)
 
 @cython.locals(session=Session)
-cpdef Session begin(broker, client_id)
+cpdef Session begin(State state, client_id)
 
-cpdef set_expiry(broker, Session session, interval)
+cpdef set_expiry(State state, Session session, interval)
 
 @cython.locals(session=Session)
-cpdef leave(broker, Client client, instant)
+cpdef disconnect(State state, Client client, instant)
 
-cpdef end(broker, Session session, instant)
+cpdef end(State state, Session session, instant)
 
 cdef _close_journal(Session session)
 
-cdef _stop_waiting(broker, Session session)
+cdef _stop_waiting(Deadlines deadlines, Session session)

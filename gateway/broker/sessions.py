@@ -1,11 +1,12 @@
-"""How sessions begin, are resumed, are left and end."""
-
-from typing import TYPE_CHECKING
+"""How sessions begin, are resumed, lose their connection and end."""
 
 from gateway.broker.client import Client
+from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
+from gateway.broker.memory_budget import MemoryBudget
 from gateway.broker.publishing.forward import share_out
-from gateway.broker.shares import GONE
+from gateway.broker.shares import GONE, Shares
+from gateway.broker.state import State
 from gateway.broker.wills import delay_will, publish_will, set_will
 from gateway.mqtt.packets import Connect
 from gateway.mqtt.reason_codes import ReasonCode
@@ -13,74 +14,71 @@ from gateway.session.continuation import note_departure
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import NEVER, Session
 
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
 
-
-def take_over(broker: "Broker", client_id: str, instant: Instant) -> None:
+def take_over(state: State, client_id: str, instant: Instant) -> None:
     """End the connection that uses this client identifier now, if any [MQTT-3.1.4-3]."""
-    holder = broker.clients.get(client_id)
+    holder = state.clients.get(client_id)
     if holder is not None:
         holder.disconnect(ReasonCode.SESSION_TAKEN_OVER, "another connection has this client id")
-        leave(broker, holder, instant)
+        disconnect(state, holder, instant)
 
 
-def resume(broker: "Broker", packet: Connect, instant: Instant) -> tuple[Session, bool]:
+def resume(state: State, packet: Connect, instant: Instant) -> tuple[Session, bool]:
     """Return the session for an accepted CONNECT, and whether it existed before.
 
     [MQTT-3.1.2-4] Clean Start discards what was there, [MQTT-3.1.2-5] otherwise it goes on,
     [MQTT-3.1.2-6] or begins. A will that waited for its delay is dropped [MQTT-3.1.3-9].
     """
-    session = broker.sessions.get(packet.client_id)
+    session = state.sessions.get(packet.client_id)
     if session is not None and not session.persistent:  # restored for its will alone
-        set_will(broker, session, None)
-        end(broker, session, instant)
+        set_will(state, session, None)
+        end(state, session, instant)
         session = None
     if session is not None and packet.clean_start:
-        end(broker, session, instant)
+        end(state, session, instant)
         session = None
     if session is not None:
-        set_will(broker, session, None)
-        _stop_waiting(broker, session)
+        set_will(state, session, None)
+        _stop_waiting(state.deadlines, session)
         return session, True
-    return begin(broker, packet.client_id), False
+    return begin(state, packet.client_id), False
 
 
-def catch_up(broker: "Broker", client_id: str, instant: Instant) -> None:
+def catch_up(deadlines: Deadlines, client_id: str, instant: Instant) -> None:
     """Publish a will and end a session whose time is up [MQTT-3.1.2-8], [MQTT-4.1.0-2].
 
     On a machine that stood still a CONNECT may be read before the broker's timer runs.
     """
-    broker.deadlines.run_of(("will", client_id), instant)
-    broker.deadlines.run_of(("expiry", client_id), instant)
+    deadlines.run_of(("will", client_id), instant)
+    deadlines.run_of(("expiry", client_id), instant)
 
 
-def begin(broker: "Broker", client_id: str) -> Session:
+def begin(state: State, client_id: str) -> Session:
     """Return a new session, which ends with its connection until `set_expiry` says otherwise."""
-    session = Session(client_id, broker.counters, broker.session_limits, broker.traffic)
+    session = Session(client_id, state.counters, state.session_limits, state.traffic)
     session.holder = GONE  # until somebody has come for it
-    broker.sessions[client_id] = session
-    broker.memory.begin_session(client_id)
+    state.sessions[client_id] = session
+    state.memory.begin_session(client_id)
     return session
 
 
-def set_username(broker: "Broker", session: Session, username: str | None) -> None:
+def set_username(memory: MemoryBudget, session: Session, username: str | None) -> None:
     """Note whose session it is: who logged in last."""
-    broker.memory.name_session(session, username)
+    memory.name_session(session, username)
     session.username = username
 
 
-def set_expiry(broker: "Broker", session: Session, interval: int) -> None:
+def set_expiry(state: State, session: Session, interval: int) -> None:
     """Let the session outlive its connections by `interval` seconds, or for ever with NEVER.
 
     Whether it outlives the process, too, its durability class says when it begins. What waits on
     disk alone stays there for the connection that it has, until it ends with that.
     """
     if (interval > 0) != session.persistent:
-        count_session(broker, session, persistent=interval > 0)
+        count_session(state.shares, session, persistent=interval > 0)
     within = session.durability_class.commit_within
     if interval and not session.persistent and within is not None:
-        session.keep_in(broker.store.open(session.client_id, within))
+        session.keep_in(state.store.open(session.client_id, within))
     elif not interval and not session.queue.paged:
         _close_journal(session)
     session.expiry_interval = interval
@@ -88,58 +86,58 @@ def set_expiry(broker: "Broker", session: Session, interval: int) -> None:
         session.journal.keep(interval, session.username, session.home)
 
 
-def count_session(broker: "Broker", session: Session, *, persistent: bool) -> None:
+def count_session(shares: Shares, session: Session, *, persistent: bool) -> None:
     """Count a session as one that outlives its connection from now on, or as none any more."""
     if persistent:
-        broker.shares.sessions.add(session.client_id, session.holder)
+        shares.sessions.add(session.client_id, session.holder)
     else:
-        broker.shares.sessions.remove(session.client_id)
+        shares.sessions.remove(session.client_id)
 
 
-def leave(broker: "Broker", client: Client, instant: Instant) -> None:
+def disconnect(state: State, client: Client, instant: Instant) -> None:
     """Detach a client whose connection ended from its session."""
     session = client.session
     if session is None:
         return
     session.delivery.packets += client.connection.packets_sent
-    if broker.clients.get(session.client_id) is not client:
+    if state.clients.get(session.client_id) is not client:
         return
     session.detach()
-    del broker.clients[session.client_id]
+    del state.clients[session.client_id]
     if not session.persistent:
-        end(broker, session, instant)
+        end(state, session, instant)
         return
-    broker.replays.leave(session, instant)
+    state.replays.leave(session, instant)
     note_departure(session, instant.wall)
     if session.expiry_interval != NEVER:
-        expire_at(broker, session, instant.monotonic + session.expiry_interval)
+        expire_at(state, session, instant.monotonic + session.expiry_interval)
     if session.will is not None:
-        delay_will(broker, session, session.will, instant)
+        delay_will(state, session, session.will, instant)
 
 
-def expire_at(broker: "Broker", session: Session, due: float) -> None:
+def expire_at(state: State, session: Session, due: float) -> None:
     """End the session at the monotonic second `due`, unless its client is back before."""
-    broker.deadlines.set(
-        ("expiry", session.client_id), due, lambda _, later: _expire(broker, session, later)
+    state.deadlines.set(
+        ("expiry", session.client_id), due, lambda _, later: _expire(state, session, later)
     )
 
 
-def end(broker: "Broker", session: Session, instant: Instant) -> None:
+def end(state: State, session: Session, instant: Instant) -> None:
     """Forget a session; a will that still waits is published now [MQTT-3.1.2-8]."""
     session.ended = True
-    broker.ended_subscriptions.add(session, instant)
-    broker.replays.discard_all(session)
+    state.ended_subscriptions.add(session, instant)
+    state.replays.discard_all(session)
     left_over = session.left_over()
-    set_expiry(broker, session, 0)
+    set_expiry(state, session, 0)
     _close_journal(session)
     session.discard()
-    del broker.sessions[session.client_id]
-    broker.memory.end_session(session)
-    _stop_waiting(broker, session)
+    del state.sessions[session.client_id]
+    state.memory.end_session(session)
+    _stop_waiting(state.deadlines, session)
     if left_over:
-        share_out(broker, left_over, instant)
+        share_out(state.router, state.counters, left_over, instant.monotonic)
     if session.will is not None:
-        publish_will(broker, session, session.will, instant)
+        publish_will(state, session, session.will, instant)
 
 
 def _close_journal(session: Session) -> None:
@@ -148,11 +146,11 @@ def _close_journal(session: Session) -> None:
         session.journal = NO_JOURNAL
 
 
-def _expire(broker: "Broker", session: Session, instant: Instant) -> None:
-    broker.counters.add("clients/expired")
-    end(broker, session, instant)
+def _expire(state: State, session: Session, instant: Instant) -> None:
+    state.counters.add("clients/expired")
+    end(state, session, instant)
 
 
-def _stop_waiting(broker: "Broker", session: Session) -> None:
-    broker.deadlines.discard(("expiry", session.client_id))
-    broker.deadlines.discard(("will", session.client_id))
+def _stop_waiting(deadlines: Deadlines, session: Session) -> None:
+    deadlines.discard(("expiry", session.client_id))
+    deadlines.discard(("will", session.client_id))

@@ -1,19 +1,20 @@
 """How much one client, user or address may have of what the gateway has for all."""
 
 import heapq
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 from gateway.broker.client import Client
 from gateway.broker.own_names import is_own_name
+from gateway.broker.settings import BrokerSettings
+from gateway.counters import Counters
 from gateway.mqtt.publication import Publication
-from gateway.routing.retained.retained import LEVEL_OVERHEAD
+from gateway.routing.retained.retained import LEVEL_OVERHEAD, RetainedMessages
+from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
+from gateway.session.queue.memory import QueueMemory
 from gateway.session.session import Session
 from gateway.session.span import SPAN_OVERHEAD
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
 
 OF_HOLDER = 80
 """Percent of a holder's share that one of its clients may have, beside what the others have."""
@@ -154,8 +155,12 @@ class Shares:
     """
 
     __slots__ = (
-        "_broker",
+        "_counters",
+        "_percent",
         "_proven",
+        "_retained",
+        "_router",
+        "_sessions",
         "channels",
         "delayed",
         "delayed_bytes",
@@ -168,11 +173,24 @@ class Shares:
         "will_bytes",
     )
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        counters: Counters,
+        router: Router,
+        retained: RetainedMessages,
+        memory: QueueMemory,
+        sessions: Mapping[str, Session],
+        *,
+        maximum_delayed: int,
+    ) -> None:
+        self._percent = settings.maximum_share
+        self._counters = counters
+        self._router = router
+        self._retained = retained
+        self._sessions = sessions
         self._proven: set[str] = set()  # user names
         self.refusal = ""
-        settings, memory = broker.settings, broker.queue_memory
 
         def share(name: str, what: str, limit: Callable[[], int]) -> Share:
             return Share(name, what, limit, settings.maximum_share)
@@ -185,23 +203,21 @@ class Shares:
         self.subscriptions = share("subscriptions", "levels of topic filters", self._most_levels)
         self.expressions = share("expressions", "expressions", lambda: settings.maximum_expressions)
         self.channels = share("channels", "channels", lambda: settings.channels.maximum)
-        self.delayed = share("delayed", "delayed messages", lambda: broker.delays.maximum)
+        self.delayed = share("delayed", "delayed messages", lambda: maximum_delayed)
         self.delayed_bytes = share(
             "delayed_bytes",
             "bytes of delayed messages",
             lambda: memory.maximum_bytes // MEMORY_PART,
         )
-        self.retained = share(
-            "retained", "retained messages", lambda: broker.retained.maximum_messages
-        )
+        self.retained = share("retained", "retained messages", lambda: retained.maximum_messages)
         self.retained_bytes = share(
             "retained_bytes", "bytes of retained messages", self._most_retained_bytes
         )
         self.will_bytes = share(
             "will_bytes", "bytes of wills", lambda: memory.maximum_bytes // MEMORY_PART
         )
-        broker.router.on_add.append(self._subscribed)
-        broker.router.on_discard.append(self._unsubscribed)
+        router.on_add.append(self._subscribed)
+        router.on_discard.append(self._unsubscribed)
 
     def __iter__(self) -> Iterator[Share]:
         return iter(
@@ -231,7 +247,7 @@ class Shares:
     def publisher(self, publication: Publication) -> str:
         """Return the holder of what a publication leaves behind."""
         client_id, username = publication.client_id, publication.username
-        session = self._broker.sessions.get(client_id or "")
+        session = self._sessions.get(client_id or "")
         if session is not None and session.username == username:
             return session.holder
         if username in self._proven:
@@ -243,7 +259,7 @@ class Shares:
         refusal = share.refusal(key, holder, more)
         if refusal:
             self.refusal = refusal
-            self._broker.counters.add(f"tidegate/shares/refused/{share.name}")
+            self._counters.add(f"tidegate/shares/refused/{share.name}")
         return refusal != ""
 
     def may_subscribe(self, session: Session, topic_filter: str) -> bool:
@@ -251,7 +267,7 @@ class Shares:
 
         While all together have less than the least share, nobody is looked at.
         """
-        router, percent = self._broker.router, self._broker.settings.maximum_share
+        router, percent = self._router, self._percent
         held = router.bytes + FEW_LEVELS * LEVEL_BYTES
         if held * 100 * 100 < router.maximum_bytes * percent * OF_HOLDER:
             return True
@@ -295,7 +311,7 @@ class Shares:
 
     def refuse_retained(self, publication: Publication) -> bool:
         """Return whether a message may not be retained, as one more."""
-        if _is_own(publication) or self._broker.retained.get(publication.topic) is not None:
+        if _is_own(publication) or self._retained.get(publication.topic) is not None:
             return False
         if publication.packets.payload_bytes(0, 1) == 0:
             return False
@@ -331,13 +347,13 @@ class Shares:
 
     def _most_levels(self) -> int:
         """Return about how many levels there is memory for, if others are as those that are."""
-        router = self._broker.router
+        router = self._router
         held = router.bytes + FEW_LEVELS * LEVEL_BYTES
         return (self.subscriptions.total + FEW_LEVELS) * int(router.maximum_bytes) // int(held)
 
     def _most_retained_bytes(self) -> int:
         """Return the bound as `retained_size` counts, which knows of no level that topics share."""
-        retained = self._broker.retained
+        retained = self._retained
         total, maximum = self.retained_bytes.total, retained.maximum_bytes
         return total * maximum // retained.bytes if total and retained.bytes else maximum
 

@@ -1,3 +1,4 @@
+from gateway.broker.state cimport State
 from gateway.session.session cimport Session
 
-cpdef set_will(broker, Session session, will)
+cpdef set_will(State state, Session session, will)

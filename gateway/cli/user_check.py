@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from gateway.access.rule import READ, WRITE
-from gateway.access.topics import DELAY, is_guarded, may_publish
+from gateway.access.topics import DELAY, DELAY_FAULT, delay_of, is_guarded, may_publish
 from gateway.app.access import access_policies
 from gateway.app.authenticators import password_file
-from gateway.broker.publishing.delays import FAULT, delay_of
 from gateway.config.loopback import is_loopback
 from gateway.config.settings import Configuration, ListenerConfig
 from gateway.errors import TidegateError
@@ -32,7 +31,7 @@ def explain(
     except MqttError as error:
         raise TidegateError(error.reason) from error
     if topic.startswith(DELAY) and delay_of(topic) is None:
-        raise TidegateError(f"topic name {topic!r} {FAULT}")
+        raise TidegateError(f"topic name {topic!r} {DELAY_FAULT}")
     policies = access_policies(configuration)
     for listener, policy in zip(configuration.listeners, policies, strict=True):
         yield f"listener {listener.path or f'{listener.host}:{listener.port}'}"

@@ -5,9 +5,8 @@ import logging
 from collections.abc import Callable
 from enum import Enum
 
-from gateway.broker.access import Authenticator
 from gateway.broker.client import Client
-from gateway.broker.connecting.connection_info import PLAIN, ConnectionInfo
+from gateway.broker.connecting.connection_info import PLAIN, Authenticator, ConnectionInfo
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import HELD
 from gateway.mqtt.output import Output

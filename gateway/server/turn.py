@@ -13,9 +13,8 @@ from typing import Protocol
 
 from gateway.broker.broker import Broker
 from gateway.broker.client import Client
-from gateway.broker.connecting.connection_lines import write_lines
 from gateway.broker.instant import Instant
-from gateway.broker.publishing.expiry import STEP, look_at_clock
+from gateway.broker.publishing.expiry import STEP
 from gateway.clock import Clock
 from gateway.server.flush_wheel import FlushWheel
 from gateway.server.gateway_loop import GatewayLoop
@@ -125,9 +124,9 @@ class Turn:
             # what Instant(...) comes to, without a function of Python's in between
             monotonic, wall = clock.monotonic(), clock.wall_ms()
             self._instant = tuple.__new__(Instant, (monotonic, wall))
-            ahead = self.broker.clock_ahead
+            ahead = self.broker.expiry.clock_ahead
             if ahead is not None and abs(wall - 1000 * monotonic - ahead) >= STEP:
-                look_at_clock(self.broker, self._instant)  # before anything has a time of after
+                self.broker.expiry.check_clock(self._instant)  # before anything has a time of after
             if self.sockets is not None and self.sockets.serving:
                 self.scheduled = self.sockets.begun = True  # the selector ends the turn
             elif not self.scheduled:
@@ -187,8 +186,8 @@ class Turn:
     def end(self) -> None:
         """Write what is free to leave and hand over the rows."""
         self.scheduled = True  # what is touched by the writing is written here, not next time
-        if self.broker.connection_lines:
-            write_lines(self.broker)
+        if self.broker.connection_lines.waiting:
+            self.broker.connection_lines.write()
         if self.touched or self._heard or self._late:
             self._flush(self._instant or self.now())
             self.broker.memory.count_again(self.broker.traffic.bytes_sent)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from gateway.app.authenticators import authenticator, password_file
-from gateway.broker.access import Authenticator, Credentials
+from gateway.broker.connecting.connection_info import Authenticator, Credentials
 from gateway.broker.connecting.failed_logins import FailedLogins
 from gateway.broker.instant import Instant
 from gateway.config.errors import ConfigurationError

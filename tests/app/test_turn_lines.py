@@ -109,7 +109,7 @@ def test_who_was_let_in_is_told_before_what_comes_then(
 
     def let_in(name: str) -> None:
         turns[0].now()
-        turns[0].broker.connection_lines.append(("client %r came", (name,)))
+        turns[0].broker.connection_lines.add("client %r came", name)
 
     def speak() -> None:
         let_in("a")

@@ -1,4 +1,4 @@
-from gateway.broker.access import Anonymous, Credentials
+from gateway.broker.connecting.connection_info import Anonymous, Credentials
 from gateway.broker.instant import Instant
 
 

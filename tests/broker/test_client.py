@@ -1,7 +1,7 @@
 import pytest
 
-from gateway.broker.access import Anonymous
 from gateway.broker.client import Client, session_of
+from gateway.broker.connecting.connection_info import Anonymous
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import MQTT_5

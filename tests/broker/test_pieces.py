@@ -178,7 +178,7 @@ def test_while_writes_are_behind_nothing_is_published_and_all_else_is_handled() 
 def test_a_client_that_is_gone_goes_on_with_nothing_after_a_pause() -> None:
     harness = Harness()
     client = harness.connect("c").client
-    handlers._wait(harness.broker, client, iter(()), 1.0, harness.instant)  # type: ignore[arg-type]  # never asked
+    handlers._wait(harness.broker.deadlines, client, iter(()), 1.0, harness.instant)  # type: ignore[arg-type]  # never asked
     assert client.pieces is HELD
     client.pieces = None
     harness.pass_time(2)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from gateway.broker.access import Anonymous
 from gateway.broker.client import Client
+from gateway.broker.connecting.connection_info import Anonymous
 from tests.support.broker.broker_harness import Harness
 
 

@@ -12,9 +12,8 @@ from gateway.access.acl_file import parse
 from gateway.access.listeners import ListenerRights, Listeners
 from gateway.access.policy import AccessPolicy
 from gateway.broker import access
-from gateway.broker.access import Anonymous
 from gateway.broker.broker import Broker
-from gateway.broker.connecting.connection_info import ConnectionInfo
+from gateway.broker.connecting.connection_info import Anonymous, ConnectionInfo
 from gateway.broker.instant import Instant
 from gateway.broker.restore import restore
 from gateway.broker.settings import BrokerSettings

@@ -11,7 +11,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Origin, Subprotocol
 
-from gateway.broker.access import Authenticator
+from gateway.broker.connecting.connection_info import Authenticator
 from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
 from gateway.config.settings import ListenerConfig

@@ -42,7 +42,7 @@ async def open_down(
         publish=publish,
         when_on_disk=gateway.turn.when_on_disk,
         later=asyncio.get_running_loop().call_later,
-        refusal=lambda: gateway.broker.refusal,
+        refusal=lambda: gateway.broker.refusals.reason,
     )
 
 

@@ -1,7 +1,7 @@
 """A channel: a shared subscription whose messages wait in a queue of its own."""
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from gateway.broker.channels.alarm import Alarm
 from gateway.broker.channels.consumers import Consumers
@@ -14,23 +14,23 @@ from gateway.broker.channels.message_sizes import MessageSizes
 from gateway.broker.channels.offer import Offer
 from gateway.broker.channels.settings import ChannelSettings
 from gateway.broker.channels.waiting import Waiting
+from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
+from gateway.broker.own_names import PREFIX
+from gateway.broker.publishing.inline import Publish
+from gateway.counters import Counters
 from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.mqtt.publication import Publication
+from gateway.routing.router import Router
 from gateway.session import continuation
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.kept import KeptSession
 from gateway.session.limits import SessionLimits
 from gateway.session.queue import overflow
+from gateway.session.queue.memory import QueueMemory
 from gateway.session.session import NEVER, Session
 from gateway.session.span import Span
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
-
-PREFIX = "$channel/"
-"""What the names of channels in the database begin with, and no client identifier may."""
-
+from gateway.session.traffic import Traffic
 
 AT_ONCE = 128
 """Times that a channel gives out messages in one turn: some 3 ms; its queue may have 100,000."""
@@ -57,35 +57,47 @@ class Channel(Session):
         "waiting",
     )
 
-    def __init__(self, broker: "Broker", settings: ChannelSettings) -> None:
+    def __init__(
+        self,
+        settings: ChannelSettings,
+        router: Router,
+        deadlines: Deadlines,
+        memory: QueueMemory,
+        counters: Counters,
+        traffic: Traffic,
+        publish: Publish,
+        randrange: Callable[[int], int],
+    ) -> None:
         limits = SessionLimits(
             maximum_queued_messages=(
                 settings.memory_messages if settings.temporary else settings.maximum_messages
             ),
             maximum_queued_bytes=settings.disk_bytes,
             when_full=settings.when_full,
-            memory=broker.queue_memory,
+            memory=memory,
         )
         name = f"{PREFIX}{settings.name}/{settings.topic_filter}"
-        super().__init__(name, broker.counters, limits, broker.traffic)
+        super().__init__(name, counters, limits, traffic)
         self.queue.head_messages = settings.memory_messages
         self.settings = settings
         self._sizes = MessageSizes(settings.minimum_message_size, settings.maximum_message_size)
         self.figures = figures = ChannelFigures()
-        self.alarm = Alarm(broker.deadlines, self.look_after)
+        self.alarm = Alarm(deadlines, self.look_after)
         self.waiting = waiting = Waiting(self.queue, settings.memory_messages)
         self.deliveries = deliveries = Deliveries(
             self, figures, self.alarm, settings.inflight_timeout, self._come_back
         )
         self.consumers = consumers = Consumers(
-            broker.router,
+            router,
             settings.choice,
             deliveries,
-            broker.randrange,
+            randrange,
             guarded=settings.topic_filter.startswith("$"),
             durable=not settings.temporary,
         )
-        self._dead_letters = letters = DeadLetters(broker, self)
+        self._dead_letters = letters = DeadLetters(
+            self, settings, figures, waiting, self.alarm, publish
+        )
         self._dispatcher = Dispatcher(
             self, settings, figures, waiting, consumers, deliveries, letters
         )

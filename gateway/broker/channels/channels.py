@@ -1,23 +1,26 @@
 """All channels of a gateway: how they begin, come back, are looked after and end."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
 
-from gateway.broker.channels.channel import PREFIX, Channel
+from gateway.broker.channels.channel import Channel
 from gateway.broker.channels.consumers import session_of
 from gateway.broker.channels.settings import (
     MAXIMUM_PAUSED_FILTERS,
     ChannelSettings,
+    ChannelsSettings,
     Unconfigured,
 )
+from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
+from gateway.broker.own_names import PREFIX
+from gateway.broker.shares import Shares
+from gateway.broker.store import Store
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
+from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.kept import KeptSession
+from gateway.session.limits import WhenFull
 from gateway.session.session import NEVER, Session
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
 
 
 class Channels:
@@ -30,32 +33,54 @@ class Channels:
     """
 
     __slots__ = (
-        "_broker",
         "_by_filter",
+        "_deadlines",
         "_ending",
+        "_make",
         "_makers",
+        "_router",
+        "_sessions",
         "_settings",
+        "_shares",
+        "_store",
         "_temporary",
+        "_when_full",
         "paused_filters",
         "refused",
     )
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
-        self._settings = broker.settings.channels
+    def __init__(
+        self,
+        settings: ChannelsSettings,
+        make: Callable[[ChannelSettings], Channel],
+        router: Router,
+        deadlines: Deadlines,
+        shares: Shares,
+        store: Store,
+        sessions: Mapping[str, Session],
+        when_full: WhenFull,
+    ) -> None:
+        self._settings = settings
+        self._make = make
+        self._router = router
+        self._deadlines = deadlines
+        self._shares = shares
+        self._store = store
+        self._sessions = sessions
+        self._when_full = when_full  # of channels that nobody has configured
         self._by_filter: dict[str, Channel] = {}
         self._ending: dict[Channel, None] = {}  # temporary ones
         self._makers: dict[Channel, str] = {}  # clients that count for those not configured
         self.paused_filters: dict[str, None] = {}
         self.refused = 0
-        broker.router.on_add.append(self._joined)
-        broker.router.on_discard.append(self._left)
+        router.on_add.append(self._joined)
+        router.on_discard.append(self._left)
         self._temporary = {
-            _shared_filter(each): each for each in self._settings.channels if each.temporary
+            _shared_filter(each): each for each in settings.channels if each.temporary
         }
-        for settings in self._settings.channels:
-            if not settings.temporary:
-                self._begin(settings)
+        for each in settings.channels:
+            if not each.temporary:
+                self._begin(each)
 
     def start(self) -> None:
         """Let the channels be kept that are to be and that no earlier run has left."""
@@ -76,7 +101,7 @@ class Channels:
     def full(self, session: Session, topic_filter: str) -> bool:
         """Return whether a channel has no room for this session as another consumer."""
         channel = self._by_filter.get(topic_filter)
-        if channel is None or self._broker.router.find(session, topic_filter) is not None:
+        if channel is None or self._router.find(session, topic_filter) is not None:
             return False
         return len(channel.consumers) >= channel.settings.maximum_consumers
 
@@ -162,17 +187,17 @@ class Channels:
         del self._by_filter[topic_filter]
         self._ending.pop(channel, None)
         if channel in self._makers:
-            self._broker.shares.channels.remove(self._makers.pop(channel))
-        self._broker.router.detach(topic_filter)
+            self._shares.channels.remove(self._makers.pop(channel))
+        self._router.detach(topic_filter)
         channel.alarm.stop()
-        for session in self._broker.sessions.values():
+        for session in self._sessions.values():
             if channel in session.consumes:
                 session.consumes = tuple(each for each in session.consumes if each is not channel)
 
     def _begin(self, settings: ChannelSettings) -> Channel:
         topic_filter = _shared_filter(settings)
-        channel = self._by_filter[topic_filter] = Channel(self._broker, settings)
-        channel.consumers.serve(self._broker.router.attach(topic_filter, channel))
+        channel = self._by_filter[topic_filter] = self._make(settings)
+        channel.consumers.serve(self._router.attach(topic_filter, channel))
         channel.waiting.paused_filters = self.paused_filters
         if settings.temporary:
             self._ending[channel] = None
@@ -180,7 +205,7 @@ class Channels:
 
     def _keep(self, channel: Channel) -> None:
         """Keep the channel and its messages from now on."""
-        channel.keep_in(self._broker.store.open(channel.client_id, 0.0))
+        channel.keep_in(self._store.open(channel.client_id, 0.0))
         channel.expiry_interval = NEVER
         channel.journal.keep(NEVER, None)
 
@@ -199,7 +224,7 @@ class Channels:
 
     def _begin_with_consumer(self, topic_filter: str, session: Session) -> Channel | None:
         """Return the channel that begins with its first consumer, None if none does."""
-        shares, settings = self._broker.shares, self._temporary.get(topic_filter)
+        shares, settings = self._shares, self._temporary.get(topic_filter)
         configured = settings is not None
         if settings is None:
             kind = self._settings.unconfigured
@@ -225,13 +250,12 @@ class Channels:
         self, name: str, topic_filter: str, *, temporary: bool = False
     ) -> ChannelSettings:
         """Return what a channel is that nobody has configured: publishers do not wait for it."""
-        when_full = self._broker.session_limits.when_full
-        return ChannelSettings(name, topic_filter, temporary=temporary, when_full=when_full)
+        return ChannelSettings(name, topic_filter, temporary=temporary, when_full=self._when_full)
 
     def _left(self, _number: int, _subscription: Subscription) -> None:
         """Let temporary channels without consumers end, when the subscription is gone."""
         if any(not len(each.consumers) for each in self._ending):
-            self._broker.deadlines.set("temporary channels", 0.0, self._end_temporary)
+            self._deadlines.set("temporary channels", 0.0, self._end_temporary)
 
     def _end_temporary(self, _key: str, _instant: Instant) -> None:
         for channel in list(self._ending):

@@ -1,33 +1,49 @@
 """Messages that were given out for the last time."""
 
 import logging
-from typing import TYPE_CHECKING
 
+from gateway.broker.channels.alarm import Alarm
+from gateway.broker.channels.figures import ChannelFigures
 from gateway.broker.channels.offer import Offer
+from gateway.broker.channels.settings import ChannelSettings
+from gateway.broker.channels.waiting import Waiting
 from gateway.broker.instant import Instant
+from gateway.broker.publishing.inline import Publish
 from gateway.mqtt.reason_codes import FAILURE
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
-    from gateway.broker.channels.channel import Channel
+from gateway.session.session import Session
 
 logger = logging.getLogger(__name__)
 
 
 class DeadLetters:
-    """Publishes them to the dead letter topic of a channel, or gives them up without one."""
+    """Publishes them to the dead letter topic of a channel, or gives them up without one.
 
-    __slots__ = ("_broker", "_channel", "_letters")
+    `channel` is the session whose journal has them.
+    """
 
-    def __init__(self, broker: "Broker", channel: "Channel") -> None:
-        self._broker = broker
+    __slots__ = ("_alarm", "_channel", "_figures", "_letters", "_publish", "_settings", "_waiting")
+
+    def __init__(
+        self,
+        channel: Session,
+        settings: ChannelSettings,
+        figures: ChannelFigures,
+        waiting: Waiting,
+        alarm: Alarm,
+        publish: Publish,
+    ) -> None:
         self._channel = channel
+        self._settings = settings
+        self._figures = figures
+        self._waiting = waiting
+        self._alarm = alarm
+        self._publish = publish
         self._letters: list[Offer] = []
 
     def add(self, letter: Offer) -> None:
         """Take over one message, which `send` looks after."""
         self._letters.append(letter)
-        self._channel.alarm.set(0.0)
+        self._alarm.set(0.0)
 
     def clear(self) -> None:
         """Forget all of them."""
@@ -36,15 +52,14 @@ class DeadLetters:
     def send(self, instant: Instant) -> None:
         """Publish what there is; what is refused goes to a consumer once more."""
         letters, self._letters = self._letters, []
-        channel = self._channel
         for letter in letters:
-            if self._publish(letter, instant):
-                channel.journal.done(letter.span, letter.span.first, letter.span.count)
+            if self._bury(letter, instant):
+                self._channel.journal.done(letter.span, letter.span.first, letter.span.count)
             else:
-                channel.waiting.returned.put(Offer(letter.span, max(letter.attempts - 1, 0), None))
+                self._waiting.returned.put(Offer(letter.span, max(letter.attempts - 1, 0), None))
 
-    def _publish(self, letter: Offer, instant: Instant) -> bool:
-        settings, figures = self._channel.settings, self._channel.figures
+    def _bury(self, letter: Offer, instant: Instant) -> bool:
+        settings, figures = self._settings, self._figures
         message = letter.span.publication.new_message(letter.span.first)
         if settings.dead_letter_topic is None:
             figures.dropped += 1
@@ -63,7 +78,7 @@ class DeadLetters:
             ("attempt", str(letter.attempts)),
         )
         message.topic, message.retain = settings.dead_letter_topic, False
-        if self._broker.publish(message, instant) >= FAILURE:
+        if self._publish(message, instant) >= FAILURE:
             return False
         figures.dead_lettered += 1
         return True

@@ -1,23 +1,19 @@
 """Who is let in: everything that can be wrong with a CONNECT that can be read."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gateway.access.rule import WRITE
 from gateway.broker.access import access_of, is_owner, origin_of
-from gateway.broker.client import Client
+from gateway.broker.client import SHOWN, Client, user_of
 from gateway.broker.own_names import is_own_name
 from gateway.broker.publishing.publish import is_what_it_says
+from gateway.broker.settings import BrokerSettings
 from gateway.broker.shares import holder_of
+from gateway.broker.state import State
 from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.session import NEVER
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
-
-SHOWN = 80
-"""Characters of what a client sent that a reason or a log line repeats."""
 
 
 class Refusal(NamedTuple):
@@ -28,30 +24,29 @@ class Refusal(NamedTuple):
     details: str = ""
 
 
-def examine(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:
+def examine(state: State, client: Client, packet: Connect) -> Refusal | None:
     """Return what stands against a client that has proved who it is, None if nothing does."""
     return (
-        _examine_owner(broker, client, packet)
-        or _examine_will(broker, client, packet)
-        or _examine_session(broker, client, packet)
+        _examine_owner(state, client, packet)
+        or _examine_will(state, client, packet)
+        or _examine_session(state, client, packet)
     )
 
 
-def longest_expiry(broker: "Broker", client: Client, username: str | None) -> int:
+def longest_expiry(settings: BrokerSettings, client: Client, username: str | None) -> int:
     """Return the seconds that a session of this client may outlive its connection."""
-    settings = broker.settings
     if client.proven and username is not None:
         return settings.maximum_session_expiry
     return min(settings.maximum_session_expiry, settings.maximum_anonymous_session_expiry)
 
 
-def granted_expiry(broker: "Broker", client: Client, packet: Connect) -> int:
+def granted_expiry(settings: BrokerSettings, client: Client, packet: Connect) -> int:
     """Return the seconds that the session outlives its connection: as asked, within our limit."""
     if packet.protocol_version == MQTT_5:
         interval = packet.properties.session_expiry_interval or 0
     else:  # [MQTT-3.1.2-6] of MQTT 3.1.1
         interval = 0 if packet.clean_start else NEVER
-    return min(interval, longest_expiry(broker, client, packet.username))
+    return min(interval, longest_expiry(settings, client, packet.username))
 
 
 def greet(client: Client, packet: Connect) -> Refusal | None:
@@ -81,19 +76,14 @@ def _may_be_assigned(packet: Connect) -> bool:
     return packet.protocol_version == MQTT_5
 
 
-def user_of(username: str | None) -> str:
-    """Return how a line names a user; empty without one."""
-    return "" if username is None else f" of user {username[:SHOWN]!r}"
-
-
-def _examine_owner(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:
+def _examine_owner(state: State, client: Client, packet: Connect) -> Refusal | None:
     """Refuse a client whose identifier is that of another user's session."""
-    session = broker.sessions.get(packet.client_id)
+    session = state.sessions.get(packet.client_id)
     if session is None or is_owner(session, packet.username, origin_of(client)):
         return None
     if client.info.anyone_takes_over:
         return None
-    broker.counters.add("tidegate/access/takeovers_refused")
+    state.counters.add("tidegate/access/takeovers_refused")
     owner = user_of(session.username) or " of clients without a user name"
     if session.username is not None and session.username == packet.username:
         owner += ", which a password proved"
@@ -102,40 +92,42 @@ def _examine_owner(broker: "Broker", client: Client, packet: Connect) -> Refusal
     return Refusal(ReasonCode.CLIENT_IDENTIFIER_NOT_VALID, reason, details)
 
 
-def _examine_will(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:
+def _examine_will(state: State, client: Client, packet: Connect) -> Refusal | None:
     """Refuse now what could not be published later."""
     will = packet.will
     if will is None:
         return None
-    shares, holder = broker.shares, holder_of(client, packet.username)
-    refusal = "there is no memory left for a will" if broker.queue_memory.full else ""
+    shares, holder = state.shares, holder_of(client, packet.username)
+    refusal = "there is no memory left for a will" if state.queue_memory.full else ""
     if shares.refuse(shares.will_bytes, packet.client_id, holder, message_size(will)):
         refusal = shares.refusal
     if refusal:
-        broker.counters.add("tidegate/refused/wills")
+        state.counters.add("tidegate/refused/wills")
         return Refusal(ReasonCode.QUOTA_EXCEEDED, refusal)
-    fault = broker.topic_limits.fault(will.topic)
+    fault = state.topic_limits.fault(will.topic)
     if fault:
-        broker.counters.add("tidegate/refused/topic_names")
+        state.counters.add("tidegate/refused/topic_names")
         return Refusal(ReasonCode.TOPIC_NAME_INVALID, f"the will's topic {fault}")
     if not access_of(client, packet).rights(will.topic) & WRITE:
-        broker.counters.add("tidegate/access/wills")
+        state.counters.add("tidegate/access/wills")
         reason = f"the will's topic {will.topic[:SHOWN]!r} is not writable"
         return Refusal(ReasonCode.NOT_AUTHORIZED, reason)
-    if broker.settings.check_payload_format and not is_what_it_says(will):
-        broker.counters.add("tidegate/refused/payload_formats")
+    if state.settings.check_payload_format and not is_what_it_says(will):
+        state.counters.add("tidegate/refused/payload_formats")
         return Refusal(ReasonCode.PAYLOAD_FORMAT_INVALID, "the will's payload is not UTF-8")
     return None
 
 
-def _examine_session(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:
+def _examine_session(state: State, client: Client, packet: Connect) -> Refusal | None:
     """Refuse a session that would be one more than may be."""
-    session, shares = broker.sessions.get(packet.client_id), broker.shares
-    limit = broker.settings.maximum_persistent_sessions
+    session, shares = state.sessions.get(packet.client_id), state.shares
+    limit = state.settings.maximum_persistent_sessions
     reason = ""
-    if session is None and not broker.memory.has_room_for(packet.client_id, packet.username):
+    if session is None and not state.memory.has_room_for(packet.client_id, packet.username):
         reason = "there is no memory left for a session"
-    elif (session is None or not session.persistent) and granted_expiry(broker, client, packet):
+    elif (session is None or not session.persistent) and granted_expiry(
+        state.settings, client, packet
+    ):
         holder = holder_of(client, packet.username)
         if shares.sessions.total >= limit:
             reason = f"there are {limit} persistent sessions; no more"
@@ -143,5 +135,5 @@ def _examine_session(broker: "Broker", client: Client, packet: Connect) -> Refus
             reason = shares.refusal
     if not reason:
         return None
-    broker.counters.add("tidegate/sessions/rejected")
+    state.counters.add("tidegate/sessions/rejected")
     return Refusal(ReasonCode.QUOTA_EXCEEDED, reason)

@@ -3,31 +3,26 @@
 import logging
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from gateway.broker.access import grant, is_owner, origin_of
-from gateway.broker.client import Client
+from gateway.broker.client import SHOWN, Client, user_of
 from gateway.broker.connecting.admission import (
-    SHOWN,
     Refusal,
     examine,
     granted_expiry,
-    user_of,
 )
-from gateway.broker.connecting.connection_lines import note_line
-from gateway.broker.connecting.keep_alive import watch_keep_alive
 from gateway.broker.instant import Instant
 from gateway.broker.sessions import catch_up, end, resume, set_expiry, set_username, take_over
+from gateway.broker.settings import BrokerSettings
+from gateway.broker.state import State
 from gateway.broker.wills import set_will
+from gateway.counters import Counters
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, ConnAck, Connect
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.inflight import MAXIMUM_PACKET_ID
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +36,7 @@ ANSWERS = 64
 
 
 def admit(
-    broker: "Broker",
+    state: State,
     client: Client,
     packet: Connect,
     instant: Instant,
@@ -51,28 +46,28 @@ def admit(
 
     `authentication_data` is the last word of its authentication method.
     """
-    if packet.client_id in broker.sessions:
-        catch_up(broker, packet.client_id, instant)
-    refusal = examine(broker, client, packet)
+    if packet.client_id in state.sessions:
+        catch_up(state.deadlines, packet.client_id, instant)
+    refusal = examine(state, client, packet)
     if refusal is None:
-        _accept(broker, client, packet, instant, authentication_data)
+        _accept(state, client, packet, instant, authentication_data)
     else:
-        refuse(broker, client, packet, refusal)
+        refuse(state.counters, client, packet, refusal)
 
 
-def refuse(broker: "Broker", client: Client, packet: Connect, refusal: Refusal) -> None:
+def refuse(counters: Counters, client: Client, packet: Connect, refusal: Refusal) -> None:
     """Say why the client is not let in, and end its connection."""
     code, reason, details = refusal
     who, user = packet.client_id[:SHOWN], user_of(packet.username)
     line = "refused client %r%s at %s: %s%s (0x%02X)"
     logger.warning(line, who, user, client.peer, reason, details, code)
-    broker.counters.add("tidegate/clients/refused")
+    counters.add("tidegate/clients/refused")
     client.send(ConnAck(reason_code=code, properties=client.explain(reason, always=True)))
     client.close()  # [MQTT-3.2.2-7]
 
 
 def _accept(
-    broker: "Broker",
+    state: State,
     client: Client,
     packet: Connect,
     instant: Instant,
@@ -80,20 +75,20 @@ def _accept(
 ) -> None:
     assigned = not packet.client_id
     if assigned:
-        packet.client_id = broker.new_client_id()
-    gathered = broker.gathered
-    take_over(broker, packet.client_id, instant)
-    _end_of_another_user(broker, client, packet, instant)
-    session, present = resume(broker, packet, instant)
-    set_username(broker, session, packet.username)
-    broker.shares.know(session, client)
-    grant(broker, session, client, packet)
-    session.durability_class = broker.durability_classes.of_client(
+        packet.client_id = state.new_client_id()
+    gathered = state.gathered
+    take_over(state, packet.client_id, instant)
+    _end_of_another_user(state, client, packet, instant)
+    session, present = resume(state, packet, instant)
+    set_username(state.memory, session, packet.username)
+    state.shares.know(session, client)
+    grant(state.router, state.admissions, session, client, packet)
+    session.durability_class = state.durability_classes.of_client(
         session.client_id, client.info.durability_class
     )
-    set_will(broker, session, packet.will)
-    set_expiry(broker, session, granted_expiry(broker, client, packet))
-    session.delivery = broker.delivery_classes.of_client(
+    set_will(state, session, packet.will)
+    set_expiry(state, session, granted_expiry(state.settings, client, packet))
+    session.delivery = state.delivery_classes.of_client(
         session.client_id,
         session.username,
         client.info.delivery,
@@ -101,53 +96,51 @@ def _accept(
     )
     session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
     client.session = session
-    client.connection.framer.maximum_packet_size = broker.packet_size(client.info)
-    _allow_aliases(broker, client.connection, packet)
+    client.connection.framer.maximum_packet_size = state.packet_size(client.info)
+    _allow_aliases(state, client.connection, packet)
     client.keep_alive = _keep_alive(client, packet)
-    broker.clients[session.client_id] = client
+    state.clients[session.client_id] = client
     # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
-    properties = _properties(broker, client, packet, authentication_data, assigned)
-    commit = broker.commit_since(gathered)
+    properties = _properties(state, client, packet, authentication_data, assigned)
+    commit = state.commit_since(gathered)
     if not client.connection.send(ConnAck(present, ReasonCode.SUCCESS, properties), commit):
         client.end_reason = "its Maximum Packet Size is too small for CONNACK"
         client.close()  # its Maximum Packet Size does not even let us tell it our limits
         return
     who, version = session.client_id[:SHOWN], VERSIONS[packet.protocol_version]
-    note_line(broker, "client %r connected from %s (MQTT %s)", who, client.peer, version)
-    watch_keep_alive(broker, client, instant)
+    state.connection_lines.add("client %r connected from %s (MQTT %s)", who, client.peer, version)
+    state.keep_alive.watch(client, instant)
     if session.consumes:
-        broker.channels.connected(session)
+        state.channels.connected(session)
     session.pump(instant.monotonic)
 
 
-def _end_of_another_user(
-    broker: "Broker", client: Client, packet: Connect, instant: Instant
-) -> None:
+def _end_of_another_user(state: State, client: Client, packet: Connect, instant: Instant) -> None:
     """End the session of another user with the same client identifier, which the listener allows.
 
     What waits in it is for nobody else.
     """
-    session = broker.sessions.get(packet.client_id)
+    session = state.sessions.get(packet.client_id)
     if session is None or is_owner(session, packet.username, origin_of(client)):
         return
-    broker.counters.add("tidegate/access/takeovers")
+    state.counters.add("tidegate/access/takeovers")
     line = "client %r%s at %s ends the session%s that has its client identifier, with %d messages"
     owner, waiting = user_of(session.username), len(session.queue) + len(session.inflight)
     who, user = packet.client_id[:SHOWN], user_of(packet.username)
     logger.warning(line, who, user, client.peer, owner, waiting)
-    end(broker, session, instant)
+    end(state, session, instant)
 
 
-def _allow_aliases(broker: "Broker", connection: Connection, packet: Connect) -> None:
+def _allow_aliases(state: State, connection: Connection, packet: Connect) -> None:
     """Shorten what is sent by topic aliases, as far as the client takes them.
 
     [MQTT-3.1.2-26] [MQTT-3.3.2-11]: none above its Topic Alias Maximum, [MQTT-3.1.2-27] none at
     all without one.
     """
     theirs = packet.properties.topic_alias_maximum or 0
-    maximum = min(theirs, broker.settings.topic_alias_maximum_out)
+    maximum = min(theirs, state.settings.topic_alias_maximum_out)
     if maximum:
-        connection.outbound_aliases = OutboundAliases(maximum, broker.alias_budget)
+        connection.outbound_aliases = OutboundAliases(maximum, state.alias_budget)
 
 
 def _keep_alive(client: Client, packet: Connect) -> int:
@@ -159,7 +152,7 @@ def _keep_alive(client: Client, packet: Connect) -> int:
 
 
 def _properties(
-    broker: "Broker",
+    state: State,
     client: Client,
     packet: Connect,
     authentication_data: bytes | None,
@@ -167,16 +160,16 @@ def _properties(
 ) -> Properties:
     if client.connection.version != MQTT_5:
         return NO_PROPERTIES
-    settings = broker.settings
+    settings = state.settings
     imposed = client.keep_alive != packet.keep_alive
-    expiry = granted_expiry(broker, client, packet)
+    expiry = granted_expiry(state.settings, client, packet)
     lowered = expiry != (packet.properties.session_expiry_interval or 0)
     properties = _same_for_many(
         expiry if lowered else None,
         client.keep_alive if imposed else None,
         settings.receive_maximum,
-        broker.packet_size(client.info),
-        _response_information(broker, packet),
+        state.packet_size(client.info),
+        _response_information(settings, packet),
         settings.topic_alias_maximum or None,
     )
     method = packet.properties.authentication_method
@@ -210,7 +203,7 @@ def _same_for_many(
     )
 
 
-def _response_information(broker: "Broker", packet: Connect) -> str | None:
+def _response_information(settings: BrokerSettings, packet: Connect) -> str | None:
     """Return what response topics begin with, for clients that ask for it [MQTT-3.1.2-28]."""
     asked = packet.properties.request_response_information == 1
-    return broker.settings.response_information if asked else None
+    return settings.response_information if asked else None

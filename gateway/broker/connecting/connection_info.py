@@ -1,14 +1,93 @@
-"""What a listener says of a network connection, and asks of the client behind it."""
+"""What a listener says of a network connection, and how the client behind it is authenticated."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeAlias
 
 from gateway.access.policy import OPEN, AccessPolicy
-from gateway.broker.connecting.authentication_method import AuthenticationMethod
+from gateway.broker.instant import Instant
+from gateway.mqtt.packets import Connect
 from gateway.session.durability_class import DurabilityClass
 
 PLAIN_BYTES = 2 * 1024
 """Bytes of memory that a connection occupies by itself, idle."""
+
+
+Decide: TypeAlias = Callable[[bool | None, Instant], None]
+"""Takes whether a password is right, None if there was no room to look, and the instant."""
+
+
+class Credentials(NamedTuple):
+    """What a CONNECT says of its client, and the address that it comes from, without a port."""
+
+    address: str
+    username: str | None
+    password: bytes | None
+
+
+class Authenticator(Protocol):
+    """Decides about the user name and password of a CONNECT."""
+
+    proves: bool
+    """Whether a client that it lets in is who its user name says."""
+
+    def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:
+        """Call `decide`, now or in a later turn, with whether the client may connect."""
+        ...
+
+
+class Anonymous:
+    """Lets everyone in, whatever user name they give."""
+
+    proves = False
+
+    def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:  # noqa: ARG002 - a shape
+        """Decide at once that the client may."""
+        decide(True, instant)  # noqa: FBT003 - the answer
+
+
+class AuthenticationFailedError(Exception):
+    """The client could not prove who it is; the text is what it is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What the client is answered; with a user name it has proved to be that user."""
+
+    data: bytes | None = None
+    username: str | None = None
+
+
+class Exchange(Protocol):
+    """One conversation with one client, at its CONNECT or when it authenticates again."""
+
+    def step(self, data: bytes | None) -> Step:
+        """Take the client's Authentication Data; raise AuthenticationFailedError."""
+        ...
+
+
+class AuthenticationMethod(Protocol):
+    """A way to prove who one is, by the name that clients give in CONNECT."""
+
+    name: str
+
+    def begin(self) -> Exchange:
+        """Return a new conversation."""
+        ...
+
+
+class Authentication:
+    """How far one connection has come.
+
+    `exchange` is the conversation that goes on, `connect` the CONNECT until the first succeeded.
+    """
+
+    __slots__ = ("connect", "exchange", "method")
+
+    def __init__(self, method: AuthenticationMethod, connect: Connect) -> None:
+        self.method = method
+        self.connect: Connect | None = connect
+        self.exchange: Exchange | None = method.begin()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,9 @@ A record of its own for each line takes eight times as long.
 """
 
 import logging
-from typing import TYPE_CHECKING
 
-from gateway.broker.client import Client
-from gateway.broker.connecting.admission import SHOWN, user_of
+from gateway.broker.client import SHOWN, Client, user_of
 from gateway.broker.instant import Instant
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
 
 logger = logging.getLogger(__name__)
 
@@ -21,29 +16,34 @@ AT_ONCE = 100
 CLOSED_BY_PEER = "closed by the peer without DISCONNECT"
 
 
-def note_line(broker: "Broker", line: str, *values: object) -> None:
-    """Keep a line, and the values that are put into it, until the turn ends."""
-    lines = broker.connection_lines
-    lines.append((line, values))
-    if len(lines) == AT_ONCE:
-        write_lines(broker)
+class ConnectionLines:
+    """Lines that are not logged yet; whoever runs the turns calls `write` at the end of each."""
 
+    __slots__ = ("waiting",)
 
-def note_end(broker: "Broker", client: Client, instant: Instant) -> None:
-    """Keep the line for a client that had been let in: who, how long, and why it ended."""
-    session = client.session
-    if session is None:  # its refusal was told
-        return
-    seconds = instant.monotonic - client.opened
-    reason = "DISCONNECT" if client.said_goodbye else client.end_reason or CLOSED_BY_PEER
-    who, user = session.client_id[:SHOWN], user_of(session.username)
-    note_line(
-        broker, "client %r%s at %s ended after %.1f s: %s", who, user, client.peer, seconds, reason
-    )
+    def __init__(self) -> None:
+        self.waiting: list[tuple[str, tuple[object, ...]]] = []
 
+    def add(self, line: str, *values: object) -> None:
+        """Keep a line, and the values that are put into it, until the turn ends."""
+        self.waiting.append((line, values))
+        if len(self.waiting) == AT_ONCE:
+            self.write()
 
-def write_lines(broker: "Broker") -> None:
-    """Log what was kept. Who runs the turns calls this at the end of each that has lines."""
-    lines, broker.connection_lines = broker.connection_lines, []
-    if logger.isEnabledFor(logging.INFO):
-        logger.info("%s", "\n".join(line % values for line, values in lines))
+    def note_end(self, client: Client, instant: Instant) -> None:
+        """Keep the line for a client that had been accepted: who, how long, and why it ended."""
+        session = client.session
+        if session is None:  # its refusal has a line
+            return
+        seconds = instant.monotonic - client.opened
+        reason = "DISCONNECT" if client.said_goodbye else client.end_reason or CLOSED_BY_PEER
+        who, user = session.client_id[:SHOWN], user_of(session.username)
+        self.add(
+            "client %r%s at %s ended after %.1f s: %s", who, user, client.peer, seconds, reason
+        )
+
+    def write(self) -> None:
+        """Log the lines."""
+        lines, self.waiting = self.waiting, []
+        if logger.isEnabledFor(logging.INFO):
+            logger.info("%s", "\n".join(line % values for line, values in lines))

@@ -1,22 +1,16 @@
 """What happens to DISCONNECT and PINGREQ (MQTT 5, sections 3.14 and 3.12)."""
 
-from typing import TYPE_CHECKING
-
 from gateway.broker import sessions, wills
 from gateway.broker.client import Client, session_of
 from gateway.broker.connecting.admission import longest_expiry
 from gateway.broker.instant import Instant
+from gateway.broker.state import State
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import Disconnect, Packet, PingResp
 from gateway.mqtt.reason_codes import ReasonCode
 
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
 
-
-def handle_disconnect(
-    broker: "Broker", client: Client, packet: Disconnect, _instant: Instant
-) -> None:
+def handle_disconnect(state: State, client: Client, packet: Disconnect, _instant: Instant) -> None:
     """End the connection as the client wishes; its will is dropped [MQTT-3.14.4-3]."""
     if client.session is None and client.authentication is not None:
         client.close()  # it gives up authenticating [MQTT-3.1.2-30]
@@ -24,18 +18,18 @@ def handle_disconnect(
     session = session_of(client)
     interval = packet.properties.session_expiry_interval
     if interval is not None:
-        interval = min(interval, longest_expiry(broker, client, session.username))
+        interval = min(interval, longest_expiry(state.settings, client, session.username))
         if interval and not session.persistent:
             # [MQTT-3.14.2-2] with section 3.14.2.2.2
             raise ProtocolError("Session Expiry Interval was 0 at CONNECT and cannot rise")
-        sessions.set_expiry(broker, session, interval)
+        sessions.set_expiry(state, session, interval)
     if packet.reason_code == ReasonCode.SUCCESS:
-        wills.set_will(broker, session, None)
+        wills.set_will(state, session, None)
     client.said_goodbye = True
     client.close()
 
 
-def handle_pingreq(_broker: "Broker", client: Client, _packet: Packet, _instant: Instant) -> None:
+def handle_pingreq(_state: State, client: Client, _packet: Packet, _instant: Instant) -> None:
     """Answer [MQTT-3.12.4-1]."""
     session_of(client)
     client.send(PingResp())

@@ -1,42 +1,25 @@
 """Enhanced authentication and re-authentication: the state machine (MQTT 5, section 4.12)."""
 
-from typing import TYPE_CHECKING
-
 from gateway.broker.client import Client, session_of
 from gateway.broker.connecting.admission import Refusal
-from gateway.broker.connecting.authentication_method import (
+from gateway.broker.connecting.connack import admit, refuse
+from gateway.broker.connecting.connection_info import (
+    Authentication,
     AuthenticationFailedError,
     AuthenticationMethod,
-    Exchange,
     Step,
 )
-from gateway.broker.connecting.connack import admit, refuse
 from gateway.broker.instant import Instant
+from gateway.broker.state import State
+from gateway.counters import Counters
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import Auth, Connect
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
-
-
-class Authentication:
-    """How far one connection has come.
-
-    `exchange` is the conversation that goes on, `connect` the CONNECT until the first succeeded.
-    """
-
-    __slots__ = ("connect", "exchange", "method")
-
-    def __init__(self, method: AuthenticationMethod, connect: Connect) -> None:
-        self.method = method
-        self.connect: Connect | None = connect
-        self.exchange: Exchange | None = method.begin()
-
 
 def begin(
-    broker: "Broker",
+    state: State,
     client: Client,
     method: AuthenticationMethod,
     packet: Connect,
@@ -44,10 +27,10 @@ def begin(
 ) -> None:
     """Let the client prove who it is, by this method, before its CONNECT is answered."""
     client.authentication = Authentication(method, packet)
-    _go_on(broker, client, client.authentication, packet.properties.authentication_data, instant)
+    _go_on(state, client, client.authentication, packet.properties.authentication_data, instant)
 
 
-def handle_auth(broker: "Broker", client: Client, packet: Auth, instant: Instant) -> None:
+def handle_auth(state: State, client: Client, packet: Auth, instant: Instant) -> None:
     """Go on with the conversation, or begin a new one when the client authenticates again."""
     authentication = client.authentication
     if authentication is None:
@@ -61,11 +44,11 @@ def handle_auth(broker: "Broker", client: Client, packet: Auth, instant: Instant
         authentication.exchange = authentication.method.begin()
     elif packet.reason_code != ReasonCode.CONTINUE_AUTHENTICATION:  # [MQTT-4.12.0-3]
         raise ProtocolError(f"AUTH with reason code 0x{packet.reason_code:02X} at this moment")
-    _go_on(broker, client, authentication, packet.properties.authentication_data, instant)
+    _go_on(state, client, authentication, packet.properties.authentication_data, instant)
 
 
 def _go_on(
-    broker: "Broker",
+    state: State,
     client: Client,
     authentication: Authentication,
     data: bytes | None,
@@ -79,13 +62,13 @@ def _go_on(
             _send(client, authentication, ReasonCode.CONTINUE_AUTHENTICATION, step)
             return
         authentication.exchange = None
-        _succeed(broker, client, authentication, step, instant)
+        _succeed(state, client, authentication, step, instant)
     except AuthenticationFailedError as error:
-        _fail(broker, client, authentication, str(error))
+        _fail(state.counters, client, authentication, str(error))
 
 
 def _succeed(
-    broker: "Broker",
+    state: State,
     client: Client,
     authentication: Authentication,
     step: Step,
@@ -95,18 +78,18 @@ def _succeed(
     if connect is not None:
         authentication.connect = None
         connect.username = step.username
-        admit(broker, client, connect, instant, step.data)
+        admit(state, client, connect, instant, step.data)
     elif step.username != session_of(client).username:
         raise AuthenticationFailedError("another user than at CONNECT")
     else:
         _send(client, authentication, ReasonCode.SUCCESS, step)
 
 
-def _fail(broker: "Broker", client: Client, authentication: Authentication, reason: str) -> None:
+def _fail(counters: Counters, client: Client, authentication: Authentication, reason: str) -> None:
     """End the connection: [MQTT-4.12.0-4] before it has begun, [MQTT-4.12.1-2] afterwards."""
     if authentication.connect is not None:
         refusal = Refusal(ReasonCode.NOT_AUTHORIZED, reason)
-        refuse(broker, client, authentication.connect, refusal)
+        refuse(counters, client, authentication.connect, refusal)
     else:
         client.disconnect(ReasonCode.NOT_AUTHORIZED, reason)
 

@@ -1,76 +1,74 @@
 """User name and password of a CONNECT: looked at now or later, and answered."""
 
 from functools import partial
-from typing import TYPE_CHECKING
 
-from gateway.broker.access import Credentials
 from gateway.broker.client import Client
 from gateway.broker.connecting.admission import Refusal
 from gateway.broker.connecting.connack import admit, refuse
+from gateway.broker.connecting.connection_info import Credentials
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import HELD
+from gateway.broker.state import State
+from gateway.counters import Counters
 from gateway.mqtt.message_size import USER_PROPERTY_OVERHEAD, message_size
 from gateway.mqtt.packets import Connect
 from gateway.mqtt.reason_codes import ReasonCode
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
 
 CONNECT_OVERHEAD = 1_000
 """Bytes of a CONNECT beside its texts: the objects of the packet and of what waits for it."""
 
 
-def log_in(broker: "Broker", client: Client, packet: Connect, instant: Instant) -> None:
+def log_in(state: State, client: Client, packet: Connect, instant: Instant) -> None:
     """Let the client in if its password is right, else refuse it.
 
     It is held until that is known, and for as long as its last failures cost.
     """
     credentials = _credentials(client, packet)
-    wait = broker.failed_logins.wait(credentials[:2], instant.monotonic)
+    wait = state.failed_logins.wait(credentials[:2], instant.monotonic)
     if wait:
-        broker.counters.add("tidegate/access/logins_delayed")
-        again = partial(log_in, broker)
+        state.counters.add("tidegate/access/logins_delayed")
+        again = partial(log_in, state)
         due = instant.monotonic + wait
-        broker.deadlines.set(client, due, lambda one, later: again(one, packet, later))
+        state.deadlines.set(client, due, lambda one, later: again(one, packet, later))
     else:
-        broker.deadlines.discard(client)
+        state.deadlines.discard(client)
     client.pieces = HELD
     if not wait:
-        decide = partial(_decide, broker, client, packet)
+        decide = partial(_decide, state, client, packet)
         client.authenticator.check(credentials, instant, decide)
     if client.pieces is HELD:
         client.held_connect = _size(packet)
-        broker.memory.note(client, client.held_below)
+        state.memory.note(client, client.held_below)
 
 
 def _decide(
-    broker: "Broker", client: Client, packet: Connect, right: bool | None, instant: Instant
+    state: State, client: Client, packet: Connect, right: bool | None, instant: Instant
 ) -> None:
     """Go on with a client whose password is right or wrong; None if nobody has looked at it."""
     if client.closing:
         return
     who = _credentials(client, packet)[:2]
-    if right is not None and broker.failed_logins.wait(who, instant.monotonic):
-        log_in(broker, client, packet, instant)  # a guess at the same time was wrong
+    if right is not None and state.failed_logins.wait(who, instant.monotonic):
+        log_in(state, client, packet, instant)  # a guess at the same time was wrong
     elif right:
-        broker.failed_logins.forget(who)
+        state.failed_logins.forget(who)
         _release(client)
-        admit(broker, client, packet, instant)
+        admit(state, client, packet, instant)
     elif right is None:
         _release(client)
         refusal = Refusal(ReasonCode.QUOTA_EXCEEDED, "there is no room now to look at a password")
-        refuse(broker, client, packet, refusal)
+        refuse(state.counters, client, packet, refusal)
     else:
-        broker.counters.add("tidegate/access/logins_failed")
-        wait = broker.failed_logins.add(who, instant.monotonic) if packet.username else 0.0
+        state.counters.add("tidegate/access/logins_failed")
+        wait = state.failed_logins.add(who, instant.monotonic) if packet.username else 0.0
         if wait:
             due = instant.monotonic + wait
-            broker.deadlines.set(client, due, lambda one, _: _refuse(broker, one, packet))
+            state.deadlines.set(client, due, lambda one, _: _refuse(state.counters, one, packet))
         else:
-            _refuse(broker, client, packet)
+            _refuse(state.counters, client, packet)
 
 
-def _refuse(broker: "Broker", client: Client, packet: Connect) -> None:
+def _refuse(counters: Counters, client: Client, packet: Connect) -> None:
     """Tell the client that its user name or password is wrong."""
     _release(client)
     if packet.username is None:
@@ -78,7 +76,7 @@ def _refuse(broker: "Broker", client: Client, packet: Connect) -> None:
     else:
         code = ReasonCode.BAD_USER_NAME_OR_PASSWORD
         refusal = Refusal(code, "user name or password is wrong")
-    refuse(broker, client, packet, refusal)
+    refuse(counters, client, packet, refusal)
 
 
 def _size(packet: Connect) -> int:

@@ -1,18 +1,16 @@
 """What happens to a client's acknowledgements (MQTT 5, sections 4.3 and 4.4)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
+from gateway.broker.state import State
 from gateway.mqtt.acknowledgement_batch import alike
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, PubComp, PubRec, PubRel
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.session.session import Session
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
 
 BY_THEMSELVES = 4
 """Acknowledgements that are looked at one by one which count as one dear message."""
@@ -20,7 +18,7 @@ BY_THEMSELVES = 4
 _PUBREL = alike(PubRel, ReasonCode.SUCCESS, MQTT_3_1_1)  # the same in every protocol version
 
 
-def handle_puback(_broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
+def handle_puback(_state: State, client: Client, session: Session, instant: Instant) -> None:
     """Finish QoS 1 deliveries [MQTT-4.3.2-3]; whatever their codes, they are not resent.
 
     A message of a channel that is acknowledged with an error goes to another consumer.
@@ -51,7 +49,7 @@ def _give_back(session: Session, packet_id: int) -> None:
         span.channel.given_back(span, span.first + packet_id - span.packet_id)
 
 
-def handle_pubrec(broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
+def handle_pubrec(state: State, client: Client, session: Session, instant: Instant) -> None:
     """Answer the first acknowledgements of QoS 2 deliveries [MQTT-4.3.3-4], [MQTT-4.3.3-5]."""
     connection = client.connection
     identifiers = connection.acknowledged()
@@ -61,7 +59,7 @@ def handle_pubrec(broker: "Broker", client: Client, session: Session, instant: I
             _refuse(session, packet.packet_id, instant)
             return
         identifiers = (packet.packet_id,)
-    broker.traffic.dear += len(identifiers) // BY_THEMSELVES
+    state.traffic.dear += len(identifiers) // BY_THEMSELVES
     begin, commit = 0, 0
     for index, packet_id in enumerate(identifiers):
         span = session.inflight.find(packet_id)
@@ -94,7 +92,7 @@ def _refuse(session: Session, packet_id: int, instant: Instant) -> None:
     session.pump(instant.monotonic)
 
 
-def handle_pubcomp(_broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
+def handle_pubcomp(_state: State, client: Client, session: Session, instant: Instant) -> None:
     """Finish QoS 2 deliveries."""
     identifiers = client.connection.acknowledged()
     if not identifiers:

@@ -5,26 +5,23 @@ publisher had sent it at that moment. It is acknowledged when it is kept, not wh
 """
 
 import heapq
-from typing import TYPE_CHECKING
 
-from gateway.access.topics import DELAY, undelayed
+from gateway.access.topics import delay_of, undelayed
+from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
-from gateway.broker.publishing.refusals import refuse_for, refuse_for_disk, refuse_for_share
+from gateway.broker.own_names import DELAYS
+from gateway.broker.publishing.inline import Publish
+from gateway.broker.publishing.refusals import Outcome, Refusals
+from gateway.broker.shares import Shares
+from gateway.broker.store import Store
+from gateway.counters import Counters
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.session.kept import KeptSession
+from gateway.session.limits import SessionLimits
 from gateway.session.session import NEVER, Session
 from gateway.session.span import Span
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
-    from gateway.broker.publishing.forward import Outcome
-
-NAME = "$delay"
-"""The name in the database of the session that holds them."""
-
-MAXIMUM_SECONDS = 7 * 24 * 3600
-"""The longest delay: a week."""
+from gateway.session.traffic import Traffic
 
 MAXIMUM_MESSAGES = 10_000
 """Messages that may wait for their moment; one more is refused with 0x97."""
@@ -38,34 +35,39 @@ AT_ONCE = 64
 PAUSE = 0.001
 """Seconds from then until more of them are published."""
 
-FAULT = f"is not {DELAY}<seconds, 1 to {MAXIMUM_SECONDS}>/<topic without $>"
-
-
-def delay_of(topic: str) -> int | None:
-    """Return the seconds by which a topic puts messages off; None if it does not, or is wrong."""
-    if not topic.startswith(DELAY):
-        return None
-    seconds, _, rest = topic.removeprefix(DELAY).partition("/")
-    if not rest or rest.startswith("$") or not (seconds.isascii() and seconds.isdecimal()):
-        return None
-    return int(seconds) if len(seconds) < 8 and 1 <= int(seconds) <= MAXIMUM_SECONDS else None
-
 
 class Delays(Session):
     """Messages by the monotonic second at which they are published."""
 
-    __slots__ = ("_broker", "_heap", "_order")
+    __slots__ = (
+        "_deadlines",
+        "_heap",
+        "_order",
+        "_publish",
+        "_refusals",
+        "_shares",
+        "_store",
+    )
 
-    def __init__(self, broker: "Broker") -> None:
-        super().__init__(NAME, broker.counters, broker.session_limits, broker.traffic)
-        self._broker = broker
+    def __init__(
+        self,
+        counters: Counters,
+        limits: SessionLimits,
+        traffic: Traffic,
+        deadlines: Deadlines,
+        shares: Shares,
+        store: Store,
+        refusals: Refusals,
+        publish: Publish,
+    ) -> None:
+        super().__init__(DELAYS, counters, limits, traffic)
+        self._deadlines = deadlines
+        self._shares = shares
+        self._store = store
+        self._refusals = refusals
+        self._publish = publish
         self._heap: list[tuple[float, int, Span]] = []
         self._order = 0  # of messages of the same second
-
-    @property
-    def maximum(self) -> int:
-        """How many messages may wait."""
-        return MAXIMUM_MESSAGES
 
     @property
     def waiting(self) -> int:
@@ -90,22 +92,22 @@ class Delays(Session):
 
             self.journal.load(tail.after, tail.up_to, take)
 
-    def forward(self, publication: Publication, first: int) -> "Outcome":
+    def forward(self, publication: Publication, first: int) -> Outcome:
         """Keep messages, from number `first` on, as many as there is room for."""
-        broker, room = self._broker, MAXIMUM_MESSAGES - self.waiting
+        room = MAXIMUM_MESSAGES - self.waiting
         count = min(publication.packets.count - first, room)
         if count < 1 or self.limits.memory.full:
-            refuse_for(broker, self)
+            self._refusals.for_queue(self)
             return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
-        if broker.shares.refuse_delayed(publication, first, count):
+        if self._shares.refuse_delayed(publication, first, count):
             count = 1  # there may be room for one
-            if broker.shares.refuse_delayed(publication, first, count):
-                refuse_for_share(broker, self)
+            if self._shares.refuse_delayed(publication, first, count):
+                self._refusals.for_share(self, self._shares.refusal)
                 return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
         publication.barrier = None
         kept = publication.qos > 0 and publication.commit_within is not None
-        if kept and broker.store.full:
-            refuse_for_disk(broker)
+        if kept and self._store.full:
+            self._refusals.for_disk()
             return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
         span = Span(publication, first, count, min(publication.qos, 1))
         if kept:
@@ -117,7 +119,7 @@ class Delays(Session):
     def _open(self) -> None:
         """See to it that what waits is kept on disk."""
         if not self.persistent:
-            self.keep_in(self._broker.store.open(NAME, 0.0))
+            self.keep_in(self._store.open(DELAYS, 0.0))
             self.expiry_interval = NEVER
             self.journal.keep(NEVER, None)
 
@@ -126,27 +128,27 @@ class Delays(Session):
         for number in range(span.first, span.first + span.count):
             one = span.part(number, 1)
             self.limits.memory.add(one)
-            self._broker.shares.count_delayed(publication, number, 1)
+            self._shares.count_delayed(publication, number, 1)
             seconds = delay_of(publication.topic_of(number)) or 0
             self._push(publication.arrived + seconds, one)
 
     def _push(self, due: float, span: Span) -> None:
         self._order += 1
         heapq.heappush(self._heap, (due, self._order, span))
-        self._broker.deadlines.set(self, self._heap[0][0], self._publish_due)
+        self._deadlines.set(self, self._heap[0][0], self._publish_due)
 
     def _publish_due(self, _: "Delays", instant: Instant) -> None:
         for _each in range(AT_ONCE):
             if not self._heap or self._heap[0][0] > instant.monotonic:
                 break
             span = heapq.heappop(self._heap)[2]
-            if not self._publish(span, instant):
+            if not self._publish_one(span, instant):
                 self._push(instant.monotonic + AGAIN, span)
         if self._heap:
             due = max(self._heap[0][0], instant.monotonic + PAUSE)
-            self._broker.deadlines.set(self, due, self._publish_due)
+            self._deadlines.set(self, due, self._publish_due)
 
-    def _publish(self, span: Span, instant: Instant) -> bool:
+    def _publish_one(self, span: Span, instant: Instant) -> bool:
         """Publish a message to its topic, if it has not expired; return False if it is refused."""
         publication = span.publication
         if publication.expired(instant.monotonic):
@@ -154,9 +156,9 @@ class Delays(Session):
         else:
             message = publication.new_message(span.first)
             message.topic = undelayed(message.topic)
-            if self._broker.publish(message, instant) >= FAILURE:
+            if self._publish(message, instant) >= FAILURE:
                 return False
         self.journal.done(span, span.first, 1)
         self.limits.memory.remove(span)
-        self._broker.shares.count_delayed(publication, span.first, -1)
+        self._shares.count_delayed(publication, span.first, -1)
         return True

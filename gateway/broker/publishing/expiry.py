@@ -4,76 +4,112 @@ Nothing that has expired is sent; this is what takes its memory back where nothi
 the retained messages, and from the queues of clients that are away.
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
+from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
+from gateway.broker.shares import Shares
+from gateway.broker.store import Store
+from gateway.counters import Counters
+from gateway.routing.retained.retained import RetainedMessages
+from gateway.session.session import Session
 
 SWEEP_INTERVAL = 10.0
-"""Seconds between two looks for what has expired."""
+"""Seconds between two sweeps."""
 
 MESSAGES_AT_ONCE = 1_000
-"""Retained messages with an expiry interval that are looked at in one turn: some 2 ms."""
+"""Retained messages with an expiry interval that are checked in one turn: some 2 ms."""
 
 SESSIONS_AT_ONCE = 200
-"""Sessions, and channels, whose queues are looked at in one turn."""
+"""Sessions, and channels, whose queues are checked in one turn."""
 
 _KEY: Final = "expiry"
 _END: Final = object()
 
 STEP = 1_000
-"""Milliseconds by which the wall clock must gain on the monotonic one between two looks."""
+"""Milliseconds by which the wall clock must gain on the monotonic one between two checks."""
 
 
-def look_at_clock(broker: "Broker", instant: Instant) -> None:
-    """Tell the store when the wall clock was set forward, as a board's without a battery is.
+class Expiry:
+    """Removes what has expired, at each SWEEP_INTERVAL, a piece in a turn [MQTT-3.3.2-5].
 
-    By what is kept so much more time would seem to have passed. That a clock was set back only
-    makes things last longer, and is left alone.
+    `clock_ahead` is how many milliseconds the wall clock was ahead of the monotonic one when it was
+    checked last, None before that.
     """
-    ahead = instant.wall - round(1000 * instant.monotonic)
-    gained = 0 if broker.clock_ahead is None else ahead - broker.clock_ahead
-    if broker.clock_ahead is None or abs(gained) >= STEP:
-        broker.clock_ahead = ahead
-    if gained >= STEP:
-        broker.store.clock_set_forward(gained, instant.wall)
 
+    __slots__ = (
+        "_channels",
+        "_counters",
+        "_deadlines",
+        "_retained",
+        "_sessions",
+        "_shares",
+        "_store",
+        "clock_ahead",
+    )
 
-def sweep(broker: "Broker", instant: Instant) -> None:
-    """Remove what has expired, now and at each interval, a piece in a turn [MQTT-3.3.2-5]."""
-    look_at_clock(broker, instant)
-    _go_on(broker, _pieces(broker, instant), instant)
+    def __init__(
+        self,
+        retained: RetainedMessages,
+        sessions: Mapping[str, Session],
+        channels: Iterable[Session],
+        shares: Shares,
+        store: Store,
+        deadlines: Deadlines,
+        counters: Counters,
+    ) -> None:
+        self._retained = retained
+        self._sessions = sessions
+        self._channels = channels
+        self._shares = shares
+        self._store = store
+        self._deadlines = deadlines
+        self._counters = counters
+        self.clock_ahead: int | None = None
+        deadlines.set(_KEY, 0.0, self._sweep)
 
+    def check_clock(self, instant: Instant) -> None:
+        """Report to the store that the wall clock was set forward, as one without a battery is.
 
-def _go_on(broker: "Broker", pieces: Iterator[None], instant: Instant) -> None:
-    if next(pieces, _END) is _END:
-        due = instant.monotonic + SWEEP_INTERVAL
-        broker.deadlines.set(_KEY, due, lambda _, later: sweep(broker, later))
-        return
-    broker.deadlines.set_next(_KEY, instant, lambda _, later: _go_on(broker, pieces, later))
+        What is stored would otherwise seem to be that much older. A clock that was set back only
+        makes things last longer.
+        """
+        ahead = instant.wall - round(1000 * instant.monotonic)
+        gained = 0 if self.clock_ahead is None else ahead - self.clock_ahead
+        if self.clock_ahead is None or abs(gained) >= STEP:
+            self.clock_ahead = ahead
+        if gained >= STEP:
+            self._store.clock_set_forward(gained, instant.wall)
 
+    def _sweep(self, _: str, instant: Instant) -> None:
+        self.check_clock(instant)
+        self._go_on(self._pieces(instant), instant)
 
-def _pieces(broker: "Broker", instant: Instant) -> Iterator[None]:
-    """Remove what has expired at an instant; others may have their turn at each item, if any."""
-    expiring = broker.retained.expiring
-    for first in range(0, len(expiring), MESSAGES_AT_ONCE):
-        if first:
-            yield
-        some = expiring[first : first + MESSAGES_AT_ONCE]
-        gone = broker.retained.drop_expired(some, instant.monotonic)
-        broker.store.forget_retained([each.topic for each in gone])
-        for each in gone:
-            broker.shares.count_retained(each, None)
-    sessions = [*broker.sessions.values(), *broker.channels]
-    expired = 0
-    for first in range(0, len(sessions), SESSIONS_AT_ONCE):
-        if first:
-            yield
-        for session in sessions[first : first + SESSIONS_AT_ONCE]:
-            expired += session.drop_expired(instant.monotonic)
-    if expired:
-        broker.counters.add("publish/messages/expired", expired)
-    broker.store.sweep()
+    def _go_on(self, pieces: Iterator[None], instant: Instant) -> None:
+        if next(pieces, _END) is _END:
+            self._deadlines.set(_KEY, instant.monotonic + SWEEP_INTERVAL, self._sweep)
+        else:
+            self._deadlines.set_next(_KEY, instant, lambda _, later: self._go_on(pieces, later))
+
+    def _pieces(self, instant: Instant) -> Iterator[None]:
+        """Remove what has expired at an instant; other work may run at each item, if any."""
+        expiring = self._retained.expiring
+        for first in range(0, len(expiring), MESSAGES_AT_ONCE):
+            if first:
+                yield
+            some = expiring[first : first + MESSAGES_AT_ONCE]
+            gone = self._retained.drop_expired(some, instant.monotonic)
+            self._store.forget_retained([each.topic for each in gone])
+            for each in gone:
+                self._shares.count_retained(each, None)
+        sessions = [*self._sessions.values(), *self._channels]
+        expired = 0
+        for first in range(0, len(sessions), SESSIONS_AT_ONCE):
+            if first:
+                yield
+            for session in sessions[first : first + SESSIONS_AT_ONCE]:
+                expired += session.drop_expired(instant.monotonic)
+        if expired:
+            self._counters.add("publish/messages/expired", expired)
+        self._store.sweep()

@@ -1,6 +1,7 @@
 import cython
 
 from gateway.broker.publishing.topic_admissions cimport TopicAdmission
+from gateway.broker.state cimport State
 from gateway.mqtt.publication cimport Publication
 from gateway.routing.budget cimport Budget
 from gateway.routing.destination cimport Destination
@@ -13,29 +14,29 @@ cdef long long _RECEIVER_BYTES
 @cython.locals(
     count=Py_ssize_t, route=Route, selected=list, budget=Budget, unfinished=bint)
 cpdef tuple forward(
-    broker, Publication publication, Py_ssize_t first, TopicAdmission admission, instant,
+    State state, Publication publication, Py_ssize_t first, TopicAdmission admission, instant,
     bint promised)
 
 @cython.locals(kept=bint, destination=Destination, session=Session, qos=int)
 cdef Py_ssize_t _room(
-    broker, Publication publication, Py_ssize_t first, Py_ssize_t count, Route route) except -1
+    State state, Publication publication, Py_ssize_t first, Py_ssize_t count, Route route) except -1
 
 cdef Py_ssize_t _retained_room(
-    broker, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
+    State state, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
 
 @cython.locals(number=Py_ssize_t, one=Publication)
-cdef _retain(broker, Publication publication, Py_ssize_t first, Py_ssize_t count)
+cdef _retain(State state, Publication publication, Py_ssize_t first, Py_ssize_t count)
 
 @cython.locals(
     number=Py_ssize_t, end=Py_ssize_t, run=Py_ssize_t, found=list, given=dict, selected=list,
     route=Route, budget=Budget)
 cdef tuple _offer(
-    broker, Publication publication, Py_ssize_t first, Py_ssize_t count, TopicAdmission admission,
+    State state, Publication publication, Py_ssize_t first, Py_ssize_t count, TopicAdmission admission,
     bint promised)
 
 @cython.locals(kept=bint, destination=Destination, session=Session, qos=int, more=Py_ssize_t)
 cdef bint _has_room(
-    broker, Publication publication, Py_ssize_t first, list selected, dict given) except -1
+    State state, Publication publication, Py_ssize_t first, list selected, dict given) except -1
 
 @cython.locals(
     destination=Destination, session=Session, qos=int, retain=bint, run=Py_ssize_t,

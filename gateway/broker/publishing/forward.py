@@ -1,43 +1,68 @@
 """A publication to everyone who gets it: each destination takes it for itself."""
 
-from typing import TYPE_CHECKING
-
+from gateway.access.rule import READ
 from gateway.broker.instant import Instant
-from gateway.broker.publishing import peer_to_peer
 from gateway.broker.publishing.inline import InlineClient
-from gateway.broker.publishing.refusals import refuse_for, refuse_for_disk
+from gateway.broker.publishing.refusals import Outcome
 from gateway.broker.publishing.topic_admissions import TopicAdmission
+from gateway.broker.state import State
+from gateway.counters import Counters
+from gateway.mqtt.message import Message
 from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish_encoder import publication_of
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.budget import PIECES
 from gateway.routing.destination import Destination
 from gateway.routing.route import Route
+from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscriber
+from gateway.session.durability_class import DurabilityClass
 from gateway.session.session import Session
 from gateway.session.span import Span
 from gateway.session.traffic import RECEIVER_BYTES, Traffic
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
-
 
 _RECEIVER_BYTES = RECEIVER_BYTES  # compiled, a C name
 _SUCCESS = ReasonCode.SUCCESS  # CPython 3.11 takes 50 ns to find a member of an enumeration
 _NO_MATCHING_SUBSCRIBERS = ReasonCode.NO_MATCHING_SUBSCRIBERS
 _QUOTA_EXCEEDED = ReasonCode.QUOTA_EXCEEDED
 
-Outcome = tuple[int, ReasonCode, ReasonCode | None]
-"""How many messages were taken, with which reason code, and why the one behind them was not.
-
-None for that one if it was not looked at.
-"""
-
 Selected = list[tuple[int, list[Destination]]]
 """Runs of so many messages, with the sessions that get them beside those who always do."""
 
 
+def publish(
+    state: State,
+    message: Message,
+    instant: Instant,
+    of_client: DurabilityClass | None = None,
+    *,
+    only_once: bool = False,
+) -> ReasonCode:
+    """Route a message from a part of the gateway, as if a client had published it.
+
+    The configuration's topics, or the class of the client it is `of_client`, say how soon
+    it has to be on disk, unless it is kept in memory alone (`Message.commit_within`). A code
+    of 0x80 or above says that nobody got it; what is said to come `only_once` goes to everyone
+    who can take it.
+    """
+    budget = state.budget
+    budget.now = instant.monotonic
+    pieces, budget.pieces = budget.pieces, PIECES  # what is published here cannot be put off
+    publication = publication_of(message)
+    admission = state.admissions.find(publication.topic_name)
+    if message.commit_within is not None:
+        of_client = of_client or state.durability_classes.default
+        message.commit_within = admission.commit_within(of_client)
+        publication.commit_within = message.commit_within
+    promised = message.qos > 0 and not only_once
+    _, code, refusal = forward(state, publication, 0, admission, instant, promised)
+    publication.forget_forms()
+    budget.pieces = pieces
+    return code if refusal is None else refusal
+
+
 def forward(
-    broker: "Broker",
+    state: State,
     publication: Publication,
     first: int,
     admission: TopicAdmission,
@@ -55,70 +80,84 @@ def forward(
     """
     count = publication.packets.count - first
     if admission.delayed or admission.addressee is not None:
-        return _forward_elsewhere(broker, publication, first, admission, instant)
-    if broker.replays.count:
-        broker.replays.send_first(admission.topic, instant)
+        return _forward_elsewhere(state, publication, first, admission, instant)
+    if state.replays.count:
+        state.replays.send_first(admission.topic, instant)
     route = admission.route
     if route.crowded:
-        broker.counters.add("tidegate/refused/crowded_topics")
-        broker.refusal = "too many subscriptions match its topic"
+        state.counters.add("tidegate/refused/crowded_topics")
+        state.refusals.reason = "too many subscriptions match its topic"
         return count, _QUOTA_EXCEEDED, None
     if promised:
-        count = _room(broker, publication, first, count, route)
+        count = _room(state, publication, first, count, route)
         if count and publication.retain:
-            count = _retained_room(broker, publication, first, count)
+            count = _retained_room(state, publication, first, count)
         if not count:
             return 0, _SUCCESS, _QUOTA_EXCEEDED
     selected, refusal, unfinished = None, None, False
     if route.asks or route.inline:
-        budget = broker.budget
+        budget = state.budget
         budget.begin(publication.packets.payloads)
-        count, refusal, selected = _offer(broker, publication, first, count, admission, promised)
+        count, refusal, selected = _offer(state, publication, first, count, admission, promised)
         budget.pieces = PIECES
         if not count:
             return 0, _SUCCESS, refusal
         # who takes the messages now may have members to ask, or messages of its own
         unfinished, budget.unfinished = budget.unfinished, False
     if publication.retain:
-        _retain(broker, publication, first, count)
-    _deliver(
-        broker.traffic, publication, first, count, route, selected, instant.monotonic, promised
-    )
+        _retain(state, publication, first, count)
+    _deliver(state.traffic, publication, first, count, route, selected, instant.monotonic, promised)
     if unfinished:
-        broker.budget.unfinished = True
+        state.budget.unfinished = True
     if route.always or (selected is not None and selected[0][1]):
         return count, _SUCCESS, refusal
     return count, _NO_MATCHING_SUBSCRIBERS, None
 
 
 def _forward_elsewhere(
-    broker: "Broker",
+    state: State,
     publication: Publication,
     first: int,
     admission: TopicAdmission,
     instant: Instant,
 ) -> Outcome:
-    """Keep messages that are put off, or deliver those that are for one client alone."""
+    """Keep delayed messages, or deliver peer to peer messages to their client or its session.
+
+    Peer to peer messages need no subscription, no other one matches them, no part of the gateway
+    sees them, and they are not retained. A client that may not read the topic does not get them.
+    """
     if admission.delayed:
-        return broker.delays.forward(publication, first)
-    return peer_to_peer.forward(broker, publication, first, admission, instant)
+        return state.delays.forward(publication, first)
+    session = state.sessions.get(admission.addressee or "")
+    count, qos = publication.packets.count - first, publication.qos
+    if session is None or not state.admissions.rights(admission, session.access) & READ:
+        return count, _NO_MATCHING_SUBSCRIBERS, None
+    count = session.room(publication, first, count, qos)
+    if not count:
+        state.refusals.for_queue(session)
+        return 0, _SUCCESS, _QUOTA_EXCEEDED
+    if qos and session.persistent and state.store.full:
+        state.refusals.for_disk()
+        return 0, _SUCCESS, _QUOTA_EXCEEDED
+    session.accept(publication, first, count, qos, now=instant.monotonic)
+    return count, _SUCCESS, None
 
 
-def _retained_room(broker: "Broker", publication: Publication, first: int, most: int) -> int:
+def _retained_room(state: State, publication: Publication, first: int, most: int) -> int:
     """Return how many of the messages are surely retained: 0, which is counted, for none."""
-    retained, shares = broker.retained, broker.shares
+    retained, shares = state.retained, state.shares
     if retained.has_room(publication, first, most) and shares.may_retain(publication, first, most):
         return most
-    broker.refusal = "there is no room for another retained message"
+    state.refusals.reason = "there is no room for another retained message"
     if shares.refuse_retained(publication.one(first)):
-        broker.refusal = shares.refusal
+        state.refusals.reason = shares.refusal
     elif retained.accepts(publication.one(first)):
         return 1
-    broker.counters.add("tidegate/retained/rejected")
+    state.counters.add("tidegate/retained/rejected")
     return 0
 
 
-def _room(broker: "Broker", publication: Publication, first: int, count: int, route: Route) -> int:
+def _room(state: State, publication: Publication, first: int, count: int, route: Route) -> int:
     """Return how many of the messages no session would lose that always gets them.
 
     0, which is counted, for none.
@@ -133,35 +172,35 @@ def _room(broker: "Broker", publication: Publication, first: int, count: int, ro
                 publication.barrier = None  # who is away cannot spare the disk what others could
             count = session.room(publication, first, count, qos)
             if not count:
-                refuse_for(broker, session)
+                state.refusals.for_queue(session)
                 return 0
-    return count if not kept or _disk_has_room(broker, publication) else 0
+    return count if not kept or _disk_has_room(state, publication) else 0
 
 
-def _disk_has_room(broker: "Broker", publication: Publication) -> bool:
+def _disk_has_room(state: State, publication: Publication) -> bool:
     """Return False, and count it, if nothing more can be promised to be kept."""
-    if publication.commit_within is None or not broker.store.full:
+    if publication.commit_within is None or not state.store.full:
         return True
-    refuse_for_disk(broker)
+    state.refusals.for_disk()
     return False
 
 
-def _retain(broker: "Broker", publication: Publication, first: int, count: int) -> None:
+def _retain(state: State, publication: Publication, first: int, count: int) -> None:
     """Keep each message in place of its topic's last one; count it where there is no room."""
-    broker.traffic.dear += count
-    retained, shares = broker.retained, broker.shares
+    state.traffic.dear += count
+    retained, shares = state.retained, state.shares
     for number in range(first, first + count):
         one = publication.one(number)
         before = retained.get(one.topic)
         if not shares.refuse_retained(one) and retained.set(one):
             shares.count_retained(before, retained.get(one.topic))
-            broker.store.keep_retained(one)
+            state.store.keep_retained(one)
         else:
-            broker.counters.add("tidegate/retained/rejected")
+            state.counters.add("tidegate/retained/rejected")
 
 
 def _offer(
-    broker: "Broker",
+    state: State,
     publication: Publication,
     first: int,
     count: int,
@@ -173,13 +212,13 @@ def _offer(
     Returns how many messages nobody refused and have one answer, why the next one was refused, if
     it was, and the sessions that are to get them beside those who always do.
     """
-    route, rights = admission.route, broker.admissions.reader(admission)
-    budget = broker.budget
+    route, rights = admission.route, state.admissions.reader(admission)
+    budget = state.budget
     found: Selected = []
     given: dict[Subscriber, int] = {}
     run = 1
-    if rights is None and not broker.router.looks(route):
-        run = 1 if route.inline else broker.router.run(route, publication.qos, count)
+    if rights is None and not state.router.looks(route):
+        run = 1 if route.inline else state.router.run(route, publication.qos, count)
     elif not route.always:
         count = 1  # each has an answer of its own
     number, end = first, first + count
@@ -189,13 +228,13 @@ def _offer(
         if found and budget.spent:
             break
         if route.asks:
-            selected = broker.router.select(route, publication, number, given, rights, run)
+            selected = state.router.select(route, publication, number, given, rights, run)
             if run > 1 and not selected:
                 run = 1
-                selected = broker.router.select(route, publication, number, given, rights)
+                selected = state.router.select(route, publication, number, given, rights)
             if budget.unfinished:
                 break
-        if promised and not _has_room(broker, publication, first, selected, given):
+        if promised and not _has_room(state, publication, first, selected, given):
             return number - first, _QUOTA_EXCEEDED, found
         for destination in route.inline:
             client: InlineClient = destination.subscriber
@@ -205,7 +244,7 @@ def _offer(
                 message.barrier = publication.barrier
             code = client.receive(message, list(destination.topic_filters))
             if code >= FAILURE and promised:
-                broker.refusal = client.refusal
+                state.refusals.reason = client.refusal
                 return number - first, code, found
         found.append((run, selected))
         number += run
@@ -213,7 +252,7 @@ def _offer(
 
 
 def _has_room(
-    broker: "Broker",
+    state: State,
     publication: Publication,
     first: int,
     selected: list[Destination],
@@ -236,9 +275,9 @@ def _has_room(
             kept = True
             more = given[session]
             if session.room(publication, first, more, qos) < more:
-                refuse_for(broker, session)
+                state.refusals.for_queue(session)
                 return False
-    return not kept or _disk_has_room(broker, publication)
+    return not kept or _disk_has_room(state, publication)
 
 
 def _deliver(
@@ -302,17 +341,17 @@ def deliver(
     )
 
 
-def share_out(broker: "Broker", spans: list[Span], instant: Instant) -> None:
+def share_out(router: Router, counters: Counters, spans: list[Span], now: float) -> None:
     """Give what a session leaves over to other members of its shared subscriptions, if any.
 
     They SHOULD get what was sent to it at QoS 1 and not acknowledged (section 4.8.2).
     """
     for span in spans:
         publication = span.publication
-        if publication.expired(instant.monotonic):
-            broker.counters.add("publish/messages/expired", span.count)
+        if publication.expired(now):
+            counters.add("publish/messages/expired", span.count)
             continue
         for number in range(span.first, span.first + span.count):
-            member = broker.router.member(span.topic_filter, publication, number)
+            member = router.member(span.topic_filter, publication, number)
             if member is not None:
-                deliver(member, publication, number, 1, instant.monotonic, promised=False)
+                deliver(member, publication, number, 1, now, promised=False)

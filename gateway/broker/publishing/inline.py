@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from gateway.access.access import Access
+from gateway.broker.instant import Instant
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 
@@ -25,4 +26,12 @@ class InlineClient(Protocol):
         A code of 0x80 or above says that it was not taken; the publisher is told so, and
         nobody else gets the message.
         """
+        ...
+
+
+class Publish(Protocol):
+    """How a part of the gateway publishes a message, as if it were a client."""
+
+    def __call__(self, message: Message, instant: Instant, /) -> ReasonCode:
+        """Route the message; a code of 0x80 or above says that nobody got it."""
         ...

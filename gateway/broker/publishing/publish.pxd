@@ -3,6 +3,7 @@ import cython
 from gateway.broker.client cimport Client
 from gateway.broker.publishing.forward cimport forward
 from gateway.broker.publishing.topic_admissions cimport TopicAdmission, TopicAdmissions
+from gateway.broker.state cimport State
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.output cimport Barrier, Output
 from gateway.mqtt.publication cimport Publication
@@ -21,32 +22,32 @@ cdef int _FAILURE
 @cython.locals(connection=Connection, publication=Publication, admissions=TopicAdmissions,
                admission=TopicAdmission, qos=int, count=Py_ssize_t, traffic=Traffic,
                first=Py_ssize_t, budget=Budget)
-cpdef handle_publish(broker, Client client, Session session, instant)
+cpdef handle_publish(State state, Client client, Session session, instant)
 
 @cython.locals(admissions=TopicAdmissions, connection=Connection, asked=Py_ssize_t, misses=Py_ssize_t, joining=bint,
                name=bytes)
 cdef _take_behind(
-    broker, Client client, Session session, Publication publication, TopicAdmission admission)
+    State state, Client client, Session session, Publication publication, TopicAdmission admission)
 
 @cython.locals(connection=Connection, traffic=Traffic, qos=int, most="long long",
                room="long long", fresh=Py_ssize_t, route=Route)
 cdef _extend(
-    broker, Client client, Session session, Publication publication, TopicAdmission admission)
+    State state, Client client, Session session, Publication publication, TopicAdmission admission)
 
 @cython.locals(qos=int, count=Py_ssize_t, barrier=Barrier, commit="long long",
                connection=Connection, aside=Output, behind=Output, asks=bint)
 cdef Py_ssize_t _publish(
-    broker, Client client, Session session, Publication publication, Py_ssize_t first,
+    State state, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, instant) except -1
 
 @cython.locals(barrier=Barrier)
 cdef tuple _forward(
-    broker, Client client, Session session, Publication publication, Py_ssize_t first,
+    State state, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, instant)
 
-cdef _refusal(broker, Publication publication, TopicAdmission admission, code)
+cdef _refusal(State state, Publication publication, TopicAdmission admission, code)
 
 @cython.locals(connection=Connection)
 cdef _answer(
-    broker, Client client, Session session, Publication publication, Py_ssize_t first,
+    State state, Client client, Session session, Publication publication, Py_ssize_t first,
     Py_ssize_t count, code, long long commit, Barrier barrier)

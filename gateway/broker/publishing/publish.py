@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import Pieces
 from gateway.broker.publishing.acknowledge import BY_THEMSELVES
-from gateway.broker.publishing.forward import Outcome, forward
+from gateway.broker.publishing.forward import forward
+from gateway.broker.publishing.refusals import Outcome
 from gateway.broker.publishing.topic_admissions import TopicAdmission, read_topic
+from gateway.broker.state import State
 from gateway.mqtt.acknowledgement_batch import alike
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.errors import ProtocolError
@@ -20,9 +22,6 @@ from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.budget import PIECES
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import Session
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
 
 MAXIMUM_BATCH = 4_096
 """Messages of one publication at QoS 0."""
@@ -67,23 +66,23 @@ _PROPERTY_BYTES = PROPERTY_BYTES
 _FAILURE = int(FAILURE)
 
 
-def handle_publish(broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
+def handle_publish(state: State, client: Client, session: Session, instant: Instant) -> None:
     """Forward the PUBLISH packets that come next and are alike, and answer them."""
     connection = client.connection
     publication = connection.publication()
     qos = publication.qos
     if qos == 2 and publication.identifiers()[0] in session.incoming:
-        _answer_repeated(broker, client, session, publication)
+        _answer_repeated(state, client, session, publication)
         return
-    admissions = broker.admissions
+    admissions = state.admissions
     admission = admissions.find(publication.topic_name)
     if connection.others_behind:
         if client.skipping and not connection.alike_behind:
             client.skipping -= 1
         else:
-            _take_behind(broker, client, session, publication, admission)
+            _take_behind(state, client, session, publication, admission)
     count = publication.packets.count
-    traffic = broker.traffic
+    traffic = state.traffic
     traffic.messages_received += count
     traffic.bytes_received += publication.packets.payloads
     admissions.hits += count - 1
@@ -95,13 +94,13 @@ def handle_publish(broker: "Broker", client: Client, session: Session, instant: 
     publication.username = session.username
     publication.received_at = instant.wall
     publication.arrived = instant.monotonic
-    first, budget = 0, broker.budget
+    first, budget = 0, state.budget
     while first < count and not client.closing:
         budget.pieces = 0
-        first += _publish(broker, client, session, publication, first, admission, instant)
+        first += _publish(state, client, session, publication, first, admission, instant)
         if budget.unfinished:
             budget.unfinished = False
-            client.pieces = _rest(broker, client, session, publication, first)
+            client.pieces = _rest(state, client, session, publication, first)
             next(client.pieces)
             traffic.dear += WHOLE_TURN
             return
@@ -110,14 +109,14 @@ def handle_publish(broker: "Broker", client: Client, session: Session, instant: 
 
 
 def _rest(
-    broker: "Broker", client: Client, session: Session, publication: Publication, first: int
+    state: State, client: Client, session: Session, publication: Publication, first: int
 ) -> Pieces:
     """Forward messages from number `first` on, each in as many turns as its filters take.
 
     What they said is kept with the message. Routes may change between two turns, so that each of
     the messages goes its own way.
     """
-    budget = broker.budget
+    budget = state.budget
     for number in range(first, publication.packets.count):
         one, pieces, done = publication.one(number), 0, 0
         if publication.messages is not None and one is not publication:
@@ -125,16 +124,16 @@ def _rest(
         while not done:  # nobody goes on with it once the client is closed
             instant = yield None
             pieces += 1
-            admission = broker.admissions.find_again(one.topic_name)
+            admission = state.admissions.find_again(one.topic_name)
             budget.pieces = pieces
-            done = _publish(broker, client, session, one, 0, admission, instant)
+            done = _publish(state, client, session, one, 0, admission, instant)
             budget.pieces, budget.unfinished = PIECES, False
         one.forget_forms()
     publication.forget_forms()
 
 
 def _take_behind(
-    broker: "Broker",
+    state: State,
     client: Client,
     session: Session,
     publication: Publication,
@@ -145,24 +144,24 @@ def _take_behind(
     Behind a client's messages others of another topic are looked for less and less often while
     they go another way, until they do not.
     """
-    admissions, connection = broker.admissions, client.connection
+    admissions, connection = state.admissions, client.connection
     misses = admissions.misses
     asked = admissions.hits + misses
     joining = connection.alike_behind
-    admissions.ask_up_to = broker.router.asked + MAXIMUM_ASKED
+    admissions.ask_up_to = state.router.asked + MAXIMUM_ASKED
     if not joining:
         name = connection.name_behind()
         joining = name != b"" and admissions.joins(admission, session.granted, name)
         client.skips = 0 if joining else min(2 * client.skips + 1, _MAXIMUM_SKIPPED)
         client.skipping = client.skips
     if joining:
-        _extend(broker, client, session, publication, admission)
-    broker.traffic.dear += admissions.misses - misses
+        _extend(state, client, session, publication, admission)
+    state.traffic.dear += admissions.misses - misses
     admissions.hits += asked - admissions.hits - admissions.misses  # each message counts once
 
 
 def _extend(
-    broker: "Broker",
+    state: State,
     client: Client,
     session: Session,
     publication: Publication,
@@ -172,9 +171,9 @@ def _extend(
 
     Each receiver gets bytes of its own, which together are not to be more than a turn writes.
     """
-    if broker.settings.check_payload_format and publication.mqtt5:
+    if state.settings.check_payload_format and publication.mqtt5:
         return  # each is checked by itself
-    connection, traffic, qos = client.connection, broker.traffic, publication.qos
+    connection, traffic, qos = client.connection, state.traffic, publication.qos
     route = admission.route
     most = _MAXIMUM_NUMBERED if qos else _MAXIMUM_BATCH
     if publication.retain or not connection.alike_behind:
@@ -191,8 +190,8 @@ def _extend(
     if most > 1:
         room = traffic.full_at - traffic.bytes_sent
         joins = None
-        if not broker.replays.count:  # which are sent topic by topic
-            joins = partial(broker.admissions.joins, admission, session.granted)
+        if not state.replays.count:  # which are sent topic by topic
+            joins = partial(state.admissions.joins, admission, session.granted)
         connection.extend(publication, most, room // max(1, len(route.sessions)), joins)
         if qos == 2 and publication.packets.count > 1:
             fresh = session.incoming.fresh(publication.identifiers())
@@ -200,7 +199,7 @@ def _extend(
 
 
 def _publish(
-    broker: "Broker",
+    state: State,
     client: Client,
     session: Session,
     publication: Publication,
@@ -216,37 +215,37 @@ def _publish(
     qos = publication.qos
     refusal, access = admission.refusal, session.granted
     asks = refusal is None and (admission.guarded or access.restricted)
-    if asks and not broker.admissions.may_write(admission, access):
+    if asks and not state.admissions.may_write(admission, access):
         refusal = ReasonCode.NOT_AUTHORIZED
-    if refusal is not None or broker.settings.check_payload_format:
-        refusal = _refusal(broker, publication, admission, refusal)
+    if refusal is not None or state.settings.check_payload_format:
+        refusal = _refusal(state, publication, admission, refusal)
     if refusal is not None:
         count = publication.packets.count - first
         if qos:
-            _answer(broker, client, session, publication, first, count, refusal, 0, None)
+            _answer(state, client, session, publication, first, count, refusal, 0, None)
         return count
     if qos == 2 and session.incoming.full:
-        broker.counters.add("tidegate/refused/incoming")
-        broker.refusal = "too many of its QoS 2 messages are not complete"
+        state.counters.add("tidegate/refused/incoming")
+        state.refusals.reason = "too many of its QoS 2 messages are not complete"
         code = ReasonCode.QUOTA_EXCEEDED
-        _answer(broker, client, session, publication, first, 1, code, 0, None)
+        _answer(state, client, session, publication, first, 1, code, 0, None)
         return 1
     publication.commit_within = admission.commit_within(session.durability_class)
     if not qos:
-        count, _, refusal = forward(broker, publication, first, admission, instant, promised=False)
+        count, _, refusal = forward(state, publication, first, admission, instant, promised=False)
         return count + (refusal is not None)
     connection = client.connection
     # PUBREC stands before what the client gets of its own message, or queues if it is congested
     aside = connection.set_output_aside() if qos == 2 and not connection.congested else None
     outcome, commit, barrier = _forward(
-        broker, client, session, publication, first, admission, instant
+        state, client, session, publication, first, admission, instant
     )
     behind = None if aside is None else connection.resume_output(aside)
     count, code, refusal = outcome
     if count:
-        _answer(broker, client, session, publication, first, count, code, commit, barrier)
+        _answer(state, client, session, publication, first, count, code, commit, barrier)
     if refusal is not None:
-        _answer(broker, client, session, publication, first + count, 1, refusal, 0, None)
+        _answer(state, client, session, publication, first + count, 1, refusal, 0, None)
         count += 1
     if behind is not None and behind.size:
         connection.output.append_all(behind)
@@ -254,7 +253,7 @@ def _publish(
 
 
 def _forward(
-    broker: "Broker",
+    state: State,
     client: Client,
     session: Session,
     publication: Publication,
@@ -263,26 +262,26 @@ def _forward(
     instant: Instant,
 ) -> tuple[Outcome, int, Barrier | None]:
     """Forward messages of QoS 1 or 2; return how that ended, and what the answer waits for."""
-    store = broker.store
-    gathered, deferred = broker.gathered, store.pending.deferred
+    store = state.store
+    gathered, deferred = state.gathered, store.pending.deferred
     # The packet identifier of a QoS 2 message that is kept is in the batch that gathers. A crash
     # after that batch would leave a message that is not delivered when its publisher resends it.
     barrier = None
     if store.keeps and (publication.qos == 1 or session.journal is NO_JOURNAL):
         publication.barrier = barrier = client.connection.barrier()
-    outcome = forward(broker, publication, first, admission, instant, promised=True)
+    outcome = forward(state, publication, first, admission, instant, promised=True)
     publication.barrier = None
     commit = 0
     if publication.commit_within is not None:
         if store.pending.deferred != deferred:
             commit = store.deferred_commit
-        if broker.gathered != gathered:  # which nobody's acknowledgement makes needless
-            commit, barrier = max(commit, broker.durability.commit_number()), None
+        if state.gathered != gathered:  # which nobody's acknowledgement makes needless
+            commit, barrier = max(commit, state.durability.commit_number()), None
     return outcome, commit, barrier if commit else None
 
 
 def _refusal(
-    broker: "Broker",
+    state: State,
     publication: Publication,
     admission: TopicAdmission,
     code: ReasonCode | None,
@@ -296,12 +295,12 @@ def _refusal(
     if code is None:
         if is_what_it_says(publication):
             return None
-        broker.counters.add("tidegate/refused/payload_formats")
+        state.counters.add("tidegate/refused/payload_formats")
         return _not_taken(publication, ReasonCode.PAYLOAD_FORMAT_INVALID, "payload is not UTF-8")
     if admission.fault:
-        broker.counters.add("tidegate/refused/topic_names", publication.packets.count)
+        state.counters.add("tidegate/refused/topic_names", publication.packets.count)
         return _not_taken(publication, code, f"topic name {admission.fault}")
-    broker.counters.add("tidegate/clients/not_authorized", publication.packets.count)
+    state.counters.add("tidegate/clients/not_authorized", publication.packets.count)
     return code
 
 
@@ -328,7 +327,7 @@ def is_what_it_says(said: Publication | Will) -> bool:
 
 
 def _answer(
-    broker: "Broker",
+    state: State,
     client: Client,
     session: Session,
     publication: Publication,
@@ -343,7 +342,9 @@ def _answer(
     if code >= _FAILURE and connection.version != MQTT_5:
         if code in RETRY:
             # MQTT 3.1.1 has no negative PUBACK; silence and a new connection make the client retry
-            client.end_reason = f"{broker.refusal}, and MQTT 3.1.1 has no answer that says so"
+            client.end_reason = (
+                f"{state.refusals.reason}, and MQTT 3.1.1 has no answer that says so"
+            )
             client.close()
             return
         code = ReasonCode.SUCCESS  # what will never be taken is acknowledged, or it comes for ever
@@ -353,25 +354,25 @@ def _answer(
     if publication.qos == 1:  # [MQTT-4.3.2-4]
         packet = alike(PubAck, code, connection.version)
         if code >= _FAILURE:
-            packet = _explained(broker, client, PubAck(0, code)) or packet
+            packet = _explained(state, client, PubAck(0, code)) or packet
         connection.answer(packet, identifiers, commit, barrier, last=True)
         return
     packet = alike(PubRec, code, connection.version)
     if code >= _FAILURE:  # ends the exchange (section 4.3.3)
-        packet = _explained(broker, client, PubRec(0, code)) or packet
+        packet = _explained(state, client, PubRec(0, code)) or packet
         connection.answer(packet, identifiers, commit, barrier, last=True)
         return
     _keep_incoming(session, identifiers)
     if session.journal is not NO_JOURNAL:
         session.journal.keep_incoming(identifiers)
-        commit, barrier = max(commit, broker.durability.commit_number()), None
+        commit, barrier = max(commit, state.durability.commit_number()), None
     connection.answer(packet, identifiers, commit, barrier)  # [MQTT-4.3.3-8]
 
 
-def _explained(broker: "Broker", client: Client, answer: PubAck | PubRec) -> bytes:
+def _explained(state: State, client: Client, answer: PubAck | PubRec) -> bytes:
     """Return a refusal with its reason, for a client that has its share; b"" for another."""
-    connection, reason = client.connection, broker.refusal
-    if not reason or reason is not broker.shares.refusal:
+    connection, reason = client.connection, state.refusals.reason
+    if not reason or reason is not state.shares.refusal:
         return b""
     if connection.maximum_packet_size < SHORT:
         return b""  # [MQTT-3.4.2-2], [MQTT-3.5.2-2]
@@ -386,7 +387,7 @@ def _keep_incoming(session: Session, identifiers: Sequence[int]) -> None:
 
 
 def _answer_repeated(
-    broker: "Broker", client: Client, session: Session, publication: Publication
+    state: State, client: Client, session: Session, publication: Publication
 ) -> None:
     """Answer a QoS 2 message that was taken before, and do not deliver it [MQTT-4.3.3-10].
 
@@ -395,15 +396,15 @@ def _answer_repeated(
     """
     packet_id = publication.identifiers()[0]
     read_topic(publication.topic_name)  # which may be none for all that
-    broker.traffic.messages_received += 1
-    broker.traffic.bytes_received += publication.packets.payloads
+    state.traffic.messages_received += 1
+    state.traffic.bytes_received += publication.packets.payloads
     if session.incoming.add(packet_id):
         client.connection.count_publishes(1)
     session.journal.keep_incoming((packet_id,))
-    client.send(PubRec(packet_id), broker.durability.commit_number())
+    client.send(PubRec(packet_id), state.durability.commit_number())
 
 
-def handle_pubrel(broker: "Broker", client: Client, session: Session, instant: Instant) -> None:  # noqa: ARG001 - a shape
+def handle_pubrel(state: State, client: Client, session: Session, instant: Instant) -> None:  # noqa: ARG001 - a shape
     """Forget packet identifiers of QoS 2 messages [MQTT-4.3.3-11], [MQTT-4.3.3-12].
 
     PUBCOMP leaves when that is on disk: the client may use the identifier again from then on.
@@ -417,18 +418,18 @@ def handle_pubrel(broker: "Broker", client: Client, session: Session, instant: I
     if alone and session.incoming.remove_all(identifiers):
         connection.answer(packet_of, identifiers, last=True)
         return
-    broker.traffic.dear += len(identifiers) // BY_THEMSELVES
+    state.traffic.dear += len(identifiers) // BY_THEMSELVES
     for packet_id in identifiers:
-        _complete(broker, client, session, packet_id, packet_of)
+        _complete(state, client, session, packet_id, packet_of)
 
 
 def _complete(
-    broker: "Broker", client: Client, session: Session, packet_id: int, packet: bytes
+    state: State, client: Client, session: Session, packet_id: int, packet: bytes
 ) -> None:
     counted = session.incoming.remove(packet_id)
-    gathered = broker.gathered
+    gathered = state.gathered
     session.journal.forget_incoming((packet_id,))
-    commit = broker.commit_since(gathered)
+    commit = state.commit_since(gathered)
     if counted is None:  # forgotten, but perhaps not yet on disk
         client.send(PubComp(packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND), commit)
     else:  # one of an earlier connection was not counted on this one

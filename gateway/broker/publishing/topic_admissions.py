@@ -4,9 +4,7 @@ from functools import partial
 
 from gateway.access.access import Access
 from gateway.access.rule import WRITE
-from gateway.access.topics import DELAY, is_guarded, may_publish
-from gateway.broker.publishing import peer_to_peer
-from gateway.broker.publishing.delays import FAULT, delay_of
+from gateway.access.topics import DELAY, DELAY_FAULT, delay_of, is_guarded, may_publish
 from gateway.broker.publishing.durability_classes import DurabilityClasses
 from gateway.broker.publishing.topic_limits import TopicLimits
 from gateway.broker.settings import MAXIMUM_ADMISSION_BYTES
@@ -34,6 +32,8 @@ RIGHTS_OVERHEAD = 250
 
 
 UNBOUNDED = 1 << 62
+
+PEER_TO_PEER = "/p2p/"
 
 
 class TopicAdmission:
@@ -258,11 +258,11 @@ class TopicAdmissions:
         elif topic.startswith(DELAY):
             admission.delayed = delay_of(topic) is not None
             if not admission.delayed:
-                admission.refusal, admission.fault = ReasonCode.TOPIC_NAME_INVALID, FAULT
+                admission.refusal, admission.fault = ReasonCode.TOPIC_NAME_INVALID, DELAY_FAULT
         admission.guarded = is_guarded(topic)
         admission.durability = self._durability_classes.of_topic(topic)
         if self._p2p:
-            admission.addressee = peer_to_peer.addressee(topic)
+            admission.addressee = addressee_of(topic)
         ordinary = admission.refusal is None and admission.addressee is None
         admission.common = ordinary and not topic.startswith("$")
         return admission
@@ -318,6 +318,18 @@ class TopicAdmissions:
         self._epoch += 1
         self._routes, self._young, self._old = {}, {}, {}
         self._bytes = 0
+
+
+def addressee_of(topic: str) -> str | None:
+    """Return the client identifier that a peer to peer topic names, None for any other topic.
+
+    Such a topic is `{first level}/p2p/{client identifier}`: a client whose identifier has a `/`
+    cannot be named, and topics that begin with `$` are not peer to peer.
+    """
+    if PEER_TO_PEER not in topic or topic.startswith("$"):
+        return None
+    levels = topic.split("/")
+    return levels[2] if len(levels) == 3 else None
 
 
 def read_topic(topic_name: bytes) -> str:

@@ -2,13 +2,12 @@
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
+from gateway.routing.router import Router
 from gateway.session.session import Session
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
 
 PIECE = 100
 """Subscriptions that are given up in one turn, of all ended sessions together: some 3 ms."""
@@ -23,17 +22,18 @@ class EndedSubscriptions:
     (`Session.ended`). They are counted as subscriptions while they are there, and bounded as such.
     """
 
-    __slots__ = ("_broker", "_left", "_room", "_turn")
+    __slots__ = ("_deadlines", "_left", "_room", "_router", "_turn")
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, router: Router, deadlines: Deadlines) -> None:
+        self._router = router
+        self._deadlines = deadlines
         self._left: deque[list[int]] = deque()  # their numbers, of one session each
         self._turn = -math.inf  # monotonic second
         self._room = 0  # subscriptions that may still be given up in this turn
 
     def add(self, session: Session, instant: Instant) -> None:
         """Give up the subscriptions of a session that has ended."""
-        numbers = self._broker.router.numbers(session)
+        numbers = self._router.numbers(session)
         if numbers:
             self._left.append(numbers)
             self._go_on(_KEY, instant)
@@ -41,7 +41,7 @@ class EndedSubscriptions:
     def _go_on(self, _: str, instant: Instant) -> None:
         if instant.monotonic != self._turn:
             self._turn, self._room = instant.monotonic, PIECE
-        discard = self._broker.router.discard
+        discard = self._router.discard
         while self._left and self._room:
             numbers = self._left[0]
             for _place in range(min(self._room, len(numbers))):
@@ -50,4 +50,4 @@ class EndedSubscriptions:
             if not numbers:
                 self._left.popleft()
         if self._left:
-            self._broker.deadlines.set_next(_KEY, instant, self._go_on)
+            self._deadlines.set_next(_KEY, instant, self._go_on)

@@ -1,14 +1,11 @@
 """The `$where` expressions in use, each compiled once however many subscriptions share it."""
 
-from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary, finalize
 
+from gateway.broker.shares import Shares
 from gateway.pieces import Pieces, complete
+from gateway.session.session import Session
 from gateway.where.compile import Where, compile_in_pieces
-
-if TYPE_CHECKING:
-    from gateway.broker.shares import Shares
-    from gateway.session.session import Session
 
 
 class TooManyExpressions(Exception):  # noqa: N818 - the name of a quota, not of a mistake
@@ -21,12 +18,12 @@ class Expressions:
     One is forgotten with its last subscription. Until then it counts to the client that brought it.
     """
 
-    __slots__ = ("_limit", "_wheres", "shares")
+    __slots__ = ("_limit", "_shares", "_wheres")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, shares: Shares | None = None) -> None:
         self._wheres: WeakValueDictionary[tuple[str, bool], Where] = WeakValueDictionary()
         self._limit = limit
-        self.shares: Shares | None = None
+        self._shares = shares
 
     def __len__(self) -> int:
         return len(self._wheres)
@@ -38,7 +35,7 @@ class Expressions:
     def get(
         self,
         text: str,
-        session: "Session | None" = None,
+        session: Session | None = None,
         *,
         identity: bool = True,
         always: bool = False,
@@ -52,7 +49,7 @@ class Expressions:
     def get_in_pieces(
         self,
         text: str,
-        session: "Session | None" = None,
+        session: Session | None = None,
         *,
         identity: bool = True,
         always: bool = False,
@@ -67,13 +64,13 @@ class Expressions:
             return where
         if len(self._wheres) >= self._limit:
             raise TooManyExpressions(f"all {self._limit} distinct expressions are in use")
-        if session is not None and self.shares is not None:
-            self._count(self.shares, made, session, always=always)
+        if session is not None and self._shares is not None:
+            self._count(self._shares, made, session, always=always)
         self._wheres[text, identity] = made
         return made
 
     @staticmethod
-    def _count(shares: "Shares", where: Where, session: "Session", *, always: bool) -> None:
+    def _count(shares: Shares, where: Where, session: Session, *, always: bool) -> None:
         client_id, holder = session.client_id, session.holder
         if not always and shares.refuse(shares.expressions, client_id, holder):
             raise TooManyExpressions(shares.refusal)

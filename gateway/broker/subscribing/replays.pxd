@@ -1,15 +1,21 @@
 import cython
 
+from gateway.broker.deadlines cimport Deadlines
 from gateway.broker.subscribing.replay cimport Replay
+from gateway.counters cimport Counters
+from gateway.routing.budget cimport Budget
 from gateway.routing.retained.retained cimport RetainedMessages
 from gateway.routing.retained.log cimport Cursor, RetainedLog
 from gateway.session.session cimport Session
 
 @cython.final
 cdef class Replays:
-    cdef object _broker
+    cdef Budget _budget
     cdef Py_ssize_t _bytes
+    cdef Counters _counters
+    cdef Deadlines _deadlines
     cdef Py_ssize_t _messages
+    cdef RetainedMessages _retained
     cdef object _ring
     cdef double _turn
     cdef dict _waiting

@@ -8,21 +8,21 @@ message that was published meanwhile was sent its topic's retained message befor
 import math
 from collections import OrderedDict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gateway.access.rule import READ
+from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
 from gateway.broker.subscribing.replay import Replay
+from gateway.counters import Counters
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import topic_matches
-from gateway.routing.budget import EVALUATION, PARSED
+from gateway.routing.budget import EVALUATION, PARSED, Budget
+from gateway.routing.retained.retained import RetainedMessages
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.kept import KeptSubscription
 from gateway.session.session import Session
 from gateway.where.language.work import ORDINARY
-
-if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
 
 TURN_MESSAGES = 2_000
 """Retained messages that are replayed in one turn, of all subscribers together: some 2 ms."""
@@ -55,9 +55,12 @@ class Replays:
     """
 
     __slots__ = (
-        "_broker",
+        "_budget",
         "_bytes",
+        "_counters",
+        "_deadlines",
         "_messages",
+        "_retained",
         "_ring",
         "_turn",
         "_waiting",
@@ -67,8 +70,17 @@ class Replays:
         "turn_messages",
     )
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        retained: RetainedMessages,
+        budget: Budget,
+        deadlines: Deadlines,
+        counters: Counters,
+    ) -> None:
+        self._retained = retained
+        self._budget = budget
+        self._deadlines = deadlines
+        self._counters = counters
         self.turn_messages = TURN_MESSAGES
         self.maximum_of_one = MAXIMUM_OF_ONE
         self._waiting: dict[Session, dict[str, Replay]] = {}  # by topic filter
@@ -93,14 +105,14 @@ class Replays:
         them are resent.
         """
         self.discard(session, subscription.topic_filter)
-        one = Replay(session, subscription, kept, self._broker.retained.log.open())
+        one = Replay(session, subscription, kept, self._retained.log.open())
         self._begin_turn(instant)
         if self._ring:
             self._messages = 0  # others have waited for longer
         if not (one.has_room() and self._advance(one, instant)):
             self._wait(one, instant)
             return
-        self._broker.retained.log.close(one.cursor)
+        self._retained.log.close(one.cursor)
         if one.noted:
             session.journal.subscribe(one.kept)
 
@@ -138,7 +150,7 @@ class Replays:
         """Go on with what waits for a session, if that has room; `now` is monotonic seconds."""
         if session not in self._ring and self._first(session).has_room():
             self._ring[session] = None
-            self._broker.deadlines.set(_KEY, now, self._go_on)
+            self._deadlines.set(_KEY, now, self._go_on)
 
     def send_first(self, topic: str, instant: Instant) -> None:
         """Send the retained message of a topic to all whose replays have not come to it yet.
@@ -146,7 +158,7 @@ class Replays:
         That is before another message of the topic is: neither may follow the other in the wrong
         order, and the retained one may be there no longer afterwards.
         """
-        log = self._broker.retained.log
+        log = self._retained.log
         if not log.is_ahead(topic):
             return
         index = log.index(topic)
@@ -154,7 +166,7 @@ class Replays:
             for topic_filter, one in waiting.items():
                 ahead = one.cursor.index <= index < one.cursor.end
                 if ahead and topic_matches(topic_filter, topic):
-                    found = self._broker.retained.find(topic, instant.monotonic)
+                    found = self._retained.find(topic, instant.monotonic)
                     self._begin_turn(instant)
                     _, size, wanted = self._wanted(one, found, at_once=True)
                     self._send(one, found, wanted, size, instant)
@@ -178,7 +190,7 @@ class Replays:
             if session in ring and (done or one.scans):
                 ring.move_to_end(session)
         if ring:
-            self._broker.deadlines.set_next(_KEY, instant, self._go_on)
+            self._deadlines.set_next(_KEY, instant, self._go_on)
 
     def _begin_turn(self, instant: Instant) -> None:
         if instant.monotonic != self._turn:
@@ -191,7 +203,7 @@ class Replays:
 
         What can be found in less than a turn is sent in one, and costs no look at other topics.
         """
-        retained, cursor, cost = self._broker.retained, one.cursor, one.cost
+        retained, cursor, cost = self._retained, one.cursor, one.cost
         if not one.scans:
             most = self.turn_messages // cost if self._messages > 0 else GLANCE
             found = retained.few(one.subscription.topic_filter, cursor, most, instant.monotonic)
@@ -213,7 +225,7 @@ class Replays:
 
     def _send_some(self, one: Replay, instant: Instant) -> None:
         """Send what the cursor comes to next."""
-        retained, cursor, cost = self._broker.retained, one.cursor, one.cost
+        retained, cursor, cost = self._retained, one.cursor, one.cost
         before = cursor.index
         most = max(1, self._messages // cost)
         found = retained.read(one.subscription.topic_filter, cursor, most, instant.monotonic)
@@ -252,7 +264,7 @@ class Replays:
         It is all of them if that has to be `at_once`: the filter is NULL for what is too much then.
         """
         where, session = one.subscription.where, one.session
-        ask = self._broker.budget.replayed
+        ask = self._budget.replayed
         size = 0
         wanted: list[Publication] = []
         for number, each in enumerate(messages):
@@ -319,7 +331,7 @@ class Replays:
         session = one.session
         self._waiting.setdefault(session, {})[one.subscription.topic_filter] = one
         self.count += 1
-        self._broker.counters.add("tidegate/replays/deferred")
+        self._counters.add("tidegate/replays/deferred")
         session.on_room = self.ready
         self._note(one)
         self.ready(session, math.nextafter(instant.monotonic, math.inf))
@@ -330,7 +342,7 @@ class Replays:
         waiting = self._waiting[session]
         del waiting[one.subscription.topic_filter]
         self.count -= 1
-        self._broker.retained.log.close(one.cursor)
+        self._retained.log.close(one.cursor)
         if not waiting:
             del self._waiting[session]
             session.on_room = None

@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING
 from gateway.broker.client import Client, session_of
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import Piece, Pieces
-from gateway.broker.shares import filter_levels
+from gateway.broker.shares import Shares, filter_levels
+from gateway.broker.state import State
 from gateway.broker.subscribing.expressions import TooManyExpressions
+from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.mqtt.delivery_policy import PolicyError, read_policy
 from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
+from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.kept import KeptSubscription
 from gateway.session.session import Session
 from gateway.where.language.errors import WhereError
 
 if TYPE_CHECKING:
-    from gateway.broker.broker import Broker
     from gateway.where.compile import Where
 
 logger = logging.getLogger(__name__)
@@ -47,16 +49,14 @@ class _Refused(Exception):  # noqa: N818 - an answer, not a mistake of ours
         self.reason = reason
 
 
-def handle_subscribe(
-    broker: "Broker", client: Client, packet: Subscribe, instant: Instant
-) -> Pieces:
+def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: Instant) -> Pieces:
     """Grant or refuse each topic filter, then send the retained messages that match.
 
     Nothing is granted if one of the filters is malformed.
     """
     session = session_of(client)
     piece = Piece()
-    count, limit = 0, broker.settings.maximum_filtered_subscriptions
+    count, limit = 0, state.settings.maximum_filtered_subscriptions
     topic_filters: set[str] = set()  # as many as it takes to see that they are too many
     for request in packet.requests:
         count += 1
@@ -66,7 +66,7 @@ def handle_subscribe(
             yield None
     deliver = _user_property(packet, "$deliver")
     try:
-        where = yield from _where(broker, client, session, packet, topic_filters)
+        where = yield from _where(state, client, session, packet, topic_filters)
         _check_policy(deliver)
     except _Refused as refused:
         logger.warning("client %.80r: %s", session.client_id, refused.reason)
@@ -77,38 +77,38 @@ def handle_subscribe(
     identifier = identifiers[0] if identifiers else None
     codes, reason = [], ""
     replayed: dict[str, tuple[Subscription, KeptSubscription]] = {}
-    commit, gathered = 0, broker.gathered
+    commit, gathered = 0, state.gathered
     for request in packet.requests:
         if piece.ends_with(request.topic_filter):
-            commit = max(commit, broker.commit_since(gathered))
+            commit = max(commit, state.commit_since(gathered))
             yield None
-            gathered = broker.gathered
-        before = len(broker.router)
+            gathered = state.gathered
+        before = len(state.router)
         asked = _kept(client, request, identifier, where, deliver)
-        broker.shares.refusal = ""  # between two pieces that of another client came there
-        code, granted = _subscribe(broker, session, asked, where)
+        state.shares.refusal = ""  # between two pieces that of another client came there
+        code, granted = _subscribe(state, session, asked, where)
         codes.append(code)
-        reason = broker.shares.refusal or reason
-        existed = len(broker.router) == before
+        reason = state.shares.refusal or reason
+        existed = len(state.router) == before
         if granted is None:
             continue
         if _wants_retained(request, existed=existed):
             replayed[request.topic_filter] = granted
         else:
-            broker.replays.follow(session, *granted)
+            state.replays.follow(session, *granted)
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
-    commit = max(commit, broker.commit_since(gathered))
+    commit = max(commit, state.commit_since(gathered))
     client.send(SubAck(packet.packet_id, codes, _reason(client, codes, reason)), commit)
     for topic_filter, (subscription, kept) in replayed.items():
         if piece.ends_with(topic_filter):
             instant = yield None
-        while broker.replays.crowded(session):
+        while state.replays.crowded(session):
             instant = yield PAUSE
-        broker.replays.begin(session, subscription, kept, instant)
+        state.replays.begin(session, subscription, kept, instant)
 
 
 def _where(
-    broker: "Broker",
+    state: State,
     client: Client,
     session: Session,
     packet: Subscribe,
@@ -121,24 +121,24 @@ def _where(
     identity = client.info.where_identity
     try:
         if len(text) < LONG_EXPRESSION:
-            where = broker.expressions.get(text, session, identity=identity)
+            where = state.expressions.get(text, session, identity=identity)
         else:
-            where = yield from broker.expressions.get_in_pieces(text, session, identity=identity)
+            where = yield from state.expressions.get_in_pieces(text, session, identity=identity)
     except WhereError as error:
         syntax = error.kind == "syntax"
         code = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR if syntax else ReasonCode.QUOTA_EXCEEDED
         raise _Refused(code, f"$where:{error.position}: {error.message}") from error
     except TooManyExpressions as error:
         raise _Refused(ReasonCode.QUOTA_EXCEEDED, f"$where:0: {error}") from error
-    replaced = sum(_is_filtered(broker, session, each) for each in topic_filters)
-    filtered = broker.router.filtered(session) - replaced
-    limit = broker.settings.maximum_filtered_subscriptions
+    replaced = sum(_is_filtered(state.router, session, each) for each in topic_filters)
+    filtered = state.router.filtered(session) - replaced
+    limit = state.settings.maximum_filtered_subscriptions
     if filtered + len(topic_filters) > limit:
         raise _Refused(
             ReasonCode.QUOTA_EXCEEDED,
             f"$where:0: a client has at most {limit} filtered subscriptions",
         )
-    if broker.router.full and not broker.router.uses(where):
+    if state.router.full and not state.router.uses(where):
         raise _Refused(
             ReasonCode.QUOTA_EXCEEDED, "$where:0: subscriptions hold all the memory they may"
         )
@@ -160,9 +160,9 @@ def _check_policy(deliver: str | None) -> None:
         raise _Refused(code, f"$deliver: {error}") from error
 
 
-def _is_filtered(broker: "Broker", session: Session, topic_filter: str) -> bool:
-    number = broker.router.find(session, topic_filter)
-    return number is not None and broker.router.subscription(number).where is not None
+def _is_filtered(router: Router, session: Session, topic_filter: str) -> bool:
+    number = router.find(session, topic_filter)
+    return number is not None and router.subscription(number).where is not None
 
 
 def _reason(client: Client, codes: list[ReasonCode], refusal: str) -> Properties:
@@ -178,32 +178,35 @@ def _explain(client: Client, reason: str) -> Properties:
 
 
 def _subscribe(
-    broker: "Broker", session: Session, asked: KeptSubscription, where: "Where | None"
+    state: State, session: Session, asked: KeptSubscription, where: "Where | None"
 ) -> tuple[ReasonCode, tuple[Subscription, KeptSubscription] | None]:
     """Add or replace one subscription [MQTT-3.8.4-3]; return its reason code, and it if granted."""
-    if broker.topic_limits.fault(asked.topic_filter):
-        broker.counters.add("tidegate/refused/topic_filters")
+    if state.topic_limits.fault(asked.topic_filter):
+        state.counters.add("tidegate/refused/topic_filters")
         return ReasonCode.TOPIC_FILTER_INVALID, None
     if not _may_subscribe(session, split_shared(asked.topic_filter)[1]):
-        broker.counters.add("tidegate/access/subscriptions")
+        state.counters.add("tidegate/access/subscriptions")
         return ReasonCode.NOT_AUTHORIZED, None
     if (
-        _no_room(broker, session, asked.topic_filter)
-        and broker.router.find(session, asked.topic_filter) is None
+        _no_room(state, session, asked.topic_filter)
+        and state.router.find(session, asked.topic_filter) is None
     ):
-        _note_share(broker, session, asked.topic_filter)
-        broker.counters.add("tidegate/refused/subscriptions")
+        _note_share(state.shares, session, asked.topic_filter)
+        state.counters.add("tidegate/refused/subscriptions")
         return ReasonCode.QUOTA_EXCEEDED, None
-    if broker.channels.full(session, asked.topic_filter):
-        broker.counters.add("tidegate/refused/consumers")
+    if state.channels.full(session, asked.topic_filter):
+        state.counters.add("tidegate/refused/consumers")
         return ReasonCode.QUOTA_EXCEEDED, None
-    if not asked.qos and broker.channels.asks_for_acknowledgements(asked.topic_filter):
-        broker.counters.add("tidegate/refused/unacknowledging_consumers")
+    if not asked.qos and state.channels.asks_for_acknowledgements(asked.topic_filter):
+        state.counters.add("tidegate/refused/unacknowledging_consumers")
         line = "client %.80r: %.200r refused at QoS 0: %s"
         logger.warning(line, session.client_id, asked.topic_filter, NEEDS_QOS_1)
         return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, None
     session.journal.subscribe(asked)
-    return ReasonCode(asked.qos), (route(broker, session, asked, where), asked)
+    return ReasonCode(asked.qos), (
+        route(state.router, state.subscription_filters, session, asked, where),
+        asked,
+    )
 
 
 def _may_subscribe(session: Session, topic_filter: str) -> bool:
@@ -214,26 +217,29 @@ def _may_subscribe(session: Session, topic_filter: str) -> bool:
     return granted is access or granted.may_subscribe(topic_filter)
 
 
-def _no_room(broker: "Broker", session: Session, topic_filter: str) -> bool:
-    router, settings = broker.router, broker.settings
+def _no_room(state: State, session: Session, topic_filter: str) -> bool:
+    router, settings = state.router, state.settings
     if router.full or router.count(session) >= settings.maximum_subscriptions:
         return True
-    if not broker.shares.may_subscribe(session, topic_filter):
+    if not state.shares.may_subscribe(session, topic_filter):
         return True
     shared = topic_filter.startswith(SHARED_PREFIX)
     return shared and router.sharing(session) >= settings.maximum_shared_subscriptions
 
 
-def _note_share(broker: "Broker", session: Session, topic_filter: str) -> None:
+def _note_share(shares: Shares, session: Session, topic_filter: str) -> None:
     """Note that it is its share that a session has, if it is."""
-    shares = broker.shares
     shares.refuse(
         shares.subscriptions, session.client_id, session.holder, filter_levels(topic_filter)
     )
 
 
 def route(
-    broker: "Broker", session: Session, kept: KeptSubscription, where: "Where | None"
+    router: Router,
+    filters: SubscriptionFilters,
+    session: Session,
+    kept: KeptSubscription,
+    where: "Where | None",
 ) -> Subscription:
     """Route matching messages to the session; return the subscription that does.
 
@@ -241,7 +247,7 @@ def route(
     configuration attaches holds.
     """
     if where is None:
-        where = broker.subscription_filters.find(session.client_id, kept.topic_filter)
+        where = filters.find(session.client_id, kept.topic_filter)
     subscription = Subscription(
         session,
         kept.topic_filter,
@@ -252,7 +258,7 @@ def route(
         where=where,
         delivery=read_policy(kept.deliver),
     )
-    broker.router.add(subscription)
+    router.add(subscription)
     return subscription
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from gateway.access.listeners import ListenerRights
 from gateway.access.policy import OPEN, AccessPolicy
-from gateway.broker.access import AT_ONCE, Authenticator
-from gateway.broker.connecting.connection_info import ConnectionInfo
+from gateway.broker.access import AT_ONCE
+from gateway.broker.connecting.connection_info import Authenticator, ConnectionInfo
 from gateway.config.durability import commit_within
 from gateway.config.settings import ListenerConfig
 from gateway.mqtt.reason_codes import ReasonCode

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.access.policy import OPEN, AccessPolicy
-from gateway.broker.access import Authenticator
+from gateway.broker.connecting.connection_info import Authenticator
 from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
 from gateway.mqtt.reason_codes import ReasonCode

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from gateway.broker.access import Credentials, Decide
+from gateway.broker.connecting.connection_info import Credentials, Decide
 from gateway.broker.connecting.failed_logins import FailedLogins
 from gateway.broker.instant import Instant
 from gateway.server.passwords.file import PasswordFile

@@ -1,7 +1,7 @@
 import pytest
 
-from gateway.broker.channels.channel import PREFIX
 from gateway.broker.channels.settings import ChannelsSettings, Unconfigured
+from gateway.broker.own_names import PREFIX
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, ConnAck, Connect, PubAck, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode

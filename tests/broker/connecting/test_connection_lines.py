@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from gateway.broker.connecting.connection_lines import AT_ONCE, CLOSED_BY_PEER, write_lines
+from gateway.broker.connecting.connection_lines import AT_ONCE, CLOSED_BY_PEER
 from gateway.mqtt.packets import Disconnect
 from tests.support.broker.broker_harness import Harness
 from tests.support.versions import VERSIONS
@@ -19,7 +19,7 @@ def test_connecting_is_logged_with_the_version(
     for client_id, version in zip("abc", VERSIONS, strict=True):
         harness.connect(client_id, version)
     assert caplog.messages == []
-    write_lines(harness.broker)
+    harness.broker.connection_lines.write()
     (lines,) = caplog.messages
     assert lines.split("\n") == [
         "client 'a' connected from 192.0.2.7:40000 (MQTT 3.1)",
@@ -33,9 +33,9 @@ def test_a_line_that_nobody_wants_is_not_kept(
 ) -> None:
     caplog.set_level(logging.WARNING, "gateway.broker.connecting.connection_lines")
     harness.connect("a")
-    write_lines(harness.broker)
+    harness.broker.connection_lines.write()
     assert caplog.messages == []
-    assert harness.broker.connection_lines == []
+    assert harness.broker.connection_lines.waiting == []
 
 
 def test_a_turn_without_end_holds_back_so_many_lines(
@@ -49,7 +49,7 @@ def test_a_turn_without_end_holds_back_so_many_lines(
     harness.connect("last")
     (lines,) = caplog.messages
     assert lines.count("\n") + 1 == AT_ONCE
-    assert harness.broker.connection_lines == []
+    assert harness.broker.connection_lines.waiting == []
 
 
 def test_the_end_of_a_connection_is_logged_with_who_why_and_for_how_long(
@@ -61,7 +61,7 @@ def test_the_end_of_a_connection_is_logged_with_who_why_and_for_how_long(
     silent = harness.connect("silent", keep_alive=60)
     taken = harness.connect("taken")
     faulty = harness.connect("faulty")
-    write_lines(harness.broker)
+    harness.broker.connection_lines.write()
     harness.pass_time(12.5)
     dropped.drop()
     harness.connect("taken")
@@ -70,7 +70,7 @@ def test_the_end_of_a_connection_is_logged_with_who_why_and_for_how_long(
     assert taken.closed()
     assert faulty.closed()
     assert silent.closed()
-    write_lines(harness.broker)
+    harness.broker.connection_lines.write()
     told = [
         line for message in caplog.messages for line in message.split("\n") if " ended " in line
     ]

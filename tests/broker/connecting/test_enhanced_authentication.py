@@ -2,13 +2,13 @@
 
 import pytest
 
-from gateway.broker.connecting.admission import SHOWN
-from gateway.broker.connecting.authentication_method import (
+from gateway.broker.client import SHOWN
+from gateway.broker.connecting.connection_info import (
     AuthenticationFailedError,
+    ConnectionInfo,
     Exchange,
     Step,
 )
-from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.mqtt.packets import (
     Auth,
     ConnAck,

@@ -1,12 +1,11 @@
 import pytest
 
+from gateway.access.topics import MAXIMUM_DELAY, delay_of
+from gateway.broker import own_names
 from gateway.broker.publishing.delays import (
     AT_ONCE,
     MAXIMUM_MESSAGES,
-    MAXIMUM_SECONDS,
-    NAME,
     PAUSE,
-    delay_of,
 )
 from gateway.mqtt.packets import ConnAck, Connect, Disconnect, PubAck, Publish, PubRec
 from gateway.mqtt.properties import Properties
@@ -22,8 +21,8 @@ DELAYS = {
     "$delay/0000007/a": 7,
     "$delay/00000007/a": None,  # no number of a week has eight digits
     "$delay/000000007/a": None,
-    f"$delay/{MAXIMUM_SECONDS}//": MAXIMUM_SECONDS,
-    f"$delay/{MAXIMUM_SECONDS + 1}/a": None,
+    f"$delay/{MAXIMUM_DELAY}//": MAXIMUM_DELAY,
+    f"$delay/{MAXIMUM_DELAY + 1}/a": None,
     "$delay/0/a": None,
     "$delay/-1/a": None,
     "$delay/1.5/a": None,
@@ -50,7 +49,7 @@ def put_off(client: MemoryClient, payload: bytes, topic: str, qos: int = 1) -> R
 
 
 def test_a_topic_says_how_long() -> None:
-    assert MAXIMUM_SECONDS == 604_800  # a week
+    assert MAXIMUM_DELAY == 604_800  # a week
     for topic, seconds in DELAYS.items():
         assert delay_of(topic) == seconds, topic
 
@@ -216,7 +215,7 @@ def test_a_message_that_is_refused_at_its_moment_is_tried_again() -> None:
 def test_no_client_may_have_its_name() -> None:
     harness = Harness()
     client = harness.open()
-    client.send(Connect(NAME, 5))
+    client.send(Connect(own_names.DELAYS, 5))
     (connack,) = client.take()
     assert isinstance(connack, ConnAck)
     assert connack.reason_code == ReasonCode.CLIENT_IDENTIFIER_NOT_VALID

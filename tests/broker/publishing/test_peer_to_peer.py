@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.broker.publishing.peer_to_peer import addressee
+from gateway.broker.publishing.topic_admissions import addressee_of
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, PubRec, SubscriptionRequest, Will
 from gateway.mqtt.properties import Properties
@@ -31,7 +31,7 @@ TOPICS = [
 
 @pytest.mark.parametrize(("topic", "client_id"), TOPICS)
 def test_addressee(topic: str, client_id: str | None) -> None:
-    assert addressee(topic) == client_id
+    assert addressee_of(topic) == client_id
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import socket
 
 import pytest
 
-from gateway.broker.access import Anonymous
+from gateway.broker.connecting.connection_info import Anonymous
 from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, Will

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.access import Authenticator, Credentials, Decide
+from gateway.broker.connecting.connection_info import Authenticator, Credentials, Decide
 from gateway.broker.instant import Instant
 from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters

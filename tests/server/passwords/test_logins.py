@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.access import Credentials
+from gateway.broker.connecting.connection_info import Credentials
 from gateway.broker.connecting.failed_logins import FailedLogins
 from gateway.broker.instant import Instant
 from gateway.server.passwords import logins as password_logins

@@ -3,9 +3,13 @@
 from dataclasses import replace
 from random import Random
 
-from gateway.broker.access import Anonymous, Authenticator
 from gateway.broker.broker import Broker
-from gateway.broker.connecting.connection_info import PLAIN, ConnectionInfo
+from gateway.broker.connecting.connection_info import (
+    PLAIN,
+    Anonymous,
+    Authenticator,
+    ConnectionInfo,
+)
 from gateway.broker.instant import Instant
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Store

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from gateway.broker.access import Authenticator
 from gateway.broker.client import Client
-from gateway.broker.connecting.connection_info import ConnectionInfo
+from gateway.broker.connecting.connection_info import Authenticator, ConnectionInfo
 from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.framing import Framer

@@ -1,6 +1,6 @@
 """Who may log in, in a test's hands."""
 
-from gateway.broker.access import Credentials, Decide
+from gateway.broker.connecting.connection_info import Credentials, Decide
 from gateway.broker.instant import Instant
 
 

@@ -7,8 +7,8 @@ from random import randrange
 from types import SimpleNamespace
 
 from gateway.access.policy import EVERYTHING
-from gateway.broker.access import Anonymous, Authenticator
 from gateway.broker.broker import Broker
+from gateway.broker.connecting.connection_info import Anonymous, Authenticator
 from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
 from gateway.config.settings import ListenerConfig

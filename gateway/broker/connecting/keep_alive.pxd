@@ -1,3 +1,0 @@
-from gateway.broker.client cimport Client
-
-cpdef watch_keep_alive(broker, Client client, instant)

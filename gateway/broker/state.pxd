@@ -1,0 +1,51 @@
+from gateway.broker.deadlines cimport Deadlines
+from gateway.broker.publishing.topic_admissions cimport TopicAdmissions
+from gateway.broker.subscribing.replays cimport Replays
+from gateway.counters cimport Counters
+from gateway.mqtt.codec.publish_properties cimport PropertyCache
+from gateway.routing.budget cimport Budget
+from gateway.routing.retained.retained cimport RetainedMessages
+from gateway.routing.router cimport Router
+from gateway.session.traffic cimport Traffic
+
+cdef class State:
+    cdef public TopicAdmissions admissions
+    cdef public object alias_budget
+    cdef readonly Budget budget
+    cdef readonly object channels
+    cdef public dict clients
+    cdef readonly object connection_lines
+    cdef public set connections
+    cdef public object connects
+    cdef public Counters counters
+    cdef public Deadlines deadlines
+    cdef readonly object delays
+    cdef readonly object delivery_classes
+    cdef public object durability
+    cdef public object durability_classes
+    cdef public object ended_subscriptions
+    cdef readonly object expiry
+    cdef public object expressions
+    cdef public object failed_logins
+    cdef public object inbound_alias_figures
+    cdef readonly object keep_alive
+    cdef public object listeners
+    cdef public object memory
+    cdef public object new_client_id
+    cdef public PropertyCache property_cache
+    cdef public object queue_memory
+    cdef readonly object refusals
+    cdef readonly Replays replays
+    cdef public RetainedMessages retained
+    cdef public Router router
+    cdef public object session_limits
+    cdef public dict sessions
+    cdef public object settings
+    cdef readonly object shares
+    cdef public object sockets
+    cdef public object store
+    cdef public object subscription_filters
+    cdef public object topic_limits
+    cdef public Traffic traffic
+
+    cpdef packet_size(self, info)

@@ -1,0 +1,212 @@
+"""What the broker's parts share: the objects that hold its state, made in order."""
+
+from collections.abc import Callable
+
+from gateway.access.listeners import Listeners
+from gateway.broker import bounds
+from gateway.broker.channels.channel import Channel
+from gateway.broker.channels.channels import Channels
+from gateway.broker.client import Client
+from gateway.broker.connecting.connection_info import ConnectionInfo
+from gateway.broker.connecting.connection_lines import ConnectionLines
+from gateway.broker.connecting.failed_logins import FailedLogins
+from gateway.broker.connecting.keep_alive import KeepAlive
+from gateway.broker.deadlines import Deadlines
+from gateway.broker.delivery_classes import DeliveryClasses
+from gateway.broker.memory_budget import MemoryBudget
+from gateway.broker.publishing import delays
+from gateway.broker.publishing.durability_classes import DurabilityClasses
+from gateway.broker.publishing.expiry import Expiry
+from gateway.broker.publishing.inline import Publish
+from gateway.broker.publishing.refusals import Refusals
+from gateway.broker.publishing.topic_admissions import TopicAdmissions
+from gateway.broker.settings import BrokerSettings
+from gateway.broker.shares import Shares
+from gateway.broker.store import Durability, Store
+from gateway.broker.subscribing.ended_subscriptions import EndedSubscriptions
+from gateway.broker.subscribing.expressions import Expressions
+from gateway.broker.subscribing.replays import Replays
+from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
+from gateway.counters import Counters
+from gateway.mqtt.aliases.alias_figures import InboundFigures
+from gateway.mqtt.codec.publish_properties import PropertyCache
+from gateway.routing.budget import Budget
+from gateway.routing.retained.retained import RetainedMessages
+from gateway.routing.router import Router
+from gateway.session.session import Session
+from gateway.session.traffic import Traffic
+
+
+class State:
+    """The parts of a broker; none of them knows the others beyond what it was made with.
+
+    What handles packets gets the state, or those parts of it that it uses.
+    """
+
+    __slots__ = (
+        "admissions",
+        "alias_budget",
+        "budget",
+        "channels",
+        "clients",
+        "connection_lines",
+        "connections",
+        "connects",
+        "counters",
+        "deadlines",
+        "delays",
+        "delivery_classes",
+        "durability",
+        "durability_classes",
+        "ended_subscriptions",
+        "expiry",
+        "expressions",
+        "failed_logins",
+        "inbound_alias_figures",
+        "keep_alive",
+        "listeners",
+        "memory",
+        "new_client_id",
+        "property_cache",
+        "queue_memory",
+        "refusals",
+        "replays",
+        "retained",
+        "router",
+        "session_limits",
+        "sessions",
+        "settings",
+        "shares",
+        "sockets",
+        "store",
+        "subscription_filters",
+        "topic_limits",
+        "traffic",
+    )
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        counters: Counters,
+        durability: Durability,
+        store: Store,
+        publish: Publish,
+        *,
+        new_client_id: Callable[[], str],
+        randrange: Callable[[int], int],
+        timer: Callable[[], int] | None,
+    ) -> None:
+        self.settings = settings
+        self.counters = counters
+        self.durability = durability
+        self.store = store
+        self.new_client_id = new_client_id
+        self.traffic = Traffic()
+        self.deadlines = Deadlines()
+        self.sockets = 0  # network connections since the start
+        self.connects = 0  # CONNECT packets since the start
+        self.sessions: dict[str, Session] = {}
+        self.clients: dict[str, Client] = {}
+        self.connections: set[Client] = set()  # also those without a session yet, or any more
+        self.listeners = Listeners()  # the rights at each, also of those who are away
+        self.connection_lines = ConnectionLines()
+        self.keep_alive = KeepAlive(self.deadlines)
+        self.failed_logins = FailedLogins(settings.failed_login_delay)
+        self.property_cache = PropertyCache()
+        self.inbound_alias_figures = InboundFigures()
+        self.alias_budget = bounds.alias_budget(settings)
+        self.topic_limits = bounds.topic_limits(settings)
+        self.queue_memory = bounds.queue_memory(settings, on_disk=store.keeps)
+        self.session_limits = bounds.session_limits(settings, self.queue_memory)
+        self.durability_classes = DurabilityClasses(
+            settings.durability, settings.default_durability
+        )
+        self.delivery_classes = DeliveryClasses(settings.delivery)
+        self.subscription_filters = SubscriptionFilters(settings.subscription_filters)
+        self.budget = Budget(timer)
+        self.router = Router(self.budget, settings.maximum_subscription_bytes)
+        self.retained = RetainedMessages()
+        self.admissions = TopicAdmissions(
+            self.router,
+            self.topic_limits,
+            self.durability_classes,
+            p2p=settings.p2p,
+            maximum_bytes=settings.maximum_route_bytes,
+        )
+        self.refusals = Refusals(counters)
+        self.replays = Replays(self.retained, self.budget, self.deadlines, counters)
+        self.ended_subscriptions = EndedSubscriptions(self.router, self.deadlines)
+        self.shares = Shares(
+            settings,
+            counters,
+            self.router,
+            self.retained,
+            self.queue_memory,
+            self.sessions,
+            maximum_delayed=delays.MAXIMUM_MESSAGES,
+        )
+        self.expressions = Expressions(settings.maximum_expressions, self.shares)
+        self.channels = Channels(
+            settings.channels,
+            lambda channel: Channel(
+                channel,
+                self.router,
+                self.deadlines,
+                self.queue_memory,
+                counters,
+                self.traffic,
+                publish,
+                randrange,
+            ),
+            self.router,
+            self.deadlines,
+            self.shares,
+            store,
+            self.sessions,
+            self.session_limits.when_full,
+        )
+        self.delays = delays.Delays(
+            counters,
+            self.session_limits,
+            self.traffic,
+            self.deadlines,
+            self.shares,
+            store,
+            self.refusals,
+            publish,
+        )
+        self.memory = MemoryBudget(
+            settings.memory_limit,
+            self.deadlines,
+            self.connections,
+            self.sessions,
+            self.channels,
+            self.queue_memory,
+            self.retained,
+            self.router,
+            self.alias_budget,
+            self.admissions,
+        )
+
+        self.expiry = Expiry(
+            self.retained,
+            self.sessions,
+            self.channels,
+            self.shares,
+            store,
+            self.deadlines,
+            counters,
+        )
+
+    @property
+    def gathered(self) -> int:
+        """A number that rises, within a turn, with whatever an answer has to wait for."""
+        return self.durability.pending_rows + self.store.pending.changes
+
+    def commit_since(self, gathered: int) -> int:
+        """Return the commit that an answer waits for, 0 if nothing came to `gathered`."""
+        return self.durability.commit_number() if self.gathered != gathered else 0
+
+    def packet_size(self, info: ConnectionInfo) -> int:
+        """Return how large a packet may be of a client that was accepted."""
+        return info.maximum_packet_size or self.settings.maximum_packet_size
