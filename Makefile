@@ -14,9 +14,8 @@ GATEWAY := $(VENV)/.gateway
 INSTALLED := $(VENV)/.installed
 PIPELINE := $(VENV)/.pipeline
 DEVELOP := $(VENV)/.develop
-REWRITTEN := $(VENV)/.rewritten
-# Much of what tests do is to wait; beside others one has not got the machine to itself.
-WORKERS := $(shell expr 3 \* $$(nproc))
+# Much of what tests do is to wait.
+WORKERS := $(shell expr 4 \* $$(nproc))
 SIDE_BY_SIDE := pytest -q -p no:cacheprovider -n $(WORKERS) --reruns 1 --timeout 300
 # What tests reach of it whole; of the rest, nine tenths.
 CORE := gateway/mqtt/*,gateway/session/*,gateway/routing/*,gateway/broker/*
@@ -46,7 +45,7 @@ tui: $(GATEWAY) ## watch a running gateway
 pipeline: $(PIPELINE) ## bring what `make run` wrote into tables
 	@exec $(BIN)/tidegate-pipeline once
 
-test: $(REWRITTEN) ## run every test; as root install what tests need
+test: $(DEVELOP) ## run every test; as root install what tests need
 	@find gateway -name '*.so' -delete
 	@tools/setup.sh system
 	@tests/support/get_micropython.sh || true
@@ -153,12 +152,6 @@ $(INSTALLED): $(RECIPE)
 # What is installed stays as it is, compiled or not.
 $(PIPELINE): $(RECIPE) | $(GATEWAY)
 	@tools/setup.sh extras pipeline
-	@touch $@
-
-# pytest rewrites the assertions of a test's module where it is first imported. Each worker would
-# do so by itself at the start of the first run. What cannot be imported is told by the run itself.
-$(REWRITTEN): $(DEVELOP)
-	@find tests -name 'test_*.py' | xargs -P $$(nproc) -n 250 $(BIN)/pytest -q -p no:cacheprovider --collect-only >/dev/null || true
 	@touch $@
 
 $(DEVELOP): $(RECIPE)

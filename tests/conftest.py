@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 from tests.support.compiled import not_compiled, stale
 from tests.support.requirements import LeftOut
 from tests.support.side_by_side import SideBySide
+from tests.support.workers import Workers
 
 # No deadline: the machine may be a small board, and busy.
 settings.register_profile("dev", max_examples=50, stateful_step_count=30, deadline=None)
@@ -31,6 +32,12 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("workers")
+    text = "run tests in so many workers beside each other; 0, the default: in this process"
+    group._addoption("-n", dest="workers", metavar="COUNT", type=int, default=0, help=text)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if outdated := stale():
         listed = ", ".join(path.name for path in outdated)
@@ -40,4 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("TIDEGATE_CYTHON") == "require" and (plain := not_compiled()):
         raise pytest.UsageError(f"TIDEGATE_CYTHON=require, but not compiled: {', '.join(plain)}")
     config.pluginmanager.register(LeftOut(config), "left-out")
-    config.pluginmanager.register(SideBySide(config), "side-by-side")
+    beside = SideBySide(config)
+    config.pluginmanager.register(beside, "side-by-side")
+    if config.option.workers:
+        config.pluginmanager.register(Workers(config, beside), "workers")

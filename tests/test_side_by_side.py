@@ -1,6 +1,7 @@
 """How tests run beside each other: what is repeated, what must be there, what is measured."""
 
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,19 +9,20 @@ from pathlib import Path
 import pytest
 
 from tests.support import side_by_side
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[1]
 
 PYPROJECT = """
 [tool.pytest.ini_options]
-addopts = "--import-mode=importlib"
+addopts = "--import-mode=importlib -p no:xdist"
 pythonpath = ["."]
 markers = ["uncovered"]
 [tool.coverage.run]
 branch = true
 source = ["gateway"]
-patch = ["subprocess"]
-disable_warnings = ["no-data-collected"]
+patch = ["subprocess", "fork"]
+disable_warnings = ["no-data-collected", "already-imported"]
 """
 
 CODE = """
@@ -75,9 +77,9 @@ def add(project: Path, folder: str, called: str, count: int = 1, failures: int =
     (project / "tests" / folder / "test_few.py").write_text(text)
 
 
-def run(project: Path, wanted: str = "all") -> tuple[int, str]:
+def run(project: Path, *more: str, wanted: str = "all") -> tuple[int, str]:
     """Return the status and the output of a run with two workers."""
-    arguments = ["-q", "-n", "2", "--reruns", "1"]
+    arguments = ["-q", "-n", "2", "--reruns", "1", *more]
     done = subprocess.run(
         [sys.executable, "-m", "coverage", "run", "--parallel-mode", "-m", "pytest", *arguments],
         cwd=project,
@@ -116,9 +118,77 @@ def test_what_fails_the_run(project: Path) -> None:
     assert output.count("others are to blame\n") == 3  # mqtt's at once, server's at the second
     for done in (each for each in project.glob("*-*") if each.is_file()):
         done.unlink()
-    status, output = run(project, "strict")
+    status, output = run(project, wanted="strict")
     assert status == 1
     assert "had a second run" not in output
+
+
+DEADLY = """
+import os, signal
+
+def test_before(): pass
+
+def test_that_kills_its_worker():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def test_behind(): pass
+"""
+
+ROWS = """
+from pathlib import Path
+
+def test_with_rows(subtests):
+    with subtests.test("second time"):
+        file = Path("times")
+        file.write_text(file.read_text() + "x" if file.exists() else "x")
+        assert file.read_text() == "xx"
+
+def test_with_rows_that_fail(subtests):
+    for number in range(3):
+        with subtests.test(f"row {number}"):
+            assert number == 1
+"""
+
+ENDLESS = """
+import time
+from pathlib import Path
+
+def test_without_end():
+    Path("begun").touch()
+    time.sleep(300)
+"""
+
+
+def test_what_a_worker_tells(project: Path) -> None:
+    (project / "tests/mqtt/test_deadly.py").write_text(DEADLY)
+    (project / "tests/crash/test_rows.py").write_text(ROWS)
+    status, output = run(project)
+    assert status == 1
+    assert "FAILED tests/mqtt/test_deadly.py::test_that_kills_its_worker" in output
+    assert "the worker died of -9 in this test" in output
+    assert "FAILED ONCE, RUN ONCE MORE: tests/crash/test_rows.py::test_with_rows" in output
+    assert "second time" not in output
+    assert [f"[row {number}]" in output for number in range(3)] == [True, False, True]
+    assert "5 passed" in output
+
+
+def test_it_ends_at_the_first_failure_if_it_is_told_to(project: Path) -> None:
+    add(project, "mqtt", "core", failures=1)
+    (project / "tests/crash/test_endless.py").write_text(ENDLESS)
+    status, output = run(project, "-x")
+    assert status == 1
+    assert "stopping after 1 failures" in output
+
+
+def test_interrupted_it_leaves_no_worker(project: Path) -> None:
+    (project / "tests/crash/test_endless.py").write_text(ENDLESS)
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2"]
+    with subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, text=True) as running:
+        until((project / "begun").exists, "a worker has begun")
+        running.send_signal(signal.SIGINT)
+        output, _ = running.communicate(timeout=60)  # which ends once nobody can write to it
+    assert running.returncode == 2
+    assert "KeyboardInterrupt" in output
 
 
 def test_the_folders_are_there() -> None:

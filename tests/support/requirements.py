@@ -151,7 +151,7 @@ class LeftOut:
             self._skipped[f"{report.nodeid}: {report.longrepr[2].removeprefix('Skipped: ')}"] += 1
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if self._missing_for_all() and not hasattr(session.config, "workerinput"):
+        if self._missing_for_all():
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,18 +1,11 @@
-"""How tests share the machine: which are kept together, run once more, or run without coverage.
-
-xdist gives each test to the next worker that is free. Its own groups do not hold with pytest 9.2,
-so that those of TOGETHER are made here.
-"""
+"""How tests share the machine: which are kept together, run once more, or run without coverage."""
 
 import gc
 import os
-from collections.abc import Generator, Iterator
-from typing import Any
-from zlib import crc32
+from collections.abc import Iterator
 
 import pytest
 from coverage import Coverage
-from xdist.scheduler import LoadFileScheduling
 
 DETERMINISTIC = ("mqtt", "session", "routing", "broker", "conformance")
 """Folders whose tests ask no clock and nobody else: one that fails there is a defect at once."""
@@ -48,9 +41,6 @@ what takes long to make or would disturb each other."""
 MOST_REPEATED = 3
 """Tests that may pass in a second run: a machine that is busy upsets few of them at a time."""
 
-IMPORTING = "gw0"
-"""The worker that measures while modules are imported: in the others they do the same."""
-
 PROCESS_COVERAGE = "COVERAGE_PROCESS_CONFIG"
 """What coverage tells the processes of its `subprocess` patch by."""
 
@@ -60,40 +50,40 @@ class SideBySide:
 
     def __init__(self, config: pytest.Config) -> None:
         self._strict = os.environ.get("TIDEGATE_TESTS") == "strict"
-        self._worker = hasattr(config, "workerinput")
         self._repeated: dict[str, None] = {}
         self._process_coverage = os.environ.get(PROCESS_COVERAGE, "")
         self._coverage = Coverage.current() if self._process_coverage else None
         self._measuring = True
         if self._strict and hasattr(config.option, "reruns"):
             config.option.reruns = 0
-        if self._worker and os.environ.get("PYTEST_XDIST_WORKER") != IMPORTING:
-            self._measure(False)
+        gc.disable()  # what is collected stays
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadFileScheduling:
-        return Scheduler(config, log)
+    def begin_work(self) -> None:
+        """Measure what a worker does: its process has been forked, and coverage in it is new."""
+        if self._coverage is not None:
+            self._coverage = Coverage.current()
+
+    def end_work(self) -> None:
+        """Write what was measured."""
+        if self._coverage is not None:
+            self._measure(False)
+            self._coverage.save()
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
             if is_deterministic(item):
                 item.add_marker(pytest.mark.flaky(reruns=0))
-        if self._worker:
-            items.sort(key=_turn)
 
     def pytest_collection_finish(self) -> None:
-        """Spare the garbage collector what stays to the end: it looked at all of it again."""
+        """Spare the garbage collector what stays to the end."""
         gc.collect()
         gc.freeze()
+        gc.enable()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._measure(is_measured(item))
         return (yield)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:
-        return _sendable((yield))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         outcome: str = report.outcome
@@ -102,9 +92,7 @@ class SideBySide:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         gc.unfreeze()  # libraries complain at exit of what cannot be freed
-        if self._worker:
-            self._save()
-        if len(self._repeated) > MOST_REPEATED and not self._worker:
+        if len(self._repeated) > MOST_REPEATED:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -127,39 +115,6 @@ class SideBySide:
         else:
             self._coverage.stop()
             del os.environ[PROCESS_COVERAGE]
-
-    def _save(self) -> None:
-        """Write what was measured: a worker is not left the time to do so at its end."""
-        if self._coverage is not None:
-            self._measure(False)
-            self._coverage.save()
-
-
-class Scheduler(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
-    """Gives the tests of TOGETHER to one worker, and any other by itself."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return next((path for path in TOGETHER if nodeid.startswith(path)), nodeid)
-
-
-def _turn(item: pytest.Item) -> tuple[bool, int]:
-    """Return what orders tests: nothing long is left for the end, and folders are mixed.
-
-    So tests that wait run beside others that compute.
-    """
-    file = item.nodeid.partition("::")[0]
-    return item.get_closest_marker("slow") is None, crc32(file.encode())
-
-
-def _sendable(value: Any) -> Any:
-    """Return a report's data with escapes for what no text may hold, such as half a character."""
-    if isinstance(value, str):
-        return value.encode(errors="backslashreplace").decode()
-    if isinstance(value, dict):
-        return {key: _sendable(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_sendable(each) for each in value]
-    return value
 
 
 def is_deterministic(item: pytest.Item) -> bool:
