@@ -1,14 +1,16 @@
 """Hypothesis profiles, which build is tested, and what to do about tools that are missing."""
 
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.compiled import not_compiled, stale
+from tests.support.progress import Progress
 from tests.support.requirements import LeftOut
-from tests.support.side_by_side import SideBySide
-from tests.support.workers import Workers
+from tests.support.side_by_side import SideBySide, usual_seconds
+from tests.support.workers import PROGRESS, Workers
 
 # No deadline: the machine may be a small board, and busy.
 settings.register_profile("dev", max_examples=50, stateful_step_count=30, deadline=None)
@@ -50,4 +52,5 @@ def pytest_configure(config: pytest.Config) -> None:
     beside = SideBySide(config)
     config.pluginmanager.register(beside, "side-by-side")
     if config.option.workers:
+        config.pluginmanager.register(Progress(usual_seconds, sys.stdout), PROGRESS)
         config.pluginmanager.register(Workers(config, beside), "workers")

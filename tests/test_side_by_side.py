@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import side_by_side
+from tests.support.progress import Estimate
 from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[1]
@@ -115,7 +116,8 @@ def test_what_fails_the_run(project: Path) -> None:
     status, output = run(project)
     assert status == 1
     assert "4 tests had a second run, and no more than 3" in output
-    assert output.count("others are to blame\n") == 3  # mqtt's at once, server's at the second
+    summary = output[output.index("short test summary") :]
+    assert summary.count("FAILED tests/") == 3  # mqtt's at once, server's at the second
     for done in (each for each in project.glob("*-*") if each.is_file()):
         done.unlink()
     status, output = run(project, wanted="strict")
@@ -170,6 +172,7 @@ def test_what_a_worker_tells(project: Path) -> None:
     assert "second time" not in output
     assert [f"[row {number}]" in output for number in range(3)] == [True, False, True]
     assert "5 passed" in output
+    assert "100 % · 0 min of about 0.5\n" in output
 
 
 def test_it_ends_at_the_first_failure_if_it_is_told_to(project: Path) -> None:
@@ -191,8 +194,17 @@ def test_interrupted_it_leaves_no_worker(project: Path) -> None:
     assert "KeyboardInterrupt" in output
 
 
+def test_how_far_a_run_is_and_how_long_it_takes() -> None:
+    estimate = Estimate(600.0, 2)
+    assert (estimate.percent, estimate.whole(0.0)) == (0, 300.0)
+    estimate.add(150.0)
+    assert estimate.percent == 25
+    assert estimate.whole(75.0) == 300.0, "as fast as usual"
+    assert 500.0 < estimate.whole(150.0) < 600.0, "half as fast"
+
+
 def test_the_folders_are_there() -> None:
-    for name in (*side_by_side.DETERMINISTIC, *side_by_side.UNMEASURED):
+    for name in (*side_by_side.DETERMINISTIC, *side_by_side.UNMEASURED, *side_by_side.SECONDS):
         assert (ROOT / "tests" / name).is_dir(), name
     for path in (*side_by_side.TIMED, *side_by_side.TOGETHER):
         assert (ROOT / path).exists(), path

@@ -38,6 +38,11 @@ TOGETHER = (
 """What the path of tests begins with that have one worker, one after the other, since they share
 what takes long to make or would disturb each other."""
 
+SLOW = 5.0
+SECONDS = {"broker": 0.1, "conformance": 0.03, "server": 0.1}
+OTHER = 0.2
+"""What tests take of one processor on average: each that is marked slow, those of a folder."""
+
 MOST_REPEATED = 3
 """Tests that may pass in a second run: a machine that is busy upsets few of them at a time."""
 
@@ -129,3 +134,17 @@ def is_measured(item: pytest.Item) -> bool:
 
 def _folder(item: pytest.Item) -> str:
     return item.nodeid.split("/")[1] if item.nodeid.count("/") > 1 else ""
+
+
+def usual_seconds(item: pytest.Item) -> float:
+    """Return about what a test takes of one processor."""
+    return SLOW if is_slow(item) else SECONDS.get(_folder(item), OTHER)
+
+
+def together(item: pytest.Item) -> str:
+    """Return which of TOGETHER a test belongs to; empty if none."""
+    return next((path for path in TOGETHER if item.nodeid.startswith(path)), "")
+
+
+def is_slow(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is not None

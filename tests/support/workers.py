@@ -16,10 +16,13 @@ import pytest
 from _pytest.capture import CaptureManager
 from _pytest.terminal import TerminalReporter
 
-from tests.support.side_by_side import TOGETHER, SideBySide
+from tests.support.side_by_side import SideBySide, is_slow, together
 
 MOST = 25
 """Tests of one file that a worker takes at a time: they share what the file's fixtures start."""
+
+PROGRESS = "progress"
+"""The name of the plugin that only the first process has."""
 
 Unit = list[int]
 """Numbers of tests that one worker runs, one after the other."""
@@ -63,6 +66,7 @@ class Workers:
             return None  # pytest's own loop says why it runs nothing
         self._items = session.items
         self._units = deque(units(session.items))
+        _reporter(self._config)._show_progress_info = False
         _reporter(self._config).showfspath = False
         _folders(self._config).getbasetemp()
         try:
@@ -190,6 +194,7 @@ def _be_another(config: pytest.Config, number: int) -> None:
     capture.stop_global_capturing()
     capture.start_global_capturing()
     capture.suspend_global_capture()
+    config.pluginmanager.unregister(name=PROGRESS)
     _reporter(config)._tw._file = Path(os.devnull).open("w")  # noqa: SIM115  # for good
     folders = _folders(config)
     folders._basetemp = folders.getbasetemp() / f"worker{number}"
@@ -251,12 +256,3 @@ def turn(item: pytest.Item) -> tuple[int, int, str]:
 def _unit(item: pytest.Item) -> str:
     """Return a name that tests have in common which one worker runs at once."""
     return together(item) or (item.nodeid if is_slow(item) else item.nodeid.partition("::")[0])
-
-
-def together(item: pytest.Item) -> str:
-    """Return which of TOGETHER a test belongs to; empty if none."""
-    return next((path for path in TOGETHER if item.nodeid.startswith(path)), "")
-
-
-def is_slow(item: pytest.Item) -> bool:
-    return item.get_closest_marker("slow") is not None
