@@ -96,6 +96,7 @@ fuzz: $(DEVELOP) ## random bytes for FUZZ_SECONDS, then the property tests with 
 	@TIDEGATE_CYTHON=off tools/setup.sh install serial,regex,modbus,ble,tui,flash,websocket,pipeline "dev fuzz"
 	$(BIN)/python fuzz/run.py $(FUZZ_SECONDS)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest tests/fuzz tests/mqtt tests/routing tests/session tests/bridges --timeout 3600
+	HYPOTHESIS_PROFILE=deep $(BIN)/pytest tests -m hypothesis -n $(WORKERS) --timeout 3600
 
 mutants: $(DEVELOP) ## change modules that changed lately, MUTANTS times; show what no test notices
 	@TIDEGATE_CYTHON=off tools/setup.sh install serial,tui,websocket,pipeline "dev mutants"

@@ -14,23 +14,22 @@ from tests.support.workers import PROGRESS, Workers
 
 # No deadline: the machine may be a small board, and busy.
 settings.register_profile("dev", max_examples=50, stateful_step_count=30, deadline=None)
-# The same examples each time: a change is judged by what it changes. `dev` tries new ones.
-settings.register_profile(
-    "ci",
-    max_examples=100,
-    derandomize=True,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.register_profile(
-    "fuzz",
-    max_examples=50_000,
+LONG = settings(
     stateful_step_count=100,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
+# The same examples each time: a change is judged by what it changes. `dev` tries new ones.
+settings.register_profile(
+    "ci",
+    settings.get_profile("dev"),
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("deep", LONG, max_examples=500)
+settings.register_profile("fuzz", LONG, max_examples=50_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 

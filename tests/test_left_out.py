@@ -25,6 +25,10 @@ def test_with_systemd():
 def test_here():
     pytest.skip("not on a Tuesday")
 
+@pytest.mark.deep("make deep", "TIDEGATE_DEEP")
+def test_for_hours():
+    pass
+
 def test_always():
     pass
 """
@@ -41,10 +45,10 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(project: Path, path: str, wanted: str = "") -> tuple[int, list[str]]:
+def run(project: Path, path: str, wanted: str = "", *more: str) -> tuple[int, list[str]]:
     """Run the project's tests with this PATH; return the status and the last lines."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *more],
         cwd=project,
         env={"PATH": path, "HOME": str(project), "TIDEGATE_TESTS": wanted},
         capture_output=True,
@@ -67,10 +71,12 @@ def test_what_is_missing_is_told_once_with_the_way_to_get_it(project: Path) -> N
         "mosquitto is missing: 3 tests left out; get it with: sudo apt-get install mosquitto",
         "not on a Tuesday: 1 test left out",
         "systemd-analyze is missing: 1 test left out; get it with: sudo apt-get install systemd",
+        "with a target of its own: 1 test left out; run: make deep",
     ]
     assert run(project, "/nowhere") == (0, told)
     demanded = "TIDEGATE_TESTS=all: nothing may be left out that can be installed"
     assert run(project, "/nowhere", "all") == (1, [*told, demanded])
+    assert run(project, "/nowhere", "all", "-k", "test_for_hours") == (0, told[-1:])
 
 
 def test_what_a_machine_does_not_allow_is_told_apart() -> None:

@@ -1,6 +1,5 @@
 """The pipeline on a standalone cluster, one of whose two workers is killed on the way."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ import pytest
 from tests.support.disk.landing_files import put_records, record
 from tests.support.pipeline_tables import sizes, table_rows
 from tests.support.processes.spark_cluster import cluster
-from tests.support.requirements import WANTED
 from tests.support.waiting import until
 
 ROWS, FILES = 500, 8
@@ -28,11 +26,7 @@ executor.extraJavaOptions = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @pytest.mark.spark
-@pytest.mark.slow
-@pytest.mark.skipif(
-    WANTED not in ("all", "strict") and not os.environ.get("TIDEGATE_CLUSTER"),
-    reason="a Spark cluster takes a minute; make test-cluster",
-)
+@pytest.mark.deep("make test-cluster", "TIDEGATE_CLUSTER")
 def test_a_worker_that_dies_costs_no_row(tmp_path: Path) -> None:
     for file in range(FILES):
         first = 1 + file * ROWS

@@ -49,6 +49,7 @@ async def test_what_is_behind_comes_in_order(place: Place) -> None:
     await client.subscribe("b", 2)  # it is read again
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("how", ["close", "reset"])
 async def test_what_came_before_the_connection_was_lost_is_handled(held: Server, how: str) -> None:
     watcher = await held.clients.connect("watcher")

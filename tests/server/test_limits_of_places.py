@@ -19,6 +19,7 @@ from tests.support.places import Open
 from tests.support.raw_client import RawClient
 
 
+@pytest.mark.uncovered
 async def test_connect_is_awaited_no_longer_than_connect_timeout(open_at: Open) -> None:
     clock = ManualClock()
     place = await open_at(settings=BrokerSettings(connect_timeout=10), clock=clock)
@@ -51,6 +52,7 @@ def with_limits(**limits: object) -> Callable[[ListenerConfig], ListenerConfig]:
     return lambda listener: replace(listener, **limits)  # type: ignore[arg-type]  # by name
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     ("version", "code"),
     [(MQTT_3_1_1, ReasonCode.SERVER_UNAVAILABLE), (MQTT_5, ReasonCode.QUOTA_EXCEEDED)],
@@ -85,6 +87,7 @@ async def test_who_comes_too_fast_is_closed(open_at: Open) -> None:
     assert place.server.counters.count("tidegate/connections/tls_refused") == 0
 
 
+@pytest.mark.uncovered
 async def test_a_packet_size_of_one_listener(open_at: Open) -> None:
     place = await open_at(change=with_limits(maximum_packet_size=1_024))
     client = await place.connect()
@@ -97,6 +100,7 @@ async def test_a_packet_size_of_one_listener(open_at: Open) -> None:
     assert disconnect.reason_code == ReasonCode.PACKET_TOO_LARGE
 
 
+@pytest.mark.uncovered
 async def test_a_keep_alive_of_one_listener(open_at: Open) -> None:
     place = await open_at(change=with_limits(maximum_keep_alive=1))
     client = await place.connect("c", keep_alive=600)
@@ -113,6 +117,7 @@ async def test_the_durability_class_of_one_listener(open_at: Open) -> None:
     assert session.durability_class.commit_within == 0.05
 
 
+@pytest.mark.uncovered
 async def test_the_identity_of_publishers_at_one_listener(open_at: Open) -> None:
     place = await open_at(change=with_limits(where_identity=False))
     client = await place.connect("c")
@@ -121,6 +126,7 @@ async def test_the_identity_of_publishers_at_one_listener(open_at: Open) -> None
     assert not info.where_identity
 
 
+@pytest.mark.uncovered
 async def test_a_peer_that_neither_reads_nor_closes_is_cut_off(
     open_at: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ VERSIONS = (MQTT_3_1_1, MQTT_5)
 LARGE = 3 * 1024 * 1024
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_every_qos_both_ways(place: Place, version: int) -> None:
     subscriber = await place.connect("s", version)
@@ -49,6 +50,7 @@ async def test_every_qos_both_ways(place: Place, version: int) -> None:
     assert isinstance(await subscriber.receive(), Publish)
 
 
+@pytest.mark.uncovered
 async def test_a_packet_a_byte_at_a_time(place: Place) -> None:
     client = await place.open()
     for byte in encode(Connect("c"), MQTT_5):
@@ -78,6 +80,7 @@ async def test_a_large_message(place: Place) -> None:
     await sending
 
 
+@pytest.mark.uncovered
 async def test_a_will_is_published_when_the_connection_is_lost(place: Place) -> None:
     watcher = await place.connect("watcher")
     await watcher.subscribe("wills/#")
@@ -91,6 +94,7 @@ async def test_a_will_is_published_when_the_connection_is_lost(place: Place) -> 
     await until(lambda: list(place.server.broker.clients) == ["watcher"])
 
 
+@pytest.mark.uncovered
 async def test_a_client_is_told_why_its_connection_ends(place: Place) -> None:
     client = await place.connect("c")
     await client.send_bytes(b"\x00\x00")
@@ -104,6 +108,7 @@ async def test_a_client_is_told_why_its_connection_ends(place: Place) -> None:
     assert disconnect.reason_code == ReasonCode.SESSION_TAKEN_OVER
 
 
+@pytest.mark.uncovered
 async def test_a_client_that_is_still_sending_is_told_too(place: Place) -> None:
     """The socket is not reset while its peer sends what nobody will read."""
     client = await place.connect("c")
@@ -120,6 +125,7 @@ async def in_pieces(client: RawClient, data: bytes) -> None:
         await client.send_bytes(data[start : start + 65_536])
 
 
+@pytest.mark.uncovered
 async def test_a_session_ends_with_its_disconnect_not_with_its_socket(place: Place) -> None:
     """A peer that does not close its side holds up nothing but the socket."""
     watcher = await place.connect("watcher")
@@ -130,6 +136,7 @@ async def test_a_session_ends_with_its_disconnect_not_with_its_socket(place: Pla
     assert list(place.server.broker.sessions) == ["watcher"]
 
 
+@pytest.mark.uncovered
 async def test_clients_are_told_of_a_stop(place: Place) -> None:
     client = await place.connect()
     silent = await place.open()

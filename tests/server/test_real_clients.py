@@ -35,6 +35,7 @@ def address(place: Place, authority: Authority) -> list[str]:
     return [*options, "--cafile", authority.ca_file] if place.kind == "tls" else options
 
 
+@pytest.mark.uncovered
 @pytest.mark.mosquitto_clients
 @pytest.mark.parametrize("place", ["tcp", "tls", "unix"], indirect=True)
 @pytest.mark.parametrize("version", ["31", "311", "5"])

@@ -68,6 +68,7 @@ async def test_a_client_that_reads_no_answers_is_read_no_more(narrow: Server) ->
     await flood
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("clock", [ManualClock()], ids=["manual"])
 async def test_a_slow_subscriber_is_still_heard(narrow: Server, clock: ManualClock) -> None:
     slow = await narrow.clients.open(receive_buffer=SMALL)

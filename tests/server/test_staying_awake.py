@@ -127,6 +127,7 @@ def test_a_long_wait_does_not_shorten_the_pause(answering: Answering) -> None:
     assert set(answering.waits(*[SOON] * STEADY)) == {-1.0}
 
 
+@pytest.mark.uncovered
 def test_pauses_become_short_again_once_it_is_worthwhile(answering: Answering) -> None:
     answering.waits(*[WORTHWHILE * 3] * LONGEST_PAUSE)
     answering.waits(*[SOON] * 4 * LONGEST_PAUSE)

@@ -99,6 +99,7 @@ async def test_a_hundred_messages_share_a_commit(server: Server, store: Store) -
     assert store.counters.count("tidegate/storage/rows") == 100
 
 
+@pytest.mark.uncovered
 async def test_many_clients_share_commits(server: Server, store: Store) -> None:
     async def publish_50(client: RawClient) -> None:
         for number in range(50):

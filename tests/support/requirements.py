@@ -2,7 +2,7 @@
 
 A test names what it needs with a marker. What was skipped, for whatever reason, is one line for
 each reason at the end. With TIDEGATE_TESTS=all, or `strict`, that fails the run, but for what this
-machine does not allow.
+machine does not allow and what has a target of its own.
 """
 
 import os
@@ -19,6 +19,9 @@ import pytest
 
 NOT_ALLOWED = "this machine does not allow"
 """How the reason begins that no installation can do away with."""
+
+LEFT_TO = "with a target of its own"
+"""How the reason begins for tests that another target of the Makefile runs."""
 
 WANTED = os.environ.get("TIDEGATE_TESTS", "")
 
@@ -136,8 +139,15 @@ class LeftOut:
         self._skipped: Counter[str] = Counter()
         for name, requirement in REQUIREMENTS.items():
             config.addinivalue_line("markers", f"{name}: needs {requirement.name}")
+        config.addinivalue_line(
+            "markers", "deep(target, variable): runs where this variable is set"
+        )
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if (deep := item.get_closest_marker("deep")) is not None:
+            target, variable = deep.args
+            if not os.environ.get(variable):
+                pytest.skip(f"{LEFT_TO}; run: {target}")
         for name, requirement in REQUIREMENTS.items():
             if item.get_closest_marker(name) is not None and self._is_missing(name):
                 pytest.skip(requirement.reason)
@@ -168,7 +178,7 @@ class LeftOut:
 
     def _missing_for_all(self) -> bool:
         return WANTED in ("all", "strict") and any(
-            not line.startswith(NOT_ALLOWED) for line in self.lines()
+            not line.startswith((NOT_ALLOWED, LEFT_TO)) for line in self.lines()
         )
 
     def _is_missing(self, name: str) -> bool:

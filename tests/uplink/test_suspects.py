@@ -1,5 +1,6 @@
 """Who is suspected of ending connections, and who is given up for it."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -188,6 +189,7 @@ def test_what_has_left_meanwhile_is_forgotten() -> None:
     assert not suspects.active
 
 
+@pytest.mark.uncovered
 @given(st.lists(st.tuples(st.sampled_from(BLAMED), st.integers(1, 5)), max_size=60))
 def test_a_fleet_that_takes_nothing_has_nothing_given_up(ends: list[tuple[End, int]]) -> None:
     suspects = Suspects(1, 0.0)

@@ -66,6 +66,7 @@ async def test_ipv6(held: Server) -> None:
     await listener.close()
 
 
+@pytest.mark.uncovered
 async def test_a_fleet_that_comes_back_at_once_finds_room(held: Server) -> None:
     """While the event loop is busy, as it is here, the kernel takes the connections."""
     sockets = [socket.create_connection((HOST, held.port), 0.5) for _ in range(500)]

@@ -130,6 +130,7 @@ async def test_who_says_nothing_makes_room(open_door: OpenDoor, kind: str) -> No
     assert await clients[0].receive() == PingResp()
 
 
+@pytest.mark.uncovered
 async def test_however_often_idle_connections_are_renewed(open_door: OpenDoor) -> None:
     door = await open_door(maximum=MANY)
 

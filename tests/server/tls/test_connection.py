@@ -59,6 +59,7 @@ async def plain(place: Place, data: bytes) -> bytes:
     return answer
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     "data",
     [

@@ -71,6 +71,7 @@ async def test_the_output_of_a_turn_is_one_frame(
     assert count == 102
 
 
+@pytest.mark.uncovered
 async def test_little_is_read_at_a_time(sockets: Sockets, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others have their turn between thousands of frames."""
     reads: list[int] = []
@@ -89,6 +90,7 @@ async def test_little_is_read_at_a_time(sockets: Sockets, monkeypatch: pytest.Mo
     assert max(reads) <= READ_BYTES
 
 
+@pytest.mark.uncovered
 async def test_a_message_without_end_is_a_stream(sockets: Sockets) -> None:
     """One WebSocket message in ever new fragments: nothing piles up."""
     socket = await sockets.connect()
@@ -118,6 +120,7 @@ BAD_FRAMES = [
 ]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     ("data", "code"),
     [(data, code) for _, data, code in BAD_FRAMES],
@@ -179,6 +182,7 @@ async def test_what_comes_behind_a_close_is_not_read(sockets: Sockets) -> None:
     assert sockets.counters.count("tidegate/connections/websocket_errors") == 0
 
 
+@pytest.mark.uncovered
 async def test_of_pings_whose_answers_nobody_reads_the_last_is_answered(
     sockets: Sockets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +219,7 @@ def answer_held_back(transport: ClientTransport) -> bytes:
 # --- whatever the cuts ----------------------------------------------------------------------
 
 
+@pytest.mark.uncovered
 @settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -29,6 +29,7 @@ from tests.support.websockets import (
 CONNECT = encode(Connect("c"), MQTT_5)
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("path", ["/mqtt", "/", "/mqtt?client=1"])
 @pytest.mark.parametrize("offered", ["mqtt", "chat, mqtt", "mqttv3.1"])
 async def test_a_handshake_is_answered(sockets: Sockets, path: str, offered: str) -> None:
@@ -149,6 +150,7 @@ async def test_a_peer_that_says_nothing_and_goes_is_no_news(
 PANEL = ("https://panel.example",)
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("named", [None, PANEL, ("*",)])
 @pytest.mark.parametrize("origin", [None, "own", *PANEL, "https://evil.example", "null"])
 async def test_pages_of_other_origins_are_refused_unless_they_are_named(

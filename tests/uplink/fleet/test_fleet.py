@@ -100,6 +100,7 @@ async def test_the_connection_names_itself_and_leaves_its_status(
     assert fleet_broker.disconnects[0].reason_code == ReasonCode.DISCONNECT_WITH_WILL_MESSAGE
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     ("window", "receive_maximum", "most"), [(5, None, 5), (50, 3, 3), (2, 10, 2), (1, None, 1)]
 )

@@ -67,6 +67,7 @@ async def test_mosquitto_asks_for_a_user_and_a_password(store: Store, tmp_path: 
     broker.kill()
 
 
+@pytest.mark.uncovered
 async def test_messages_go_up_over_websocket_and_tls(store: Store, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     server = authority.issue("localhost")
@@ -95,6 +96,7 @@ async def test_messages_go_up_over_websocket_and_tls(store: Store, tmp_path: Pat
     fleet.kill()
 
 
+@pytest.mark.uncovered
 async def test_what_is_no_websocket_is_said(store: Store, tmp_path: Path) -> None:
     fleet = GatewayProcess(tmp_path).start()
     settings = uplink_settings(url=f"ws://127.0.0.1:{fleet.port}")

@@ -57,6 +57,7 @@ def _expected(last: int) -> set[tuple[str, str, int]]:
     return {(EPOCH, stream, seq) for stream in ("main", "slow") for seq in range(1, last + 1)}
 
 
+@pytest.mark.uncovered
 async def test_a_broker_killed_during_a_drain_loses_nothing(
     store: Store, mosquitto: Mosquitto, collector: FleetCollector
 ) -> None:

@@ -123,6 +123,7 @@ CULPRITS: dict[str, tuple[Script, tuple[int, ...], str]] = {
 }
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("keeps_session", [True, False], ids=["session", "clean"])
 @pytest.mark.parametrize(("script", "bad", "cause"), CULPRITS.values(), ids=list(CULPRITS))
 async def test_a_message_that_ends_connections_is_rejected_and_all_others_go_up(
@@ -222,6 +223,7 @@ async def test_it_is_found_on_every_way_up(
     assert sorted(await _rejected(store)) == [(5, "closed"), (9, "closed")]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("lane", ["live", "backlog", "recall"])
 async def test_it_is_found_in_every_lane(store: Store, fleet: ScriptedFleet, lane: str) -> None:
     fleet.script = ends(Talk.close, 5)
@@ -250,6 +252,7 @@ async def test_it_is_found_again_after_a_restart(store: Store, fleet: ScriptedFl
     assert await _rejected(store) == [(5, "closed")]
 
 
+@pytest.mark.uncovered
 async def test_one_of_every_hundred_is_no_crawl(store: Store, fleet: ScriptedFleet) -> None:
     bad = range(50, 600, 100)
     fleet.script = ends(Talk.close, *bad)
@@ -439,6 +442,7 @@ INNOCENT: dict[str, Script] = {
 }
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("keeps_session", [True, False], ids=["session", "clean"])
 @pytest.mark.parametrize("script", INNOCENT.values(), ids=list(INNOCENT))
 async def test_ends_that_no_message_is_to_blame_for_cost_no_message(
@@ -518,6 +522,7 @@ STRANGE: dict[str, Script] = {
 }
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("script", STRANGE.values(), ids=list(STRANGE))
 async def test_strange_answers_cost_nothing(
     store: Store, fleet: ScriptedFleet, script: Script
@@ -546,6 +551,7 @@ def refuses(code: int, *bad: int, times: int = 1_000_000) -> Script:
     return script
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("code", [0x80, 0x83, 0x91, 0x96, 0x97, 0xEE])
 async def test_what_is_refused_for_now_goes_up_later_and_holds_nothing_up(
     store: Store, fleet: ScriptedFleet, code: int
@@ -642,6 +648,7 @@ BEGINS: dict[str, tuple[Begin, bool]] = {
 }
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(("begin", "again"), BEGINS.values(), ids=list(BEGINS))
 async def test_a_strange_beginning_costs_nothing(
     store: Store, fleet: ScriptedFleet, begin: Begin, again: bool

@@ -24,6 +24,7 @@ async def tls_broker() -> AsyncIterator[FleetBroker]:
     await broker.stop()
 
 
+@pytest.mark.uncovered
 async def test_rows_go_up_over_tls(store: Store, tls_broker: FleetBroker) -> None:
     add_rows(store, 1, 500, payload=bytes(1_000))
     url = f"mqtts://localhost:{tls_broker.port}"

@@ -54,6 +54,7 @@ async def test_a_file_is_closed_after_a_while(
     assert [store.counters.count(f"tidegate/uplink/{name}") for name in figures] == [4, 4, 0]
 
 
+@pytest.mark.uncovered
 async def test_a_file_is_closed_at_a_thousand_lines_and_at_stop(
     store: Store, tmp_path: Path
 ) -> None:
@@ -185,6 +186,7 @@ def _link(file: Path) -> None:
     file.symlink_to(os.devnull)
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("at_once", [False, True])
 @pytest.mark.parametrize(
     "take", [_delete, _delete_folder, _rename_folder, _replace, _truncate, _link]
@@ -245,6 +247,7 @@ async def test_what_comes_with_a_row_is_on_disk_before_it_lands(
     assert folder_files(folder) == ["00a1b2c3d4.main.1-2.2.jsonl"]
 
 
+@pytest.mark.uncovered
 async def test_more_than_fits_into_memory_is_read_from_the_outbox_in_order(
     store: Store, tmp_path: Path
 ) -> None:
@@ -262,6 +265,7 @@ async def test_more_than_fits_into_memory_is_read_from_the_outbox_in_order(
     assert store.outbox.rows == 0
 
 
+@pytest.mark.uncovered
 async def test_a_crash_before_the_removal_repeats_rows_under_their_numbers(
     store: Store, tmp_path: Path
 ) -> None:

@@ -139,6 +139,7 @@ async def test_no_call_that_fails_once_costs_a_line(
     assert set(twice) <= {"open", "fsync", "close"}, twice
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("kind", ERRORS)
 async def test_while_calls_fail_everything_acknowledged_is_on_disk_somewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: int, caplog: pytest.LogCaptureFixture

@@ -15,6 +15,7 @@ def test_delays_double_up_to_the_longest(jitter: float, delays: list[float]) -> 
     assert backoff.delay() == delays[0]
 
 
+@pytest.mark.uncovered
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
 def test_every_delay_is_between_half_of_the_first_and_the_longest(numbers: list[float]) -> None:
     source = iter(numbers)

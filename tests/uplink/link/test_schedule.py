@@ -86,6 +86,7 @@ MOMENTS = st.floats(_at("2026-03-27 00:00"), _at("2026-03-31 00:00")) | st.float
 )
 
 
+@pytest.mark.uncovered
 @given(windows=st.lists(WINDOWS, min_size=1, max_size=3), now=MOMENTS)
 def test_it_opens_when_it_says_and_ends_when_it_says(windows: list[str], now: float) -> None:
     schedule = _schedule(*windows)

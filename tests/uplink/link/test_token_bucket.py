@@ -1,5 +1,6 @@
 """The token bucket: what it lets go in any span, and when it says that the next may go."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ STEPS = st.lists(
 )  # seconds to wait, and what the next thing costs
 
 
+@pytest.mark.uncovered
 @given(rate=st.floats(0.5, 1_000), burst=st.floats(0, 2), steps=STEPS)
 def test_no_span_lets_more_go_than_its_time_allows(
     rate: float, burst: float, steps: list[tuple[float, float]]
@@ -29,6 +31,7 @@ def test_no_span_lets_more_go_than_its_time_allows(
             assert total <= most * (1 + 1e-9)
 
 
+@pytest.mark.uncovered
 @given(rate=st.floats(0.5, 1_000), steps=STEPS)
 def test_it_is_ready_when_it_said_it_would_be(
     rate: float, steps: list[tuple[float, float]]
