@@ -8,7 +8,7 @@ from gateway.storage.engine.connection import Batch
 from gateway.storage.engine.database import Database
 from gateway.storage.outbox.clock_steps import NEWEST, NOTE
 from gateway.storage.sessions.broker_store import FORWARD
-from gateway.storage.state.clock_stamp import Stamp, boot_number, read_stamp
+from gateway.storage.state.clock_store import Stamp, boot_number, read_stamp
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gateway.salvage.cells import cell_count, first_rowid, kind_of, rowids, rows_of
 from gateway.salvage.gaps import LostNumbers, lost_numbers
-from gateway.salvage.insert import Insert
+from gateway.salvage.insert import Insert, drop_leftovers
 from gateway.salvage.layouts import (
     Layout,
     layout_of,
@@ -21,7 +21,6 @@ from gateway.salvage.layouts import (
     schema_rows,
     tables_of,
 )
-from gateway.salvage.leftovers import drop_leftovers
 from gateway.salvage.owners import Places, Search
 from gateway.salvage.pages import Pages
 from gateway.salvage.shortcut import ALL, Shortcut

@@ -13,7 +13,7 @@ def trouble(writer: Writer, heartbeat: Heartbeat) -> str:
         return f"{writer.refuses}: publishers are refused"
     if writer.attempts.failing:
         return "the database takes no more: publishers are refused"
-    if writer.attempts.short_of_room:
+    if writer.attempts.disk_full:
         return "the disk is full: publishers are refused"
     if writer.full:
         return f"{writer.pending_rows} rows wait for the disk: publishers are refused"

@@ -110,12 +110,12 @@ async def test_health(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_full_disk_and_a_full_writer_are_trouble(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = asked.gateway.writer.attempts.room
+    room = asked.gateway.writer.attempts.free_space
     assert room is not None
-    room.short = True
+    room.exhausted = True
     status, _, text = await asked.get("/healthz")
     assert (status, text) == (503, "the disk is full: publishers are refused\n")
-    room.short = False
+    room.exhausted = False
     monkeypatch.setattr(writer, "MAX_PENDING_ROWS", 0)
     status, _, text = await asked.get("/healthz")
     assert status == 503

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from paho.mqtt.enums import MQTTProtocolVersion
 
-from gateway.storage.engine.room import LOOK_SECONDS
+from gateway.storage.engine.free_space import RETRY_SECONDS
 from tests.support.disk.small_disk import SmallDisk, SysFigures
 from tests.support.fleet.fleet_collector import FleetCollector
 from tests.support.paho_clients import Publisher, SessionAway
@@ -85,7 +85,7 @@ def publish_until_full(publisher: Publisher) -> list[int]:
             refused_since = None
         elif refused_since is None:
             refused_since = now
-        elif now - refused_since > 3 * LOOK_SECONDS:
+        elif now - refused_since > 3 * RETRY_SECONDS:
             return acknowledged
         else:
             time.sleep(0.01)  # the disk does not get fuller by being asked
@@ -179,7 +179,7 @@ def test_a_start_without_any_room_refuses_until_there_is_some(
     disk.fill()
     gateway.start()
     figures, publisher = SysFigures(gateway.port), Publisher(gateway.port)
-    figures.until("alarm/durability", "no room")
+    figures.until("alarm/durability", "no space")
     figures.until("storage/durability", "memory")
     assert publisher.publish("sensors/n1/x", numbered(1)) == 0x97
     figures.until("outbox/rows", "0")

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from gateway.salvage.leftovers import drop_leftovers
+from gateway.salvage.insert import drop_leftovers
 
 SCHEMA = """
 CREATE TABLE message (id INTEGER PRIMARY KEY);

@@ -7,8 +7,8 @@ from gateway.app.disk.damage import watch_for_damage
 from gateway.app.disk.no_disk import wait_for_disk
 from gateway.app.durability import show_durability
 from gateway.storage.engine.database import Database, open_database
+from gateway.storage.engine.free_space import FreeSpace
 from gateway.storage.engine.meta import COUNT_START, start_number
-from gateway.storage.engine.room import Room
 from gateway.storage.engine.unread import WHAT_TO_DO
 from gateway.storage.engine.writer import Writer
 
@@ -38,7 +38,7 @@ async def open_storage(gateway: "Gateway", *, durable: bool) -> dict[str, str]:
     if database.in_memory:
         alarms["durability"] = wait_for_disk(gateway, database)
     else:
-        await _watch_room(gateway, database, alarms)
+        await _watch_free_space(gateway, database, alarms)
     return alarms
 
 
@@ -57,12 +57,12 @@ def _salvaged(gateway: "Gateway", database: Database) -> dict[str, str]:
     return alarms
 
 
-async def _watch_room(gateway: "Gateway", database: Database, alarms: dict[str, str]) -> None:
+async def _watch_free_space(gateway: "Gateway", database: Database, alarms: dict[str, str]) -> None:
     alarm = partial(_alarm, gateway, alarms, "disk")
-    room = Room(database.path, database.writer, database.reserve, alarm)
-    gateway.writer.attempts.room = room
-    gateway.stack.push_async_callback(room.close)
-    await room.begin()
+    free_space = FreeSpace(database.path, database.writer, database.reserve, alarm)
+    gateway.writer.attempts.free_space = free_space
+    gateway.stack.push_async_callback(free_space.close)
+    await free_space.begin()
 
 
 def _alarm(gateway: "Gateway", alarms: dict[str, str], name: str, text: str) -> None:

@@ -67,13 +67,13 @@ def is_unreadable(error: Exception, path: Path) -> bool:
     return is_damage(error) or code & 0xFF not in _OF_THE_MACHINE
 
 
-def is_no_room(error: Exception) -> bool:
+def is_disk_full(error: Exception) -> bool:
     """Return whether SQLite says that the disk is full."""
     return isinstance(error, sqlite3.Error) and _code(error) & 0xFF == sqlite3.SQLITE_FULL
 
 
 def is_full(error: Exception, folder: Path) -> bool:
-    """Return whether the error comes of a disk without room.
+    """Return whether the error comes from a full disk.
 
     SQLite reports it in other words where it makes a file or stretches its shared memory.
     """
@@ -82,11 +82,11 @@ def is_full(error: Exception, folder: Path) -> bool:
     if not isinstance(error, sqlite3.Error) or is_damage(error):
         return False
     perhaps = _code(error) & 0xFF in _PERHAPS_FULL
-    return is_no_room(error) or (perhaps and free_bytes(folder) < LITTLE_ROOM)
+    return is_disk_full(error) or (perhaps and free_bytes(folder) < LITTLE_ROOM)
 
 
 def is_write_error(error: Exception) -> bool:
-    """Return whether the disk failed to take something, for whatever reason but want of room."""
+    """Return whether the disk failed to take something, for any reason but a full disk."""
     if isinstance(error, OSError):
         return error.errno == errno.EIO
     return (

@@ -16,7 +16,7 @@ from gateway.salvage.form import PAGE_BYTES
 from gateway.storage.engine.connection import Batch, Connection
 from gateway.storage.engine.damage import is_damage, note_damage
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS, prepare
-from gateway.storage.engine.refusal import NoDiskError, ReadOnlyError, makes_room, refusal
+from gateway.storage.engine.refusal import NoDiskError, ReadOnlyError, has_space_for_retry, refusal
 from gateway.storage.engine.reserve import Reserve
 from gateway.storage.engine.unread import read_again
 
@@ -73,7 +73,7 @@ class Database:
 
     @property
     def reserve(self) -> Reserve:
-        """The room that is held for a full disk."""
+        """The space that is held for a full disk."""
         return Reserve(self.path.parent)
 
     async def close(self) -> None:
@@ -154,7 +154,7 @@ async def _connect_both(path: Path, first: Batch) -> tuple[Connection, Connectio
             await writer.write(first)
             reader = await _connect(path, "PRAGMA query_only = ON")
         except sqlite3.Error as error:
-            if not makes_room(error, path):
+            if not has_space_for_retry(error, path):
                 raise refusal(error, path) from error
         else:
             opened.pop_all()

@@ -19,7 +19,7 @@ from gateway.storage.engine.damage import (
 )
 from gateway.storage.engine.log_file import journal_of
 from gateway.storage.engine.migrations.migrate import earlier_statements, migrate
-from gateway.storage.engine.refusal import ReadOnlyError, makes_room, refusal
+from gateway.storage.engine.refusal import ReadOnlyError, has_space_for_retry, refusal
 from gateway.storage.engine.replace import finish, replace
 from gateway.storage.engine.reserve import Reserve
 from gateway.storage.engine.start_check import (
@@ -61,13 +61,13 @@ def prepare(path: Path, clock: Clock) -> "tuple[Path | None, Salvage | None]":
     try:
         return _make_ready_or_replace(path, clock)
     except (sqlite3.Error, OSError) as error:
-        if makes_room(error, path):
+        if has_space_for_retry(error, path):
             return prepare(path, clock)
         raise refusal(error, path) from error
 
 
 def takes_again(path: Path) -> bool:
-    """Return whether a disk that took nothing takes a database by now, and has some room."""
+    """Return whether a disk that took nothing takes a database by now, and has some space."""
     try:
         if not Reserve(path.parent).hold():
             return False
@@ -116,7 +116,7 @@ def _carry_over(
     def fill(old: Path, new: sqlite3.Connection) -> "Salvage":
         result = carry_over(old, new)
         if result.left_out:
-            raise OSError(errno.ENOSPC, f"no room for a copy of {old}, whose schema is another")
+            raise OSError(errno.ENOSPC, f"no space for a copy of {old}, whose schema is another")
         return result
 
     logger.warning("%s: %s; its rows are carried over", path, other)
@@ -182,7 +182,7 @@ def _bring_up(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     _bring_to_form(connection)
-    # A migration would write each page that it empties: twice the room in the log.
+    # A migration would write each page that it empties: twice the space in the log.
     connection.execute("PRAGMA secure_delete = OFF")
     _write_ahead(connection)
     migrate(connection)

@@ -17,17 +17,17 @@ class ReadOnlyError(NoDiskError):
     """Nor is it going to while somebody leaves it so."""
 
 
-def makes_room(error: Exception, path: Path) -> bool:
-    """Return whether a full disk has some room for one more attempt."""
+def has_space_for_retry(error: Exception, path: Path) -> bool:
+    """Return whether a full disk has space for one more attempt."""
     return is_full(error, path.parent) and Reserve(path.parent).release()
 
 
 def refusal(error: Exception, path: Path) -> Exception:
-    """Return what is to be raised of an error that no more room can help."""
+    """Return what is to be raised of an error that more space cannot mend."""
     if is_read_only(path.parent):  # by now: some file systems answer an error of the disk so
         return ReadOnlyError(f"{path.parent} is on a read-only file system")
     if is_full(error, path.parent):
-        return NoDiskError(f"no room for {path}: {error}")
+        return NoDiskError(f"no space for {path}: {error}")
     if is_write_error(error):
         return NoDiskError(f"{path} cannot be written: {error}")
     return cannot_start(error, path)

@@ -1,4 +1,4 @@
-"""A file that holds room for the day on which the disk is full."""
+"""A file that holds space for the day on which the disk is full."""
 
 import os
 from pathlib import Path
@@ -29,7 +29,7 @@ class Reserve:
 
     @property
     def is_held(self) -> bool:
-        """Return whether the room is held now."""
+        """Return whether the space is held now."""
         return self._path.exists()
 
     def is_scarce(self, needed: int) -> bool:
@@ -41,7 +41,7 @@ class Reserve:
         return found.f_bavail * found.f_frsize < needed + _size(found)
 
     def hold(self) -> bool:
-        """Hold the room if it is free, and as much again beside it; return whether it is held."""
+        """Hold the space if it is free, and as much again beside it; return whether it is held."""
         if self.is_held:
             return True
         try:
@@ -54,7 +54,7 @@ class Reserve:
         return True
 
     def release(self) -> bool:
-        """Give the room back to the disk; return whether it was held."""
+        """Give the space back to the disk; return whether it was held."""
         try:
             self._path.unlink()
         except OSError:

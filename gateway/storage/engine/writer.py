@@ -1,14 +1,14 @@
-"""Gathers the rows of each turn on the loop's thread and commits them as batches off it."""
+"""Collects the rows of each turn on the loop's thread and commits them as batches in another."""
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable
 
 from gateway.counters import Counters
 from gateway.storage.engine.commit_attempts import CommitAttempts
-from gateway.storage.engine.commit_due import CommitDue
 from gateway.storage.engine.connection import Connection, Row
-from gateway.storage.engine.vacuum import give_space_back
+from gateway.storage.engine.free_space import give_space_back
 from gateway.storage.engine.wake_up import WakeUp
 
 logger = logging.getLogger(__name__)
@@ -22,11 +22,11 @@ MAX_PENDING_BYTES = 64 * 1024 * 1024
 ROW_OVERHEAD = 64
 """Bytes counted for each row beside its texts and blobs."""
 
-SPACE_LOOK_ROWS = 1_024
-"""Rows committed between two looks at how much free space the file holds."""
+SPACE_CHECK_ROWS = 1_024
+"""Rows committed between two checks of how much free space the file holds."""
 
-SPACE_LOOK_SECONDS = 2.0
-"""Seconds after fewer rows than that at which the writer looks all the same."""
+SPACE_CHECK_SECONDS = 2.0
+"""Seconds after which that is checked although there were fewer rows."""
 
 COMMIT_DELAY = 0.005
 """Seconds by which a commit may be put off while everyone who is owed a message can still
@@ -36,8 +36,54 @@ MEMORY_DELAY = 1.0
 """Seconds by which a commit of the class `memory` is put off: nobody waits for it."""
 
 
+class CommitDue:
+    """The earliest of the times by which somebody wants the commit to begin.
+
+    `at` is a second of the loop's clock: 0.0 for at once, infinite while nobody wants anything, or
+    only what counts from the end of a turn that has not ended. `wanted` is True once somebody has
+    asked for a commit.
+    """
+
+    __slots__ = ("_after_turn", "_within", "at", "wanted")
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin with a new batch, of which nobody has wanted anything."""
+        self.wanted = False
+        self.at = math.inf
+        self._within = math.inf  # the shortest delay that was asked for
+        self._after_turn = math.inf  # the same, as far as it counts from the turn's end
+
+    @property
+    def passed(self) -> bool:
+        """True when the commit is not to be put off any more."""
+        return not self.at or self.at <= asyncio.get_running_loop().time()
+
+    def schedule(self, within: float, commit_delay: float, stretch: float) -> None:
+        """Have it begin at most `within` seconds from now (`Writer.schedule_commit`)."""
+        if within >= self._within:
+            return  # asked for earlier, and for no longer: that is due before
+        self._within = within
+        self.wanted = True
+        if within <= 0.0:
+            self.at = 0.0
+        elif within <= commit_delay:
+            self._after_turn = within
+        else:
+            within = max(commit_delay, within * stretch)
+            self.at = min(self.at, asyncio.get_running_loop().time() + within)
+
+    def end_turn(self) -> None:
+        """Let what counts from the end of the turn count from now."""
+        if self._after_turn < math.inf:
+            due = asyncio.get_running_loop().time() + self._after_turn
+            self.at, self._after_turn = min(self.at, due), math.inf
+
+
 class Writer:
-    """Commits what was gathered; nothing is acknowledged before `committed` says so.
+    """Commits rows in batches; nothing is acknowledged before `committed` says so.
 
     `batch` is the number of the pending batch, from 1; `committed` the highest number on
     disk. While one commit runs, later turns gather into the next batch (group commit); when it
@@ -84,14 +130,14 @@ class Writer:
         self.wake_up = WakeUp()
         self._connection = connection
         self._counters = counters
-        self._gathered: list[tuple[str, list[Row]]] = []
-        self._gathered_rows = 0
-        self._gathered_bytes = 0
+        self._open_batch: list[tuple[str, list[Row]]] = []
+        self._open_rows = 0
+        self._open_bytes = 0
         self.due = CommitDue()  # a turn does without `hand_over` while nothing is wanted
-        self._rows_since_look = SPACE_LOOK_ROWS  # what an earlier run left
+        self._rows_since_check = SPACE_CHECK_ROWS  # what an earlier run left
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._look_timer: asyncio.TimerHandle | None = None
+        self._space_timer: asyncio.TimerHandle | None = None
         self._closing = asyncio.Event()
         self.attempts = CommitAttempts(
             connection, counters, self._closing, alarm, self._show_pending
@@ -104,7 +150,7 @@ class Writer:
         return (
             attempts.failing
             or bool(self.refuses)
-            or attempts.short_of_room
+            or attempts.disk_full
             or self.pending_rows >= MAX_PENDING_ROWS
             or self.pending_bytes >= MAX_PENDING_BYTES
         )
@@ -116,16 +162,16 @@ class Writer:
         for the class `memory`.
         """
         self.schedule_commit(within)
-        if self._gathered and self._gathered[-1][0] == statement:
-            self._gathered[-1][1].append(row)
+        if self._open_batch and self._open_batch[-1][0] == statement:
+            self._open_batch[-1][1].append(row)
         else:
-            self._gathered.append((statement, [row]))
+            self._open_batch.append((statement, [row]))
         size = ROW_OVERHEAD
         for value in row:
             if type(value) is bytes or type(value) is str:
                 size += len(value)
-        self._gathered_rows += 1
-        self._gathered_bytes += size
+        self._open_rows += 1
+        self._open_bytes += size
         self.pending_rows += 1
         self.pending_bytes += size
         return self.batch
@@ -139,9 +185,9 @@ class Writer:
             return
         self.schedule_commit(0.0)
         size += ROW_OVERHEAD * len(rows)
-        self._gathered.append((statement, rows))
-        self._gathered_rows += len(rows)
-        self._gathered_bytes += size
+        self._open_batch.append((statement, rows))
+        self._open_rows += len(rows)
+        self._open_bytes += size
         self.pending_rows += len(rows)
         self.pending_bytes += size
 
@@ -160,7 +206,7 @@ class Writer:
     def commit_number(self) -> int:
         """Return the newest batch with work that is not on disk, 0 if there is none to wait for.
 
-        An answer that promises what was gathered up to now may leave once `committed` has
+        An answer that promises the rows added up to now may leave once `committed` has
         reached this number.
         """
         if not self.durable:
@@ -188,8 +234,8 @@ class Writer:
         The connection stays open: it belongs to the caller.
         """
         self._closing.set()
-        if self._look_timer is not None:
-            self._look_timer.cancel()
+        if self._space_timer is not None:
+            self._space_timer.cancel()
         for _ in range(2):  # the first may have given space back, and committed nothing
             self.hand_over()
             if self._task is not None:
@@ -204,68 +250,70 @@ class Writer:
     def _begin(self) -> None:
         self._disarm()
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._commit_gathered())
+            self._task = asyncio.get_running_loop().create_task(self._commit_pending())
 
     def _disarm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    async def _commit_gathered(self) -> None:
+    async def _commit_pending(self) -> None:
         try:
             await self._commit_one()
             while self._is_due() and not (self.attempts.failing and self._closing.is_set()):
                 await self._commit_one()
-            await self._look_for_space()
+            await self._give_space_back()
         finally:
             self._task = None
         if not self._closing.is_set():
             self.hand_over()  # what a turn handed over during the last step, or put off
-            if self._rows_since_look and self._look_timer is None:
+            if self._rows_since_check and self._space_timer is None:
                 loop = asyncio.get_running_loop()
-                self._look_timer = loop.call_later(SPACE_LOOK_SECONDS, self._look_later)
+                self._space_timer = loop.call_later(
+                    SPACE_CHECK_SECONDS, self._give_space_back_later
+                )
 
-    def _look_later(self) -> None:
-        """Look how much free space few rows have left, large ones perhaps, now that it is quiet."""
-        self._look_timer = None
+    def _give_space_back_later(self) -> None:
+        """Give back what few but perhaps large rows have freed, now that it is quiet."""
+        self._space_timer = None
         if self._closing.is_set():
             return
-        self._rows_since_look = SPACE_LOOK_ROWS
+        self._rows_since_check = SPACE_CHECK_ROWS
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._give_space_back())
+            self._task = asyncio.get_running_loop().create_task(self._give_space_back_now())
 
-    async def _give_space_back(self) -> None:
+    async def _give_space_back_now(self) -> None:
         try:
-            await self._look_for_space()
+            await self._give_space_back()
         finally:
             self._task = None
         if not self._closing.is_set():
             self.hand_over()
 
-    async def _look_for_space(self) -> None:
-        if self._rows_since_look >= SPACE_LOOK_ROWS and not self.attempts.failing:
-            self._rows_since_look = 0
+    async def _give_space_back(self) -> None:
+        if self._rows_since_check >= SPACE_CHECK_ROWS and not self.attempts.failing:
+            self._rows_since_check = 0
             if not await give_space_back(self._connection, self._called):
-                self._rows_since_look = SPACE_LOOK_ROWS  # the last batch finds the rest
+                self._rows_since_check = SPACE_CHECK_ROWS  # the last batch finds the rest
 
     def _called(self) -> bool:
         return self._is_due() or self._closing.is_set()
 
     async def _commit_one(self) -> None:
-        """Write the batch that was gathered, as often as it takes, and tell who waits for it."""
+        """Write the open batch, as often as it takes, and call whoever waits for it."""
         for gather in self.before_batch:
             gather()
-        batch, rows, size = self._gathered, self._gathered_rows, self._gathered_bytes
+        batch, rows, size = self._open_batch, self._open_rows, self._open_bytes
         number = self.batch
         self.batch += 1
-        self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
+        self._open_batch, self._open_rows, self._open_bytes = [], 0, 0
         self.due.clear()
         if batch and not await self.attempts.write(batch):
             return
         self.committed = number
         self.pending_rows -= rows
         self.pending_bytes -= size
-        self._rows_since_look += rows
+        self._rows_since_check += rows
         self._show_pending()
         for callback in self.on_committed:
             callback(number)

@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from gateway.storage.engine.commit_due import CommitDue
+from gateway.storage.engine.writer import CommitDue
 
 DELAY = 0.005
 

@@ -48,7 +48,7 @@ async def earlier(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("code", "why"),
-    [(sqlite3.SQLITE_IOERR_WRITE, "cannot be written"), (sqlite3.SQLITE_FULL, "no room for")],
+    [(sqlite3.SQLITE_IOERR_WRITE, "cannot be written"), (sqlite3.SQLITE_FULL, "no space for")],
 )
 async def test_everything_is_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, why: str

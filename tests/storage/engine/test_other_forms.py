@@ -178,8 +178,8 @@ async def test_a_large_database_is_used_with_the_pages_that_it_has(
 ) -> None:
     """Deletions leave free pages, which the file keeps without `auto_vacuum`."""
     monkeypatch.setattr(database_file, "WRITTEN_ANEW_BYTES", 0)
-    monkeypatch.setattr("gateway.storage.engine.writer.SPACE_LOOK_ROWS", 1)
-    monkeypatch.setattr("gateway.storage.engine.vacuum.KEEP_FREE_PAGES", 0)
+    monkeypatch.setattr("gateway.storage.engine.writer.SPACE_CHECK_ROWS", 1)
+    monkeypatch.setattr("gateway.storage.engine.free_space.KEEP_FREE_PAGES", 0)
     copied(written, tmp_path / FILE_NAME, f"page_size = {size}")
     store = await open_store(tmp_path)
     assert store.database.page_bytes == size
@@ -413,7 +413,7 @@ async def test_a_copy_without_room_is_not_taken_for_whole(
     with monkeypatch.context() as patched:
         patched.setattr("gateway.salvage.carry_over.carry_over", full)
         database = await open_database(tmp_path, Clock())
-        assert "no room for a copy" in database.in_memory
+        assert "no space for a copy" in database.in_memory
         assert database.may_recover
         await database.close()
     assert (tmp_path / FILE_NAME).read_bytes() == before

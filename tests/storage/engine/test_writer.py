@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import gateway.storage.engine.vacuum as vacuum_module
+import gateway.storage.engine.free_space as vacuum_module
 import gateway.storage.engine.writer as writer_module
-from gateway.storage.engine.vacuum import KEEP_FREE_PAGES
+from gateway.storage.engine.free_space import KEEP_FREE_PAGES
 from tests.support.disk.storage import Store, meta_names, open_store, until
 
 INSERT = "INSERT INTO meta VALUES (?, ?)"

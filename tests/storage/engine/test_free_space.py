@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
+from gateway.storage.engine.free_space import FOLDED_LOG_BYTES, FreeSpace
 from gateway.storage.engine.log_file import log_bytes, log_of
 from gateway.storage.engine.reserve import RESERVE_BYTES, Reserve
-from gateway.storage.engine.room import FOLDED_LOG_BYTES, Room
 from tests.support.disk.storage import open_store
 
 BLOB = "INSERT INTO node_frames VALUES (?, 0, 0, 0, ?)"
@@ -36,13 +36,13 @@ async def test_the_log_is_kept_short_while_room_is_scarce(
     store = await open_store(tmp_path)
     path, connection = store.database.path, store.database.writer
     await connection.query("PRAGMA wal_checkpoint(TRUNCATE)", (), lambda cursor: cursor.fetchall())
-    store.writer.attempts.room = Room(path, connection, Reserve(tmp_path))
+    store.writer.attempts.free_space = FreeSpace(path, connection, Reserve(tmp_path))
     for number in range(rows):
         store.writer.add(BLOB, (number, bytes(4_000)))
     await store.settle()
     assert (log_bytes(log_of(path)) == 0) is is_folded
     assert is_folded or (log_bytes(log_of(path)) > FOLDED_LOG_BYTES) is (rows > 1)
-    assert not store.writer.attempts.room.short
+    assert not store.writer.attempts.free_space.exhausted
     await store.close()
 
 
@@ -52,7 +52,7 @@ async def test_a_commit_does_not_wait_for_who_reads(
     leave_free(0, monkeypatch)
     store = await open_store(tmp_path)
     path, connection = store.database.path, store.database.writer
-    store.writer.attempts.room = Room(path, connection, Reserve(tmp_path))
+    store.writer.attempts.free_space = FreeSpace(path, connection, Reserve(tmp_path))
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN")
         other.execute("SELECT count(*) FROM node_frames").fetchone()

@@ -1,0 +1,184 @@
+"""Keeps the database writable on a full disk, and gives its free pages back to the file system."""
+
+import asyncio
+import contextlib
+import logging
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from gateway.salvage.form import PAGE_BYTES
+from gateway.storage.engine.connection import Connection
+from gateway.storage.engine.damage import is_disk_full
+from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
+from gateway.storage.engine.log_file import known_log_bytes, log_of
+from gateway.storage.engine.reserve import Reserve
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 1.0
+"""Seconds between two attempts to hold the reserve again."""
+
+LOG_CHECK_SECONDS = 0.01
+"""Seconds between two checks of the log's size."""
+
+LOGS_FREE = 4
+"""Space is scarce if less is free than so many logs: by the next check this one may have grown,
+and SQLite itself may have moved all of it into the database, which needs its size once more."""
+
+FOLDED_LOG_BYTES = 64 * 1024
+"""A log of no more than this is not truncated while space is scarce."""
+
+FULL = "the disk is full: publishers are refused until there is space again"
+
+KEEP_FREE_PAGES = 4 * 1024 * 1024 // PAGE_BYTES
+"""Free pages that stay in the file (4 MiB): the next rows use them without growing it."""
+
+STEP_PAGES = 256
+"""Pages given back in one transaction; a new batch waits for one step at most."""
+
+CHECKPOINTS = 40
+CHECKPOINT_SECONDS = 0.005
+"""How often, and seconds apart, a checkpoint is tried that another connection holds up."""
+
+
+class FreeSpace:
+    """Keeps the database writable when the disk is full.
+
+    The reserve is released then, so that pending rows still get to disk, and rows that the fleet
+    has acknowledged can be deleted. `exhausted` is True from there until the reserve can be held
+    again: meanwhile publishers are refused, and free pages go back to the disk. `alarm` is
+    called with a text when that begins and with "" when it ends.
+    """
+
+    def __init__(
+        self,
+        database: Path,
+        connection: Connection,
+        reserve: Reserve,
+        alarm: Callable[[str], None] = lambda text: None,  # noqa: ARG005 - keeps the name
+    ) -> None:
+        self.exhausted = False
+        self._log = log_of(database)
+        self._next_check = 0.0
+        self._connection = connection
+        self._reserve = reserve
+        self._alarm = alarm
+        self._task: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        """Hold the reserve, or be exhausted from the start."""
+        if not await self._connection.run(self._reserve.hold):
+            self._exhaust()
+
+    async def release_reserve(self) -> bool:
+        """Release the reserve after a write found no space; return whether to try again at once."""
+        released = await self._connection.run(self._reserve.release)
+        self._exhaust()
+        await self._fold_log()
+        return released
+
+    async def limit_log(self, now: float) -> None:
+        """Keep the log short if space is scarce; called with the loop's time after each commit.
+
+        A full disk has no space any more for the pages that a long log adds to the database, and
+        without moving them there the log's own space cannot be used again.
+        """
+        if now < self._next_check:
+            return
+        self._next_check = now + LOG_CHECK_SECONDS
+        log = known_log_bytes(self._log)
+        if log > FOLDED_LOG_BYTES and self._reserve.is_scarce(LOGS_FREE * log):
+            await self._set_busy_timeout(0)  # a commit does not wait for who reads
+            await self._fold_log()
+            await self._set_busy_timeout(BUSY_TIMEOUT_MS)
+
+    async def close(self) -> None:
+        """Stop trying to hold the reserve."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    def _exhaust(self) -> None:
+        if not self.exhausted:
+            self.exhausted = True
+            logger.critical("%s", FULL)
+            self._alarm(FULL)
+            self._task = asyncio.get_running_loop().create_task(self._until_there_is_space())
+
+    async def _until_there_is_space(self) -> None:
+        while True:
+            await asyncio.sleep(RETRY_SECONDS)
+            await give_space_back(self._connection, lambda: False, keep=0)
+            await self._fold_log()
+            if await self._connection.run(self._reserve.hold):
+                break
+        self.exhausted = False
+        self._task = None
+        logger.warning("the disk has space again")
+        self._alarm("")
+
+    async def _fold_log(self) -> None:
+        """Move the log into the file, which frees its space; what fails is tried again."""
+        with contextlib.suppress(sqlite3.Error):
+            await self._connection.query(
+                "PRAGMA wal_checkpoint(TRUNCATE)", (), lambda cursor: cursor.fetchall()
+            )
+
+    async def _set_busy_timeout(self, milliseconds: int) -> None:
+        await self._connection.query(
+            f"PRAGMA busy_timeout = {milliseconds}", (), lambda cursor: cursor.fetchall()
+        )
+
+
+async def give_space_back(
+    connection: Connection, wanted: Callable[[], bool], keep: int = KEEP_FREE_PAGES
+) -> bool:
+    """Shrink the file to `keep` free pages; return False if the writer was `wanted` before.
+
+    Called after a batch when no other waits; it reads one counter in the file's header if
+    there is little to give. A failure is logged and left to the next call: no row depends
+    on it.
+    """
+    shrunk = False
+    before = -1
+    try:
+        while not wanted():
+            free = await connection.query("PRAGMA freelist_count", (), _number)
+            if free <= keep:
+                return not shrunk or await _checkpoint(connection, wanted)
+            if free == before:  # another program made the file, which gives nothing back
+                return True
+            before = free
+            step = min(STEP_PAGES, free - keep)
+            # As a script: the statement has a row without columns for each page, and Python
+            # ends anything else after the first of them.
+            await connection.script(f"PRAGMA incremental_vacuum({step})")
+            shrunk = True
+    except sqlite3.Error as error:
+        level = logging.DEBUG if is_disk_full(error) else logging.WARNING  # the alarm says it
+        logger.log(level, "free pages of the database could not be given back: %s", error)
+        return True
+    return False
+
+
+async def _checkpoint(connection: Connection, wanted: Callable[[], bool]) -> bool:
+    """Bring what the log has to the file, which alone shrinks it; False if that did not work out.
+
+    A read that is under way at the same time holds the log for as long as it takes.
+    """
+    for _ in range(CHECKPOINTS):
+        busy, pages, copied = await connection.query(
+            "PRAGMA wal_checkpoint(PASSIVE)", (), lambda cursor: cursor.fetchone()
+        )
+        if not busy and copied >= pages:
+            return True
+        if wanted():
+            break
+        await asyncio.sleep(CHECKPOINT_SECONDS)
+    return False
+
+
+def _number(cursor: sqlite3.Cursor) -> int:
+    return int(cursor.fetchone()[0])
