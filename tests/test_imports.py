@@ -39,6 +39,7 @@ NOT_AT_START = (
     *("gateway.storage.engine.memory_database", "gateway.salvage.salvage"),
     *("gateway.bridges", "gateway.app.simulator", "gateway.storage.state.node_frames"),
     "gateway.storage.state.packet_counters",
+    "gateway.storage.state.series_labels",
     *(
         "gateway.server.tls.context",
         "gateway.server.tls.connection",

@@ -48,8 +48,10 @@ _OBJECTS = {  # number, bytes, whether signed, power of ten of a step, unit
 def encode_object(quantity: str, value: "Value", unit: "str | None") -> "bytes | None":
     """Return number and value; None for what the format has no number or no room for.
 
-    A further sensor of one kind (`temperature_2`) has the number of the first.
+    A further sensor of one kind (`temperature/boiler`, `temperature_2`) has the number of the
+    first: the format tells them apart by their order alone.
     """
+    quantity = quantity.partition("/")[0]
     name, _, number = quantity.rpartition("_")
     known = _OBJECTS.get(name if number.isdigit() else quantity)
     if known is None or isinstance(value, str):

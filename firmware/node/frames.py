@@ -7,7 +7,7 @@ import struct
 from binascii import crc32
 
 from . import cobs, const
-from .quantities import NAMED, NO_UNIT, QUANTITIES, UNITS, number_of
+from .quantities import INSTANCE, NAMED, NO_UNIT, QUANTITIES, UNITS, number_of
 
 VERSION = 1
 _READINGS = const(1)
@@ -108,9 +108,15 @@ def _check(field: str, number: int, lowest: int, highest: int) -> None:
 def encode_reading(
     quantity: str, value: "bool | int | float | str | tuple[int, int]", unit: "str | None" = None
 ) -> bytes:
-    """Return one reading; ValueError when a name or text is empty or too long."""
-    encoded_unit = _number_or_name(unit, UNITS, _UNIT_MAX) if unit else bytes([NO_UNIT])
-    return _number_or_name(quantity, QUANTITIES, _QUANTITY_MAX) + encoded_unit + encode_value(value)
+    """Return one reading; ValueError when a name or text is empty or too long.
+
+    One of several of a quantity is named `temperature/28ff641e8216`, with its instance.
+    """
+    quantity, _, instance = quantity.partition("/")
+    encoded = bytes([INSTANCE]) + _text(instance, _QUANTITY_MAX) if instance else b""
+    encoded += _number_or_name(quantity, QUANTITIES, _QUANTITY_MAX)
+    encoded += _number_or_name(unit, UNITS, _UNIT_MAX) if unit else bytes([NO_UNIT])
+    return encoded + encode_value(value)
 
 
 def room(node: str) -> int:

@@ -6,6 +6,9 @@ Each list is one text, with a space before and behind each name: a board has no 
 NAMED = 255
 """Number of a quantity or unit that is not in the lists and follows as text."""
 
+INSTANCE = 254
+"""Stands before the quantity of a reading that is one of several: the instance follows as text."""
+
 NO_UNIT = 0
 """Number of a reading without a unit."""
 

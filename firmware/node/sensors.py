@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 class Sensors:
     """The sensors of the settings, read as one; what does not answer is left out.
 
+    What they measure of one quantity is told apart by their names (`temperature/boiler`), or by
+    what the settings say of them, never by which of them answers.
+
     Each is made by its driver before it is read first. One that cannot be made is tried again at
     the next sample, so that a wrong pin or a missing driver keeps neither the others nor commands
     and updates from working.
@@ -20,6 +23,11 @@ class Sensors:
         self._settings = settings.get("sensors", [{"driver": "simulated"}])
         self._feed = feed  # tells the watchdog between two sensors that the program is alive
         self._sensors: list[Sensor | None] = [None for _ in self._settings]
+        self._instances: list[dict[str, str]] | None = None
+        if len(self._settings) > 1 or (self._settings and self._settings[0].get("name")):
+            from .measured import instances  # one without a name does without its memory
+
+            self._instances = instances(self._settings)
 
     def read(self) -> "list[tuple[str, Value, str | None]]":
         """Return the readings of all; OSError when none answers."""
@@ -31,7 +39,12 @@ class Sensors:
                 sensor = self._sensors[index]
                 if sensor is None:
                     sensor = self._sensors[index] = _make(settings)
-                readings.extend(sensor.read())
+                found = sensor.read()
+                if self._instances is not None:
+                    from .measured import named
+
+                    found = named(found, self._instances[index])
+                readings.extend(found)
             except (OSError, ImportError, KeyError, ValueError) as error:
                 failure = error
         if failure is not None and not readings:

@@ -114,11 +114,14 @@ async def _services(gateway: "Gateway", update: "Update") -> "Services":
     from gateway.bridges.supervision.interfaces import Services
     from gateway.storage.state.node_frames import NodeFrames
     from gateway.storage.state.packet_counters import PacketCounters
+    from gateway.storage.state.series_labels import SeriesLabels
 
     frames = NodeFrames(gateway.database, gateway.writer)
     await frames.load()
     packet_counters = PacketCounters(gateway.database, gateway.writer)
     await packet_counters.load()
+    series_labels = SeriesLabels(gateway.database, gateway.writer)
+    await series_labels.load()
     return Services(
         gateway_id=gateway.configuration.gateway_id,
         publish=gateway.publish,
@@ -127,6 +130,7 @@ async def _services(gateway: "Gateway", update: "Update") -> "Services":
         when_on_disk=gateway.turn.when_on_disk,
         frames=frames,
         packet_counters=packet_counters,
+        series_labels=series_labels,
         alarm=gateway.telemetry.alarm,
         counters=gateway.counters,
         clock=gateway.clock,

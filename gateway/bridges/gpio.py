@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.bridges.kind import BridgeKind
-from gateway.bridges.settings import BridgeSettings, bridge_name, key
+from gateway.bridges.readings.reading import series_topic
+from gateway.bridges.settings import BridgeSettings, bridge_name, instance, key
 from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
 from gateway.config.checks import boolean, number, one_of, text
@@ -23,6 +24,7 @@ class GpioSettings(BridgeSettings):
 
     pin: str = key(text, 'the pin as gpiozero names it: `"GPIO17"`, `"BOARD11"`')
     quantity: str = key(bridge_name, "quantity of the readings, such as `motion`, `power_on`")
+    instance: str | None = key(instance, "tells it from others of its quantity at the node", None)
     node: str = key(bridge_name, "node of the readings", "host")
     output: bool = key(boolean, "whether the pin is switched by messages", default=False)
     pull: str = key(one_of("up", "down"), "the resistor of an input; `up` also inverts it", "down")
@@ -38,7 +40,7 @@ class GpioBridge:
         self._changed = asyncio.Event()
         self._device: Any = None
         if settings.output:
-            host.listen(f"sensors/{settings.node}/{settings.quantity}/set", self._switch)
+            host.listen(f"{_topic(settings)}/set", self._switch)
 
     async def run(self) -> None:
         """Publish until cancelled; raise BridgeError where the pin cannot be had."""
@@ -62,7 +64,9 @@ class GpioBridge:
             await asyncio.to_thread(device.close)
 
     def _publish(self) -> None:
-        self._host.read(self._settings.node, self._settings.quantity, bool(self._device.value))
+        settings = self._settings
+        value = bool(self._device.value)
+        self._host.read(settings.node, settings.quantity, value, instance=settings.instance or "")
 
     def _switch(self, message: Message) -> ReasonCode:
         on = WORDS.get(bytes(message.payload).strip().lower())
@@ -73,6 +77,10 @@ class GpioBridge:
         self._device.value = on
         self._changed.set()
         return ReasonCode.SUCCESS
+
+
+def _topic(settings: GpioSettings) -> str:
+    return series_topic(settings.node, settings.quantity, settings.instance or "")
 
 
 def _open(settings: GpioSettings) -> Any:
@@ -95,4 +103,5 @@ KIND = BridgeKind(
     needs=("gpiozero",),
     requirement="tidegate[gpio]",
     default_name=lambda settings: settings.pin,
+    series=lambda settings, _name: [("quantity", _topic(settings))],
 )

@@ -3,7 +3,7 @@
 An entry point of the group `tidegate.bridges` names it (docs/bridges.md, "A kind of your own").
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,9 @@ class BridgeKind:
     gauges: Mapping[str, str] = field(default_factory=dict)
     default_name: Callable[[Any], str] = lambda _: ""
     """Names a bridge whose settings give no name; empty for the kind's."""
+    series: Callable[[Any, str], Iterable[tuple[str, str]]] = lambda _settings, _name: ()
+    """Gives the series that settings name, as key and topic, for a bridge of a name: two bridges
+    must not have one."""
     examine: Callable[[Any], str] = lambda _: ""
     """Says what `tidegate doctor` would find wrong; empty if nothing."""
 

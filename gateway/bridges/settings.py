@@ -3,11 +3,12 @@
 import re
 from dataclasses import dataclass
 
+from gateway.bridges.readings.reading import INSTANCES_RESERVED, NAME_MAX
 from gateway.bridges.readings.reading_map import NO_MAP, ReadingMap, reading_map
 from gateway.config.checks import boolean, number
 from gateway.config.declaration import key, tables
 
-__all__ = ["BridgeSettings", "bridge_name", "key", "tables"]
+__all__ = ["BridgeSettings", "bridge_name", "instance", "key", "tables"]
 
 BRIDGE_NAME = re.compile(r"[^/+#\x00-\x1f\x7f]{1,64}")
 
@@ -17,6 +18,16 @@ def bridge_name(value: object) -> str:
     if not isinstance(value, str) or not BRIDGE_NAME.fullmatch(value):
         raise ValueError("1 to 64 characters without /, + and #")
     return value
+
+
+def instance(value: object) -> str:
+    """Accept a name that tells several of one quantity apart (docs/readings.md)."""
+    name = bridge_name(value)
+    if name in INSTANCES_RESERVED or len(name.encode()) > NAME_MAX:
+        raise ValueError(
+            f"1 to {NAME_MAX} bytes without /, + and #, and not {' or '.join(INSTANCES_RESERVED)}"
+        )
+    return name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

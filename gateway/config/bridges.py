@@ -3,7 +3,7 @@
 Kinds are entry points of the group `tidegate.bridges`; only those that a file names are loaded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,6 +28,10 @@ class BridgeKind(Protocol):
     @property
     def settings(self) -> type:
         """The class that declares the keys of a table."""
+
+    @property
+    def series(self) -> Callable[[Any, str], Iterable[tuple[str, str]]]:
+        """What gives the series that settings name, as key and topic."""
 
     def bridge_name(self, settings: Any) -> str:
         """Return the bridge's name."""
@@ -65,12 +69,18 @@ def read_bridges(reader: Reader, document: dict[str, Any]) -> tuple[BridgeConfig
     """
     kinds = bridge_kinds() if document else {}
     found: dict[tuple[str, str], BridgeConfig] = {}
+    series: dict[str, str] = {}
     for key in [key for key in document if key in kinds]:
         for place, bridge in _read_kind(reader, key, document.pop(key), kinds[key]):
             if (key, bridge.name) in found:
                 allowed = f"two {key} bridges cannot have one name: give each a name of its own"
                 reader.mistake(f"{place}.name", bridge.name, allowed)
             found[key, bridge.name] = bridge
+            for own, topic in bridge.kind.series(bridge.settings, bridge.name):
+                if topic in series:
+                    allowed = f"another series than {series[topic]} has: give one an instance"
+                    reader.mistake(f"{place}.{own}", topic, allowed)
+                series.setdefault(topic, f"{place}.{own}")
     if len(found) > BRIDGES_MAX:
         reader.mistake("bridges", len(found), f"at most {BRIDGES_MAX} of them")
     return tuple(found.values())

@@ -27,26 +27,41 @@ BOARDS = {
 
 @dataclass(frozen=True, slots=True)
 class SensorKind:
-    """A driver: what it reads, and the keys of its table that must be given."""
+    """A driver: what it reads, and the keys of its table that must be given.
+
+    `quantities` are those that need a name to be told from another sensor's; `rest` is the least
+    number of seconds between two samples.
+    """
 
     title: str
     keys: tuple[str, ...]
     optional: tuple[str, ...] = ()
     addresses: tuple[int, ...] = ()
+    quantities: tuple[str, ...] = ()
+    rest: float = 0.0
 
+
+CLIMATE = ("temperature", "humidity")
+AIR = (*CLIMATE, "pressure")
 
 SENSORS = {
-    "simulated": SensorKind("temperature, humidity and pressure that are made up", ()),
-    "internal": SensorKind("the temperature of the board's chip", ()),
+    "simulated": SensorKind(
+        "temperature, humidity and pressure that are made up", (), quantities=AIR
+    ),
+    "internal": SensorKind("the temperature of the board's chip", (), quantities=("temperature",)),
     "adc": SensorKind(
         "a voltage at an analog pin", ("pin",), ("quantity", "unit", "scale", "offset")
     ),
-    "ds18b20": SensorKind("temperature; one or more on one wire", ("pin",)),
-    "dht22": SensorKind("temperature and humidity", ("pin",)),
+    "ds18b20": SensorKind("temperature; one or more on one wire", ("pin",), ("single", "names")),
+    "dht22": SensorKind("temperature and humidity", ("pin",), quantities=CLIMATE, rest=2.0),
     "bme280": SensorKind(
-        "temperature, humidity and pressure", ("sda", "scl", "address"), ("i2c",), (0x76, 0x77)
+        "temperature, humidity and pressure",
+        ("sda", "scl", "address"),
+        ("i2c",),
+        (0x76, 0x77),
+        AIR,
     ),
     "sht3x": SensorKind(
-        "temperature and humidity", ("sda", "scl", "address"), ("i2c",), (0x44, 0x45)
+        "temperature and humidity", ("sda", "scl", "address"), ("i2c",), (0x44, 0x45), CLIMATE
     ),
 }

@@ -50,9 +50,18 @@ COMMENTS = {
     "sda": "GPIO numbers of the data and the clock pin.",
     "i2c": "Which of the board's I2C buses has these pins.",
     "address": "Address on the bus: {addresses}.",
+    "single": "Whether it is the only one on its wire; otherwise its address tells each apart, or\n"
+    '# a name: names = {{ 28ff641e8216047c = "boiler" }}',
     "quantity": "What the voltage stands for: value = volts * scale + offset.",
 }
-DEFAULTS = {"i2c": 0, "quantity": "voltage", "unit": "V", "scale": 1.0, "offset": 0.0}
+DEFAULTS = {
+    "i2c": 0,
+    "single": False,
+    "quantity": "voltage",
+    "unit": "V",
+    "scale": 1.0,
+    "offset": 0.0,
+}
 
 
 def new_settings(board: str, sensors: list[str], name: str, file: str) -> str:
@@ -66,13 +75,33 @@ def new_settings(board: str, sensors: list[str], name: str, file: str) -> str:
         name=name,
         name_quoted=json.dumps(name, ensure_ascii=False),
     )
-    return "\n".join((head, *(_sensor(kind, each) for each in sensors)))
+    names = sensor_names(sensors)
+    tables = zip(sensors, names, strict=True)
+    return "\n".join((head, *(_sensor(kind, each, own) for each, own in tables)))
 
 
-def _sensor(board: BoardKind, driver: str) -> str:
+def sensor_names(drivers: list[str]) -> list[str]:
+    """Return for each sensor the name that it needs beside the others, empty for none."""
+    measured = [set(SENSORS[each].quantities) or {"voltage"} for each in drivers]
+    names = []
+    for index, driver in enumerate(drivers):
+        others = measured[:index] + measured[index + 1 :]
+        needed = driver != "ds18b20" and any(measured[index] & each for each in others)
+        number = drivers[: index + 1].count(driver)
+        own = driver if number == 1 else f"{driver}-{number}"
+        names.append(own if needed else "")
+    return names
+
+
+def _sensor(board: BoardKind, driver: str, own: str) -> str:
     kind = SENSORS[driver]
     lines = [f"# {kind.title[0].upper()}{kind.title[1:]}.", "[[sensor]]", f'driver = "{driver}"']
+    if own:
+        lines.append("# Tells it from the others in its topics: sensors/<node>/<quantity>/<name>.")
+        lines.append(f'name = "{own}"')
     for name in (*kind.keys, *kind.optional):
+        if name == "names":
+            continue
         if name in COMMENTS:
             told = " or ".join(f"0x{each:02x}" for each in kind.addresses)
             lines.append("# " + COMMENTS[name].format(addresses=told))

@@ -8,8 +8,8 @@ from pathlib import Path
 from ssl import PEM_HEADER, PEM_cert_to_DER_cert
 from typing import Any
 
-from gateway.bridges.settings import bridge_name
-from gateway.config.checks import number, one_of, text, whole_number
+from gateway.bridges.settings import bridge_name, instance
+from gateway.config.checks import boolean, number, one_of, text, whole_number
 from gateway.config.declaration import Mistake, key, keys_of, table, tables
 from gateway.config.described import check
 from gateway.config.errors import raise_all
@@ -26,6 +26,7 @@ CERTIFICATE_MAX = 2048
 """Bytes of a certificate that a board has memory for."""
 
 KEY = re.compile("[0-9a-fA-F]{32}")
+ADDRESS = re.compile("[0-9a-fA-F]{16}")
 
 LINKS = {
     "usb": (),
@@ -84,11 +85,25 @@ def certificate(value: object) -> str:
     return b64encode(der).decode()
 
 
+@check("addresses with names", type="object", additionalProperties={"type": "string"})
+def thermometer_names(value: object) -> dict[str, str]:
+    """Accept a table such as `{ 28ff641e8216047c = "boiler" }`."""
+    if not isinstance(value, dict) or not all(map(ADDRESS.fullmatch, value)):
+        raise ValueError(
+            'addresses of 16 hexadecimal digits, each with a name: {28ff... = "boiler"}'
+        )
+    names = {address.lower(): instance(name) for address, name in value.items()}
+    if len(set(names.values())) < len(names):
+        raise ValueError("a name of its own for each address")
+    return names
+
+
 @dataclass(frozen=True, slots=True)
 class SensorSettings:
     """A sensor that is wired to the board: `[[sensor]]`."""
 
     driver: str = key(one_of(*SENSORS), "what is wired")
+    name: str | None = key(instance, "tells its readings from those of other sensors", None)
     pin: int | None = key(whole_number(0, PIN_MAX), "number of its pin", None)
     i2c: int = key(whole_number(0, 1), "which of the board's I2C buses", 0)
     sda: int | None = key(whole_number(0, PIN_MAX), "number of the data pin", None)
@@ -98,6 +113,10 @@ class SensorSettings:
     unit: str | None = key(text, "in which unit", None)
     scale: float | None = key(number(-1e9, 1e9), "what a volt is worth", None)
     offset: float | None = key(number(-1e9, 1e9), "what is added", None)
+    single: bool | None = key(boolean, "whether it is the only one on its wire", None)
+    names: dict[str, str] | None = key(
+        thermometer_names, "names of thermometers by their addresses", None
+    )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
         """Yield what the driver lacks or does not know."""
@@ -105,11 +124,26 @@ class SensorSettings:
         for name in kind.keys:
             if name not in given:
                 yield name, None, f"must be given with driver = {self.driver!r}"
-        for name in sorted(given - {"driver", *kind.keys, *kind.optional}):
+        for name in sorted(given - {"driver", "name", *kind.keys, *kind.optional}):
             yield name, getattr(self, name), f"has no meaning with driver = {self.driver!r}"
         if kind.addresses and self.address is not None and self.address not in kind.addresses:
             allowed = " or ".join(f"0x{each:02x}" for each in kind.addresses)
             yield "address", f"0x{self.address:02x}", f"{allowed} with driver = {self.driver!r}"
+        if self.single and (self.names or self.name):
+            told = "names are for thermometers that have others beside them"
+            yield "single", self.single, told
+
+    @property
+    def series(self) -> frozenset[str]:
+        """What it measures, with its name; a thermometer on a wire has its address besides."""
+        kind = SENSORS[self.driver]
+        quantities = kind.quantities
+        if self.driver == "adc":
+            quantities = (self.quantity or "voltage",)
+        if self.single:
+            quantities = ("temperature",)
+        behind = f"/{self.name}" if self.name else ""
+        return frozenset(f"{each}{behind}" for each in quantities)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +194,8 @@ class NodeSettings:
     )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
-        """Yield what the link does not know."""
+        """Yield what the link does not know, and what two sensors measure under one name."""
+        yield from self._mistakes_of_sensors()
         names = {each.attribute: each.name for each in keys_of(NodeSettings)}
         for link, attributes in LINKS.items():
             if self.link != link:
@@ -170,6 +205,20 @@ class NodeSettings:
         if self.link == "mqtt":
             for each in sorted({"wifi", "broker"} - given):
                 yield each, None, 'must be given with link = "mqtt"'
+
+    def _mistakes_of_sensors(self) -> Iterator[Mistake]:
+        known: dict[str, int] = {}
+        for index, each in enumerate(self.sensors):
+            rest = SENSORS[each.driver].rest
+            if self.interval < rest:
+                told = f"at least {rest:g}: a {each.driver} needs as long between two samples"
+                yield "interval", self.interval, told
+            for series in sorted(each.series & known.keys()):
+                place = known[series]
+                told = f"a name of its own: sensor[{place}] measures {series}, too"
+                yield f"sensor[{index}].name", each.name, told
+                break
+            known.update(dict.fromkeys(each.series - known.keys(), index))
 
 
 def read_settings(path: Path) -> NodeSettings:
@@ -209,5 +258,5 @@ def _broker(settings: BrokerSettings) -> dict[str, Any]:
 def _sensor(settings: SensorSettings) -> dict[str, Any]:
     kind = SENSORS[settings.driver]
     values = {each.name: getattr(settings, each.attribute) for each in keys_of(SensorSettings)}
-    wanted = ("driver", *kind.keys, *kind.optional)
+    wanted = ("driver", "name", *kind.keys, *kind.optional)
     return {name: values[name] for name in wanted if values[name] is not None}

@@ -267,3 +267,17 @@ def test_subscription_filters(read: Load) -> None:
 def test_history(text: str, seconds: int, read: Load) -> None:
     assert read(f"[history]\nkeep = '{text}'").history == HistoryConfig(keep=seconds)
     assert read("").history == HistoryConfig(0, 256 * 1024 * 1024)
+
+
+def test_two_entries_of_one_series_are_refused_with_both_places(tmp_path: Path) -> None:
+    register = '[[modbus.register]]\naddress = %d\nquantity = "voltage"\nnode = "m"\n%s\n'
+    head = '[[modbus]]\nport = "tcp://192.0.2.1"\n'
+    file = tmp_path / "tidegate.toml"
+    file.write_text(head + register % (0, 'instance = "l1"') + register % (2, 'instance = "l2"'))
+    load(file)
+    pin = '[[gpio]]\npin = "GPIO4"\nnode = "m"\nquantity = "voltage"\n'
+    for second in (register % (2, ""), pin):
+        file.write_text(head + register % (0, "") + second)
+        with pytest.raises(ConfigurationError, match=r"sensors/m/voltage.*register") as told:
+            load(file)
+        assert "modbus[0].register[0].quantity has: give one an instance" in str(told.value)

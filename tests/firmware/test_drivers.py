@@ -91,16 +91,20 @@ def test_an_sht3x_is_checked() -> None:
 def test_a_wire_of_thermometers_and_a_dht22(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Wire:
         def __init__(self, _bus: object) -> None:
-            self.celsius: dict[bytes, float] = {b"a": 21.0625, b"b": -0.5}
+            self.celsius: dict[bytes, float] = {b"(a": 21.0625, b"(b": -0.5}
+            self.scratch = bytes.fromhex("5005 4b46 7fff 0c10 1c")
 
         def scan(self) -> list[bytes]:
             return list(self.celsius)
+
+        def read_scratch(self, _address: bytes) -> bytes:
+            return self.scratch
 
         def convert_temp(self) -> None:
             pass
 
         def read_temp(self, address: bytes) -> float:
-            if address == b"c":
+            if address not in self.celsius:
                 raise Exception("CRC error")  # noqa: TRY002 - as MicroPython's driver does
             return self.celsius[address]
 
@@ -126,18 +130,42 @@ def test_a_wire_of_thermometers_and_a_dht22(machine: Any, monkeypatch: pytest.Mo
 
     sensor = ds18b20.make({"pin": 22})
     sensor_type: Any = sensor
-    assert sensor.read() == [
-        ("temperature", (2106, -2), "°C"),
-        ("temperature_2", (-50, -2), "°C"),
-    ]
+    first, second = ("temperature/2861", (2106, -2), "°C"), ("temperature/2862", (-50, -2), "°C")
+    assert sensor.read() == [first, second]
+    wire = sensor_type._bus
+    del wire.celsius[b"(a"]
+    assert sensor.read() == [second], "a thermometer is its address, whatever becomes of others"
+    wire.celsius = {b"(b": -0.5, b"(a": 21.0625}
+    assert sensor.read() == [first, second]
     sensor_type._found = [b"c"]
     with pytest.raises(OSError, match="no DS18B20"):
         sensor.read()
-    assert waits == [0.75, 0.75]
+    assert waits == [0.75] * 4
+
+    named = ds18b20.make({"pin": 22, "names": {"2861": "boiler"}})
+    assert [each[0] for each in named.read()] == ["temperature/boiler", "temperature/2862"]
+    single: Any = ds18b20.make({"pin": 22, "single": True})
+    with pytest.raises(OSError, match="2 DS18B20"):
+        single.read()
+    single._bus.celsius = {b"(a": 85.0}
+    single._found = []
+    with pytest.raises(OSError, match="no DS18B20"):
+        single.read()  # which is what it says after a loss of power
+    single._bus.scratch = bytes.fromhex("5005 4b46 7fff 1010 1c")
+    assert single.read() == [("temperature", (8500, -2), "°C")], "a true 85"
+    single._bus.scratch = bytes.fromhex("5005 4b46 7fff 0c10 1c")
+    assert single.read() == [("temperature", (8500, -2), "°C")], "near the one before"
+
+    now = 10_000
+    monkeypatch.setattr("time.ticks_ms", lambda: now, raising=False)
+    monkeypatch.setattr("time.ticks_diff", lambda later, earlier: later - earlier, raising=False)
     climate = dht22.make({"pin": 22})
     assert climate.read() == [("temperature", (214, -1), "°C"), ("humidity", (482, -1), "%")]
     climate_type: Any = climate
     climate_type._sensor.fails = True
+    with pytest.raises(OSError, match="within 2000 ms"):
+        climate.read()
+    now += 2000
     with pytest.raises(OSError, match="checksum"):
         climate.read()
 

@@ -129,3 +129,35 @@ def test_a_mistake_is_told(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ConfigurationError) as error:
         read(tmp_path, text)
     assert told in str(error.value)
+
+
+INTERNAL = '[[sensor]]\ndriver = "internal"\n'
+WIRE = '[[sensor]]\ndriver = "ds18b20"\npin = 22\n'
+
+SERIES: list[tuple[str, str]] = [
+    (INTERNAL + SIMULATED, "sensor[1].name"),
+    (INTERNAL + 'name = "chip"\n' + SIMULATED + 'name = "chip"\n', "temperature/chip"),
+    (INTERNAL + 'name = "set"\n', "set"),
+    (WIRE + "single = true\n" + INTERNAL, "sensor[0] measures temperature"),
+    (WIRE + 'single = true\nnames = { 28ff641e8216047c = "a" }\n', "names are for"),
+    (WIRE + 'names = { 28 = "a" }\n', "16 hexadecimal digits"),
+    (WIRE + 'names = { 28ff641e8216047c = "a", 28ff641e8216047d = "a" }\n', "of its own"),
+    ('interval = 1\n[[sensor]]\ndriver = "dht22"\npin = 4\n', "at least 2"),
+]
+
+
+@table("text, reason", SERIES)
+def test_two_sensors_of_one_series_are_refused(text: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as told:
+        read(tmp_path, HEAD + text)
+    assert reason in str(told.value)
+
+
+def test_sensors_with_names_and_thermometers_with_addresses(tmp_path: Path) -> None:
+    text = HEAD + INTERNAL + 'name = "chip"\n' + SIMULATED
+    text += WIRE + 'names = { 28FF641E8216047C = "boiler" }\n'
+    assert read(tmp_path, text)["sensors"] == [
+        {"driver": "internal", "name": "chip"},
+        {"driver": "simulated"},
+        {"driver": "ds18b20", "pin": 22, "names": {"28ff641e8216047c": "boiler"}},
+    ]

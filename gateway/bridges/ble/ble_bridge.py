@@ -3,13 +3,15 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gateway.bridges.ble.ble_settings import BleDevice, BleSettings
+from gateway.bridges.ble.ble_settings import BleDevice, BleSettings, node_of
 from gateway.bridges.ble.decoders import (
     Advertisement,
     BThome,
+    DecodedValue,
     Decoder,
     Decoders,
     UndecodableError,
@@ -19,6 +21,7 @@ from gateway.bridges.ble.ladder import Ladder
 from gateway.bridges.ble.packet_counter import PacketCounter
 from gateway.bridges.ble.scan import Scan
 from gateway.bridges.kind import BridgeKind
+from gateway.bridges.readings.reading import Value, series_topic
 from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
 
@@ -33,6 +36,9 @@ HEARD_MAX = 500
 makes room. Of those that are listed all is: whoever makes addresses up could have their counters
 forgotten, and what they encrypted taken again."""
 
+AGAIN = 4.0
+"""Seconds within which the same bytes are the same event, as for BTHome's packet numbers."""
+
 LOOK_EVERY = 0.25
 """Part of the stall time after which it is looked for."""
 
@@ -43,6 +49,11 @@ class Heard:
 
     decoders: list[Decoder]
     taken: float = float("-inf")
+    content: tuple[object, ...] = ()
+    time: float = float("-inf")
+    """What was advertised last, and when: devices say the same again and again."""
+    states: dict[tuple[str, str], Value] = field(default_factory=dict)
+    """What was true of it last, by quantity and instance."""
 
 
 class BleBridge:
@@ -52,6 +63,10 @@ class BleBridge:
         self._settings = settings
         self._host = host
         self._listed = {each.address: each for each in settings.device}
+        nodes = [each.node_name for each in settings.device]
+        self._shared = {each for each in nodes if nodes.count(each) > 1}
+        for each in nodes:
+            host.services.strangers.discard(each)
         self._decoders = Decoders()
         self._heard: OrderedDict[str, Heard] = OrderedDict()
         self._heard_listed: dict[str, Heard] = {}
@@ -139,27 +154,54 @@ class BleBridge:
             self._host.count("too_weak")
             return
         heard = self._remember(advertisement.address, listed)
-        if advertisement.time - heard.taken < self._settings.interval:
+        content = (advertisement.service_data, advertisement.manufacturer_data)
+        again = content == heard.content and advertisement.time - heard.time <= AGAIN
+        is_new, heard.content, heard.time = not again, content, advertisement.time
+        too_soon = advertisement.time - heard.taken < self._settings.interval
+        if too_soon and not is_new:
             self._host.count("too_soon")
             return
-        if self._decode(heard, advertisement, listed):
+        found = self._decode(heard, advertisement)
+        if found is None:
+            return
+        if too_soon:
+            found = [each for each in found if _is_news(heard, each)]
+            if not found:
+                self._host.count("too_soon")
+        elif found:
             heard.taken = advertisement.time
+        self._publish(heard, [each for each in found if is_new or not each.is_event], advertisement)
 
-    def _decode(self, heard: Heard, advertisement: Advertisement, listed: BleDevice | None) -> bool:
-        node = listed.node if listed is not None else None
-        node = node or advertisement.address.replace(":", "").lower()
+    def _publish(
+        self, heard: Heard, found: list[DecodedValue], advertisement: Advertisement
+    ) -> None:
+        listed = self._listed.get(advertisement.address)
+        node = listed.node_name if listed is not None else node_of(advertisement.address)
+        own = (listed.instance or "") if listed is not None else ""
+        if listed is None and found:
+            self._host.services.strangers.add(node)
+        for each in found:
+            if isinstance(each.value, bool):
+                heard.states[each.quantity, each.instance] = each.value
+            self._host.read(
+                *(node, each.quantity, each.value, each.unit),
+                instance="-".join(filter(None, (own, each.instance))),
+                source=node_of(advertisement.address) if node in self._shared else "",
+                lossy=True,
+            )
+
+    def _decode(self, heard: Heard, advertisement: Advertisement) -> list[DecodedValue] | None:
+        """Return what it says, None where nothing can be taken of it; that is counted."""
         for decoder in heard.decoders:
             try:
                 found = decoder.decode(advertisement)
             except UndecodableError as failure:
                 self._host.count(failure.counter)
-                return False
+                return None
             if found is not None:
-                for quantity, value, unit in found:
-                    self._host.read(node, quantity, value, unit, lossy=True)
-                return bool(found)
+                return [DecodedValue(*each) for each in found]
         self._host.count("not_decoded")
-        return False
+        return None
 
     def _remember(self, address: str, listed: BleDevice | None) -> Heard:
         if listed is not None:
@@ -170,7 +212,8 @@ class BleBridge:
         heard = self._heard.get(address)
         if heard is None:
             if len(self._heard) >= HEARD_MAX:
-                self._heard.popitem(last=False)
+                gone, _ = self._heard.popitem(last=False)
+                self._host.services.strangers.discard(node_of(gone))
                 self._host.count("forgotten")
             heard = self._heard[address] = Heard(self._decoders.of_device(None))
         self._heard.move_to_end(address)
@@ -186,6 +229,21 @@ class BleBridge:
         return decoders
 
 
+def _is_news(heard: Heard, each: DecodedValue) -> bool:
+    """Return whether a value counts although the last advertisement was taken just before."""
+    if each.is_event:
+        return True
+    known = heard.states.get((each.quantity, each.instance))
+    return isinstance(each.value, bool) and each.value != known
+
+
+def _series(settings: BleSettings, _name: str) -> Iterator[tuple[str, str]]:
+    for index, device in enumerate(settings.device):
+        for number, each in enumerate(device.characteristic):
+            topic = series_topic(device.node_name, each.quantity, device.instance_of(each))
+            yield f"device[{index}].characteristic[{number}].quantity", topic
+
+
 KIND = BridgeKind(
     name="ble",
     summary="Bluetooth Low Energy: what sensors advertise, and what can be read from them",
@@ -197,7 +255,7 @@ KIND = BridgeKind(
         "advertisements": "Advertisements heard.",
         "not_listed": "Advertisements of devices that are not listed.",
         "too_weak": "Advertisements with too weak a signal.",
-        "too_soon": "Advertisements too soon after the one before.",
+        "too_soon": "Advertisements too soon after the one before, without events or new states.",
         "not_decoded": "Advertisements that no decoder knows.",
         "malformed": "Advertisements that a decoder tripped over.",
         "duplicates": "Packets that were repeated, or replayed with an old counter.",
@@ -211,4 +269,5 @@ KIND = BridgeKind(
         "power_cycles": "Times that the adapter was without power because nothing came.",
     },
     default_name=lambda settings: settings.adapter,
+    series=_series,
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from gateway.bridges.readings.number_forms import invalid, is_marker, shortest
-from gateway.bridges.settings import BridgeSettings, bridge_name, key, tables
+from gateway.bridges.settings import BridgeSettings, bridge_name, instance, key, tables
 from gateway.config.checks import boolean, number, one_of, text, whole_number
 from gateway.config.described import check
 
@@ -38,6 +38,11 @@ def address(value: object) -> str:
     return value.upper()
 
 
+def node_of(address: str) -> str:
+    """Return the node of a device that is not listed."""
+    return address.replace(":", "").lower()
+
+
 @check("hexadecimal digits", type="string", pattern=f"^({KEY.pattern})$")
 def encryption_key(value: object) -> str:
     """Accept a key of 16 bytes (12 for some older kinds) in hexadecimal digits."""
@@ -62,6 +67,9 @@ class Characteristic:
 
     uuid: str = key(uuid, 'its UUID; 4 digits such as "2a6e" stand for one of the Bluetooth SIG')
     quantity: str = key(bridge_name, "what it measures")
+    instance: str | None = key(
+        instance, "tells it from others of its quantity; the device's by default", None
+    )
     type: str = key(one_of(*LAYOUTS), f"{', '.join(f'`{each}`' for each in LAYOUTS)}", "int16")
     byte_order: str = key(one_of("little", "big"), "which end of a number comes first", "little")
     scale: float = key(number(-1e12, 1e12), "what a number is multiplied by", 1.0)
@@ -107,18 +115,30 @@ class BleDevice:
 
     address: str = key(address, 'its address, such as "A4:C1:38:11:22:33"')
     node: str | None = key(bridge_name, "its node; the address without colons", None)
+    instance: str | None = key(
+        instance, "tells its readings from those of other devices of the node", None
+    )
     encryption_key: str | None = key(
         encryption_key, "32 hexadecimal digits (24 for older kinds of Xiaomi)", None, name="key"
     )
     counter_restarts: bool = key(
         boolean,
         "whether it may begin to count its encrypted packets anew, as after a change of its"
-        " battery: packets with a counter below 100 can be replayed then",
+        " battery: old packets can be replayed then",
         default=False,
     )
     characteristic: tuple[Characteristic, ...] = tables(
         Characteristic, name="characteristic", most=CHARACTERISTICS_MAX
     )
+
+    @property
+    def node_name(self) -> str:
+        """The node of its readings."""
+        return self.node or node_of(self.address)
+
+    def instance_of(self, each: Characteristic) -> str:
+        """Return the instance of what is read from it."""
+        return each.instance or self.instance or ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,7 +159,10 @@ class BleSettings(BridgeSettings):
     )
     rssi: int = key(whole_number(-127, 20), "the weakest signal that is taken, in dBm", -100)
     interval: float = key(
-        number(0, 86_400), "seconds between two advertisements of a device that are taken", 1.0
+        number(0, 86_400),
+        "seconds between two advertisements of a device that are taken; events and changes of what"
+        " is true or false always are",
+        1.0,
     )
     stall: float = key(
         number(0.1, 86_400),

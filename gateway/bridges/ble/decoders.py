@@ -6,10 +6,10 @@ An entry point of the group `tidegate.ble_decoders` names a function that takes 
 
 import logging
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gateway.bridges.readings.reading import Value
 
@@ -27,8 +27,19 @@ BTHOME = frozenset(
 
 logger = logging.getLogger(__name__)
 
-Decoded = list[tuple[str, Value, str | None]]
-"""Quantity, value and unit."""
+
+class DecodedValue(NamedTuple):
+    """A value of an advertisement; an event, such as a button that was pressed, lasts for none."""
+
+    quantity: str
+    value: Value
+    unit: str | None = None
+    instance: str = ""
+    is_event: bool = False
+
+
+Decoded = Sequence[tuple[Any, ...]]
+"""What DecodedValue is made of: quantity, value and unit, and perhaps more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,32 +128,36 @@ class SensorData:
     def decode(self, advertisement: Advertisement) -> Decoded | None:
         """Return what it says, None for another kind: of that a parser tells only its strength."""
         found = _values(parsed(self.parser, _service_info(advertisement)))
-        return found if any(name != STRENGTH for name, _, _ in found) else None
+        return found if any(each.quantity != STRENGTH for each in found) else None
 
 
 class BThome(SensorData):
     """BTHome, whose parser drops repeated packets and old counters; here that is counted.
 
     The parser forgets its counter when two packets in a row have a wrong check, which anybody can
-    send, and with the process; `take` remembers it, and returns False for what is no new one.
+    send, and with the process. So `take` alone judges it: it remembers the counter of a packet, and
+    returns False for what is no new one.
     """
 
     def __init__(self, parser: Any) -> None:
         super().__init__(parser)
-        self.take: Callable[[int], bool] = lambda _counter: True
+        self.take: Callable[[int, bytes], bool] = lambda _counter, _packet: True
 
     def decode(self, advertisement: Advertisement) -> Decoded | None:
         """Return what it says; raises UndecodableError for what is repeated or not trusted."""
         if BTHOME.isdisjoint(advertisement.service_data):
             return None
         parser, info = self.parser, _service_info(advertisement)
+        parser.encryption_counter = 0.0
         update = parsed(parser, info)
         if parser.downgrade_detected:
             raise UndecodableError("downgrades")
         if parser.encryption_scheme.name != "NONE":
             if parser.bindkey is None or parser.decryption_failed or not parser.bindkey_verified:
                 raise UndecodableError("undecrypted")
-            if not self.take(int(parser.encryption_counter)):
+            own = BTHOME.intersection(advertisement.service_data)
+            packet = b"".join(advertisement.service_data[each] for each in sorted(own))
+            if not self.take(int(parser.encryption_counter), packet):
                 raise UndecodableError("duplicates")
         if parser.last_service_info is not info:
             raise UndecodableError("duplicates")
@@ -176,17 +191,24 @@ def _service_info(advertisement: Advertisement) -> Any:
     )
 
 
-def _values(update: Any) -> Decoded:
-    found: Decoded = []
+def _values(update: Any) -> list[DecodedValue]:
+    found: list[DecodedValue] = []
     for key, each in update.entity_values.items():
         value = each.native_value
         if key.key in NO_READINGS or not isinstance(value, bool | int | float | str):
             continue
         description = update.entity_descriptions.get(key)
         unit = getattr(description, "native_unit_of_measurement", None)
-        found.append((key.key, value, str(getattr(unit, "value", unit)) if unit else None))
+        shown = str(getattr(unit, "value", unit)) if unit else None
+        found.append(DecodedValue(key.key, value, shown, _part(key)))
     for key, each in update.binary_entity_values.items():
-        found.append((key.key, bool(each.native_value), None))
+        found.append(DecodedValue(key.key, bool(each.native_value), None, _part(key)))
     for key, event in update.events.items():
-        found.append((key.key, str(event.event_type), None))
+        kind = str(event.event_type)
+        found.append(DecodedValue(key.key, kind, None, _part(key), is_event=True))
     return found
+
+
+def _part(key: Any) -> str:
+    """Return which part of a device a value is of, such as a second probe."""
+    return str(getattr(key, "device_id", None) or "")

@@ -32,7 +32,6 @@ class GattReader:
         self._found: BLEDevice | None = None
         self._seen = asyncio.Event()
         self._named: set[str] = set()
-        self._node = device.node or device.address.replace(":", "").lower()
 
     def seen(self, device: "BLEDevice") -> None:
         """Take that the device was heard."""
@@ -122,7 +121,11 @@ class GattReader:
             self._host.publisher.reject(f"{each.uuid}: {failure}")
             return
         self._host.count("gatt_values")
-        self._host.read(self._node, each.quantity, value, each.unit, lossy=True)
+        device = self._device
+        instance = device.instance_of(each)
+        self._host.read(
+            device.node_name, each.quantity, value, each.unit, instance=instance, lossy=True
+        )
 
 
 async def _until(lost: asyncio.Event) -> None:

@@ -15,7 +15,7 @@ from gateway.version import VERSION
 UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 QUANTITIES_MAX = 64
-"""Components of one device; further quantities are not announced."""
+"""Components of one device; further series are not announced."""
 
 
 def slug(name: str) -> str:
@@ -31,14 +31,14 @@ class Announced:
     node: str
     components: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def learn(self, identity: str, quantity: str, value: object, unit: str | None) -> bool:
+    def learn(self, identity: str, series: str, value: object, unit: str | None) -> bool:
         """Take a reading; return whether the device is to be announced anew."""
-        component = component_of(identity, self.node, quantity, value, unit)
-        if self.components.get(slug(quantity)) == component:
+        component = component_of(identity, self.node, series, value, unit)
+        if self.components.get(slug(series)) == component:
             return False
-        if len(self.components) >= QUANTITIES_MAX and slug(quantity) not in self.components:
+        if len(self.components) >= QUANTITIES_MAX and slug(series) not in self.components:
             return False
-        self.components[slug(quantity)] = component
+        self.components[slug(series)] = component
         return True
 
     def payload(self, identity: str, availability: str) -> bytes:
@@ -54,14 +54,18 @@ class Announced:
 
 
 def component_of(
-    identity: str, node: str, quantity: str, value: object, unit: str | None
+    identity: str, node: str, series: str, value: object, unit: str | None
 ) -> dict[str, Any]:
-    """Return the component of one quantity, with a device class only where the unit allows it."""
+    """Return the component of a series, with a device class only where the unit allows it.
+
+    `series` is the quantity, and behind `/` the instance if there is one.
+    """
+    quantity, _, instance = series.partition("/")
     component: dict[str, Any] = {
         "platform": "sensor",
-        "unique_id": f"{identity}_{slug(quantity)}",
-        "name": quantity.replace("_", " ").capitalize(),
-        "state_topic": f"sensors/{node}/{quantity}",
+        "unique_id": f"{identity}_{slug(series)}",
+        "name": f"{quantity.replace('_', ' ').capitalize()} {instance}".rstrip(),
+        "state_topic": f"sensors/{node}/{series}",
         "value_template": "{{ value_json.value }}",
     }
     if isinstance(value, bool):

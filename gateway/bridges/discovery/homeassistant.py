@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from gateway.bridges.discovery.device_payload import Announced, slug
 from gateway.bridges.kind import BridgeKind
+from gateway.bridges.readings.reading import INSTANCES_RESERVED
 from gateway.bridges.settings import BridgeSettings, key
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.supervision.silence import Silence
@@ -25,6 +26,9 @@ WEEK = 604_800
 """Seconds."""
 
 SENSOR_LEVELS = 3
+
+COMMAND = "command"
+"""Below a node, what is no reading."""
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +70,7 @@ class HomeAssistant:
         self._nodes: dict[str, Node] = {}
         self._recall()
         host.listen("sensors/+/+", self._hear)
+        host.listen("sensors/+/+/+", self._hear)
         host.listen(f"{settings.prefix}/status", self._hear_birth)
 
     async def run(self) -> None:
@@ -104,7 +109,10 @@ class HomeAssistant:
         return f"tidegate/availability/{self._id(name)}"
 
     def _hear(self, message: Message) -> ReasonCode:
-        _, name, quantity = message.topic.split("/", SENSOR_LEVELS - 1)
+        _, name, series = message.topic.split("/", SENSOR_LEVELS - 1)
+        quantity, _, instance = series.partition("/")
+        if quantity == COMMAND or instance in INSTANCES_RESERVED:
+            return ReasonCode.SUCCESS
         try:
             reading = json.loads(bytes(message.payload).decode())
         except (ValueError, RecursionError):
@@ -116,7 +124,7 @@ class HomeAssistant:
             value, unit = reading["value"], reading.get("unit")
             if isinstance(value, bool | int | float | str):
                 shown = unit if isinstance(unit, str) else None
-                node.changed |= node.announced.learn(self._id(name), quantity, value, shown)
+                node.changed |= node.announced.learn(self._id(name), series, value, shown)
             node.heard = self._now
             node.silence.heard(node.heard)
             node.online = True

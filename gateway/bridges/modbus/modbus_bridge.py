@@ -6,7 +6,7 @@ import json
 import logging
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gateway.bridges.kind import BridgeKind
@@ -292,12 +292,11 @@ class ModbusBridge:
         last, at = self._published.get(register, (None, 0.0))
         if is_news(register, last, value) or loop.time() - at >= register.refresh:
             node = register.node or self._host.name
-            if self._host.read(node, register.quantity, value, register.unit):
+            instance = register.instance or ""
+            if self._host.read(node, register.quantity, value, register.unit, instance=instance):
                 self._published[register] = (value, loop.time())
 
     def _accept_writes(self, register: Register) -> None:
-        node = register.node or self._host.name
-
         def accept(message: Message) -> ReasonCode:
             try:
                 value = _number(bytes(message.payload))
@@ -312,7 +311,7 @@ class ModbusBridge:
             self._write_asked.set()
             return ReasonCode.SUCCESS
 
-        self._host.listen(f"sensors/{node}/{register.quantity}/set", accept)
+        self._host.listen(f"{register.topic(self._host.name)}/set", accept)
 
     async def _write(self, client: "Client", register: Register, value: float) -> None:
         """Write, then read back what the device has made of it."""
@@ -358,6 +357,11 @@ def _number(payload: bytes) -> float:
     return float(value)
 
 
+def _series(settings: ModbusSettings, name: str) -> Iterator[tuple[str, str]]:
+    for index, each in enumerate(settings.register):
+        yield f"register[{index}].quantity", each.topic(name)
+
+
 KIND = BridgeKind(
     name="modbus",
     summary="registers of devices on a Modbus bus, RTU or TCP",
@@ -377,4 +381,5 @@ KIND = BridgeKind(
     },
     gauges={"devices_in_trouble": "Devices that do not answer, or refuse."},
     default_name=lambda settings: port_name(settings.port),
+    series=_series,
 )

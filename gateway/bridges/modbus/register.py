@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.bridges.readings.number_forms import invalid, is_marker, shortest
-from gateway.bridges.readings.reading import Value
-from gateway.bridges.settings import bridge_name, key
+from gateway.bridges.readings.reading import Value, series_topic
+from gateway.bridges.settings import bridge_name, instance, key
 from gateway.config.checks import boolean, number, one_of, text, whole_number
 from gateway.config.declaration import Mistake
 
@@ -37,6 +37,9 @@ class Register:
         whole_number(0, 65_535), 'where it lies, from 0; "register 40001" of a manual is holding 0'
     )
     quantity: str = key(bridge_name, "what it measures")
+    instance: str | None = key(
+        instance, "tells it from others of its quantity at the node, such as `l1`", None
+    )
     device: int = key(whole_number(0, 255), "the device's (unit) identifier", 1)
     table: str = key(
         one_of(*TABLES), "`holding` or `input` registers, `coil` or `discrete` inputs", "holding"
@@ -79,6 +82,10 @@ class Register:
             yield "writable", self.writable, "only coils and holding registers can be written"
         if self.address + self.size > 65_536:
             yield "address", self.address, f"{self.type} does not end at 65535 or before"
+
+    def topic(self, bridge: str) -> str:
+        """Return the topic of its readings by a bridge of this name."""
+        return series_topic(self.node or bridge, self.quantity, self.instance or "")
 
     @property
     def is_bit(self) -> bool:

@@ -3,6 +3,9 @@
 NAMED = 255
 """Number of a quantity or unit that is not in the tables and follows as text."""
 
+INSTANCE = 254
+"""Stands before the quantity of a reading that is one of several: the instance follows as text."""
+
 NO_UNIT = 0
 """Number of a reading without a unit."""
 

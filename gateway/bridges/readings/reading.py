@@ -1,4 +1,4 @@
-"""A reading: one value of one quantity at one node, checked, and as the message it becomes."""
+"""A reading: one value of one series, checked, and as the message it becomes (docs/readings.md)."""
 
 import json
 import math
@@ -15,6 +15,9 @@ UNIT_MAX = 32
 TIME_MAX = 253_402_300_799_999
 """Milliseconds since 1970 at the end of the year 9999, the last that every reader can show."""
 
+INSTANCES_RESERVED = ("set", "answer")
+"""Levels behind `sensors/<node>/<quantity>` that are for commands and their answers."""
+
 Value = bool | int | float | str
 
 
@@ -24,8 +27,9 @@ class RefusedReadingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A value that can be published on `sensors/<node>/<quantity>`.
+    """A value that can be published on `sensors/<node>/<quantity>[/<instance>]`.
 
+    `instance` tells several of one quantity at a node apart, and is empty for one that is alone.
     `time` is milliseconds since 1970 (UTC). Raises RefusedReadingError for a name that is empty,
     too long, or has `/`, `+`, `#` or a character that MQTT text must not have, for a value that
     is not finite, and for a time outside the years 1970 to 9999.
@@ -36,10 +40,15 @@ class Reading:
     value: Value
     unit: str | None
     time: int
+    instance: str = ""
 
     def __post_init__(self) -> None:
         _check_name("node", self.node)
         _check_name("quantity", self.quantity)
+        if self.instance:
+            _check_name("instance", self.instance)
+            if self.instance in INSTANCES_RESERVED:
+                raise RefusedReadingError(f"instance {self.instance!r}: it is a level of commands")
         _check_value(self.quantity, self.value)
         if self.unit is not None:
             _check_text("unit", self.unit, UNIT_MAX)
@@ -48,8 +57,8 @@ class Reading:
 
     @property
     def topic(self) -> str:
-        """The topic it is published on."""
-        return f"sensors/{self.node}/{self.quantity}"
+        """The topic it is published on, which is the name of its series."""
+        return series_topic(self.node, self.quantity, self.instance)
 
     @property
     def payload(self) -> bytes:
@@ -63,6 +72,19 @@ class Reading:
     def __str__(self) -> str:
         value = json.dumps(self.value, ensure_ascii=False)
         return f"{self.topic} {value}" if self.unit is None else f"{self.topic} {value} {self.unit}"
+
+
+def series_topic(node: str, quantity: str, instance: str = "") -> str:
+    """Return the topic of a series."""
+    behind = f"/{instance}" if instance else ""
+    return f"sensors/{node}/{quantity}{behind}"
+
+
+def instance_name(text: str) -> str:
+    """Return a text as the name of an instance: `/`, `+`, `#` and the like become `-`."""
+    safe = "".join("-" if each in "/+#" or _is_forbidden(each) else each for each in text.strip())
+    name = safe.encode()[:NAME_MAX].decode(errors="ignore")
+    return f"{name}-" if name in INSTANCES_RESERVED else name
 
 
 def to_message(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gateway.bridges.readings.reading import Value
+from gateway.bridges.readings.reading import INSTANCES_RESERVED, Value, instance_name
 from gateway.bridges.readings.registry import (
     QUANTITIES,
     base_quantity,
@@ -31,18 +31,57 @@ NOT_READINGS = frozenset({
 UNIT_OF = re.compile(r"(.+?)[ _]?units?", re.IGNORECASE)
 """A name whose text is the unit of others: `TempUnit`, `pressure_unit`."""
 
-KEYS = ("quantity", "unit", "scale", "offset", "invert", "invalid")
+KEYS = ("quantity", "instance", "unit", "scale", "offset", "invert", "invalid")
+
+IDENTITIES = ("id", "address", "addr")
+"""Names of what an object is known by, whatever its place among others."""
+
+IDENTITY = re.compile(r"[0-9A-Za-z]+(?:[:-]?[0-9A-Za-z]+)*")
+IDENTITY_LEAST = 8
+"""Letters and digits of an identity; a shorter one is a number among others."""
+
+NUMBERED = re.compile(r".+[-_:]([0-9]{1,3}|[0-9A-Fa-f]{2})")
+"""The name of an object that is one of several: `DS18B20-2`, `BME280-76`, `switch:1`."""
+
+SEVERAL_MAX = 16
+"""Numbers of a list that are values of several of one kind."""
 
 NO_UNITS: Mapping[str, str] = {}
 
 
 class Found(NamedTuple):
-    """A reading, and the name it came from if that does not say what the number means."""
+    """A reading, and the name it came from if that does not say what the number means.
+
+    `path` is where it stood. An object with an identity (`Id`) has that as its name in it.
+    """
 
     quantity: str
     value: Value
     unit: str | None = None
     unclear: str = ""
+    instance: str = ""
+    path: str = ""
+
+    @property
+    def labels(self) -> Iterator[str]:
+        """What it can be called beside another one of its quantity, the shortest first."""
+        owner, _, name = self.path.rpartition(".")
+        base = f"{owner}-{name}".replace(".", "-") if owner else name
+        yield from (owner.replace(".", "-"), base) if owner else (base,)
+        yield from (f"{base}-{number}" for number in range(2, FIELDS_MAX + 2))
+
+
+class Leaf(NamedTuple):
+    """A value in an object of objects, with its path and its own name.
+
+    `source` is the path by identities, `instance` what the names on it say of several.
+    """
+
+    path: str
+    name: str
+    value: Value
+    source: str
+    instance: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +94,8 @@ class Field:
     offset: float = 0.0
     invert: bool = False
     """Whether true means false."""
+    instance: str = ""
+    """Which of several it is."""
     invalid: tuple[float, ...] = ()
     """Numbers that a device gives where it has no value."""
 
@@ -78,15 +119,18 @@ class ReadingMap:
 
         `units` are those of names, as far as the source says them; an empty one is none.
         """
-        flat = list(_flat(values, "", DEPTH_MAX))
+        flat = list(_flat(values, DEPTH_MAX))
         said = dict(_said_units(flat))
         found: list[Found] = []
-        for path, name, value in flat:
+        for leaf in flat:
             if len(found) == FIELDS_MAX:
                 break
-            reading = self._reading(path, name, value, units)
+            reading = self._reading(leaf, units)
             if reading is not None:
-                found.append(_with_unit(reading, said, path))
+                placed = reading._replace(
+                    instance=reading.instance or leaf.instance, path=leaf.source
+                )
+                found.append(_with_unit(placed, said, leaf.path))
         return found
 
     def names(self, name: str) -> bool:
@@ -94,15 +138,15 @@ class ReadingMap:
         known = name in self.fields or name.lower() in NOT_READINGS
         return known or instance_of(meaning(name)[0]) is not None
 
-    def _reading(
-        self, path: str, name: str, value: Value, units: Mapping[str, str]
-    ) -> Found | None:
+    def _reading(self, leaf: Leaf, units: Mapping[str, str]) -> Found | None:
+        path, name, value = leaf.path, leaf.name, leaf.value
         for known in (path, name):
             if known in self.fields:
                 meant = self.fields[known]
                 if meant is None or (_is_number(value) and value in meant.invalid):
                     return None
-                return Found(meant.quantity, _moved(value, meant), meant.unit)
+                moved = _moved(value, meant)
+                return Found(meant.quantity, moved, meant.unit, instance=meant.instance)
         if self.strict or name.lower() in NOT_READINGS:
             return None
         if isinstance(value, str) and _stem(name) in QUANTITIES:
@@ -124,6 +168,7 @@ class ReadingMap:
                 "type": "object",
                 "properties": {
                     "quantity": {"type": "string", "minLength": 1},
+                    "instance": {"type": "string"},
                     "unit": {"type": "string"},
                     "scale": {"type": "number"},
                     "offset": {"type": "number"},
@@ -155,17 +200,20 @@ def _field(name: str, meant: object) -> Field | None:
         meant = {"quantity": meant}
     if not isinstance(meant, dict) or not set(meant) <= set(KEYS):
         raise ValueError(f"{name}: a quantity, false, or a table with {', '.join(KEYS)}")
-    quantity, unit = meant.get("quantity"), meant.get("unit")
+    quantity, unit, instance = (meant.get(key) for key in ("quantity", "unit", "instance"))
     if not isinstance(quantity, str) or not quantity:
         raise ValueError(f"{name}.quantity: a text must be given")
     if unit is not None and not isinstance(unit, str):
         raise ValueError(f"{name}.unit: only text is allowed")
+    if not isinstance(instance, str | None) or instance in INSTANCES_RESERVED:
+        raise ValueError(f"{name}.instance: a text, and not {' or '.join(INSTANCES_RESERVED)}")
     known, said = (quantity_name(quantity), unit) if unit else meaning(quantity)
     scale, offset = _number(name, meant, "scale", 1.0), _number(name, meant, "offset", 0.0)
     invert = meant.get("invert", False)
     if not isinstance(invert, bool):
         raise ValueError(f"{name}.invert: true or false")  # noqa: TRY004 - one error for all
-    return Field(known, said, scale, offset, invert, _invalid(name, meant))
+    which = instance_name(instance or "")
+    return Field(known, said, scale, offset, invert, which, _invalid(name, meant))
 
 
 def _invalid(name: str, table: Mapping[str, object]) -> tuple[float, ...]:
@@ -183,22 +231,60 @@ def _number(name: str, table: Mapping[str, object], key: str, default: float) ->
 
 
 def _flat(
-    values: Mapping[str, object], prefix: str, depth: int
-) -> Iterator[tuple[str, str, Value]]:
-    """Give each value with its path and the last name of it."""
+    values: Mapping[str, object], depth: int, path: str = "", source: str = "", instance: str = ""
+) -> Iterator[Leaf]:
+    """Give each value with its path; `path` and `source` lead to `values`."""
     for name, value in values.items():
         if isinstance(value, dict):
             if depth > 1:
-                yield from _flat(value, f"{prefix}{name}.", depth - 1)
+                identity = _identity(value)
+                which = identity if identity and NUMBERED.fullmatch(name) else _number_of(name)
+                yield from _flat(
+                    value,
+                    depth - 1,
+                    f"{path}{name}.",
+                    f"{source}{identity or name}.",
+                    which or instance,
+                )
+        elif isinstance(value, list):
+            yield from _several(Leaf(f"{path}{name}", name, 0, f"{source}{name}", instance), value)
         elif isinstance(value, bool | int | float | str):
-            yield f"{prefix}{name}", name, value
+            yield Leaf(f"{path}{name}", name, value, f"{source}{name}", instance)
 
 
-def _said_units(flat: Iterable[tuple[str, str, Value]]) -> Iterator[tuple[str, str]]:
+def _several(leaf: Leaf, values: list[object]) -> Iterator[Leaf]:
+    """Give the numbers of a list, such as those of a meter's channels, as instances from 1 on."""
+    known = instance_of(meaning(leaf.name)[0]) is not None
+    if not known or len(values) > SEVERAL_MAX:
+        return
+    for number, value in enumerate(values, 1):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            which = f"{leaf.instance}-{number}" if leaf.instance else f"{number}"
+            yield leaf._replace(value=value, source=f"{leaf.source}.{number}", instance=which)
+
+
+def _identity(values: Mapping[str, object]) -> str:
+    """Return what an object is known by, empty if nothing in it says so."""
+    for name, value in values.items():
+        known = name.lower() in IDENTITIES and isinstance(value, str)
+        if known and len(str(value)) >= IDENTITY_LEAST and IDENTITY.fullmatch(str(value)):
+            return instance_name(str(value).replace(":", "").lower())
+    return ""
+
+
+def _number_of(name: str) -> str:
+    """Return the name of an object that is one of several; the one with number 0 needs none."""
+    match = NUMBERED.fullmatch(name)
+    if match is None or not match[1].strip("0"):
+        return ""
+    return instance_name(name)
+
+
+def _said_units(flat: Iterable[Leaf]) -> Iterator[tuple[str, str]]:
     """Give the quantities whose unit stands beside them, with it."""
-    for _, name, value in flat:
-        quantity = _stem(name)
-        unit = unit_name(value) if isinstance(value, str) else None
+    for leaf in flat:
+        quantity = _stem(leaf.name)
+        unit = unit_name(leaf.value) if isinstance(leaf.value, str) else None
         if unit is not None and quantity in QUANTITIES and unit in QUANTITIES[quantity].units:
             yield quantity, unit
 

@@ -43,6 +43,8 @@ class ReadingPublisher:
     ) -> None:
         self.client_id = client_id
         self.on_reading: Callable[[Reading], None] = lambda _: None
+        self.keep_apart: Callable[[Reading, str], Reading] = lambda reading, _source: reading
+        """Gives a reading another instance if another source has its series."""
         self._kind, _, bridge = client_id.partition(":")
         of_kind = f"tidegate/{self._kind}/readings"
         self._bridge = f"tidegate/{self._kind}/{bridge}"
@@ -53,10 +55,13 @@ class ReadingPublisher:
         self._retain = retain
         self._logged: set[str] = set()
 
-    def publish(self, reading: Reading) -> bool:
-        """Publish; return whether the broker took it. The first of each node is logged."""
+    def publish(self, reading: Reading, source: str = "") -> bool:
+        """Publish; return whether the broker took it. The first of each node is logged.
+
+        `source` tells several sources of one bridge apart.
+        """
         now = self._clock.wall_ms()
-        reading = self._spelled(reading, now)
+        reading = self.keep_apart(self._spelled(reading, now), source)
         code = self._publish(
             to_message(reading, self.client_id, now, self._clock.monotonic(), retain=self._retain)
         )

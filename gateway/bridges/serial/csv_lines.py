@@ -14,6 +14,9 @@ COLUMNS_MAX = 64
 WORDS_MAX = 3
 """Words of a column's name, its unit in brackets left out; what has more is a sentence."""
 
+DESCRIBING = ("node", "instance", "time")
+"""Columns that say of what the others are."""
+
 NAME = re.compile(r"\w[^:=!?;\"'{}<>|]*(?<!\.)")
 BRACKETS = re.compile(r"[(\[][^()\[\]]*[)\]]")
 
@@ -21,10 +24,10 @@ BRACKETS = re.compile(r"[(\[][^()\[\]]*[)\]]")
 class CsvLines:
     """Reads lines of as many cells as there are columns.
 
-    The columns `node` and `time` say whose the others are and when; one without a name is left
-    out. Without configured columns a line of names is the header: at once if it has a name that
-    `knows` knows, and as many of them as the header before, else where the next line with numbers
-    fits it and not the header before. What a board says with a comma in it is none.
+    The columns `node`, `instance` and `time` say of what the others are, and when; one without a
+    name is left out. Without configured columns a line of names is the header: at once if it has a
+    name that `knows` knows, and as many of them as the header before, else where the next line with
+    numbers fits it and not the header before. What a board says with a comma in it is none.
     """
 
     def __init__(
@@ -70,10 +73,12 @@ class CsvLines:
 
     def _sample(self, named: dict[str, str]) -> Sample:
         time = named_time(named)
-        node = next((named[name] for name in named if name.lower() == "node"), None)
-        others = {name: named[name] for name in named if name.lower() not in ("node", "time")}
+        said = {name.lower(): cell for name, cell in named.items()}
+        others = {name: cell for name, cell in named.items() if name.lower() not in DESCRIBING}
         fields, units = measured(others, self._decimal)
-        return Sample(fields, node, time, units=units)
+        return Sample(
+            *(fields, said.get("node"), time), units=units, instance=said.get("instance", "")
+        )
 
     def _cells(self, line: bytes) -> list[str]:
         try:
@@ -105,7 +110,7 @@ class CsvLines:
         self._columns, self._known = columns, self._count_known(columns)
 
     def _count_known(self, columns: tuple[str, ...]) -> int:
-        describing = ("node", *TIME_NAMES)
+        describing = (*DESCRIBING, *TIME_NAMES)
         return sum(name.lower() in describing or self._knows(name) for name in columns if name)
 
 

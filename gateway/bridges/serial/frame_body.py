@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum
 
-from gateway.bridges.readings.quantities import NAMED, NO_UNIT, QUANTITIES, UNITS
+from gateway.bridges.readings.quantities import INSTANCE, NAMED, NO_UNIT, QUANTITIES, UNITS
 from gateway.bridges.readings.reading import NAME_MAX, UNIT_MAX, Value
 
 VERSION = 1
@@ -68,6 +68,7 @@ class FrameReading:
     quantity: str
     value: Value
     unit: str | None
+    instance: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +172,16 @@ class _Fields:
 
 def _decode_reading(fields: _Fields) -> FrameReading | None:
     """Return the next reading, None when its quantity or unit has a number not known here."""
-    number = fields.byte()
+    number, instance = fields.byte(), ""
+    if number == INSTANCE:
+        instance, number = fields.text(1, NAME_MAX), fields.byte()
     quantity = fields.text(1, NAME_MAX) if number == NAMED else QUANTITIES.get(number)
     unit_number = fields.byte()
     unit = fields.text(1, UNIT_MAX) if unit_number == NAMED else UNITS.get(unit_number)
     value = _decode_value(fields)
     if quantity is None or (unit is None and unit_number != NO_UNIT):
         return None
-    return FrameReading(quantity, value, unit)
+    return FrameReading(quantity, value, unit, instance)
 
 
 def _decode_value(fields: _Fields) -> Value:

@@ -115,7 +115,9 @@ class FrameIntake:
         refusals = ["quantity or unit number not known"] * frame.unknown
         for found in frame.readings:
             try:
-                reading = Reading(frame.node, found.quantity, found.value, found.unit, time)
+                reading = Reading(
+                    frame.node, found.quantity, found.value, found.unit, time, found.instance
+                )
             except RefusedReadingError as failure:
                 refusals.append(str(failure))
             else:

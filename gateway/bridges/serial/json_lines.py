@@ -3,10 +3,13 @@
 docs/serial-protocol.md, section "JSON lines"; this form has no acknowledgement.
 """
 
-from gateway.bridges.readings.event_time import named_time
+from gateway.bridges.readings.event_time import TIME_NAMES, named_time
 from gateway.bridges.readings.reading import RefusedReadingError, Value
 from gateway.bridges.readings.written import json_of
 from gateway.bridges.serial.sample import NoReadingError, Sample
+
+OWN_KEYS = ("node", "instance", "quantity", "value", "unit", *TIME_NAMES)
+"""Keys of a reading by name; others may say of which node it is."""
 
 
 def parse_json(line: bytes) -> Sample:
@@ -23,11 +26,14 @@ def parse_json(line: bytes) -> Sample:
         raise NoReadingError(f"a JSON {type(fields).__name__}, not an object")
     node = None if fields.get("node") is None else _text("node", fields["node"])
     time = named_time(fields)
+    instance = "" if fields.get("instance") in (None, "") else str(fields.pop("instance"))
     if "quantity" not in fields and "value" not in fields and fields:
-        return Sample(fields, node, time)
+        return Sample(fields, node, time, instance=instance)
     quantity = _text("quantity", fields.get("quantity"))
     unit = _text("unit", fields["unit"]) if fields.get("unit") not in (None, "") else None
-    return Sample({}, node, time, (quantity, _value(fields.get("value")), unit))
+    value = _value(fields.get("value"))
+    others = {name: each for name, each in fields.items() if name.lower() not in OWN_KEYS}
+    return Sample(others, node, time, (quantity, value, unit), instance=instance)
 
 
 def _text(key: str, value: object) -> str:

@@ -2,6 +2,7 @@
 
 import logging
 
+from gateway.bridges.readings.name_template import NameTemplate
 from gateway.bridges.readings.reading import RefusedReadingError
 from gateway.bridges.serial.line_decoder import LineDecoder
 from gateway.bridges.serial.sample import NoReadingError, Parse, Sample
@@ -20,10 +21,16 @@ logger = logging.getLogger(__name__)
 
 
 class LineIntake:
-    """Takes what a port delivers line by line; `node` is whose a line without a name is."""
+    """Takes what a port delivers line by line.
 
-    def __init__(self, node: str, host: Host, parse: Parse) -> None:
-        self._node = node
+    `node` and `instance` are for lines that name none, or say of which of their fields the names
+    are made.
+    """
+
+    def __init__(self, node: str, host: Host, parse: Parse, instance: str = "") -> None:
+        self._node = NameTemplate(node)
+        self._instance = NameTemplate(instance)
+        self._describing = self._node.fields | self._instance.fields
         self._host = host
         self._parse = parse
         self._decoder = LineDecoder(host.services.counters)
@@ -55,14 +62,22 @@ class LineIntake:
         self._publish(sample)
 
     def _publish(self, sample: Sample) -> None:
-        node = sample.node or self._node
-        if sample.node == "":
-            self._host.publisher.reject("node '': it cannot be empty")
-        elif sample.reading is not None:
+        own = self._node.fill(sample.fields)
+        node = own if self._node.fields or sample.node is None else sample.node
+        if not node:
+            self._host.publisher.reject("a line that names no node")
+            return
+        instance = sample.instance or self._instance.fill(sample.fields)
+        if sample.reading is not None:
             quantity, value, unit = sample.reading
-            self._host.read(node, quantity, value, unit, sample.time, lossy=True)
-        else:
-            self._host.read_fields(node, sample.fields, sample.time, units=sample.units, lossy=True)
+            self._host.read(node, quantity, value, unit, sample.time, instance=instance, lossy=True)
+            return
+        fields = {
+            name: value for name, value in sample.fields.items() if name not in self._describing
+        }
+        self._host.read_fields(
+            node, fields, sample.time, units=sample.units, instance=instance, lossy=True
+        )
 
     def _hear_words(self, line: bytes) -> None:
         """Tell what a board prints when it starts from noise: text goes to the log."""

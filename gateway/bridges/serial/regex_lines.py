@@ -21,7 +21,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def compile_pattern(pattern: str, decimal: str = ".") -> Parse:
-    """Return what takes a line apart by named groups; the groups `node` and `time` are known.
+    """Return what takes a line apart by named groups; `node`, `instance` and `time` are known.
 
     RE2 has no backtracking, so that no line takes long. Raises ValueError for an expression that
     is none or has no named group, BridgeError if re2 is not installed.
@@ -47,10 +47,10 @@ def compile_pattern(pattern: str, decimal: str = ".") -> Parse:
         if match is None:
             raise NoReadingError("no match")
         groups = {name: text for name, text in match.groupdict().items() if text is not None}
-        node = groups.pop("node", None)
+        node, instance = groups.pop("node", None), groups.pop("instance", "")
         stripped = {name: text.strip() for name, text in groups.items()}
         fields, units = measured(stripped, decimal)
-        return Sample(fields, node, named_time(fields), units=units)
+        return Sample(fields, node, named_time(fields), units=units, instance=instance)
 
     return parse
 

@@ -18,7 +18,8 @@ class NoReadingError(ValueError):
 class Sample:
     """Named values for the reading map, or with `reading` (quantity, value, unit) as they are.
 
-    `node` and `time` (milliseconds since 1970) are None where the line does not say.
+    `node` and `time` (milliseconds since 1970) are None where the line does not say, `instance` is
+    empty.
     """
 
     fields: dict[str, object]
@@ -27,6 +28,7 @@ class Sample:
     reading: tuple[str, Value, str | None] | None = None
     units: Mapping[str, str] = field(default_factory=dict)
     """Units of `fields`, as far as the format says them; an empty one says that there is none."""
+    instance: str = ""
 
 
 Parse = Callable[[bytes], Sample]

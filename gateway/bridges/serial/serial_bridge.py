@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gateway.bridges.kind import BridgeKind
+from gateway.bridges.readings.name_template import NameTemplate
 from gateway.bridges.serial.csv_lines import CsvLines
 from gateway.bridges.serial.frame_intake import FrameIntake
 from gateway.bridges.serial.json_lines import parse_json
@@ -49,7 +50,12 @@ class SerialBridge:
         self._node = settings.node or host.name
         self._intake = self._make_intake()
         if settings.format != "frames":
-            host.listen(f"sensors/{self._node}/command", self._write_line)
+            host.listen(f"sensors/{self._command_node}/command", self._write_line)
+
+    @property
+    def _command_node(self) -> str:
+        """Whose commands are written: the bridge's where each line has its own node."""
+        return self._host.name if NameTemplate(self._node).fields else self._node
 
     async def run(self) -> None:
         """Read the port until it is lost, for which PortError is raised."""
@@ -88,7 +94,8 @@ class SerialBridge:
             return intake
         if self._settings.format == "raw":
             return RawIntake(self._node, self._host)
-        return LineIntake(self._node, self._host, self._parser())
+        instance = self._settings.instance or ""
+        return LineIntake(self._node, self._host, self._parser(), instance)
 
     def _parser(self) -> Parse:
         settings = self._settings

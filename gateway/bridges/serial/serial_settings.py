@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from gateway.bridges.readings.name_template import NameTemplate, name_template
 from gateway.bridges.serial.regex_lines import check_pattern
 from gateway.bridges.serial.remote_port import check_url
 from gateway.bridges.serial.topic_port import SCHEME
-from gateway.bridges.settings import BridgeSettings, bridge_name, key
+from gateway.bridges.settings import BridgeSettings, key
 from gateway.config.checks import one_of, text, whole_number
 
 NAME_MAX = 64
@@ -59,7 +60,16 @@ class SerialSettings(BridgeSettings):
         "frames",
     )
     baud: int = key(whole_number(50, 4_000_000), "bits a second", 115_200)
-    node: str | None = key(bridge_name, "node of lines that name none; the bridge's name", None)
+    node: str | None = key(
+        name_template,
+        "node of lines that name none, or made of their fields: `{model}-{id}`; the bridge's name",
+        None,
+    )
+    instance: str | None = key(
+        name_template,
+        "instance of the readings of lines that name none, such as `{channel}`",
+        None,
+    )
     columns: tuple[str, ...] = key(
         columns, "names of the columns of `csv`; without them a header names them", ()
     )
@@ -81,6 +91,10 @@ class SerialSettings(BridgeSettings):
             raise ValueError('decimal can be given only with format = "csv" or "regex"')
         if self.format == "csv" and self.separator == self.decimal:
             raise ValueError('separator must not be decimal: give one such as ";"')
+        if self.format in ("frames", "raw") and (
+            self.instance or NameTemplate(self.node or "").fields
+        ):
+            raise ValueError("node and instance cannot be made of fields in frames or raw bytes")
         if self.pattern is not None:
             check_pattern(self.pattern)
 

@@ -2,16 +2,20 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from gateway.bridges.readings.reading import Reading, RefusedReadingError, Value
-from gateway.bridges.readings.reading_map import NO_UNITS, ReadingMap
+from gateway.bridges.readings.reading import (
+    Reading,
+    RefusedReadingError,
+    Value,
+    instance_name,
+    series_topic,
+)
+from gateway.bridges.readings.reading_map import NO_UNITS, Found, ReadingMap
 from gateway.bridges.readings.reading_publisher import ReadingPublisher
 from gateway.bridges.supervision.interfaces import Receive, Services
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-
-OWNERS_MAX = 10_000
-"""Topics of which it is known whose they are; of further ones a conflict is not noticed."""
 
 CONFLICTS_TOLD = 10
 """Conflicts of one bridge that are logged; further ones are counted."""
@@ -51,8 +55,10 @@ class Host:
         self.heard_at: float | None = None
         """When something came the last time, monotonic seconds."""
         self.on_heard: Callable[[float], None] = lambda _now: None
-        self.publisher.on_reading = self._published
+        self.publisher.on_reading = lambda _reading: self.heard()
+        self.publisher.keep_apart = self._keep_apart
         self._ends: list[Callable[[], None]] = []
+        self._conflicts: set[tuple[str, str]] = set()
         self.show("restarts", 0)
         self.waiting(NOT_STARTED)
 
@@ -64,20 +70,24 @@ class Host:
         unit: str | None = None,
         time: int | None = None,
         *,
+        instance: str = "",
+        source: str = "",
         lossy: bool = False,
     ) -> bool:
         """Publish a reading; return whether it was taken. One that is not allowed is counted.
 
-        `time` is milliseconds since 1970, by default now. `lossy` says that the source does not
+        `time` is milliseconds since 1970, by default now. `instance` tells several of one quantity
+        at a node apart, `source` what a bridge reads it from: two sources of one series are kept
+        apart. `lossy` says that the source does not
         send again, so that a reading which is not taken counts as lost.
         """
         now = self.services.clock.wall_ms()
         try:
-            reading = Reading(node, quantity, value, unit, now if time is None else time)
+            reading = Reading(node, quantity, value, unit, now if time is None else time, instance)
         except RefusedReadingError as failure:
             self.publisher.reject(str(failure))
             return False
-        taken = self.publisher.publish(reading)
+        taken = self.publisher.publish(reading, source)
         if lossy and not taken:
             self.count("lost")
         return taken
@@ -89,21 +99,56 @@ class Host:
         time: int | None = None,
         *,
         units: Mapping[str, str] = NO_UNITS,
+        instance: str = "",
+        source: str = "",
         lossy: bool = False,
     ) -> int:
         """Publish the readings that the map finds in named values; return how many were found.
 
         `units` are those of names, as far as the source says them. A name that does not say what
-        its number means is logged once.
+        its number means is logged once. `instance` is that of values whose names say none. Two
+        values of one series are kept apart, by the name of the second.
         """
         found = self.map.readings(fields, units)
         unclear = []
+        taken_by: dict[str, str] = {}
         for each in found:
-            taken = self.read(node, each.quantity, each.value, each.unit, time, lossy=lossy)
+            own = self._own_instance(node, each, instance, taken_by)
+            taken = self.read(
+                *(node, each.quantity, each.value, each.unit, time),
+                instance=own,
+                source=source,
+                lossy=lossy,
+            )
             if taken and each.unclear:
                 unclear.append(each.unclear)
         self.publisher.wonder(unclear)
         return len(found)
+
+    def _own_instance(
+        self, node: str, found: Found, instance: str, taken_by: dict[str, str]
+    ) -> str:
+        """Return the instance of a value: another than the ones before it in its message have.
+
+        What was given to a second one is remembered, so that it keeps it if it comes alone.
+        """
+        own = found.instance or instance
+        topic = series_topic(node, found.quantity, own)
+        source = f"{self.publisher.client_id} {found.path}"
+        label = self.services.series_labels.get(topic, source)
+        if label is None and topic in taken_by:
+            label = next(
+                each
+                for each in map(instance_name, found.labels)
+                if series_topic(node, found.quantity, _joined(own, each)) not in taken_by
+            )
+            self.services.series_labels.remember(topic, source, label)
+            self._tell_conflict(topic, f"{found.path!r}", f"{taken_by[topic]!r}", label)
+        if label is not None:
+            own = _joined(own, label)
+            topic = series_topic(node, found.quantity, own)
+        taken_by[topic] = found.path
+        return own
 
     def send(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> ReasonCode:
         """Publish any message; a code of 0x80 or above says that it was not taken."""
@@ -129,19 +174,33 @@ class Host:
         """Call `end` when the bridge ends or is made anew."""
         self._ends.append(end)
 
-    def _published(self, reading: Reading) -> None:
-        self.heard()
-        owners, topic = self.services.owners, reading.topic
-        owner = owners.get(topic)
-        if owner is None:
-            if len(owners) < OWNERS_MAX:
-                owners[topic] = self.title
-        elif owner != self.title:
-            owners[topic] = self.title
-            self.count("node_conflicts")
-            if self._conflicts < CONFLICTS_TOLD:
-                self._conflicts += 1
-                logger.warning("%s: %s came from %s before", self.title, topic, owner)
+    def _keep_apart(self, reading: Reading, source: str) -> Reading:
+        """Return a reading under an instance of its own if another source has its series."""
+        services, topic, bridge = self.services, reading.topic, self.publisher.client_id
+        key = f"{bridge} {source}"
+        label = services.series_labels.get(topic, key) if source else None
+        if label is None:
+            now = services.clock.monotonic()
+            other = services.owners.other(topic, bridge, source, now)
+            if other is None:
+                return reading
+            same = other.bridge == bridge
+            label = instance_name(source if same and source else bridge.replace(":", "-"))
+            if same:
+                services.series_labels.remember(topic, key, label)
+            before = other.source if same and other.source else other.bridge.replace(":", " ")
+            self._tell_conflict(topic, source if same and source else self.title, before, label)
+        return replace(reading, instance=_joined(reading.instance, label))
+
+    def _tell_conflict(self, topic: str, source: str, other: str, label: str) -> None:
+        """Count a second source of a series, and name it once."""
+        self.count("node_conflicts")
+        if (topic, label) not in self._conflicts and len(self._conflicts) < CONFLICTS_TOLD:
+            self._conflicts.add((topic, label))
+            logger.warning(
+                "%s: %s comes from %s and from %s; the latter is published with the instance %s",
+                *(self.title, topic, other, source, label),
+            )
 
     def heard(self) -> None:
         """Say that the source is alive; each reading that is published says so by itself."""
@@ -162,6 +221,7 @@ class Host:
         """Say why the bridge cannot work; each new reason is logged."""
         if reason not in (self._error, NOT_STARTED):
             logger.warning("%s: waiting: %s", self.title, reason)
+        self.services.owners.lost(self.publisher.client_id)
         self._set_state("waiting", reason)
 
     def silent(self, text: str) -> None:
@@ -187,6 +247,7 @@ class Host:
     def close(self) -> None:
         """End what `listen` began, and the alarm."""
         self.release()
+        self.services.owners.ended(self.publisher.client_id)
         self.services.alarm(self.alarm_name, "")
         self._set_state("off", "")
 
@@ -202,6 +263,10 @@ class Host:
 
     _state = ""
     _error = ""
-    _conflicts = 0
     _silence = ""
     """What the alarm says until something comes."""
+
+
+def _joined(instance: str, label: str) -> str:
+    """Return an instance that says both."""
+    return instance_name(f"{instance}-{label}") if instance else label

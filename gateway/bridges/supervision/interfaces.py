@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from gateway.bridges.supervision.series_owners import SeriesOwners
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
@@ -47,6 +48,22 @@ class PacketCounters(Protocol):
     def remember(self, address: str, key: bytes, counter: int) -> None:
         """Gather the counter for the transaction that holds what is published next."""
 
+    def forget(self, address: str) -> int:
+        """Forget the counters of a device; return how many there were."""
+
+
+class SeriesLabels(Protocol):
+    """The instances that were given to sources whose series had another source already."""
+
+    def get(self, topic: str, source: str) -> str | None:
+        """Return what the source was given, also by an earlier run; None for nothing."""
+
+    def remember(self, topic: str, source: str, label: str) -> None:
+        """Gather it for the transaction that holds what is published next."""
+
+    def forget(self, node: str) -> int:
+        """Forget what was given at a node; return how many there were."""
+
 
 class Bridge(Protocol):
     """Something that turns what sensors say into readings for as long as it runs."""
@@ -78,10 +95,13 @@ class Services:
     when_on_disk: WhenOnDisk
     frames: NodeFrames
     packet_counters: PacketCounters
+    series_labels: SeriesLabels
     alarm: Callable[[str, str], None]
     """Raises an alarm by name and text; an empty text ends it."""
     counters: Counters
     clock: Clock
     update: Update = cannot_update
-    owners: dict[str, str] = field(default_factory=dict)
-    """The bridge that published last on each topic: two nodes of one name are noticed."""
+    owners: SeriesOwners = field(default_factory=SeriesOwners)
+    """The source of each series: a second one is noticed."""
+    strangers: set[str] = field(default_factory=set)
+    """Nodes that were heard in the air and that nobody has listed; the bridge bounds them."""

@@ -6,14 +6,42 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Topic patterns, and a map as the configuration would give it."""
+    """Topic patterns, and a map as the configuration would give it.
+
+    `node` and `instance` are made of a message's fields where the topic does not say them.
+    """
 
     topics: tuple[str, ...]
     map: dict[str, Any] = field(default_factory=dict)
+    node: str = ""
+    instance: str = ""
 
 
-def _of(quantity: str, unit: str) -> dict[str, str]:
-    return {"quantity": quantity, "unit": unit}
+def _of(quantity: str, unit: str, **others: object) -> dict[str, object]:
+    return {"quantity": quantity, "unit": unit, **others}
+
+
+def _phases() -> dict[str, Any]:
+    """Return the names of Shelly's three-phase meters, phase a to c and the sum of all."""
+    names: dict[str, Any] = {"n_current": _of("current", "A", instance="n")}
+    for phase in "abc":
+        names |= {
+            f"{phase}_voltage": _of("voltage", "V", instance=phase),
+            f"{phase}_current": _of("current", "A", instance=phase),
+            f"{phase}_act_power": _of("power", "W", instance=phase),
+            f"{phase}_aprt_power": _of("apparent_power", "VA", instance=phase),
+            f"{phase}_pf": _of("power_factor", "%", instance=phase, scale=100),
+            f"{phase}_freq": _of("frequency", "Hz", instance=phase),
+            f"{phase}_total_act_energy": _of("energy", "Wh", instance=phase),
+            f"{phase}_total_act_ret_energy": _of("energy_returned", "Wh", instance=phase),
+        }
+    return names | {
+        "total_current": _of("current", "A"),
+        "total_act_power": _of("power", "W"),
+        "total_aprt_power": _of("apparent_power", "VA"),
+        "total_act": _of("energy", "Wh"),
+        "total_act_ret": _of("energy_returned", "Wh"),
+    }
 
 
 PRESETS = {
@@ -54,8 +82,9 @@ PRESETS = {
     "shelly": Preset(
         (
             "shellies/{node}/sensor/{quantity}",
-            "shellies/{node}/relay/+/{quantity}",
-            "{node}/status/+",
+            "shellies/{node}/relay/{channel}/{quantity}",
+            "shellies/{node}/emeter/{channel}/{quantity}",
+            "{node}/status/{channel}",
         ),
         {
             "tC": _of("temperature", "°C"),
@@ -74,8 +103,90 @@ PRESETS = {
             "aenergy.minute_ts": False,
             "minute_ts": False,
             "energy": {"quantity": "energy", "unit": "kWh", "scale": 1 / 60_000},
+            "returned_energy": {"quantity": "energy_returned", "unit": "kWh", "scale": 1 / 60_000},
+            "reactive_power": _of("reactive_power", "var"),
+            "pf": _of("power_factor", "%", scale=100),
+            "total": False,
+            "total_returned": False,
+            "ret_aenergy.total": _of("energy_returned", "Wh"),
+            "ret_aenergy.minute_ts": False,
+            "act_power": _of("power", "W"),
+            "aprt_power": _of("apparent_power", "VA"),
+            "total_act_energy": _of("energy", "Wh"),
+            "total_act_ret_energy": _of("energy_returned", "Wh"),
+            **_phases(),
             "source": False,
         },
+    ),
+    "rtl_433": Preset(
+        ("rtl_433/+/events",),
+        {
+            "temperature_C": _of("temperature", "°C"),
+            "temperature_1_C": _of("temperature", "°C", instance="1"),
+            "temperature_2_C": _of("temperature", "°C", instance="2"),
+            "temperature_F": _of("temperature", "°F"),
+            "pressure_hPa": _of("pressure", "hPa"),
+            "pressure_kPa": _of("pressure", "kPa"),
+            "pressure_PSI": _of("pressure", "psi"),
+            "rain_mm": _of("precipitation", "mm"),
+            "rain_in": _of("precipitation", "in"),
+            "rain_rate_mm_h": _of("precipitation_intensity", "mm/h"),
+            "wind_avg_m_s": _of("wind_speed", "m/s"),
+            "wind_avg_km_h": _of("wind_speed", "km/h"),
+            "wind_max_m_s": _of("wind_speed", "m/s", instance="gust"),
+            "wind_max_km_h": _of("wind_speed", "km/h", instance="gust"),
+            "wind_dir_deg": _of("wind_direction", "°"),
+            "light_lux": _of("illuminance", "lx"),
+            "lux": _of("illuminance", "lx"),
+            "uv": "uv_index",
+            "uvi": "uv_index",
+            "battery_ok": _of("battery", "%", scale=100),
+            "battery_mV": _of("voltage", "mV"),
+            "supercap_V": _of("voltage", "V", instance="supercap"),
+            "depth_cm": _of("distance", "cm"),
+            "power_W": _of("power", "W"),
+            "energy_kWh": _of("energy", "kWh"),
+            "volume_m3": _of("volume", "m³"),
+            "rssi": _of("signal_strength", "dB"),
+            **dict.fromkeys(
+                ("snr", "noise", "freq", "freq1", "freq2", "mod", "mic", "subtype", "protocol"),
+                False,
+            ),
+        },
+        node="{model}-{channel}-{id}",
+    ),
+    "openmqttgateway": Preset(
+        (
+            "home/+/BTtoMQTT/+",
+            "home/+/BTtoMQTT",
+        ),
+        {
+            "tempc": _of("temperature", "°C"),
+            "tempf": False,
+            "tempc1": _of("temperature", "°C", instance="1"),
+            "tempc2": _of("temperature", "°C", instance="2"),
+            "tempc3": _of("temperature", "°C", instance="3"),
+            "tempc4": _of("temperature", "°C", instance="4"),
+            **{f"tempf{number}": False for number in range(1, 5)},
+            "hum": _of("humidity", "%"),
+            "batt": _of("battery", "%"),
+            "volt": _of("voltage", "V"),
+            "lux": _of("illuminance", "lx"),
+            "moi": _of("moisture", "%"),
+            "fer": _of("conductivity", "μS/cm"),
+            "pres": _of("pressure", "hPa"),
+            "co2": _of("carbon_dioxide", "ppm"),
+            "rssi": _of("signal_strength", "dBm"),
+            **dict.fromkeys(
+                (
+                    *("brand", "model", "model_id", "type", "mfr", "mfid", "servicedata", "track"),
+                    *("manufacturerdata", "servicedatauuid", "mac_type", "adv_type", "txpower"),
+                    *("distance", "cidc", "acts", "cont", "encr"),
+                ),
+                False,
+            ),
+        },
+        node="{id}",
     ),
 }
 """Shelly's first generation counts watt-minutes. What zigbee2mqtt calls `voltage` is in volts for

@@ -1,21 +1,26 @@
-"""What other programs publish to this broker, as readings: zigbee2mqtt, Tasmota, Shelly."""
+"""What other programs publish to this broker, such as zigbee2mqtt or Tasmota, as readings."""
 
 import asyncio
+import re
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from gateway.bridges.kind import BridgeKind
+from gateway.bridges.readings.name_template import NameTemplate, name_template
 from gateway.bridges.readings.reading_map import ReadingMap, reading_map
 from gateway.bridges.readings.written import json_of
 from gateway.bridges.settings import BridgeSettings, key
 from gateway.bridges.supervision.host import Host
-from gateway.bridges.topics.presets import PRESETS
+from gateway.bridges.topics.presets import PRESETS, Preset
 from gateway.bridges.topics.topic_pattern import TopicPattern
 from gateway.config.checks import one_of, texts
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
+
+ADDRESS = re.compile("(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
+"""A node that is named by its address, which has no colons elsewhere."""
 
 WAITING_MAX = 1_000
 """Messages that wait to be read; the oldest makes room and is counted."""
@@ -28,7 +33,7 @@ def patterns(value: object) -> tuple[str, ...]:
     """Accept topic patterns."""
     names = texts(value)
     for name in names:
-        TopicPattern(name)
+        TopicPattern(name, names_node=False)
     return names
 
 
@@ -41,14 +46,24 @@ class TopicsSettings(BridgeSettings):
     )
     topics: tuple[str, ...] = key(
         patterns,
-        "topics with a level `{node}` and perhaps `{quantity}`, such as `my/{node}/state`",
+        "topics with a level `{node}` and perhaps `{quantity}`, `{instance}` or `{channel}`, such"
+        " as `my/{node}/state`",
         (),
+    )
+    node: str | None = key(
+        name_template, "node of the messages, made of their fields: `{model}-{id}`", None
+    )
+    instance: str | None = key(
+        name_template, "instance of the readings, made of their fields, such as `{channel}`", None
     )
 
     def __post_init__(self) -> None:
         """Raise ValueError where nothing would be read."""
         if self.preset is None and not self.topics:
             raise ValueError("preset or topics must be given")
+        if self.node is None and PRESETS.get(self.preset or "", Preset(())).node == "":
+            for name in self.topics:
+                TopicPattern(name)
 
 
 class TopicsBridge:
@@ -60,10 +75,12 @@ class TopicsBridge:
         names = (*(preset.topics if preset else ()), *settings.topics)
         fields: dict[str, Any] = dict(reading_map(preset.map).fields) if preset else {}
         host.map = ReadingMap({**fields, **settings.map.fields}, settings.map.strict)
+        self._node = NameTemplate(settings.node or (preset.node if preset else ""))
+        self._instance = NameTemplate(settings.instance or (preset.instance if preset else ""))
         self._waiting: deque[tuple[TopicPattern, Message]] = deque()
         self._arrived = asyncio.Event()
         for name in names:
-            pattern = TopicPattern(name)
+            pattern = TopicPattern(name, names_node=False)
             host.listen(pattern.topic_filter, partial(self._take, pattern))
 
     async def run(self) -> None:
@@ -102,7 +119,18 @@ class TopicsBridge:
         else:
             self._host.count("not_read")
             return
-        self._host.read_fields(named["node"], fields, lossy=True)
+        node = self._node.fill(fields) or named.get("node", "")
+        if not node:
+            self._host.publisher.reject(f"a message on {message.topic} that names no node")
+            return
+        describing = self._node.fields | self._instance.fields
+        self._host.read_fields(
+            node.replace(":", "").lower() if ADDRESS.fullmatch(node) else node,
+            {name: value for name, value in fields.items() if name not in describing},
+            instance=self._instance.fill(fields) or named.get("instance", ""),
+            source=named["source"] if "node" in named else "",
+            lossy=True,
+        )
 
 
 KIND = BridgeKind(

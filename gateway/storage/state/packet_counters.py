@@ -49,3 +49,11 @@ class PacketCounters:
         if len(self._counters) > DEVICES_MAX:
             silent, _ = self._counters.popitem(last=False)
             self._writer.add(_FORGET, silent)
+
+    def forget(self, address: str) -> int:
+        """Forget the counters of a device under all keys; return how many there were."""
+        gone = [name for name in self._counters if name[0] == address]
+        for name in gone:
+            del self._counters[name]
+            self._writer.add(_FORGET, name)
+        return len(gone)

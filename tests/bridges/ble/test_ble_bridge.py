@@ -39,6 +39,9 @@ HUMIDITY = "00002a6f-0000-1000-8000-00805f9b34fb"
 KEY = "231d39c1d7cc1ab1aee224cd096db932"
 
 
+LISTED: dict[str, Any] = {"address": ADDRESS, "key": KEY}
+
+
 def bthome(packet: int, celsius: float = 25.06) -> bytes:
     value = round(celsius * 100).to_bytes(2, "little", signed=True)
     return b"\x40\x00" + bytes([packet]) + b"\x02" + value
@@ -261,6 +264,83 @@ def test_an_old_packet_is_refused_after_a_restart_of_the_gateway(
     before = len(gateway.broker.messages)
     bridge(gateway, device=other).take(heard(encrypted(1, PLAIN, "00" * 16), 120.0))
     assert len(gateway.broker.messages) > before, f"{name}: another key begins anew"
+
+
+def plain(objects: str) -> bytes:
+    return b"\x40" + bytes.fromhex(objects)
+
+
+def test_events_and_states_are_not_lost_to_the_interval(gateway: Gateway) -> None:
+    """A door that closes 0.3 s after it opened, and a button pressed three times in a second."""
+    taking = bridge(gateway, interval=10)
+    packets = [
+        (0.0, "0001 02c409 1101"),  # 25 °C, open
+        (0.1, "0001 02c409 1101"),
+        (0.3, "0002 02c409 1100"),  # closed
+        (0.5, "0003 3a01"),
+        (0.6, "0003 3a01"),
+        (0.7, "0004 3a01"),
+        (0.9, "0005 3a01"),
+        (1.5, "0006 02ce09 1100"),
+    ]
+    for time, objects in packets:
+        taking.take(heard(plain(objects), time))
+    found = [
+        (topic.rpartition("/")[2], each["value"])
+        for topic, each in gateway.broker.readings
+        if "signal" not in topic
+    ]
+    assert found == [
+        ("temperature", 25.0),
+        ("opening", True),
+        ("opening", False),
+        *[("button", "press")] * 3,
+    ]
+    assert gateway.figure("ble/too_soon") == 3
+
+
+def test_two_devices_of_one_node_are_apart_by_their_addresses(gateway: Gateway) -> None:
+    other = "A4:C1:38:11:22:34"
+    listed = [{"address": ADDRESS, "node": "cellar"}, {"address": other, "node": "cellar"}]
+    listed.append({"address": "A4:C1:38:11:22:35", "node": "cellar", "instance": "shelf"})
+    taking = bridge(gateway, device=devices(listed))
+    for address in (ADDRESS, other, "A4:C1:38:11:22:35"):
+        taking.take(heard(bthome(1), 1.0, address=address))
+    topics = [topic for topic, _ in gateway.broker.readings if "temperature" in topic]
+    assert topics == [
+        "sensors/cellar/temperature",
+        "sensors/cellar/temperature/a4c138112234",
+        "sensors/cellar/temperature/shelf",
+    ]
+    assert gateway.strangers == set()
+    taking.take(heard(bthome(1), 1.0, address="A4:C1:38:11:22:36"))
+    assert gateway.strangers == {"a4c138112236"}
+
+
+def test_counters_of_a_device_that_splits_its_packets_or_counts_anew(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    warm, wet = bytes.fromhex("02c409"), bytes.fromhex("038813")
+
+    def taken(taking: BleBridge, packets: list[tuple[int, bytes]]) -> list[bool]:
+        found = []
+        for number, (counter, content) in enumerate(packets):
+            before = len(gateway.broker.messages)
+            taking.take(heard(encrypted(counter, content), 100.0 * number))
+            found.append(len(gateway.broker.messages) > before)
+        return found
+
+    split = [(200, warm), (200, wet), (200, warm), (150, warm), (151, warm), (152, warm)]
+    listed = devices([LISTED])
+    assert taken(bridge(gateway, device=listed), split) == [True, True] + [False] * 4
+    assert caplog.text.count("a packet with the counter 150 after 200 is dropped") == 1
+    again = bridge(gateway, device=listed)
+    assert taken(again, [(200, wet), (201, wet)]) == [False, True], "after a restart"
+    patient = bridge(gateway, device=devices([LISTED | {"counter_restarts": True}]))
+    rising = [(150, warm), (151, warm), (152, warm), (153, warm), (7, warm)]
+    assert taken(patient, rising) == [False, False, True, True, True]
+    assert gateway.packet_counters.forget(ADDRESS) == 1
+    assert taken(bridge(gateway, device=listed), [(3, warm)]) == [True]
 
 
 def test_lists_strength_and_rate_limit_what_is_taken(gateway: Gateway) -> None:

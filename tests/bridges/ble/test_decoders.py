@@ -62,7 +62,7 @@ def decoded(given: dict[str, Any]) -> dict[str, tuple[object, str | None]]:
     heard = advertisement(**given)
     found: dict[str, tuple[object, str | None]] = {}
     for decoder in Decoders().of_device(None):
-        for quantity, value, unit in decoder.decode(heard) or []:
+        for quantity, value, unit, *_ in decoder.decode(heard) or []:
             found[quantity] = (value, unit)
     return found
 

@@ -77,6 +77,25 @@ def test_a_node_is_announced_once_with_its_quantities(gateway: Gateway) -> None:
     assert gateway.figure("homeassistant/announced") == 1
 
 
+def test_several_of_one_quantity_are_components_of_their_own(gateway: Gateway) -> None:
+    bridge = started(gateway)
+    for series in ("voltage/l1", "voltage/l2", "voltage_l1", "voltage"):
+        hear(gateway, f"sensors/n1/{series}", 230, "V")
+    hear(gateway, "sensors/n1/power_on/set", True)
+    hear(gateway, "sensors/n1/command/answer", 1)
+    bridge.look()
+    payload = json.loads(gateway.retained[CONFIG])
+    follows_the_rules(CONFIG, payload)
+    found = payload["components"].values()
+    assert [(each["name"], each["state_topic"].removeprefix("sensors/n1/")) for each in found] == [
+        ("Voltage l1", "voltage/l1"),
+        ("Voltage l2", "voltage/l2"),
+        ("Voltage l1", "voltage_l1"),
+        ("Voltage", "voltage"),
+    ]
+    assert all(each["device_class"] == "voltage" for each in found)
+
+
 def test_a_birth_sends_everything_again(gateway: Gateway) -> None:
     bridge = started(gateway)
     hear(gateway, "sensors/n1/temperature", 21.5, "°C")

@@ -26,7 +26,10 @@ SAMPLES = [
         '{"quantity":"q","value":1,"node":null,"time":null}',
         Sample({}, reading=("q", 1, None)),
     ),
-    ('{"quantity":"q","value":1e3,"firmware":"7.2"}', Sample({}, reading=("q", 1000.0, None))),
+    (
+        '{"quantity":"q","value":1e3,"firmware":"7.2"}',
+        Sample({"firmware": "7.2"}, reading=("q", 1000.0, None)),
+    ),
     (
         '{"quantity":"q","value":1,"time":1763740000.5}',  # seconds
         Sample({}, None, 1_763_740_000_500, ("q", 1, None)),

@@ -12,6 +12,7 @@ from gateway.bridges.supervision.interfaces import (
     Receive,
     Services,
 )
+from gateway.bridges.supervision.series_owners import SeriesOwners
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
@@ -81,6 +82,31 @@ class MemoryCounters:
     def remember(self, address: str, key: bytes, counter: int) -> None:
         self.remembered[address, key] = counter
 
+    def forget(self, address: str) -> int:
+        gone = [name for name in self.remembered if name[0] == address]
+        for name in gone:
+            del self.remembered[name]
+        return len(gone)
+
+
+class MemoryLabels:
+    """The in-memory twin of gateway.storage.state.series_labels.SeriesLabels."""
+
+    def __init__(self) -> None:
+        self.given: dict[tuple[str, str], str] = {}
+
+    def get(self, topic: str, source: str) -> str | None:
+        return self.given.get((topic, source))
+
+    def remember(self, topic: str, source: str, label: str) -> None:
+        self.given[topic, source] = label
+
+    def forget(self, node: str) -> int:
+        gone = [key for key in self.given if key[0].startswith(f"sensors/{node}/")]
+        for key in gone:
+            del self.given[key]
+        return len(gone)
+
 
 class Alarms:
     """The alarms that are raised."""
@@ -127,7 +153,9 @@ class Gateway:
     subscriptions: Subscriptions
     retained: dict[str, bytes]
     packet_counters: PacketCounters = field(default_factory=MemoryCounters)
-    owners: dict[str, str] = field(default_factory=dict)
+    series_labels: MemoryLabels = field(default_factory=MemoryLabels)
+    owners: SeriesOwners = field(default_factory=SeriesOwners)
+    strangers: set[str] = field(default_factory=set)
 
     @classmethod
     def make(cls, clock: Clock | None = None) -> "Gateway":
@@ -154,10 +182,12 @@ class Gateway:
             when_on_disk=self.disk.when_on_disk,
             frames=self.frames,
             packet_counters=self.packet_counters,
+            series_labels=self.series_labels,
             alarm=self.alarms.alarm,
             counters=self.counters,
             clock=self.clock,
             owners=self.owners,
+            strangers=self.strangers,
         )
 
     def publish(self, message: Message) -> ReasonCode:

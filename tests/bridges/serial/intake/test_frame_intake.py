@@ -155,3 +155,14 @@ def test_dropped_samples_are_shown_for_the_port(intake: FrameIntake, counters: C
     for number in range(2 * NODES_MAX):
         intake.feed(frame(1, node=f"other{number}", dropped=1))
     assert counters.values["tidegate/serial/ttyUSB0/dropped"] == 9 + NODES_MAX - 2
+
+
+def test_several_of_one_quantity_have_their_instances(intake: FrameIntake, broker: Broker) -> None:
+    named = encode_reading("temperature/28ff64", (215, -1), "°C")
+    unknown = encode_reading("door count/left wing", 3)
+    intake.feed(frame(1, TEMPERATURE, named, unknown))
+    assert [topic for topic, _ in broker.readings] == [
+        "sensors/n1/temperature",
+        "sensors/n1/temperature/28ff64",
+        "sensors/n1/door count/left wing",
+    ]

@@ -15,7 +15,7 @@ from tests.support.nodes.bridges import Broker
 @pytest.mark.parametrize(
     "refused",
     [
-        encode_reading("a/b", 1),
+        encode_reading("a+b", 1),
         encode_reading("a#", 1),
         encode_reading("temperature", float("nan")),
         b"\xc8\x00\x01",
@@ -43,9 +43,9 @@ def test_a_refusal_is_counted_once_though_the_frame_came_twice(
     intake: FrameIntake, broker: Broker, counters: Counters
 ) -> None:
     broker.code = ReasonCode.QUOTA_EXCEEDED
-    intake.feed(frame(1, encode_reading("a/b", 1), TEMPERATURE))
+    intake.feed(frame(1, encode_reading("a+b", 1), TEMPERATURE))
     broker.code = ReasonCode.SUCCESS
-    intake.feed(frame(1, encode_reading("a/b", 1), TEMPERATURE))
+    intake.feed(frame(1, encode_reading("a+b", 1), TEMPERATURE))
     assert counters.count("tidegate/serial/rejected") == 1
 
 
@@ -83,7 +83,7 @@ def test_an_echo_of_our_own_answer_means_nothing(
 
 def test_each_refusal_is_logged_once(intake: FrameIntake, caplog: pytest.LogCaptureFixture) -> None:
     for sequence in range(1, 5):
-        intake.feed(frame(sequence, encode_reading("a/b", 1)))
+        intake.feed(frame(sequence, encode_reading("a+b", 1)))
     assert [record.message for record in caplog.records] == [
-        "serial:ttyUSB0: a reading was refused: quantity 'a/b': '/' is not allowed"
+        "serial:ttyUSB0: a reading was refused: quantity 'a+b': '+' is not allowed"
     ]

@@ -1,0 +1,52 @@
+"""Names of nodes and instances that are made of a message's fields: `{model}-{id}`."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gateway.bridges.readings.reading import NAME_MAX, instance_name
+from gateway.config.described import check
+
+FIELD = re.compile(r"\{([^{}]+)\}")
+NAME = re.compile(r"[^/+#\x00-\x1f\x7f]+")
+SEPARATORS = "-_ .:"
+
+
+@dataclass(frozen=True, slots=True)
+class NameTemplate:
+    """A name with fields in braces; what a message does not have of them is left out."""
+
+    text: str
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields that it takes: they describe the others and are no readings."""
+        return frozenset(FIELD.findall(self.text))
+
+    def fill(self, fields: Mapping[str, object]) -> str:
+        """Return the name for a message; empty if it has nothing of it."""
+        if not self.fields:
+            return self.text
+        found = [name for name in self.fields if _word(fields.get(name))]
+        if not found:
+            return ""
+        name = FIELD.sub(lambda match: _word(fields.get(match[1])), self.text)
+        return instance_name(name.strip(SEPARATORS))
+
+
+def _word(value: object) -> str:
+    """Return a value as it stands in a name."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return ""
+    return str(value).strip()
+
+
+@check("a name, perhaps with fields in braces", type="string", minLength=1)
+def name_template(value: object) -> str:
+    """Accept a name such as `barn` or `{model}-{id}`."""
+    allowed = f"1 to {NAME_MAX} bytes without /, + and #, such as barn or {{model}}-{{id}}"
+    if not isinstance(value, str) or not 1 <= len(value.encode()) <= NAME_MAX:
+        raise ValueError(allowed)
+    if not NAME.fullmatch(value) or set(FIELD.sub("", value)) & {"{", "}"}:
+        raise ValueError(allowed)
+    return value

@@ -1,0 +1,57 @@
+"""The instances that sources of readings were given because their series had another source."""
+
+import json
+
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
+from gateway.storage.state.note import note, note_of, noted_parts
+
+NOTE = "series"
+
+LABELS_MAX = 10_000
+"""Sources that are remembered; the oldest is forgotten beyond it."""
+
+
+class SeriesLabels:
+    """What a source was given, by the topic of the series that had another source.
+
+    `remember` is in force at once, and its row goes to disk in the batch of the next reading.
+    """
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+        self._labels: dict[tuple[str, str], str] = {}
+
+    async def load(self) -> None:
+        """Learn what an earlier run gave; call it once, before the first reading."""
+        for part in await noted_parts(self._database, NOTE):
+            topic, source, label = json.loads(part)
+            self._labels[topic, source] = label
+
+    def get(self, topic: str, source: str) -> str | None:
+        """Return what a source was given, None for nothing."""
+        return self._labels.get((topic, source))
+
+    def remember(self, topic: str, source: str, label: str) -> None:
+        """Keep what a source is given from now on, and gather its row."""
+        self._labels[topic, source] = label
+        note(self._writer, _note(topic, source, label))
+        if len(self._labels) > LABELS_MAX:
+            self._drop(next(iter(self._labels)))
+
+    def forget(self, node: str) -> int:
+        """Forget what was given at a node; return how many there were."""
+        start = f"sensors/{node}/"
+        gone = [key for key in self._labels if key[0].startswith(start)]
+        for key in gone:
+            self._drop(key)
+        return len(gone)
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        label = self._labels.pop(key)
+        note(self._writer, _note(*key, label), there=False)
+
+
+def _note(topic: str, source: str, label: str) -> str:
+    return note_of(NOTE, json.dumps([topic, source, label]))

@@ -1,0 +1,166 @@
+"""Messages of other programs, as their documentation and issues show them, to series."""
+
+import asyncio
+import contextlib
+import json
+
+import pytest
+
+from gateway.bridges.topics.topics_bridge import TopicsBridge, TopicsSettings
+from tests.support.disk.storage import until
+from tests.support.nodes.bridges import Gateway
+from tests.support.table import table
+
+SWITCH = {"id": 0, "source": "init", "output": True, "apower": 11.5, "voltage": 230.1}
+EM = {"id": 0, "a_voltage": 230.1, "b_voltage": 231.0, "a_act_power": 10.0, "total_act_power": 21.5}
+ACURITE = {
+    "time": "2026-11-20 10:00:00",
+    "model": "Acurite-Tower",
+    "id": 1234,
+    "channel": "A",
+    "battery_ok": 1,
+    "temperature_C": 20.5,
+    "humidity": 50,
+    "mic": "CHECKSUM",
+}
+LYWSD = {
+    "id": "A4:C1:38:8C:34:B7",
+    "name": "ATC_8C34B7",
+    "rssi": -60,
+    "brand": "Xiaomi",
+    "tempc": 25.2,
+    "tempf": 77.36,
+    "hum": 52,
+    "batt": 100,
+    "volt": 3.0,
+}
+
+MESSAGES: list[tuple[str, str, object, dict[str, object]]] = [
+    (
+        "shelly",
+        "plug/status/switch:0",
+        SWITCH
+        | {"aenergy": {"total": 100.5, "minute_ts": 1}, "temperature": {"tC": 40, "tF": 104}},
+        {
+            "plug/output": True,
+            "plug/power": 11.5,
+            "plug/voltage": 230.1,
+            "plug/energy": 100.5,
+            "plug/temperature": 40,
+        },
+    ),
+    (
+        "shelly",
+        "plug/status/switch:3",
+        SWITCH | {"id": 3, "aenergy": {"total": 400}},
+        {
+            "plug/output/3": True,
+            "plug/power/3": 11.5,
+            "plug/voltage/3": 230.1,
+            "plug/energy/3": 400,
+        },
+    ),
+    (
+        "shelly",
+        "em/status/em:0",
+        EM,
+        {"em/voltage/a": 230.1, "em/voltage/b": 231.0, "em/power/a": 10.0, "em/power": 21.5},
+    ),
+    ("shelly", "shellies/old/relay/1/power", 60, {"old/power/1": 60}),
+    ("shelly", "shellies/old/emeter/0/voltage", 230, {"old/voltage": 230}),
+    ("shelly", "x/status/temperature:100", {"id": 100, "tC": 5.5}, {"x/temperature/100": 5.5}),
+    (
+        "tasmota",
+        "tele/w/SENSOR",
+        {
+            "Time": "2026-11-20T10:00:00",
+            "SI7021-14": {"Temperature": 20.5, "Humidity": 40},
+            "SI7021-15": {"Temperature": 21.5},
+            "TempUnit": "C",
+        },
+        {
+            "w/temperature/SI7021-14": 20.5,
+            "w/humidity/SI7021-14": 40,
+            "w/temperature/SI7021-15": 21.5,
+        },
+    ),
+    (
+        "rtl_433",
+        "rtl_433/pi/events",
+        ACURITE,
+        {
+            "Acurite-Tower-A-1234/battery": 100,
+            "Acurite-Tower-A-1234/temperature": 20.5,
+            "Acurite-Tower-A-1234/humidity": 50,
+        },
+    ),
+    (
+        "openmqttgateway",
+        "home/OpenMQTTGateway/BTtoMQTT/A4C1388C34B7",
+        LYWSD,
+        {
+            "a4c1388c34b7/signal_strength": -60,
+            "a4c1388c34b7/temperature": 25.2,
+            "a4c1388c34b7/humidity": 52,
+            "a4c1388c34b7/battery": 100,
+            "a4c1388c34b7/voltage": 3.0,
+        },
+    ),
+]
+
+
+async def read(
+    gateway: Gateway, settings: TopicsSettings, messages: list[tuple[str, object]]
+) -> None:
+    bridge = TopicsBridge(settings, gateway.host("topics", "t"))
+    running = asyncio.create_task(bridge.run())
+    for topic, payload in messages:
+        gateway.subscriptions.publish(topic, json.dumps(payload).encode())
+    await until(lambda: gateway.figure("topics/messages") == len(messages))
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+
+
+@table("preset, topic, payload, expected", MESSAGES)
+async def test_messages_of_a_preset(
+    preset: str, topic: str, payload: object, expected: dict[str, object]
+) -> None:
+    gateway = Gateway.make()
+    await read(gateway, TopicsSettings(preset=preset), [(topic, payload)])
+    found = {name.removeprefix("sensors/"): each["value"] for name, each in gateway.broker.readings}
+    assert found == expected
+
+
+async def test_nodes_and_instances_are_made_of_fields() -> None:
+    gateway = Gateway.make()
+    settings = TopicsSettings(topics=("w/events",), node="{model}-{id}", instance="{channel}")
+    messages = [
+        ("w/events", {"model": "m", "id": 7, "channel": 2, "temp_c": 1}),
+        ("w/events", {"model": "m", "channel": 2, "temp_c": 2}),
+        ("w/events", {"temp_c": 3}),
+    ]
+    await read(gateway, settings, messages)
+    assert [(topic, each["value"]) for topic, each in gateway.broker.readings] == [
+        ("sensors/m-7/temperature/2", 1),
+        ("sensors/m/temperature/2", 2),
+    ]
+    assert gateway.figure("topics/rejected") == 1
+
+
+async def test_two_topics_of_one_series_are_apart() -> None:
+    gateway = Gateway.make()
+    messages: list[tuple[str, object]] = [
+        ("x/status/switch:0", {"apower": 1}),
+        ("x/status/em:0", {"total_act_power": 2}),
+    ]
+    await read(gateway, TopicsSettings(preset="shelly"), messages * 2)
+    assert [(topic, each["value"]) for topic, each in gateway.broker.readings] == [
+        ("sensors/x/power", 1),
+        ("sensors/x/power/status-em:0", 2),
+    ] * 2
+
+
+def test_a_topic_without_a_node_needs_one_made_of_fields() -> None:
+    with pytest.raises(ValueError, match="node must be given"):
+        TopicsSettings(topics=("w/events",))
