@@ -27,7 +27,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.engine.database import open_database
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.outbox import Outbox
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.processes.mosquitto import Mosquitto
 from tests.support.raw_client import RawClient

@@ -17,10 +17,12 @@ from gateway.config.when_full import WhenFull
 from gateway.counters import Counters
 from gateway.storage.engine.database import FILE_NAME, Database, open_database
 from gateway.storage.engine.writer import Writer
+from gateway.storage.outbox.bounds import OutboxSettings, Retention, StreamSettings
 from gateway.storage.outbox.outbox import Outbox
-from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.streams.retention import OutboxSettings, Retention, StreamSettings
+from gateway.storage.outbox.row import (
+    OutboxRow,
+    Outcome,
+)
 
 PAYLOAD = 1_000
 """Bytes of each message."""

@@ -6,7 +6,7 @@ from gateway.broker.instant import Instant
 from gateway.broker.publishing.expiry import STEP
 from gateway.storage.engine.connection import Batch
 from gateway.storage.engine.database import Database
-from gateway.storage.outbox.clock_steps import NEWEST, NOTE
+from gateway.storage.outbox.expiry import NEWEST, NOTE
 from gateway.storage.sessions.broker_store import FORWARD
 from gateway.storage.state.clock_store import Stamp, boot_number, read_stamp
 

@@ -12,7 +12,7 @@ from gateway.errors import TidegateError
 from gateway.mqtt.message import Message
 from gateway.storage.history.outcome_reader import Number
 from gateway.storage.history.reader import HistoryReader, open_history
-from gateway.storage.outbox.outbox_row import message_of_row
+from gateway.storage.outbox.row import message_of_row
 
 _ANSWERS = {1: "PUBACK", 2: "PUBREC"}
 

@@ -4,8 +4,10 @@ from gateway.storage.history.history import RecordedRule
 from gateway.storage.history.outcome_reader import Number
 from gateway.storage.history.reader import HistoryReader
 from gateway.storage.history.row import Numbered
-from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.row import (
+    OutboxRow,
+    Outcome,
+)
 
 
 def outcome(

@@ -4,7 +4,7 @@ import json
 import zlib
 from base64 import b64encode
 
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.envelope import has_more, remaining_expiry
 

@@ -72,5 +72,5 @@ class Destination(Protocol):
 
 async def removals_on_disk(outbox: Outbox, uplink: int, link: Link) -> None:
     """Return once every removal of an uplink is on disk, or when the link stops."""
-    while outbox.removing(uplink) and not link.stopping:
+    while outbox.writes.delivering.get(uplink, 0) and not link.stopping:
         await link.wait()

@@ -1,7 +1,7 @@
 """The topic and properties of a message that goes up; its payload is untouched."""
 
 from gateway.mqtt.codec.fields import write_byte, write_string
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.hops import HOPS
 
 _USER_PROPERTY = write_byte(0x26)
@@ -26,7 +26,8 @@ def write_user_properties(row: OutboxRow, identity: bool, resent: bool) -> bytes
     named = _sometimes(row.user_properties) if row.user_properties else _NONE
     seq = f"{row.epoch}.{row.stream}.{row.seq}".encode()
     time = str(row.time).encode()
-    fields = b"".join((_SEQ, _length(seq), seq, _TIME, _length(time), time))
+    lengths = len(seq).to_bytes(2, "big"), len(time).to_bytes(2, "big")
+    fields = b"".join((_SEQ, lengths[0], seq, _TIME, lengths[1], time))
     if resent:
         fields += _RESENT
     elif "resent" in named:
@@ -51,10 +52,6 @@ def _sometimes(properties: tuple[tuple[str, str], ...]) -> frozenset[str]:
 
 def _pair(name: str, value: str) -> bytes:
     return _USER_PROPERTY + write_string(name) + write_string(value)
-
-
-def _length(data: bytes) -> bytes:
-    return len(data).to_bytes(2, "big")
 
 
 def has_more(row: OutboxRow) -> bool:

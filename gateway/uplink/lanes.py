@@ -1,17 +1,90 @@
-"""In which order rows leave the outbox: live ones first, the backlog behind them."""
+"""In which order rows of the outbox are sent: live ones first, the backlog behind them."""
 
 from collections import deque
 
-from gateway.storage.outbox.lane import BACKLOG, LIVE, RECALL
 from gateway.storage.outbox.outbox import Outbox
-from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.uplink.row_cursor import RowCursor
+from gateway.storage.outbox.row import BACKLOG, LIVE, RECALL, OutboxRow
+
+FETCH_ROWS = 256
+"""Rows read from the outbox at a time."""
+
+WITHOUT_END = 2**62
+"""Above every row id that SQLite gives in practice."""
 
 MAX_FRESH_ROWS = 1_024
 """Live rows in memory that wait for the window; those beyond are read from the outbox."""
 
 MAX_FRESH_BYTES = 1024 * 1024
 """Bytes of the same rows, as the outbox counts them."""
+
+
+class RowCursor:
+    """Returns each row of an uplink with an id above `position` and up to `end` once.
+
+    `rows` are those that are in memory, while `reading` more may come. Without `lane` it reads the
+    rows of all lanes except recalled ones, which only a cursor of their own lane returns.
+    """
+
+    __slots__ = ("_end", "_lane", "_outbox", "_stream", "_uplink", "position", "reading", "rows")
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        position: int,
+        end: int = WITHOUT_END,
+        *,
+        lane: str | None = None,
+        stream: str | None = None,
+        uplink: int = 1,
+    ) -> None:
+        self._outbox = outbox
+        self.position = position
+        self._end = end
+        self._lane = lane
+        self._stream = stream
+        self._uplink = uplink
+        self.rows: deque[OutboxRow] = deque()
+        self.reading = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether there may be a row now."""
+        if self.rows:
+            return True
+        return self.position < self._end and self.position < self._outbox.committed_id
+
+    @property
+    def ended(self) -> bool:
+        """Whether there will never be a row again."""
+        return not self.rows and self.position >= self._end
+
+    def ready(self) -> OutboxRow | None:
+        """Remove and return the next row if it is in memory, None otherwise."""
+        return self.rows.popleft() if self.rows else None
+
+    async def first(self) -> OutboxRow | None:
+        """Return the next row on disk without removing it, None if there is none."""
+        while not self.rows and self.waits:
+            up_to = min(self._outbox.committed_id, self._end)
+            self.reading = True
+            try:
+                rows = await self._outbox.fetch(
+                    *(self.position, FETCH_ROWS, up_to, self._lane, self._stream),
+                    uplink=self._uplink,
+                )
+            finally:
+                self.reading = False
+            self.position = rows[-1].id if rows else up_to
+            self.rows.extend(row for row in rows if self._lane or row.lane != RECALL)
+        return self.rows[0] if self.rows else None
+
+    async def next(self) -> OutboxRow | None:
+        """Remove and return the next row on disk, None if there is none at the moment."""
+        return self.pop() if await self.first() is not None else None
+
+    def pop(self) -> OutboxRow:
+        """Remove and return the row that `first` returned."""
+        return self.rows.popleft()
 
 
 class Lanes:
@@ -22,21 +95,21 @@ class Lanes:
     which they were accepted, and so numbers rise in each stream and lane. Of what waited, streams
     with a higher priority go first; those with the same go in the order of acceptance. Behind the
     backlog comes what the fleet has asked for again, the lane `recall`. Live rows come from memory
-    as they are added (`push`), unless there are too many: these are read as soon as they are on
-    disk, and all behind them too until it has caught up. One whose publisher's answer waits for the
-    disk stays until its commit, and those behind it.
+    as they are added (`push`; they are `fresh`), unless there are too many: these are read as soon
+    as they are on disk, and all behind them too until it has caught up. One whose publisher's
+    answer waits for the disk stays until its commit, and those behind it.
     """
 
     __slots__ = (
         "_backlog",
         "_boundary",
-        "_fresh",
         "_fresh_bytes",
         "_live",
         "_not_fresh",
         "_outbox",
         "_recalled",
         "_waited",
+        "fresh",
     )
 
     def __init__(self, outbox: Outbox, uplink: int = 1) -> None:
@@ -48,38 +121,34 @@ class Lanes:
                 RowCursor(outbox, 0, self._boundary, stream=stream, uplink=uplink)
                 for stream in streams
             ]
-            for streams in outbox.by_priority()
+            for streams in outbox.bounds.by_priority()
         )
         self._backlog = RowCursor(outbox, self._boundary, lane=BACKLOG, uplink=uplink)
         self._recalled = RowCursor(outbox, 0, lane=RECALL, uplink=uplink)
-        self._fresh: deque[OutboxRow] = deque()
+        self.fresh: deque[OutboxRow] = deque()
         self._fresh_bytes = 0
         self._not_fresh = 0  # the highest id of a live row that has to be read
 
-    def takes(self, row: OutboxRow) -> bool:
+    def accepts(self, row: OutboxRow) -> bool:
         """Return whether `push` may follow; if not, the row is read when it is on disk."""
-        full = len(self._fresh) >= MAX_FRESH_ROWS or self._fresh_bytes >= MAX_FRESH_BYTES
-        if full or not self._live.has_passed(self._not_fresh):
+        live = self._live
+        behind = live.position < self._not_fresh or live.rows or live.reading
+        if behind or len(self.fresh) >= MAX_FRESH_ROWS or self._fresh_bytes >= MAX_FRESH_BYTES:
             self._not_fresh = row.id
             return False
         return True
 
     def push(self, row: OutboxRow) -> None:
-        """Take in a live row behind all others."""
-        self._fresh.append(row)
+        """Add a live row behind all others."""
+        self.fresh.append(row)
         self._fresh_bytes += row.size
-        self._live.skip_to(row.id)
-
-    @property
-    def has_fresh(self) -> bool:
-        """Whether live rows wait in memory."""
-        return bool(self._fresh)
+        self._live.position = row.id
 
     def next_fresh(self) -> OutboxRow | None:
-        """Return the next live row if it is in memory, None if there is none that may leave."""
-        if not self._fresh or not self._outbox.writes.may_leave(self._fresh[0]):
+        """Return the next live row if it is in memory, None if there is none that may be sent."""
+        if not self.fresh or not self._outbox.writes.may_be_sent(self.fresh[0]):
             return None
-        row = self._fresh.popleft()
+        row = self.fresh.popleft()
         self._fresh_bytes -= row.size
         return row
 
@@ -90,11 +159,11 @@ class Lanes:
     @property
     def live_waits(self) -> bool:
         """Whether there may be a live row now."""
-        return bool(self._fresh) or self._live.waits
+        return bool(self.fresh) or self._live.waits
 
     def next_live(self) -> OutboxRow | None:
         """Return what `live` does if it has been read already, else None."""
-        return self.next_fresh() if self._fresh else self._live.ready()
+        return self.next_fresh() if self.fresh else self._live.ready()
 
     def next_waited(self) -> OutboxRow | None:
         """Return what `backlog` does if that is clear without a look at the disk, else None."""
@@ -106,16 +175,20 @@ class Lanes:
 
         There is none either while one that came before waits in memory for its commit.
         """
-        return None if self._fresh else await self._live.next()
+        return None if self.fresh else await self._live.next()
 
     @property
     def backlog_waits(self) -> bool:
         """Whether the backlog, or the lane behind it, may have another row."""
-        if self._waited and self._waited[0][0].is_read:
+        if self._waited:
+            if self._waited[0][0].rows:
+                return True
+            if (cursors := self._next_cursors()) is not None:
+                return any(cursor.waits for cursor in cursors)
+        outbox = self._outbox
+        if BACKLOG in outbox.lanes and self._backlog.waits:
             return True
-        if (cursors := self._next_cursors()) is not None:
-            return any(cursor.waits for cursor in cursors)
-        return self._has_backlog or self._has_recalled
+        return outbox.recalled > 0 and self._recalled.waits
 
     async def backlog(self) -> OutboxRow | None:
         """Return the next row of the backlog, None when there is none at the moment."""
@@ -123,8 +196,10 @@ class Lanes:
             row = await _first_of(cursors)
             if row is not None or self._next_cursors() is cursors:
                 return row
-        row = await self._backlog.next() if self._has_backlog else None
-        if row is None and self._has_recalled:
+        row = None
+        if BACKLOG in self._outbox.lanes and self._backlog.waits:
+            row = await self._backlog.next()
+        if row is None and self._outbox.recalled > 0 and self._recalled.waits:
             row = await self._recalled.next()
         return row
 
@@ -133,14 +208,6 @@ class Lanes:
         while self._waited and all(cursor.ended for cursor in self._waited[0]):
             self._waited.popleft()
         return self._waited[0] if self._waited else None
-
-    @property
-    def _has_backlog(self) -> bool:
-        return BACKLOG in self._outbox.lanes and self._backlog.waits
-
-    @property
-    def _has_recalled(self) -> bool:
-        return self._outbox.recalled > 0 and self._recalled.waits
 
 
 async def _first_of(cursors: list[RowCursor]) -> OutboxRow | None:

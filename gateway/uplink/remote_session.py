@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable
 
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.errors import End
 from gateway.uplink.refusals import Refusals
 from gateway.uplink.reports.control_messages import ControlMessages
@@ -43,7 +43,8 @@ class RemoteSession:
         self.unanswered: deque[tuple[int, Sent]] = deque()
         self.last_packet_identifier = 0
         self._own_messages = control_messages
-        self._sent: set[int] = set()  # ids of rows that the server may have, or has refused
+        self.sent: set[int] = set()
+        """Ids of rows that the server may have, or has refused; mostly there are none."""
 
     @property
     def resumable(self) -> bool:
@@ -88,14 +89,14 @@ class RemoteSession:
 
     def note_sent(self, rows: Iterable[OutboxRow]) -> None:
         """Note rows that were sent and not accepted."""
-        if len(self._sent) >= MAXIMUM_SENT:
-            self._sent.clear()
-        self._sent.update(row.id for row in rows)
+        if len(self.sent) >= MAXIMUM_SENT:
+            self.sent.clear()
+        self.sent.update(row.id for row in rows)
 
     def count_resent(self, rows: Iterable[OutboxRow]) -> int:
         """Return how many of the rows, which are sent now, were sent before in this run."""
-        again = self._sent.intersection(row.id for row in rows) if self._sent else ()
-        self._sent.difference_update(again)
+        again = self.sent.intersection(row.id for row in rows)
+        self.sent.difference_update(again)
         return len(again)
 
     def _forget(self) -> None:

@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.reports.control_messages import ControlMessage
 
 
 class Sent:
     """A packet of `size` bytes with rows of the outbox, or with a message of the gateway's own.
 
-    With neither it is `status`, the retained message. `paced` is how many of its bytes the
-    backlog's pacing counts; `at` and `deadline`, in monotonic seconds, are given when it leaves.
+    With neither it is `status`, the retained message. It counts for so many `messages` in the
+    window. `paced` is how many of its bytes the backlog's pacing counts; `at` and `deadline`, in
+    monotonic seconds, are given when it is sent.
     """
 
-    __slots__ = ("at", "batched", "deadline", "own", "paced", "rows", "size", "status")
+    __slots__ = ("at", "batched", "deadline", "messages", "own", "paced", "rows", "size", "status")
 
     def __init__(
         self,
@@ -26,6 +27,7 @@ class Sent:
     ) -> None:
         self.size = size
         self.rows = rows
+        self.messages = len(rows) or 1
         self.own = own
         self.status = status
         self.batched = batched
@@ -36,8 +38,3 @@ class Sent:
     def is_status(self) -> bool:
         """Whether it is the status message."""
         return not self.rows and self.own is None
-
-    @property
-    def messages(self) -> int:
-        """How many messages the packet counts for in the window."""
-        return len(self.rows) or 1

@@ -18,7 +18,7 @@ from gateway.cli.main import main
 from gateway.config.load import load
 from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.migrations.migrate import migrate
-from gateway.storage.outbox.outbox_row import COLUMNS, to_columns
+from gateway.storage.outbox.row import COLUMNS, to_columns
 from gateway.storage.state.write_diary import MS_OF_A_DAY, Written, note_written
 from gateway.telemetry.block_device import BlockDevice
 from gateway.telemetry.mount import Mount

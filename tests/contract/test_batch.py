@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.batch import Batch, batch_line
 from gateway.uplink.batch_limits import BatchLimits
 from pipeline.records.batch import read_batch

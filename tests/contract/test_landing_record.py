@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
 
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from pipeline.landing.landing_file import Row, parse_name, read_landing_file
 from pipeline.tables.columns import RECORD
 from tests.support.disk.outbox_rows import ROWS

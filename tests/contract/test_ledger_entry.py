@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
 
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.row import Outcome
 from gateway.uplink.reports.ledger_reports import LedgerReports
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink

@@ -11,7 +11,7 @@ from paho.mqtt.properties import Properties
 from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_5, Publish
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.batch import batch_line, batch_payload
 from gateway.uplink.fleet.message import FleetMessages
 from gateway.uplink.landing.record import landing_line

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-import gateway.uplink.row_cursor as cursor_module
-from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.storage.outbox.streams.retention import OutboxSettings, StreamSettings
+import gateway.uplink.lanes as lanes_module
+from gateway.storage.outbox.bounds import OutboxSettings, StreamSettings
+from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.lanes import Lanes
 from tests.support.disk.storage import Store, open_store, outbox_row
 
@@ -53,7 +53,7 @@ async def test_what_waited_goes_by_priority_and_age(
     expected: list[tuple[str, int]],
     fetched: int,
 ) -> None:
-    monkeypatch.setattr(cursor_module, "FETCH_ROWS", fetched)
+    monkeypatch.setattr(lanes_module, "FETCH_ROWS", fetched)
     streams = tuple(StreamSettings(name, priority) for name, priority in priorities.items())
     store = await open_store(tmp_path, settings=OutboxSettings(streams=streams))
     for stream, seq in WAITED:

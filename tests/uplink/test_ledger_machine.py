@@ -20,7 +20,7 @@ import gateway.storage.ledger.pages as pages_module
 import gateway.uplink.reports.ledger_reports as reports_module
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.ledger.range import parse_reason
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.row import Outcome
 from tests.support.disk.ledger import LedgerStore, open_ledger_store
 from tests.support.disk.storage import crash_image, until
 

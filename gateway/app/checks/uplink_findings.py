@@ -9,8 +9,10 @@ from gateway.config.settings import OutboxConfig, UplinkConfig
 from gateway.errors import TidegateError
 from gateway.storage.engine.beside import open_beside
 from gateway.storage.engine.database import database_file
-from gateway.storage.outbox.streams.retention import for_rows
-from gateway.storage.outbox.streams.streams import SMALL_ROW
+from gateway.storage.outbox.bounds import (
+    SMALL_ROW,
+    for_rows,
+)
 from gateway.telemetry.card_life import spell_bytes
 from gateway.uplink.landing.folder import landed_files
 from gateway.uplink.landing_bounds import WAIT

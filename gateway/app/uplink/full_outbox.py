@@ -48,7 +48,7 @@ class FullOutbox:
             if not self.text:
                 self._begin()
             self._counted, self._last = counted, now
-        elif self.text and now - self._last >= QUIET_SECONDS and self._outbox.has_room:
+        elif self.text and now - self._last >= QUIET_SECONDS and self._outbox.bounds.have_capacity:
             self._end()
 
     async def _run(self) -> None:

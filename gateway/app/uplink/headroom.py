@@ -7,9 +7,11 @@ from gateway.config.errors import ConfigurationError
 from gateway.config.sections.uplinks import place_of
 from gateway.config.settings import Configuration, OutboxConfig
 from gateway.storage.engine.reserve import RESERVE_BYTES
-from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.storage.outbox.row_size import row_size
-from gateway.storage.outbox.streams.retention import for_rows
+from gateway.storage.outbox.bounds import for_rows
+from gateway.storage.outbox.row import (
+    OutboxRow,
+    row_size,
+)
 from gateway.telemetry.card_life import spell_bytes
 
 FOR_EVER = 10 * 365 * 86_400

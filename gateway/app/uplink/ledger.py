@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gateway.storage.ledger.ledger import Ledger
-from gateway.storage.ledger.lost import note_lost
+from gateway.storage.ledger.ledger import Ledger, note_lost
 from gateway.storage.ledger.pages import LedgerPages
 from gateway.storage.ledger.starts import Starts
 from gateway.storage.outbox.outbox import Outbox

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from gateway.app.uplink.headroom import Load, Room, drains, spell_seconds, survives
 from gateway.storage.engine.damage import free_bytes
 from gateway.storage.engine.reserve import RESERVE_BYTES
+from gateway.storage.outbox.bounds import for_rows
 from gateway.storage.outbox.outbox import Outbox
-from gateway.storage.outbox.streams.retention import for_rows
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

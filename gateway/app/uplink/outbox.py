@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 from gateway.config.settings import Configuration, OutboxConfig, StreamConfig
 from gateway.config.when_full import WhenFull
 from gateway.storage.engine.pending_batch import PendingBatch
-from gateway.storage.outbox.outbox import Outbox
-from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.streams.retention import (
+from gateway.storage.outbox.bounds import (
     Mode,
     OutboxSettings,
     Retention,
     StreamSettings,
+)
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.row import (
+    OutboxRow,
+    Outcome,
 )
 
 if TYPE_CHECKING:

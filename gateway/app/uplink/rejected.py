@@ -12,9 +12,9 @@ from gateway.mqtt.errors import MqttError
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name
-from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected, RejectedRow
+from gateway.storage.outbox.row import RECALL
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

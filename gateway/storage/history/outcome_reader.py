@@ -7,7 +7,7 @@ from typing import Any
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.stored_batch import stored_publication
-from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, from_columns
+from gateway.storage.outbox.row import COLUMNS, OutboxRow, from_columns
 from gateway.storage.sessions.delivery_row import gone_bits
 
 Number = tuple[str, str, int]

@@ -11,8 +11,11 @@ from gateway.storage.engine.message_columns import (
     to_fields,
     to_values,
 )
-from gateway.storage.outbox.outbox_row import message_of, row_of_message
-from gateway.storage.outbox.row_size import row_size
+from gateway.storage.outbox.row import (
+    message_of,
+    row_of_message,
+    row_size,
+)
 
 HISTORY_COLUMNS = ("id", "start", "rules", "payload_is_json", "epoch", *MESSAGE_COLUMNS)
 

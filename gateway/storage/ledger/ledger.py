@@ -9,16 +9,14 @@ import asyncio
 import json
 import sqlite3
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gateway.counters import Counters
+from gateway.salvage.gaps import LostNumbers
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.ranges import ranges_of
 from gateway.storage.engine.writer import Writer
-from gateway.storage.ledger.gather import GatheredRanges
-from gateway.storage.ledger.range import LedgerRange
-from gateway.storage.ledger.starts import Starts
-from gateway.storage.ledger.table import (
+from gateway.storage.ledger.range import (
     ADOPT,
     DELETE,
     FORGET,
@@ -26,16 +24,25 @@ from gateway.storage.ledger.table import (
     TOTALS,
     UPDATE,
     Key,
+    LedgerRange,
+    collapsed,
+    compacted,
     inserted,
     key_of,
     updated,
 )
-from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.uplink_bits import EVERY, UplinkBits
+from gateway.storage.ledger.starts import Starts
+from gateway.storage.outbox.row import (
+    OutboxRow,
+    Outcome,
+)
+from gateway.storage.outbox.uplinks import EVERY, UplinkBits
 
 LEDGER_SECONDS = 60.0
 """Seconds that what is worth no commit waits for another: filtered numbers, reported ranges."""
+
+MAX_PENDING_RANGES = 10_000
+"""Ranges in memory from which they are to be written, or compacted while the disk refuses."""
 
 MAX_OPEN_RANGES = 256
 """Ranges on disk that the number behind them may still extend; the oldest are closed."""
@@ -43,7 +50,62 @@ MAX_OPEN_RANGES = 256
 MAX_REPORTED_RANGES = 1_000
 """Ranges that the fleet has heard of before they are deleted without waiting for a commit."""
 
+CAUSE = "a damaged database"
+"""Why numbers are lost."""
+
+_KNOWN = (
+    "SELECT first, last FROM ledger WHERE epoch = ? AND stream = ? AND last >= ? AND first <= ?"
+    " AND uplink = ? ORDER BY first"
+)
 _COUNTER = {outcome: f"tidegate/ledger/{outcome.value}" for outcome in Outcome}
+
+
+class PendingRanges:
+    """Collapses numbers into ranges as they come, mostly in rising order.
+
+    From a `bound` on they are to be written: from MAX_PENDING_RANGES on, or from twice what could
+    not be compacted.
+    """
+
+    def __init__(self) -> None:
+        self.ranges: list[LedgerRange] = []
+        self._newest: dict[tuple[str, str, str, Outcome], LedgerRange] = {}
+        self.bound = MAX_PENDING_RANGES
+
+    def add(self, each: LedgerRange) -> None:
+        """Note the end of numbers, all for one reason, that mostly follow those of the call before.
+
+        Whoever calls does not keep the range.
+        """
+        key = (each.uplink, each.epoch, each.stream, each.outcome)
+        newest = self._newest.get(key)
+        if newest is not None and newest.last == each.first - 1:
+            reasons = newest.reasons
+            ((reason, count),) = each.reasons.items()
+            if reason in reasons and (len(reasons) == 1 or each.outcome is Outcome.FILTERED):
+                newest.last = each.last  # what `fits` and `extend` would do
+                reasons[reason] += count
+                return
+            if newest.fits(each):
+                newest.extend(each)
+                return
+        self.ranges.append(each)
+        self._newest[key] = each
+
+    def remove_all(self) -> list[LedgerRange]:
+        """Remove and return all ranges, in order."""
+        ranges = collapsed(self.ranges)
+        self.ranges = []
+        self._newest.clear()
+        self.bound = MAX_PENDING_RANGES
+        return ranges
+
+    def compact(self) -> int:
+        """Join what can be joined; return how many ranges fewer that makes."""
+        before = len(self.ranges)
+        self.ranges = compacted(self.remove_all())
+        self.bound = max(MAX_PENDING_RANGES, 2 * len(self.ranges))
+        return before - len(self.ranges)
 
 
 class Ledger:
@@ -77,7 +139,7 @@ class Ledger:
         self._database = database
         self._writer = writer
         self._counters = counters
-        self._gathered = GatheredRanges()
+        self._pending = PendingRanges()
         self._numbered = False
         self._reported: list[LedgerRange] = []
         self._open: OrderedDict[Key, LedgerRange] = OrderedDict()
@@ -115,22 +177,19 @@ class Ledger:
     async def _totals(self) -> list[tuple[str, int, int]]:
         return await self._database.reader.query(TOTALS, (), sqlite3.Cursor.fetchall)
 
-    def taken(self, stream: str, number: int) -> None:
+    def numbered(self, stream: str, number: int) -> None:
         """Note a number whose message goes to the outbox in the same batch."""
-        self.starts.number(stream, number)
+        self.starts.present.last[stream] = number
         self._numbered = True
 
     def filtered(self, stream: str, number: int, rule: str, uplinks: int = 1) -> None:
         """Note a number whose message `rule` was the last not to take for these uplinks."""
-        self.taken(stream, number)
+        self.numbered(stream, number)
         epoch = self.starts.present.epoch
         for index in self._uplinks.indexes(uplinks & self._reporting):
-            self._note(
-                LedgerRange(
-                    *(epoch, stream, number, number, Outcome.FILTERED, {rule: 1}),
-                    uplink=self.uplinks[index],
-                )
-            )
+            each = LedgerRange(epoch, stream, number, number, Outcome.FILTERED, {rule: 1})
+            each.uplink = self._uplinks.names[index]
+            self._note(each, 1)
 
     def ended(self, rows: Sequence[OutboxRow], outcome: Outcome, reason: str) -> None:
         """Note how rows ended, in the turn that removes them (`Outbox.on_outcome`)."""
@@ -138,15 +197,17 @@ class Ledger:
         for row in rows:
             numbers.setdefault((row.epoch, row.stream, row.ending), []).append(row.seq)
         for (epoch, stream, ending), each in numbers.items():
+            ranges = [(each[0], each[0])] if len(each) == 1 else ranges_of(each)
             for index in self._uplinks.indexes(ending & self._reporting):
-                for first, last in ranges_of(each):
-                    count = {reason: last - first + 1}
-                    name = self.uplinks[index]
-                    self._note(LedgerRange(epoch, stream, first, last, outcome, count, uplink=name))
+                for first, last in ranges:
+                    count = last - first + 1
+                    ended = LedgerRange(epoch, stream, first, last, outcome, {reason: count})
+                    ended.uplink = self._uplinks.names[index]
+                    self._note(ended, count)
 
     def note(self, each: LedgerRange) -> None:
         """Note how a whole range of numbers ended."""
-        self._gathered.put(each)
+        self._pending.ranges.append(each)
         self._counters.add(f"tidegate/ledger/{each.outcome.value}", each.numbers)
         self._arm()
 
@@ -160,10 +221,13 @@ class Ledger:
         self._arm()
 
     def save(self) -> None:
-        """Gather everything noted; called before each batch closes, and when the gateway stops."""
-        self._disarm()
-        for each in self._gathered.take():
-            self._put(each)
+        """Write everything noted; called before each batch closes, and when the gateway stops."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._pending.ranges:
+            for each in self._pending.remove_all():
+                self._put(each)
         if self._numbered:
             self._numbered = False
             self._batch = self.starts.save_last()
@@ -172,7 +236,7 @@ class Ledger:
             self._batch = self._writer.add(DELETE, key_of(each))
             self.reported_ids[each.id] = self._batch
         self._reported.clear()
-        self._counters.set("tidegate/ledger/ranges", self.rows)
+        self._counters.values["tidegate/ledger/ranges"] = self.rows_of.total()
 
     def close_ranges(self) -> None:
         """Extend no range any more that is gathered by now.
@@ -192,12 +256,13 @@ class Ledger:
         self.closed_batch = self._batch
         self._writer.hand_over()
 
-    def _note(self, each: LedgerRange) -> None:
-        self._counters.add(_COUNTER[each.outcome], each.numbers)
-        self._gathered.add(each)
-        if self._gathered.full:
+    def _note(self, each: LedgerRange, numbers: int) -> None:
+        pending = self._pending
+        self._counters.add(_COUNTER[each.outcome], numbers)
+        pending.add(each)
+        if len(pending.ranges) >= pending.bound:
             if self._writer.attempts.failing:
-                self._counters.add("tidegate/ledger/compacted", self._gathered.compact())
+                self._counters.add("tidegate/ledger/compacted", pending.compact())
             else:
                 self._write_now()
         elif self._timer is None:
@@ -206,7 +271,7 @@ class Ledger:
     def _put(self, each: LedgerRange) -> None:
         before = self._open.pop(key_of(each), None)
         if before is not None and before.fits(each):
-            before.take_in(each)
+            before.extend(each)
             self._batch = self._writer.add(UPDATE, updated(before))
             each = before
         else:
@@ -223,15 +288,43 @@ class Ledger:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(LEDGER_SECONDS, self._write_now)
 
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
     def _write_now(self) -> None:
         self.save()
         self._writer.hand_over()
 
     def _committed(self, batch: int) -> None:
-        for identifier in [known for known, when in self.reported_ids.items() if 0 < when <= batch]:
-            del self.reported_ids[identifier]
+        if self.reported_ids:
+            reported = self.reported_ids.items()
+            for identifier in [each for each, when in reported if 0 < when <= batch]:
+                del self.reported_ids[identifier]
+
+
+async def note_lost(database: Database, ledger: Ledger, numbers: Iterable[LostNumbers]) -> int:
+    """Note numbers as lost of which the ledger knows nothing else; return how many.
+
+    Some may have ended before, and been reported: the fleet keeps the first word, and a message
+    that arrived has arrived (docs/fleet.md). A range without a known end ends with the last
+    number that was on disk, and is passed over where that is not known either.
+    """
+    count = 0
+    for each in numbers:
+        last = each.last or ledger.starts.last_of(each.epoch).get(each.stream, 0)
+        for uplink in ledger.uplinks:
+            row = (each.epoch, each.stream, each.first, last, uplink)
+            known = await database.reader.query(_KNOWN, row, lambda cursor: cursor.fetchall())
+            for first, to in _between(each.first, last, known):
+                size = to - first + 1
+                span = (each.epoch, each.stream, first, to)
+                ledger.note(LedgerRange(*span, Outcome.LOST, {CAUSE: size}, uplink=uplink))
+                count += size
+    return count
+
+
+def _between(first: int, last: int, known: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of `first` to `last` that are in none of the known ones, which rise."""
+    for begins, ends in known:
+        if begins > first:
+            yield first, begins - 1
+        first = max(first, ends + 1)
+    if first <= last:
+        yield first, last

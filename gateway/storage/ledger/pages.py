@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable
 from gateway.counters import Counters
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
-from gateway.storage.ledger.compaction import compacted
 from gateway.storage.ledger.ledger import Ledger
-from gateway.storage.ledger.range import LedgerRange
-from gateway.storage.ledger.table import PAGE, START, Key, key_of, ranges
+from gateway.storage.ledger.range import PAGE, START, Key, LedgerRange, compacted, key_of, ranges
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +29,7 @@ class LedgerPages:
 
     Two ranges with a waiting row between them cannot become one. Beyond MAX_LEDGER_RANGES, and
     one for each row of the outbox, neighbouring ranges become one that only says how many of
-    its numbers ended how (`compaction`): details are given up, no number is.
+    its numbers ended how (`compacted`): details are given up, no number is.
     """
 
     def __init__(

@@ -1,9 +1,15 @@
-"""A range of the ledger: numbers of one stream that follow each other and ended the same way."""
+"""A range of the ledger: numbers of one stream that follow each other and ended the same way.
 
+It is a row of the table `ledger`, whose statements are here.
+"""
+
+import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.engine.connection import Row
+from gateway.storage.outbox.row import Outcome
 
 SHORT_RUN = 32
 """Numbers below which ranges that different rules filtered become one, with counts by rule.
@@ -15,6 +21,33 @@ MAX_REASONS = 8
 """Reasons that a range counts one by one; the rarest become `other`."""
 
 OTHER = "other"
+
+GRAVITY = (Outcome.DELIVERED, Outcome.FILTERED, Outcome.EXPIRED, Outcome.EVICTED, Outcome.REJECTED)
+"""The outcomes that may become one range, the gravest last: such a range says the worst of it.
+
+`lost` is not among them: no number that arrived, or was given up by a rule, is ever said lost.
+"""
+
+INSERT = (
+    "INSERT INTO ledger (epoch, stream, first, uplink, last, outcome, reason, id)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_THIS = "WHERE epoch = ? AND stream = ? AND first = ? AND uplink = ?"
+UPDATE = f"UPDATE ledger SET last = ?, outcome = ?, reason = ? {_THIS}"  # noqa: S608 - fixed
+DELETE = f"DELETE FROM ledger {_THIS}"  # noqa: S608 - fixed
+TOTALS = "SELECT uplink, count(*), max(id) FROM ledger GROUP BY uplink"
+PAGE = (
+    "SELECT epoch, stream, first, uplink, last, outcome, reason, id FROM ledger"
+    " WHERE (epoch, stream, first, uplink) > (?, ?, ?, ?) AND uplink = ? AND id <= ?"
+    " ORDER BY epoch, stream, first LIMIT ?"
+)
+ADOPT = "UPDATE OR IGNORE ledger SET uplink = ? WHERE uplink IN ('', ?)"
+FORGET = "DELETE FROM ledger WHERE uplink NOT IN (SELECT value FROM json_each(?))"
+
+Key = tuple[str, str, int, str]
+
+START: Key = ("", "", 0, "")
+"""A key before all others."""
 
 _OUTCOMES = {outcome.value for outcome in Outcome}
 
@@ -68,7 +101,7 @@ class LedgerRange:
         """Whether numbers of other reasons may join: it is short, or has several already."""
         return self.numbers < SHORT_RUN or len(self.reasons) > 1
 
-    def take_in(self, later: "LedgerRange") -> None:
+    def extend(self, later: "LedgerRange") -> None:
         """Extend by a range that begins behind this one and fits."""
         self.last = later.last
         self.reasons = merged(self.reasons, later.reasons)
@@ -102,7 +135,7 @@ def collapsed(ranges: Iterable[LedgerRange]) -> list[LedgerRange]:
     for each in sorted(ranges, key=_order):
         before = found[-1] if found else None
         if before is not None and follows(before, each) and before.fits(each):
-            before.take_in(each)
+            before.extend(each)
         else:
             found.append(each)
     return found
@@ -119,3 +152,66 @@ def follows(before: LedgerRange, each: LedgerRange) -> bool:
 
 def _word(reason: str, outcome: Outcome) -> str:
     return reason.replace(" ", "_") or outcome.value
+
+
+def compacted(ranges: Iterable[LedgerRange]) -> list[LedgerRange]:
+    """Return ranges for the same numbers, each joined to the one before wherever it follows.
+
+    `ranges` are in order of epoch, stream and number. What one range says of its numbers is no
+    longer which ended how, but how many: `filtered*90 evicted*10`.
+    """
+    found: list[LedgerRange] = []
+    for each in ranges:
+        before = found[-1] if found else None
+        if before is None or not follows(before, each) or not _may_join(before, each):
+            found.append(each)
+        elif before.fits(each):
+            before.extend(each)
+        else:
+            _blur(before, each)
+    return found
+
+
+def _may_join(before: LedgerRange, each: LedgerRange) -> bool:
+    if before.outcome is Outcome.LOST or each.outcome is Outcome.LOST:
+        return before.fits(each)
+    return True
+
+
+def _blur(before: LedgerRange, each: LedgerRange) -> None:
+    if before.outcome is each.outcome and not (before.compacted or each.compacted):
+        before.extend(each)
+        return
+    before.reasons = merged(_outcomes(before), _outcomes(each))
+    before.outcome = max(before.outcome, each.outcome, key=GRAVITY.index)
+    before.last = each.last
+
+
+def _outcomes(each: LedgerRange) -> dict[str, int]:
+    return each.reasons if each.compacted else {each.outcome.value: each.numbers}
+
+
+def key_of(each: LedgerRange) -> Key:
+    """Return the primary key of a range."""
+    return each.epoch, each.stream, each.first, each.uplink
+
+
+def inserted(each: LedgerRange) -> Row:
+    """Return the values for INSERT."""
+    return (*key_of(each), each.last, each.outcome.value, each.reason, each.id)
+
+
+def updated(each: LedgerRange) -> Row:
+    """Return the values for UPDATE."""
+    return (each.last, each.outcome.value, each.reason, *key_of(each))
+
+
+def ranges(cursor: sqlite3.Cursor) -> list[LedgerRange]:
+    """Return the rows of PAGE."""
+    return [_range(values) for values in cursor]
+
+
+def _range(values: tuple[Any, ...]) -> LedgerRange:
+    epoch, stream, first, uplink, last, outcome, reason, identifier = values
+    reasons = parse_reason(reason, last - first + 1)
+    return LedgerRange(epoch, stream, first, last, Outcome(outcome), reasons, identifier, uplink)

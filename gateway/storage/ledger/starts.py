@@ -34,7 +34,8 @@ _ANNOUNCED = "UPDATE starts SET announced = 1 WHERE start = ?"
 class Start:
     """One start: its number from 1, the epoch it gave, and what was known of the one before.
 
-    `previous` is {"epoch", "last": {stream: number}}, None for the first start.
+    `previous` is {"epoch", "last": {stream: number}}, None for the first start. `last` are the
+    numbers that the present start has given, which `Starts.save_last` brings to disk.
     """
 
     start: int | None
@@ -97,10 +98,6 @@ class Starts:
     def unannounced(self) -> list[Start]:
         """The starts that the fleet has not heard of, oldest first."""
         return [start for start in self._by_epoch.values() if not start.announced]
-
-    def number(self, stream: str, number: int) -> None:
-        """Note that a message was given this number; `save_last` brings it to disk."""
-        self.present.last[stream] = number
 
     def save_last(self) -> int:
         """Gather the last numbers that were given; return the batch."""

@@ -1,23 +1,20 @@
 import cython
 
-from gateway.storage.outbox.outbox_row cimport OutboxRow
-from gateway.storage.outbox.streams.stream cimport OutboxStream
-from gateway.storage.outbox.streams.streams cimport OutboxStreams
+from gateway.counters cimport Counters
+from gateway.storage.outbox.bounds cimport OutboxBounds, OutboxStream
+from gateway.storage.outbox.row cimport OutboxRow
 from gateway.storage.outbox.writes cimport OutboxWrites
 
 @cython.final
 cdef class Outbox:
-    cdef object _batches
+    cdef Counters _counters
     cdef object _database
     cdef object _expiry
-    cdef object _fetched
-    cdef object _figures
-    cdef object _looks
+    cdef object _oldest
     cdef object _reader
-    cdef object _recent
-    cdef OutboxStreams _streams
     cdef object _totals
     cdef object _writer
+    cdef readonly OutboxBounds bounds
     cdef readonly set lanes
     cdef readonly list on_change
     cdef readonly list on_outcome
@@ -25,16 +22,13 @@ cdef class Outbox:
     cdef public object recalled
     cdef readonly OutboxWrites writes
 
-    cpdef removing(self, uplink=*)
     @cython.locals(row=OutboxRow)
     cpdef admits(self, rows)
-    @cython.locals(stream=OutboxStream)
-    cpdef add(self, OutboxRow row, within=*, wait=*, barrier=*)
+    @cython.locals(stream=OutboxStream, bounds=OutboxBounds)
+    cpdef add(self, OutboxRow row, commit_within=*, wait=*, barrier=*)
     @cython.locals(row=OutboxRow)
-    cpdef remove(self, rows, outcome, reason=*, within=*, uplink=*)
-    cpdef bint take(self, OutboxRow row, now, uplink=*) except -1
+    cpdef remove(self, rows, outcome, reason=*, commit_within=*, uplink=*)
+    cpdef bint claim(self, OutboxRow row, now, uplink=*) except -1
     cpdef end_turn(self)
-    cdef _make_room(self, OutboxRow row)
-    @cython.locals(row=OutboxRow)
-    cdef _remove(self, rows, outcome, within)
-    cdef _tell(self, rows, outcome, reason)
+    cdef _evict_for(self, OutboxRow row)
+    cdef _report(self, rows, outcome, reason)

@@ -1,20 +1,27 @@
-"""Reads of the outbox that show no row which has left it, on disk or not yet."""
+"""Reads the rows of the outbox that are not deleted, on disk or not yet."""
 
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
+from gateway.storage.engine.connection import Row
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
-from gateway.storage.outbox.lane import RECALL
-from gateway.storage.outbox.outbox_row import COLUMNS, SIZE_INDEX, OutboxRow, from_columns
-from gateway.storage.outbox.uplink_bits import UplinkBits
+from gateway.storage.outbox.row import COLUMNS, RECALL, SIZE_INDEX, OutboxRow, from_columns
+from gateway.storage.outbox.uplinks import UplinkBits
 
 logger = logging.getLogger(__name__)
 
 MAX_FETCH_BYTES = 1024 * 1024
 """Bytes after which one `fetch` ends, so that large payloads do not fill the memory."""
+
+MAX_RECENT_ROWS = 1_024
+"""Rows that are in memory as they go to the disk; older ones are read from it."""
+
+MAX_RECENT_BYTES = 1024 * 1024
+"""Bytes of the same rows, as the outbox counts them; the newest stays whatever its size."""
 
 SUMMARY = "id, size, epoch, stream, seq, lane, topic, time, uplinks"
 """The columns of a row without what the publisher put into the message."""
@@ -37,29 +44,95 @@ _COUNT_RECALLED = "SELECT count(*) FROM outbox INDEXED BY outbox_recall WHERE la
 T = TypeVar("T")
 
 
+class RecentRows:
+    """The values of the rows with the highest ids, so that live ones are not read back."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, tuple[int, Row, int]] = {}
+        self._bytes = 0
+        self._complete_from = 0
+
+    def start(self, last_id: int) -> None:
+        """Begin behind the rows of an earlier run."""
+        self._complete_from = last_id + 1
+
+    def add(self, identifier: int, size: int, values: Row, uplinks: int = 1) -> None:
+        """Add a row that is being written; those that came first go for it."""
+        self._rows[identifier] = (size, values, uplinks)
+        self._bytes += size
+        while len(self._rows) > MAX_RECENT_ROWS or (
+            self._bytes > MAX_RECENT_BYTES and len(self._rows) > 1
+        ):
+            oldest = next(iter(self._rows))
+            self._bytes -= self._rows.pop(oldest)[0]
+            self._complete_from = max(self._complete_from, oldest + 1)
+
+    def remove(self, identifier: int) -> None:
+        """Forget a row that was deleted."""
+        if (found := self._rows.pop(identifier, None)) is not None:
+            self._bytes -= found[0]
+
+    def change(self, identifier: int, uplinks: int) -> None:
+        """Note that these uplinks and no others wait for a row."""
+        if (found := self._rows.get(identifier)) is not None:
+            self._rows[identifier] = (*found[:2], uplinks)
+
+    def fetch(
+        self,
+        after_id: int,
+        up_to: int,
+        limit: int,
+        *,
+        lane: str | None,
+        stream: str | None,
+        uplink: int = 1,
+    ) -> list[OutboxRow] | None:
+        """Return what `OutboxReader.fetch` would, None if the disk has to be asked."""
+        if after_id + 1 < self._complete_from or up_to - after_id > MAX_RECENT_ROWS:
+            return None
+        rows: list[OutboxRow] = []
+        size = 0
+        for identifier in range(after_id + 1, up_to + 1):
+            found = self._rows.get(identifier)
+            if found is None or not found[2] & uplink:
+                continue  # it is deleted, or has never been for this uplink
+            row = from_columns(found[1])
+            row.uplinks = found[2]
+            if (lane is None or row.lane == lane) and (stream is None or row.stream == stream):
+                rows.append(row)
+                size += row.size
+                if len(rows) >= limit or size >= MAX_FETCH_BYTES:
+                    break
+        return rows
+
+
 class OutboxReader:
-    """The committed rows, without those whose removal is on its way to disk.
+    """The committed rows, without those whose deletion is on its way to disk.
 
     `indexed` says whether rows that come go into the index of streams: where there is one stream,
-    nobody needs it, and it would be one more page to write in each commit.
+    nobody needs it, and it would be one more page to write in each commit. A row that somebody
+    holds is one object, however often it is read. `recent` rows are read from memory.
     """
 
     def __init__(self, database: Database, writer: Writer, uplinks: UplinkBits) -> None:
         self.indexed = False
+        self.recent = RecentRows()
+        self._held: WeakValueDictionary[int, OutboxRow] = WeakValueDictionary()
         self._unindexed = _ALL_IDS
         self._uplinks = uplinks
         self._database = database
         self._writer = writer
-        self._leaving: dict[int, set[int]] = {}
-        self._changing: dict[int, dict[int, int]] = {}
+        self._deleted: dict[int, set[int]] = {}
+        self._changed: dict[int, dict[int, int]] = {}
         self._begun: list[int] = []
 
     async def load(self, last_id: int, *, several: bool) -> None:
         """Learn which rows up to this id the index has, and decide for the rows to come.
 
         Rows of a time with one stream are never put into it later: they would all be written
-        anew. Until they have left, they are read through without it. Raises sqlite3.Error.
+        anew. Until they are deleted, they are read through without it. Raises sqlite3.Error.
         """
+        self.recent.start(last_id)
         found = await self._database.reader.query(_GET, (_UNINDEXED,), lambda all_: all_.fetchone())
         known = _ALL_IDS if found is None else found[0]  # a salvaged database may have lost it
         self._unindexed = min(known, last_id) if several else _ALL_IDS
@@ -71,25 +144,42 @@ class OutboxReader:
                 logger.warning("the outbox works without its index of streams: %s", error)
                 self.indexed, self._unindexed = True, _ALL_IDS  # what is on disk stays true
 
-    def leave(self, identifiers: Iterable[int], batch: int) -> None:
+    def hold(self, row: OutboxRow) -> OutboxRow:
+        """Return the object of this row that somebody holds, from now on this one if none is."""
+        return self._held.setdefault(row.id, row)
+
+    def is_claimed(self, identifier: int) -> bool:
+        """Return whether the row of this id is on its way to the fleet."""
+        row = self._held.get(identifier)
+        return row is not None and bool(row.claimed)
+
+    def mark_deleted(self, row: OutboxRow) -> None:
+        """Mark a row as deleted, also the object that is held of it."""
+        row.deleted = True
+        if not row.claimed:  # one that is claimed is held itself
+            held = self._held.get(row.id)
+            if held is not None:
+                held.deleted = True
+
+    def delete(self, identifiers: Iterable[int], batch: int) -> None:
         """Show these rows no more: the batch of this number deletes them."""
-        self._leaving.setdefault(batch, set()).update(identifiers)
+        self._deleted.setdefault(batch, set()).update(identifiers)
 
     def change(self, uplinks: Mapping[int, int], batch: int) -> None:
         """Show rows as waited for by these uplinks: the batch of this number says so on disk."""
-        self._changing.setdefault(batch, {}).update(uplinks)
+        self._changed.setdefault(batch, {}).update(uplinks)
 
     def forget(self) -> None:
-        """Forget the removals that every read can see; call it after each commit."""
+        """Forget the deletions that every read can see; call it after each commit."""
         seen = min(self._begun, default=self._writer.committed)
-        for batch in [batch for batch in self._leaving if batch <= seen]:
-            del self._leaving[batch]
-        for batch in [batch for batch in self._changing if batch <= seen]:
-            del self._changing[batch]
+        for batch in (*self._deleted, *self._changed):
+            if batch <= seen:
+                self._deleted.pop(batch, None)
+                self._changed.pop(batch, None)
 
     def shows(self, identifier: int) -> bool:
-        """Return whether a row that was read has not left meanwhile."""
-        return not any(identifier in rows for rows in self._leaving.values())
+        """Return whether a row that was read is not deleted meanwhile."""
+        return not any(identifier in rows for rows in self._deleted.values())
 
     async def fetch(
         self,
@@ -101,7 +191,26 @@ class OutboxReader:
         stream: str | None,
         uplink: int = 1,
     ) -> list[OutboxRow]:
-        """Return rows of an uplink with `after_id` < id <= `up_to`, at most `limit`, rising."""
+        """Return rows of an uplink with `after_id` < id <= `up_to`, at most `limit`, rising.
+
+        They are held as one object each, for as long as anybody holds them.
+        """
+        which = (after_id, up_to, limit)
+        rows = self.recent.fetch(*which, lane=lane, stream=stream, uplink=uplink)
+        if rows is None:
+            rows = await self._fetch(*which, lane, stream, uplink)
+        return [self._held.setdefault(row.id, row) for row in rows]
+
+    async def _fetch(
+        self,
+        after_id: int,
+        up_to: int,
+        limit: int,
+        lane: str | None,
+        stream: str | None,
+        uplink: int,
+    ) -> list[OutboxRow]:
+        """Return the same from disk."""
         statement = _FETCH
         if lane == RECALL:
             statement, lane = _RECALLED, None
@@ -122,17 +231,17 @@ class OutboxReader:
             rows = [row for row in self._shown(found) if row.uplinks & uplink]
             if rows or not found:
                 return rows
-            after_id = found[-1].id  # all of them have left; there may be more behind
+            after_id = found[-1].id  # all of them are deleted; there may be more behind
 
     def _shown(self, rows: list[OutboxRow]) -> list[OutboxRow]:
-        """Return those of `rows` that have not left meanwhile."""
-        for left in self._leaving.values():
-            rows = [row for row in rows if row.id not in left]
-        return self._changed(rows)
+        """Return those of `rows` that are not deleted meanwhile."""
+        for deleted in self._deleted.values():
+            rows = [row for row in rows if row.id not in deleted]
+        return self._up_to_date(rows)
 
-    def _changed(self, rows: list[OutboxRow]) -> list[OutboxRow]:
+    def _up_to_date(self, rows: list[OutboxRow]) -> list[OutboxRow]:
         """Return `rows` for the uplinks that wait for each by now."""
-        for changed in self._changing.values():
+        for changed in self._changed.values():
             for row in rows:
                 row.uplinks = changed.get(row.id, row.uplinks)
         return rows
@@ -140,13 +249,13 @@ class OutboxReader:
     async def head(self, stream: str, after_id: int, up_to: int, limit: int) -> list[OutboxRow]:
         """Return summaries of the stream's rows behind `after_id`, at most `limit`, rising.
 
-        Rows that have left are among them: see `shows`.
+        Rows that are deleted are among them: see `shows`.
         """
         where = _INDEXED if after_id >= self._unindexed else "outbox WHERE"
         statement = f"SELECT {SUMMARY} FROM {where}"  # noqa: S608 - our own names
         statement += " stream = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?"
         rows = await self.read(statement, (stream, after_id, up_to, limit), self._summaries)
-        return self._changed(rows)
+        return self._up_to_date(rows)
 
     async def newest(self, stream: str, limit: int) -> list[OutboxRow]:
         """Return summaries of the stream's rows, at most `limit`, the newest first."""
@@ -168,18 +277,18 @@ class OutboxReader:
         return await self.read(_COUNT_RECALLED, (), lambda cursor: int(cursor.fetchone()[0]))
 
     async def read(
-        self, statement: str, values: tuple[object, ...], take: Callable[[sqlite3.Cursor], T]
+        self, statement: str, values: tuple[object, ...], convert: Callable[[sqlite3.Cursor], T]
     ) -> T:
-        """Return what `take` made of the statement's cursor.
+        """Return what `convert` made of the statement's cursor.
 
-        Until the next `forget` after it, `shows` knows of each row it gave whether it has left.
+        Until the next `forget` after it, `shows` knows of each row it gave whether it is deleted.
         """
         # The read's snapshot is of this commit or of a later one: it may still show rows that a
         # batch after it removes. What these are is kept until every such read has ended.
         begun = self._writer.committed
         self._begun.append(begun)
         try:
-            return await self._database.reader.query(statement, values, take)
+            return await self._database.reader.query(statement, values, convert)
         finally:
             self._begun.remove(begun)
 

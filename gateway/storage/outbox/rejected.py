@@ -9,7 +9,7 @@ from gateway.counters import Counters
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.writer import Writer
-from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, from_columns, to_columns
+from gateway.storage.outbox.row import COLUMNS, OutboxRow, from_columns, to_columns
 
 logger = logging.getLogger(__name__)
 

@@ -1,26 +1,36 @@
 import cython
 
-from gateway.storage.outbox.deferred_rows cimport DeferredRows
-from gateway.storage.outbox.outbox_row cimport OutboxRow
+from gateway.counters cimport Counters
+from gateway.storage.outbox.row cimport OutboxRow
+
+@cython.final
+cdef class DeferredRows:
+    cdef dict _by_wait
+    cdef object _on_late
+    cdef object _timer
+    cdef object _write
+    cdef object _writer
+
+    cpdef add(self, OutboxRow row, wait)
+    cpdef bint discard(self, identifier) except -1
 
 @cython.final
 cdef class OutboxWrites:
-    cdef object _batches
+    cdef Counters _counters
     cdef DeferredRows _deferred
-    cdef object _fetched
-    cdef object _figures
+    cdef dict _delivered
     cdef object _group_commit
-    cdef object _pending
+    cdef dict _last_ids
     cdef dict _live
-    cdef object _uplinks
+    cdef object _pending
     cdef object _reader
-    cdef object _recent
+    cdef set _removing
+    cdef object _uplinks
     cdef object _writer
+    cdef readonly object committed_id
+    cdef readonly dict delivering
 
-    cpdef answered(self, delay, uplink=*)
-    cpdef bint may_leave(self, OutboxRow row) except -1
-    cpdef add(self, OutboxRow row, within, wait, barrier)
+    cpdef bint may_be_sent(self, OutboxRow row) except -1
+    cpdef add(self, OutboxRow row, commit_within, wait, barrier)
     @cython.locals(row=OutboxRow)
-    cpdef remove(self, rows, outcome, within)
-    cdef _group(self, within, wait)
-    cdef _defer(self, OutboxRow row, wait, barrier)
+    cpdef delete(self, rows, outcome, commit_within)

@@ -1,74 +1,249 @@
-"""Which rows of the outbox are written, and when: those that the fleet takes in time never are."""
+"""Which rows of the outbox are written, and when: those that the fleet has in time never are."""
 
+import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
+from gateway.counters import Counters
 from gateway.mqtt.output import Barrier
 from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.engine.ranges import ranges_of
 from gateway.storage.engine.writer import Writer
-from gateway.storage.outbox.batches import OutboxBatches
-from gateway.storage.outbox.deferred_rows import DeferredRows
-from gateway.storage.outbox.fetched_rows import FetchedRows
-from gateway.storage.outbox.figures import OutboxFigures
-from gateway.storage.outbox.group_commit import GroupCommit
-from gateway.storage.outbox.lane import LIVE
-from gateway.storage.outbox.live_way import Live, LiveWay
-from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, to_columns
-from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.reader import OutboxReader
-from gateway.storage.outbox.recent_rows import RecentRows
-from gateway.storage.outbox.uplink_bits import UplinkBits
+from gateway.storage.outbox.row import COLUMNS, LIVE, OutboxRow, Outcome, to_columns
+from gateway.storage.outbox.uplinks import UplinkBits
+
+GROUP_SECONDS = 0.25
+"""Seconds from one commit of rows to the next at most, while rows keep coming."""
+
+GROUP_ROWS = 256
+"""Rows with which a commit begins at once."""
+
+QUIET_SECONDS = 0.02
+"""Seconds without a row after which a commit waits for no more: their publishers wait for it."""
+
+QUIET_GAPS = 8
+"""The same as a multiple of the time between rows, if that is less: fast publishers stop sooner."""
 
 _INSERT = insert_statement("outbox", (*COLUMNS, "indexed", "uplinks"))
 _CHANGE = "UPDATE outbox SET uplinks = ? WHERE id BETWEEN ? AND ?"
 _DELETE = "DELETE FROM outbox WHERE id BETWEEN ? AND ?"
 
 
+class LiveSender(Protocol):
+    """An uplink while its link is up: it gets live rows as they are added."""
+
+    is_free: bool
+    """Whether a row that it accepts can be acknowledged soon: nothing older waits to go up."""
+
+    def accepts(self, row: OutboxRow) -> bool:
+        """Return whether `send` will follow, and set `is_free`.
+
+        A row that it does not accept is read from the outbox later.
+        """
+        ...
+
+    def send(self, row: OutboxRow) -> None:
+        """Send the row in this turn, or hold it until the window has capacity for it."""
+        ...
+
+
+@dataclass(slots=True)
+class Live:
+    """An uplink that is up, by its bit.
+
+    `delay` is how many seconds its last PUBACK took, and infinite after a row had to be written
+    since none came: then rows are written at once until one comes in time.
+    """
+
+    uplink: int
+    sender: LiveSender
+    delay: float = 0.0
+
+
+class GroupCommit:
+    """Says for how long the commit of a row may wait for others.
+
+    A card wears by commits more than by rows: one of a single row writes some ninety times its
+    payload, one of two hundred rows four times. The first row after a pause is committed at once.
+    """
+
+    __slots__ = ("_batch", "_closed", "_committed", "_last", "_quiet", "_rows", "_timer", "_writer")
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._batch = 0  # to which the rows belong that are counted
+        self._rows = 0
+        self._last = 0.0  # when the last row came
+        self._closed = -math.inf  # when the last batch with such rows was
+        self._committed = 0.0  # when publishers had their answers
+        self._quiet = QUIET_SECONDS
+        self._timer: asyncio.TimerHandle | None = None
+        writer.before_batch.append(self._close)
+        writer.on_committed.append(self._note_commit)
+
+    def within(self) -> float:
+        """Return in how many seconds at most the commit of one more row has to begin."""
+        loop = asyncio.get_running_loop()
+        self._last = now = loop.time()
+        if self._batch != self._writer.batch:
+            self._batch, self._rows = self._writer.batch, 0
+        self._rows += 1
+        left = self._closed + GROUP_SECONDS - now
+        if left <= 0.0 or self._rows >= GROUP_ROWS:
+            return 0.0
+        if self._timer is None:
+            self._timer = loop.call_at(now + self._quiet, self._timer_ended)
+        return left
+
+    def _close(self) -> None:
+        """Learn from a batch that is closed how fast its rows came once publishers could send."""
+        if self._batch == self._writer.batch:
+            self._closed = asyncio.get_running_loop().time()
+            gap = max(0.0, self._last - self._committed) / self._rows
+            self._quiet = min(QUIET_SECONDS, QUIET_GAPS * gap)
+
+    def _note_commit(self, _: int) -> None:
+        self._committed = asyncio.get_running_loop().time()
+
+    def _timer_ended(self) -> None:
+        """Have the batch committed if no row has come for a while, or wait on."""
+        self._timer = None
+        if self._batch != self._writer.batch:  # it was closed
+            return
+        loop = asyncio.get_running_loop()
+        if loop.time() < (quiet_at := self._last + self._quiet):
+            self._timer = loop.call_at(quiet_at, self._timer_ended)
+        else:
+            self._writer.schedule_commit(0.0)
+            self._writer.hand_over()
+
+
+class DeferredRows:
+    """Rows that are not written yet, in the order in which they came, each with its longest wait.
+
+    Every batch takes all of them along: once it is on disk, each number up to its last one is in
+    the outbox or in the ledger. A batch is begun for their sake only if one has waited too long.
+    They are no more than the uplink has in flight and in memory (`Lanes`).
+    """
+
+    __slots__ = ("_by_wait", "_on_late", "_timer", "_write", "_writer")
+
+    def __init__(
+        self, writer: Writer, write: Callable[[OutboxRow], object], on_late: Callable[[int], None]
+    ) -> None:
+        self._writer = writer
+        self._write = write
+        self._on_late = on_late
+        self._by_wait: dict[float, dict[int, tuple[float, OutboxRow]]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        writer.before_batch.append(self._write_all)
+
+    def __contains__(self, identifier: int) -> bool:
+        return any(identifier in rows for rows in self._by_wait.values())
+
+    def add(self, row: OutboxRow, wait: float) -> None:
+        """Hold a row for `wait` seconds at most."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + wait
+        self._by_wait.setdefault(wait, {})[row.id] = (due, row)
+        if self._timer is None or self._timer.when() > due:
+            self._arm(loop, due)
+
+    def discard(self, identifier: int) -> bool:
+        """Forget a row that is deleted; return whether it had not been written."""
+        found = None
+        for rows in self._by_wait.values():
+            found = rows.pop(identifier, None) or found
+        return found is not None
+
+    def write(self) -> None:
+        """Have what is held written: nobody will acknowledge it soon."""
+        if any(self._by_wait.values()):
+            self._writer.schedule_commit(0.0)
+            self._writer.hand_over()
+
+    def _write_all(self) -> None:
+        """Give the writer all rows, by rising id: it is about to close a batch."""
+        if not self._by_wait:
+            return
+        held = [row for rows in self._by_wait.values() for _, row in rows.values()]
+        self._by_wait.clear()
+        for row in sorted(held, key=lambda row: row.id):
+            self._write(row)
+
+    def _arm(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_at(due, self._timer_ended)
+
+    def _timer_ended(self) -> None:
+        """Have the rows written if one is due, or wait until the next is."""
+        self._timer = None
+        loop = asyncio.get_running_loop()
+        firsts = [next(iter(rows.values())) for rows in self._by_wait.values() if rows]
+        due = min((due for due, _ in firsts), default=math.inf)
+        if due <= (now := loop.time()):
+            for due, row in firsts:
+                if due <= now:
+                    self._on_late(row.uplinks)
+            self.write()
+        elif due < math.inf:
+            self._arm(loop, due)
+
+
 class OutboxWrites:
-    """Gathers rows, who has taken them, and their deletions."""
+    """Adds rows, who has them, and their deletions to the writer's batches.
+
+    `committed_id` is the highest id on disk. `delivering` counts by uplink the rows that the fleet
+    has, or has refused for good, and that a crash would bring back: not yet on disk.
+    """
 
     __slots__ = (
-        "_batches",
+        "_counters",
         "_deferred",
-        "_fetched",
-        "_figures",
+        "_delivered",
         "_group_commit",
+        "_last_ids",
         "_live",
         "_pending",
         "_reader",
-        "_recent",
+        "_removing",
         "_uplinks",
         "_writer",
+        "committed_id",
+        "delivering",
     )
 
     def __init__(
         self,
         writer: Writer,
         reader: OutboxReader,
-        recent: RecentRows,
-        batches: OutboxBatches,
-        fetched: FetchedRows,
-        figures: OutboxFigures,
+        counters: Counters,
         uplinks: UplinkBits,
         pending: PendingBatch | None,
     ) -> None:
+        self.committed_id = 0
+        self.delivering: dict[int, int] = {}
+        self._last_ids: dict[int, int] = {}  # by batch, and so the two below
+        self._delivered: dict[int, dict[int, int]] = {}
+        self._removing: set[int] = set()
         self._live: dict[int, Live] = {}
         self._uplinks = uplinks
         self._writer = writer
         self._reader = reader
-        self._recent = recent
-        self._batches = batches
-        self._fetched = fetched
-        self._figures = figures
+        self._counters = counters
         self._pending = pending
         self._deferred = DeferredRows(writer, self._write, self._note_late)
         self._group_commit = GroupCommit(writer)
+        counters.add("tidegate/outbox/unwritten", 0)
 
-    def begin_live(self, live_way: LiveWay, uplink: int = 1) -> Live:
-        """Give an uplink's live rows to `live_way` as they are added."""
-        live = self._live[uplink] = Live(uplink, live_way)
+    def begin_live(self, sender: LiveSender, uplink: int = 1) -> Live:
+        """Give an uplink's live rows to `sender` as they are added."""
+        live = self._live[uplink] = Live(uplink, sender)
         return live
 
     def end_live(self, uplink: int = 1) -> None:
@@ -76,111 +251,118 @@ class OutboxWrites:
         self._live.pop(uplink, None)
         self._deferred.write()
 
-    def may_leave(self, row: OutboxRow) -> bool:
+    def add(
+        self, row: OutboxRow, commit_within: float | None, wait: float, barrier: Barrier | None
+    ) -> None:
+        """Write a row, or put that off (`Outbox.add`), and give it to its uplinks."""
+        grouped = bool(wait) and commit_within == 0.0  # its publisher would wait for the fleet too
+        if row.lane != LIVE or not self._live:
+            self._write(row, self._group_commit.within() if grouped else commit_within)
+            return
+        takers, soon, drains = [], 0, False
+        for live in self._live.values():
+            if live.uplink & row.uplinks and live.sender.accepts(row):
+                takers.append(live)
+                if not live.sender.is_free:
+                    drains = True
+                elif live.delay < wait:
+                    soon |= live.uplink
+        if soon == row.uplinks:
+            if barrier is not None and self._pending is not None:
+                row.barrier = barrier
+                barrier.add()
+                self._pending.defer_to_batch()
+            self._deferred.add(row, wait)
+        else:
+            # the commits of a drain are frequent: this row goes with them
+            grouped = grouped and not drains
+            self._write(row, self._group_commit.within() if grouped else commit_within)
+            row.awaits_commit = barrier is None and commit_within is not None and row.qos > 0
+        if takers:
+            self._reader.hold(row)
+        for live in takers:
+            live.sender.send(row)
+
+    def may_be_sent(self, row: OutboxRow) -> bool:
         """Return whether a live row may be sent: its publisher's answer does not wait for the disk.
 
         With one that does, a packet identifier or a frame's number is written: if it left before
         and the power went, the message would come again under another number.
         """
-        return not row.awaits_commit or row.id <= self._batches.committed_id
+        return not row.awaits_commit or row.id <= self.committed_id
 
-    def answered(self, delay: float, uplink: int = 1) -> None:
-        """Note that an uplink had a PUBACK after `delay` seconds."""
-        live = self._live.get(uplink)
-        if live is not None:
-            live.delay = delay
-
-    def add(
-        self, row: OutboxRow, within: float | None, wait: float, barrier: Barrier | None
-    ) -> None:
-        """Write a row, or put that off (`Outbox.add`), and give it to its uplinks."""
-        if row.lane != LIVE or not self._live:
-            self._write(row, self._group(within, wait))
-            return
-        takers, soon, drains = [], 0, False
-        for live in self._live.values():
-            if live.uplink & row.uplinks and live.way.takes(row):
-                takers.append(live)
-                if not live.way.is_free:
-                    drains = True
-                elif live.delay < wait:
-                    soon |= live.uplink
-        if soon == row.uplinks:
-            self._defer(row, wait, barrier)
-        else:
-            # the commits of a drain are frequent: this row goes with them
-            self._write(row, within if drains else self._group(within, wait))
-            row.awaits_commit = barrier is None and within is not None and row.qos > 0
-        if takers:
-            self._fetched.known([row])
-        for live in takers:
-            live.way.send(row)
-
-    def change(self, rows: Sequence[OutboxRow], outcome: Outcome, within: float) -> None:
+    def change(self, rows: Sequence[OutboxRow], outcome: Outcome, commit_within: float) -> None:
         """Write that fewer uplinks wait for rows, which ended for those `ending`."""
         written: dict[tuple[int, int], set[int]] = {}
         for row in rows:
-            self._recent.change(row.id, row.uplinks)
+            self._reader.recent.change(row.id, row.uplinks)
             if row.id not in self._deferred:
                 written.setdefault((row.uplinks, row.ending), set()).add(row.id)
             elif outcome is not Outcome.DELIVERED:
                 self._writer.schedule_commit(0.0)
         for (uplinks, ending), identifiers in written.items():
             for each in ranges_of(identifiers):
-                self._writer.add(_CHANGE, (self._uplinks.text(uplinks), *each), within)
-            self._batches.remove(self._writer.batch)
-            self._batches.deliver(self._writer.batch, ending, len(identifiers))
+                self._writer.add(_CHANGE, (self._uplinks.text(uplinks), *each), commit_within)
+            self._removing.add(self._writer.batch)
+            self._deliver(ending, len(identifiers))
             self._reader.change(dict.fromkeys(identifiers, uplinks), self._writer.batch)
 
-    def remove(self, rows: Sequence[OutboxRow], outcome: Outcome, within: float) -> None:
+    def delete(self, rows: Sequence[OutboxRow], outcome: Outcome, commit_within: float) -> None:
         """Delete rows, those that are not written by never writing them.
 
         Where the fleet has a message, what waits for that goes on; in all other cases it waits for
         the commit that says how the message ended.
         """
+        delivered = outcome is Outcome.DELIVERED
         written = []
         for row in rows:
-            self._recent.remove(row.id)
-            if row.barrier is not None and outcome is Outcome.DELIVERED:
+            if row.barrier is not None and delivered:
                 row.barrier.settle()
             if not self._deferred.discard(row.id):
-                written.append(row)
+                self._reader.recent.remove(row.id)
+                written.append(row.id)
         if unwritten := len(rows) - len(written):
-            if outcome is Outcome.DELIVERED:
-                self._figures.unwritten(unwritten)
+            if delivered:
+                self._counters.add("tidegate/outbox/unwritten", unwritten)
             else:
                 self._writer.schedule_commit(0.0)
-        if written:
-            self._delete(written, outcome, within)
+        if not written:
+            return
+        for each in ranges_of(written):
+            self._writer.add(_DELETE, each, commit_within)
+        self._removing.add(self._writer.batch)
+        if delivered or outcome is Outcome.REJECTED:
+            self._deliver(rows[0].ending, len(written))
+        self._reader.delete(written, self._writer.batch)
 
-    def _delete(self, rows: Sequence[OutboxRow], outcome: Outcome, within: float) -> None:
-        identifiers = [row.id for row in rows]
-        for each in ranges_of(identifiers):
-            self._writer.add(_DELETE, each, within)
-        batch = self._writer.batch
-        self._batches.remove(batch)
-        if outcome in (Outcome.DELIVERED, Outcome.REJECTED):
-            self._batches.deliver(batch, rows[0].ending, len(rows))
-        self._reader.leave(identifiers, batch)
+    def committed(self, batch: int) -> tuple[bool, bool]:
+        """Note that all up to `batch` is on disk; return whether that added and deleted rows."""
+        last_ids = [self._last_ids.pop(each) for each in list(self._last_ids) if each <= batch]
+        for each in list(self._delivered):
+            if each <= batch:
+                for uplink, rows in self._delivered.pop(each).items():
+                    self.delivering[uplink] -= rows
+        removed = [each for each in self._removing if each <= batch]
+        self._removing.difference_update(removed)
+        if last_ids:
+            self.committed_id = last_ids[-1]
+        return bool(last_ids), bool(removed)
 
-    def _defer(self, row: OutboxRow, wait: float, barrier: Barrier | None) -> None:
-        if barrier is not None and self._pending is not None:
-            row.barrier = barrier
-            barrier.add()
-            self._pending.defer_to_batch()
-        self._deferred.add(row, wait)
+    def _write(self, row: OutboxRow, commit_within: float | None = 0.0) -> None:
+        values, reader = to_columns(row), self._reader
+        uplinks = self._uplinks.text(row.uplinks) if self._uplinks.several else None
+        batch = self._writer.add(_INSERT, (*values, reader.indexed, uplinks), commit_within)
+        reader.recent.add(row.id, row.size, values, row.uplinks)
+        if row.id > self._last_ids.get(batch, 0):
+            self._last_ids[batch] = row.id
 
-    def _group(self, within: float | None, wait: float) -> float | None:
-        """Return in how many seconds to commit a row whose publisher would wait for the fleet."""
-        return self._group_commit.within() if wait and within == 0.0 else within
+    def _deliver(self, uplink: int, rows: int) -> None:
+        """Note that the present batch says of so many rows that an uplink has, or refused, them."""
+        of_batch = self._delivered.setdefault(self._writer.batch, {})
+        of_batch[uplink] = of_batch.get(uplink, 0) + rows
+        self.delivering[uplink] = self.delivering.get(uplink, 0) + rows
 
     def _note_late(self, uplinks: int) -> None:
         for live in self._live.values():
             if live.uplink & uplinks:
                 live.delay = math.inf
-
-    def _write(self, row: OutboxRow, within: float | None = 0.0) -> None:
-        values, uplinks = to_columns(row), self._uplinks.text(row.uplinks)
-        batch = self._writer.add(_INSERT, (*values, self._reader.indexed, uplinks), within)
-        self._recent.add(row.id, row.size, values, row.uplinks)
-        self._batches.add(batch, row.id)

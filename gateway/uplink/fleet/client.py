@@ -58,6 +58,7 @@ _PUBACK = 0x40
 _SHORT_PUBACK = 2
 """Bytes of a PUBACK's body that says nothing but success (section 3.4.2.1)."""
 
+_SUCCESS = ReasonCode.SUCCESS
 _CONNACK = 0x20
 
 _OLD_CONNACK = b"\x00\x01"
@@ -171,7 +172,7 @@ class FleetClient:
             self._write(message.head + message.tail)
             self._unnumbered -= 1
             return self._unnumbered
-        mid = self.packet_identifiers.take()
+        mid = self.packet_identifiers.next()
         self._write(message.packet(mid))
         return mid
 
@@ -192,7 +193,7 @@ class FleetClient:
 
         Whether the broker grants it is logged; the uplink does not depend on it.
         """
-        self._send(Subscribe(self.packet_identifiers.take(), list(requests)))
+        self._send(Subscribe(self.packet_identifiers.next(), list(requests)))
 
     def flush(self) -> None:
         """Send the queued packets."""
@@ -279,28 +280,25 @@ class FleetClient:
         """Handle received packets."""
         if self._error is not None or self._closed:
             return
+        self._keep_alive.received(self._loop.time())
         try:
-            self._receive(data)
+            try:
+                self._handle_bytes(data)
+            except (MalformedPacket, ProtocolError) as error:
+                self._fail(f"the fleet's broker sent what is no MQTT: {error}", End.MALFORMED)
             self.on_read()
         except Exception as error:
             # the uplink's border (ARCHITECTURE.md): whoever reads the socket knows of none
             logger.exception("uplink: unexpected error")
             self._fail(f"{type(error).__name__}: {error}")
 
-    def _receive(self, data: bytes) -> None:
-        self._keep_alive.received(self._loop.time())
-        try:
-            self._take_packets(data)
-        except (MalformedPacket, ProtocolError) as error:
-            self._fail(f"the fleet's broker sent what is no MQTT: {error}", End.MALFORMED)
-
-    def _take_packets(self, data: bytes) -> None:
+    def _handle_bytes(self, data: bytes) -> None:
         while data:
             if self._oversized is not None:
                 data = self._pass_by(self._oversized, data)
                 continue
             try:
-                self._take_whole(data)
+                self._handle_whole(data)
             except MalformedPacket as error:
                 if error.reason_code != ReasonCode.PACKET_TOO_LARGE:
                     raise
@@ -327,16 +325,19 @@ class FleetClient:
             self._send(PubAck(packet_id, ReasonCode.QUOTA_EXCEEDED))
             self.flush()
 
-    def _take_whole(self, data: bytes) -> None:
+    def _handle_whole(self, data: bytes) -> None:
         framer = self._framer
         framer.feed(data)
         while (frame := framer.next_frame()) is not None:
             buffer, first_byte, start, end = frame
-            if first_byte == _PUBACK and end - start == _SHORT_PUBACK:
-                self._answered(buffer[start] << 8 | buffer[start + 1], ReasonCode.SUCCESS)
-            elif first_byte == _PUBACK and end - start > _SHORT_PUBACK and self.version == MQTT_5:
+            size = end - start
+            if first_byte == _PUBACK and (
+                size == _SHORT_PUBACK or (size > _SHORT_PUBACK and self.version == MQTT_5)
+            ):
                 # whatever the code: some brokers answer with one that a PUBACK may not carry
-                self._answered(buffer[start] << 8 | buffer[start + 1], buffer[start + 2])
+                mid = buffer[start] << 8 | buffer[start + 1]
+                self.packet_identifiers.in_use.discard(mid)
+                self._acknowledged(mid, buffer[start + 2] if size > _SHORT_PUBACK else _SUCCESS)
             elif first_byte == _CONNACK and buffer[start:end] == _OLD_CONNACK:
                 self._connected(ConnAck(reason_code=ReasonCode.UNSUPPORTED_PROTOCOL_VERSION))
             else:
@@ -357,7 +358,7 @@ class FleetClient:
     def _handle(self, packet: Packet) -> None:
         self._wake()
         if isinstance(packet, Publish):
-            self._take(packet)
+            self._message(packet)
         elif isinstance(packet, ConnAck):
             self._connected(packet)
         elif isinstance(packet, SubAck):
@@ -372,11 +373,7 @@ class FleetClient:
         else:
             self._fail(f"the fleet's broker ended the connection: {in_words(code)}", end_of(code))
 
-    def _answered(self, mid: int, code: int) -> None:
-        self.packet_identifiers.release(mid)
-        self._acknowledged(mid, code)
-
-    def _take(self, publish: Publish) -> None:
+    def _message(self, publish: Publish) -> None:
         def acknowledge() -> None:
             if publish.qos and not self._closed:
                 self._send(PubAck(publish.packet_id))

@@ -170,11 +170,12 @@ class FleetDestination:
             self._context.at_turn_end, partial(_flush_live, client, inflight, link, sender)
         )
         writes = self._context.outbox.writes
-        writes.begin_live(sender, self._context.uplink)
+        inflight.live = writes.begin_live(sender, self._context.uplink)
         try:
             await self._keep_sending(client, inflight, link, sender)
         finally:
             writes.end_live(self._context.uplink)
+            inflight.live = None
             client.on_read = partial(_answered, client, inflight, link, None)
 
     async def _keep_sending(
@@ -243,7 +244,7 @@ def _flush_live(client: FleetClient, inflight: Inflight, link: Link, sender: Sen
 def _flush(client: FleetClient, inflight: Inflight) -> bool:
     """Send what is queued; return whether that ended messages of QoS 0."""
     client.flush()
-    return inflight.unanswered > 0 and not client.blocked and inflight.left()
+    return inflight.unanswered > 0 and not client.blocked and inflight.written()
 
 
 def _answered(client: FleetClient, inflight: Inflight, link: Link, sender: Sender | None) -> None:

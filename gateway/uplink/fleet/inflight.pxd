@@ -6,13 +6,12 @@ from gateway.uplink.sent cimport Sent
 
 @cython.final
 cdef class Inflight:
-    cdef list _again
     cdef set _alone
     cdef set _codes_logged
     cdef object _clock
     cdef object _context
     cdef Counters _counters
-    cdef double _held_until
+    cdef list _delivered
     cdef object _hold
     cdef Outbox _outbox
     cdef list _own_later
@@ -20,9 +19,11 @@ cdef class Inflight:
     cdef set _refused
     cdef dict _sent
     cdef object _suspects
-    cdef list _taken
     cdef object _uplink
+    cdef readonly list apart
     cdef public Py_ssize_t bytes
+    cdef public double held_until
+    cdef public object live
     cdef public Py_ssize_t messages
     cdef readonly object refusals
     cdef public str trouble
@@ -30,11 +31,11 @@ cdef class Inflight:
     cdef public bint watched
 
     @cython.locals(count=Py_ssize_t, messages=Py_ssize_t, removing=Py_ssize_t)
-    cpdef bint room(self, Py_ssize_t window, Py_ssize_t receive_maximum) except -1
+    cpdef bint has_capacity(self, Py_ssize_t window, Py_ssize_t receive_maximum) except -1
     cpdef sent(self, mid, Sent sent)
     cpdef again(self)
     @cython.locals(sent=Sent, now=double)
     cpdef acknowledged(self, mid, code)
     cpdef settle(self)
-    cdef _rows_answered(self, rows, code)
-    cdef _take(self, rows)
+    cdef _rows_refused(self, rows, code)
+    cdef _rows_delivered(self, rows)

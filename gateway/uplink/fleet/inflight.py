@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.row import OutboxRow, Outcome
+from gateway.storage.outbox.writes import Live
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import REMOVAL_SECONDS
 from gateway.uplink.errors import End
@@ -58,21 +58,20 @@ REFUSED_IN_A_ROW = 2
 class Inflight:
     """The messages in flight on one connection, and those to be resent.
 
-    A row that the fleet took waits in here for `settle`, which removes it from the outbox. A
-    row that it refused for now stays in the outbox, and `refusals` says when it is due; if several
-    are refused and none is taken, nothing is sent while `held`. A batch that it refused for good is
+    A row that the fleet has waits in here for `settle`, which removes it from the outbox. A row
+    that it refused for now stays in the outbox, and `refusals` says when it is due; if several are
+    refused and none is accepted, nothing is sent while `held`. A batch that it refused for good is
     taken apart: its rows come out of `again`, and go alone.
-    Messages of QoS 0 have negative packet identifiers, and are done when they have `left`.
+    Messages of QoS 0 have negative packet identifiers, and are done when they are written.
     """
 
     __slots__ = (
-        "_again",
         "_alone",
         "_clock",
         "_codes_logged",
         "_context",
         "_counters",
-        "_held_until",
+        "_delivered",
         "_hold",
         "_outbox",
         "_own_later",
@@ -80,9 +79,11 @@ class Inflight:
         "_refused",
         "_sent",
         "_suspects",
-        "_taken",
         "_uplink",
+        "apart",
         "bytes",
+        "held_until",
+        "live",
         "messages",
         "refusals",
         "trouble",
@@ -103,9 +104,12 @@ class Inflight:
         self._uplink = context.uplink
         self._pacing = pacing
         self._hold = hold
-        self._held_until = 0.0
+        self.held_until = 0.0
         self._sent: dict[int, Sent] = {}
-        self._again: list[tuple[int, OutboxRow]] = []
+        self.apart: list[tuple[int, OutboxRow]] = []
+        """Rows of batches that were taken apart, by their ids: a heap."""
+        self.live: Live | None = None
+        """What the outbox knows of this uplink while its live rows come here."""
         self._alone: set[int] = set()
         self._refused: set[int] = set()
         self._own_later: list[tuple[float, ControlMessage]] = []
@@ -113,7 +117,7 @@ class Inflight:
         self.refusals = context.session.refusals
         self.watched = self._suspects.active
         """Whether PUBACKs say something of suspects."""
-        self._taken: list[OutboxRow] = []
+        self._delivered: list[OutboxRow] = []
         self._codes_logged: set[int] = set()
 
     def __len__(self) -> int:
@@ -122,7 +126,7 @@ class Inflight:
     @property
     def held(self) -> bool:
         """True while sending pauses because the fleet's broker asked for it."""
-        return self._held_until > 0.0 and self._clock.monotonic() < self._held_until
+        return self._clock.monotonic() < self.held_until
 
     @property
     def overdue(self) -> bool:
@@ -130,15 +134,15 @@ class Inflight:
         first = next(iter(self._sent.values()), None)
         return first is not None and self._clock.monotonic() > first.deadline
 
-    def room(self, window: int, receive_maximum: int) -> bool:
+    def has_capacity(self, window: int, receive_maximum: int) -> bool:
         """Return whether one more packet may be sent.
 
         Rows whose removal is not on disk count against our own `window`: a crash would bring
         them back, and not many more than a window may be repeated.
         """
         count = len(self._sent)
-        removing = self._outbox.removing(self._uplink)
-        messages = self.messages + len(self._taken) + removing
+        removing = self._outbox.writes.delivering.get(self._uplink, 0)
+        messages = self.messages + len(self._delivered) + removing
         return (
             count < receive_maximum
             and messages < window
@@ -154,16 +158,11 @@ class Inflight:
         sent.deadline = sent.at + patience
         self._sent[mid] = sent
         self.unanswered += mid < 0
-        self._counters.set("tidegate/uplink/inflight", self.messages)
+        self._counters.values["tidegate/uplink/inflight"] = self.messages
 
     def again(self) -> OutboxRow | None:
         """Return the next row of a batch that was taken apart, None when there is none."""
-        return heapq.heappop(self._again)[1] if self._again else None
-
-    @property
-    def waits_again(self) -> bool:
-        """Whether `again` has a row."""
-        return bool(self._again)
+        return heapq.heappop(self.apart)[1] if self.apart else None
 
     def alone(self, row: OutboxRow) -> bool:
         """Return whether `row` must not go in a batch, since one with it was refused."""
@@ -178,12 +177,16 @@ class Inflight:
         self.messages -= sent.messages
         now = self._clock.monotonic()
         self._pacing.answered(sent.paced, now - sent.at, now)
-        self._outbox.writes.answered(now - sent.at, self._uplink)
-        self._counters.set("tidegate/uplink/inflight", self.messages)
+        if self.live is not None:
+            self.live.delay = now - sent.at
+        self._counters.values["tidegate/uplink/inflight"] = self.messages
         if self.watched:
             self._suspects.answered(sent, code)
         if sent.rows:
-            self._rows_answered(sent.rows, code)
+            if code < FAILURE:
+                self._rows_delivered(sent.rows)
+            else:
+                self._rows_refused(sent.rows, code)
         elif sent.own is not None:
             self._control_answered(sent.own, code)
         elif code >= FAILURE:
@@ -194,8 +197,8 @@ class Inflight:
         while self._own_later and self._own_later[0][0] <= now:
             self._context.control_messages.put_back(self._own_later.pop(0)[1])
 
-    def left(self) -> bool:
-        """Take all that nobody acknowledges as delivered; return True."""
+    def written(self) -> bool:
+        """Count all that nobody acknowledges as delivered; return True."""
         self.unanswered = 0
         for mid in [mid for mid in self._sent if mid < 0]:
             self.acknowledged(mid, ReasonCode.SUCCESS)
@@ -250,7 +253,7 @@ class Inflight:
         if self.refusals.add(row.id, code, self._clock.monotonic()) is None:
             return False
         self._context.session.note_sent((row,))
-        self._outbox.put_back(row, self._uplink)
+        self._outbox.release(row, self._uplink)
         return True
 
     def _log(self, key: int, row: OutboxRow, what: str) -> None:
@@ -267,14 +270,14 @@ class Inflight:
         That goes to disk with the next commit, or after REMOVAL_SECONDS, unless it takes up so
         much of the window that the rest of it might be sent before.
         """
-        taken, outbox, uplink = self._taken, self._outbox, self._uplink
-        if taken:
-            removing = len(taken) + outbox.removing(uplink)
+        delivered, outbox, uplink = self._delivered, self._outbox, self._uplink
+        if delivered:
+            removing = len(delivered) + outbox.writes.delivering.get(uplink, 0)
             pressing = removing * PRESSING_SHARE >= self._context.settings.window
             within = 0.0 if pressing else REMOVAL_SECONDS
-            outbox.remove(taken, Outcome.DELIVERED, "", within, uplink)
+            outbox.remove(delivered, Outcome.DELIVERED, "", within, uplink)
             outbox.end_turn()
-            self._taken = []
+            self._delivered = []
 
     def close(self) -> list[tuple[int, Sent]]:
         """Remove acknowledged rows; return the packets without PUBACK by packet identifier."""
@@ -283,10 +286,7 @@ class Inflight:
         self._counters.set("tidegate/uplink/inflight", 0)
         return [(mid, sent) for mid, sent in self._sent.items() if mid > 0]
 
-    def _rows_answered(self, rows: Sequence[OutboxRow], code: int) -> None:
-        if code < FAILURE:
-            self._take(rows)
-            return
+    def _rows_refused(self, rows: Sequence[OutboxRow], code: int) -> None:
         self._counters.add("tidegate/uplink/refused")
         if len(rows) > 1 and (code in LASTING or code == ReasonCode.PACKET_TOO_LARGE):
             self._alone.update(row.id for row in rows)
@@ -316,19 +316,20 @@ class Inflight:
     def _send_again(self, rows: Sequence[OutboxRow]) -> None:
         self._context.session.note_sent(rows)
         for row in rows:
-            self._outbox.put_back(row, self._uplink)
-            heapq.heappush(self._again, (row.id, row))
+            self._outbox.release(row, self._uplink)
+            heapq.heappush(self.apart, (row.id, row))
 
-    def _take(self, rows: Sequence[OutboxRow]) -> None:
+    def _rows_delivered(self, rows: Sequence[OutboxRow]) -> None:
         self._counters.add("tidegate/uplink/acknowledged", len(rows))
-        self._taken.extend(rows)
-        self._alone.difference_update([row.id for row in rows] if self._alone else ())
+        self._delivered.extend(rows)
+        if self._alone:
+            self._alone.difference_update([row.id for row in rows])
         if self.refusals.by_id:
             for row in rows:
                 self.refusals.discard(row.id)
-        if self._refused or self._held_until:
+        if self._refused or self.held_until:
             self._refused.clear()
-            self._held_until = 0.0
+            self.held_until = 0.0
             self._hold.reset()
             self.trouble = ""
 
@@ -336,8 +337,8 @@ class Inflight:
         """Let sending pause; what was refused for the first time goes first behind the pause."""
         now = self._clock.monotonic()
         self._pacing.slow_down(now)
-        if now >= self._held_until:
-            self._held_until = now + self._hold.delay()
+        if now >= self.held_until:
+            self.held_until = now + self._hold.delay()
             self.trouble = f"the fleet's broker takes no more for now (0x{code:02X})"
         if self.refusals.is_first(rows[0].id):
-            self._held_until = max(self._held_until, now + RETRY_FIRST)
+            self.held_until = max(self.held_until, now + RETRY_FIRST)

@@ -1,6 +1,6 @@
 import cython
 
-from gateway.storage.outbox.outbox_row cimport OutboxRow
+from gateway.storage.outbox.row cimport OutboxRow
 
 @cython.final
 cdef class FleetMessages:
@@ -12,7 +12,8 @@ cdef class FleetMessages:
     cdef bint _retains
     cdef object _targets
 
-    cpdef str problem(self, OutboxRow row)
-    cdef _with(self, bytes topic, bytes alias, OutboxRow row, now, bint resent)
-    cdef bytes _topic_of(self, OutboxRow row)
-    cdef int _first_byte(self, OutboxRow row) except -1
+    @cython.locals(topic=bytes, fields=bytes, size=bytes, length=Py_ssize_t)
+    cpdef of(self, OutboxRow row, now, bint resent, bint aliased=*)
+
+@cython.locals(length=Py_ssize_t, head=bytes)
+cdef _message(int first_byte, bytes topic, bytes tail)

@@ -4,16 +4,16 @@ from typing import NamedTuple
 
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.codec.fields import (
+    SINGLE_BYTES,
     write_byte,
     write_string,
-    write_two_byte_integer,
     write_variable_byte_integer,
 )
 from gateway.mqtt.codec.property_codec import write_fields
 from gateway.mqtt.codec.publish import DUP, QOS_SHIFT, publish_first_byte
 from gateway.mqtt.packets import MQTT_5, PacketType
 from gateway.mqtt.properties import Properties
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.envelope import has_more, remaining_expiry, write_user_properties
 from gateway.uplink.rules.targets import Targets
 from gateway.uplink.settings import UplinkSettings
@@ -21,9 +21,16 @@ from gateway.uplink.settings import UplinkSettings
 PACKET_IDENTIFIER = 2
 """Bytes of a packet identifier (section 2.2.1)."""
 
+TWO_BYTES_FROM = 0x80
+"""The smallest variable byte integer of two bytes (section 1.5.5)."""
+
 _FIRST_BYTE = publish_first_byte(qos=1, retain=False, dup=False)
 _NO_TOPIC = write_string("")
 _TOPIC_ALIAS = write_byte(0x23)
+
+
+class UnsendableTopicError(ValueError):
+    """The topic of a row can be none at the fleet; the text says why."""
 
 
 class FleetMessage(NamedTuple):
@@ -36,9 +43,7 @@ class FleetMessage(NamedTuple):
 
     def packet(self, packet_identifier: int, *, dup: bool = False) -> bytes:
         """Return the QoS 1 packet; with `dup` it was sent before [MQTT-3.3.1-1]."""
-        head = self.head
-        if dup:
-            head = write_byte(head[0] | DUP) + head[1:]
+        head = SINGLE_BYTES[self.head[0] | DUP] + self.head[1:] if dup else self.head
         return head + packet_identifier.to_bytes(PACKET_IDENTIFIER, "big") + self.tail
 
 
@@ -48,16 +53,15 @@ def fleet_message(
     """Return a message without properties."""
     properties = b"\0" if version == MQTT_5 else b""
     first_byte = publish_first_byte(qos=1, retain=retain, dup=False)
-    return _message(first_byte, write_string(topic), properties, payload)
+    return _message(first_byte, write_string(topic), properties + payload)
 
 
 class FleetMessages:
     """Encodes rows as messages of one connection, with topic aliases.
 
-    With `aliases`, those of the connection, what `of` returns has to be sent there next. What
-    `again` returns, as well on this connection, has none. MQTT 3.1.1 has no properties, so its
-    messages are plain: they carry no number. RETAIN is kept where a rule says so and the server
-    `retains`.
+    With `aliases`, those of the connection, what `of` returns has to be sent there next. MQTT 3.1.1
+    has no properties, so its messages are plain: they carry no number. RETAIN is kept where a rule
+    says so and the server `retains`.
     """
 
     __slots__ = ("_aliases", "_bounds", "_identity", "_mqtt_5", "_prefix", "_retains", "_targets")
@@ -81,58 +85,46 @@ class FleetMessages:
         if settings.targets:
             self._targets = Targets(settings.targets, settings.gateway_id, prefix)
 
-    def problem(self, row: OutboxRow) -> str:
-        """Return why the row cannot go to its topic at the fleet, "" if it can."""
-        return self._bounds.problem(self._topic_of(row))
+    def of(self, row: OutboxRow, now: int, *, resent: bool, aliased: bool = True) -> FleetMessage:
+        """Return the message of a row as it goes up at `now` (ms since 1970).
 
-    def of(self, row: OutboxRow, now: int, *, resent: bool) -> FleetMessage:
-        """Return the message of a row without `problem` as it goes up at `now` (ms since 1970)."""
-        topic = self._topic_of(row)
+        Without `aliased` it has no topic alias, as where a packet is resent. Raises
+        UnsendableTopicError if the row cannot go to its topic.
+        """
+        first_byte = _FIRST_BYTE
+        if self._targets is None:
+            topic = self._prefix + row.topic.encode()
+        else:
+            topic, retain, qos = self._targets.of(row)
+            retain = retain and row.retain and self._retains
+            first_byte = publish_first_byte(qos, retain=retain, dup=False)
+        if problem := self._bounds.problem(topic):
+            raise UnsendableTopicError(problem)
         topic = len(topic).to_bytes(2, "big") + topic
-        alias = b""
-        if self._aliases is not None:
+        if not self._mqtt_5:
+            return _message(first_byte, topic, row.payload)
+        fields = write_user_properties(row, identity=self._identity, resent=resent)
+        if aliased and self._aliases is not None:
             chosen, known = self._aliases.choose(topic)
             if chosen:
-                alias = _TOPIC_ALIAS + write_two_byte_integer(chosen)
+                fields = _TOPIC_ALIAS + chosen.to_bytes(2, "big") + fields
             if known:
                 topic = _NO_TOPIC
-        return self._with(topic, alias, row, now, resent=resent)
-
-    def again(self, row: OutboxRow, now: int) -> FleetMessage:
-        """Return the message of a row whose packet is resent."""
-        topic = self._topic_of(row)
-        topic = len(topic).to_bytes(2, "big") + topic
-        return self._with(topic, b"", row, now, resent=True)
-
-    def _topic_of(self, row: OutboxRow) -> bytes:
-        if self._targets is not None:
-            return self._targets.of(row)[0]
-        return self._prefix + row.topic.encode()
-
-    def _first_byte(self, row: OutboxRow) -> int:
-        if self._targets is None:
-            return _FIRST_BYTE
-        _, retain, qos = self._targets.of(row)
-        return publish_first_byte(qos, retain=row.retain and self._retains and retain, dup=False)
-
-    def _with(
-        self, topic: bytes, alias: bytes, row: OutboxRow, now: int, resent: bool
-    ) -> FleetMessage:
-        if not self._mqtt_5:
-            return _message(self._first_byte(row), topic, b"", row.payload)
-        fields = alias + write_user_properties(row, identity=self._identity, resent=resent)
         if has_more(row):
             fields = _more_fields(row, now) + fields
-        properties = write_variable_byte_integer(len(fields)) + fields
-        return _message(self._first_byte(row), topic, properties, row.payload)
+        length = len(fields)
+        if length < TWO_BYTES_FROM:
+            size = SINGLE_BYTES[length]
+        else:
+            size = write_variable_byte_integer(length)
+        return _message(first_byte, topic, size + fields + row.payload)
 
 
-def _message(first_byte: int, topic: bytes, properties: bytes, payload: bytes) -> FleetMessage:
-    tail = properties + payload
+def _message(first_byte: int, topic: bytes, tail: bytes) -> FleetMessage:
     qos = first_byte >> QOS_SHIFT & 1
     identifier = PACKET_IDENTIFIER if qos else 0
     length = len(topic) + identifier + len(tail)
-    head = write_byte(first_byte) + write_variable_byte_integer(length) + topic
+    head = SINGLE_BYTES[first_byte] + write_variable_byte_integer(length) + topic
     return FleetMessage(head, tail, len(head) + identifier + len(tail), qos)
 
 

@@ -8,21 +8,21 @@ class PacketIdentifiers:
 
     def __init__(self) -> None:
         self.last = 0
-        self._in_use: set[int] = set()
+        self.in_use: set[int] = set()
 
-    def take(self) -> int:
+    def next(self) -> int:
         """Return an unused identifier [MQTT-2.2.1-3] and mark it as used."""
         mid = self.last % LAST_PACKET_IDENTIFIER + 1
-        while mid in self._in_use:
+        while mid in self.in_use:
             mid = mid % LAST_PACKET_IDENTIFIER + 1
         self.last = mid
-        self._in_use.add(mid)
+        self.in_use.add(mid)
         return mid
 
     def hold(self, mid: int) -> None:
         """Mark an identifier of an earlier connection as used."""
-        self._in_use.add(mid)
+        self.in_use.add(mid)
 
     def release(self, mid: int) -> None:
         """Free an identifier after its answer."""
-        self._in_use.discard(mid)
+        self.in_use.discard(mid)

@@ -1,7 +1,7 @@
 import cython
 
 from gateway.counters cimport Counters
-from gateway.storage.outbox.outbox_row cimport OutboxRow
+from gateway.storage.outbox.row cimport OutboxRow
 from gateway.uplink.fleet.client cimport FleetClient
 from gateway.uplink.fleet.inflight cimport Inflight
 from gateway.uplink.fleet.message cimport FleetMessages

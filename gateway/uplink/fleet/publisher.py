@@ -7,12 +7,17 @@ from typing import NamedTuple
 from gateway.mqtt.aliases.alias_budget import AliasBudget
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, batch_line, batch_payload
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.fleet.client import FleetClient
 from gateway.uplink.fleet.inflight import Inflight
-from gateway.uplink.fleet.message import FleetMessage, FleetMessages, fleet_message
+from gateway.uplink.fleet.message import (
+    FleetMessage,
+    FleetMessages,
+    UnsendableTopicError,
+    fleet_message,
+)
 from gateway.uplink.fleet.server_limits import ServerLimits
 from gateway.uplink.link.pacing import Pacing
 from gateway.uplink.reports.control_messages import ControlMessage
@@ -25,8 +30,8 @@ class Picked(NamedTuple):
     """The next row to send, whether it was sent before, and whether the pacing limits it."""
 
     row: OutboxRow
-    resent: bool
-    paced: bool
+    resent: bool = False
+    paced: bool = False
 
 
 class Publisher:
@@ -91,11 +96,13 @@ class Publisher:
         It is given up if its topic can be none, and waits if it is too large for this connection.
         """
         row, resent, is_paced = picked
-        if problem := self._messages.problem(row):
-            self._inflight.refuse(row, ReasonCode.TOPIC_NAME_INVALID, problem)
+        try:
+            message = self._messages.of(row, now, resent=resent)
+        except UnsendableTopicError as error:
+            self._inflight.refuse(row, ReasonCode.TOPIC_NAME_INVALID, str(error))
             return
-        message = self._messages.of(row, now, resent=resent)
-        if self._too_large(message.size):
+        maximum = self._limits.maximum_packet_size
+        if maximum is not None and message.size > maximum:
             problem = f"the fleet's broker takes no packet of {message.size:,} bytes"
             self._inflight.put_off(row, ReasonCode.PACKET_TOO_LARGE, problem)
             if self._aliases is not None:
@@ -128,7 +135,7 @@ class Publisher:
         message = self._repetition(sent)
         sent.size, sent.paced = message.size, 0
         is_known = mid > 0
-        mid = mid or self._client.packet_identifiers.take()
+        mid = mid or self._client.packet_identifiers.next()
         self._inflight.sent(mid, sent)
         if self._too_large(sent.size):
             self._client.packet_identifiers.release(mid)
@@ -147,7 +154,7 @@ class Publisher:
         if not sent.rows:
             return self._status(sent.status)
         if not sent.batched or (len(sent.rows) == 1 and self._limits.mqtt_5):
-            return self._messages.again(sent.rows[0], now)
+            return self._messages.of(sent.rows[0], now, resent=True, aliased=False)
         identity = self._settings.identity
         lines = [batch_line(row, identity=identity, resent=True, now=now) for row in sent.rows]
         return self._plain(self._batch_topic, batch_payload(lines))
@@ -168,7 +175,8 @@ class Publisher:
 
     def _count(self, rows: Sequence[OutboxRow]) -> None:
         self._counters.add("tidegate/uplink/sent", len(rows))
-        if resent := self._context.session.count_resent(rows):
+        session = self._context.session
+        if session.sent and (resent := session.count_resent(rows)):
             self._counters.add("tidegate/uplink/resent", resent)
 
     def _too_large(self, size: int) -> bool:

@@ -1,7 +1,7 @@
 import cython
 
 from gateway.storage.outbox.outbox cimport Outbox
-from gateway.storage.outbox.outbox_row cimport OutboxRow
+from gateway.storage.outbox.row cimport OutboxRow
 from gateway.uplink.fleet.inflight cimport Inflight
 from gateway.uplink.fleet.publisher cimport Publisher
 from gateway.uplink.lanes cimport Lanes
@@ -29,13 +29,16 @@ cdef class Sender:
     cdef Py_ssize_t _window
     cdef readonly bint careful
     cdef readonly bint idle
+    cdef readonly bint is_free
     cdef public object on_live
 
-    cpdef bint takes(self, OutboxRow row) except -1
+    cpdef bint accepts(self, OutboxRow row) except -1
     cpdef send(self, OutboxRow row)
     @cython.locals(lanes=Lanes, inflight=Inflight, row=OutboxRow)
     cpdef send_fresh(self)
-    cdef double _now(self) except? -1
+    @cython.locals(inflight=Inflight)
+    cdef bint _may_send_live(self) except -1
+    @cython.locals(inflight=Inflight)
     cdef bint _may_send(self) except -1
     cdef bint _backlog_may_go(self) except -1
     @cython.locals(lanes=Lanes, row=OutboxRow)

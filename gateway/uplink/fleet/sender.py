@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, batch_line
 from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.context import UplinkContext
@@ -36,8 +36,8 @@ class Sender:
     What an earlier connection of the same session left unanswered goes first, in its order
     [MQTT-4.6.0-1]. Control messages follow, then what was refused for now and is due, live rows,
     and the backlog as its pacing allows. With batches, rows wait until a batch is full or due.
-    Without them live rows go up in the turn in which they are added (`LiveWay`): `on_live` has what
-    is queued leave at its end. `idle` says that nothing else waits for room in the window, and
+    Without them live rows go up in the turn in which they are added (`LiveSender`): `on_live` has
+    what is queued sent at its end. `idle` says that nothing else waits for room in the window, and
     `careful` that all is for `send_what_fits`, since a message is looked for that ends connections
     (`Suspects`).
     """
@@ -64,6 +64,7 @@ class Sender:
         "_window",
         "careful",
         "idle",
+        "is_free",
         "on_live",
     )
 
@@ -94,6 +95,7 @@ class Sender:
         self._next: Picked | None = None
         self._picking = False
         self.idle = False
+        self.is_free = False
         self.on_live: Callable[[], None] = lambda: None
         self._batch_limits = batch_limits(context, limits)
         self._batch = None if self._batch_limits is None else Batch(self._batch_limits)
@@ -110,12 +112,12 @@ class Sender:
         if not self._may_send():
             return False
         inflight, window, receive_maximum = self._inflight, self._window, self._receive_maximum
-        now, wall = self._now(), self._clock.wall_ms()
+        now, wall = self._clock.monotonic(), self._clock.wall_ms()
         inflight.resend_own(now)
         if inflight.watched:
             receive_maximum = self._allowed_by_suspects(now, wall)
         for _ in range(MESSAGES_AT_ONCE):
-            if not inflight.room(window, receive_maximum):
+            if not inflight.has_capacity(window, receive_maximum):
                 return False
             if not await self._send_one(now, wall):
                 break
@@ -151,7 +153,7 @@ class Sender:
         if suspect is None or len(self._inflight):
             return suspect is not None
         rows = suspect.sent.rows
-        if rows and not self._outbox.take(rows[0], wall, self._uplink):
+        if rows and not self._outbox.claim(rows[0], wall, self._uplink):
             suspects.clear(suspect)
             return False
         suspects.try_(suspect)
@@ -168,7 +170,7 @@ class Sender:
             self._publisher.own(own)
         elif (picked := self._next or self._in_memory(now) or await self._read(now)) is not None:
             self._next = None
-            if self._outbox.take(picked.row, wall, self._uplink):
+            if self._outbox.claim(picked.row, wall, self._uplink):
                 self._send(picked, now, wall)
             else:
                 self._inflight.refusals.discard(picked.row.id)
@@ -176,14 +178,12 @@ class Sender:
             return False
         return True
 
-    def takes(self, row: OutboxRow) -> bool:
-        """Return whether a live row can go up as it is added (`LiveWay`)."""
-        return self._batch is None and self._lanes.takes(row)
-
-    @property
-    def is_free(self) -> bool:
-        """Whether nothing but live rows waits to go up, and these may."""
-        return self._is_clear and not self._backlog_may_go()
+    def accepts(self, row: OutboxRow) -> bool:
+        """Return whether a live row can go up as it is added (`LiveSender`)."""
+        if self._batch is not None or not self._lanes.accepts(row):
+            return False
+        self.is_free = self._may_send_live() and not self._backlog_may_go()
+        return True
 
     def send(self, row: OutboxRow) -> None:
         """Send a live row that was just added, behind those that wait for the window."""
@@ -192,24 +192,26 @@ class Sender:
         self.on_live()
 
     def send_fresh(self) -> None:
-        """Send live rows from memory while there is room in the window."""
+        """Send live rows from memory while the window has capacity."""
         lanes, inflight = self._lanes, self._inflight
-        if not lanes.has_fresh or not self._is_clear:
+        if not lanes.fresh or not self._may_send_live():
             return
-        now, wall = self._now(), self._clock.wall_ms()
-        while inflight.room(self._window, self._receive_maximum):
+        now = self._clock.monotonic()
+        while lanes.fresh and inflight.has_capacity(self._window, self._receive_maximum):
             row = lanes.next_fresh()
             if row is None:
                 return
-            if self._outbox.take(row, wall, self._uplink):
-                self._send(Picked(row, resent=False, paced=False), now, wall)
+            # what time it is matters only to a row that expires
+            wall = 0 if row.message_expiry is None else self._clock.wall_ms()
+            if self._outbox.claim(row, wall, self._uplink):
+                self._send(Picked(row), now, wall)
 
-    @property
-    def _is_clear(self) -> bool:
-        """Whether live rows may go now, and nothing goes before them."""
-        if self._picking or self._session.unanswered or self._inflight.waits_again or self.careful:
+    def _may_send_live(self) -> bool:
+        """Return whether live rows may go now, and nothing goes before them."""
+        inflight = self._inflight
+        if self._picking or self.careful or inflight.apart or self._session.unanswered:
             return False
-        refusals = self._inflight.refusals
+        refusals = inflight.refusals
         if refusals.by_id and refusals.full:
             return False
         return self._may_send()
@@ -224,36 +226,38 @@ class Sender:
 
     def wait(self) -> float | None:
         """Return the seconds until more may be sent without being woken, None for never."""
-        if not (self._may_send() and self._inflight.room(self._window, self._receive_maximum)):
+        inflight = self._inflight
+        if not (self._may_send() and inflight.has_capacity(self._window, self._receive_maximum)):
             return None
-        now = self._now()
+        now = self._clock.monotonic()
         due = None if self._batch is None else self._batch.wait(now)
         paced = self._pacing.wait(now) if self._backlog_may_go() else None
         again = self._inflight.refusals.next_due
         waits = [wait for wait in (due, paced, again and again - now) if wait is not None]
         return max(SHORTEST_WAIT, min(waits)) if waits else None
 
-    def _now(self) -> float:
-        return self._clock.monotonic()
-
     def _may_send(self) -> bool:
-        return not (self._inflight.held or self._metering.spent)
+        inflight, metering = self._inflight, self._metering
+        if inflight.held_until and inflight.held:
+            return False
+        return metering.budget is None or not metering.spent
 
     def _backlog_may_go(self) -> bool:
-        return self._lanes.backlog_waits and not self._metering.backlog_spent
+        metering = self._metering
+        return self._lanes.backlog_waits and (metering.budget is None or not metering.backlog_spent)
 
     def _in_memory(self, now: float) -> Picked | None:
         """Return the next row if it is in memory, None if it must be read or there is none."""
         row = self._inflight.again()
         if row is not None:
-            return Picked(row, resent=True, paced=False)
+            return Picked(row, resent=True)
         refusals = self._inflight.refusals
         if refusals.by_id and (refusals.is_due(now) or refusals.full):
             return None
         lanes = self._lanes
         row = lanes.next_live()
         if row is not None:
-            return Picked(row, resent=False, paced=False)
+            return Picked(row)
         if lanes.live_waits or not self._backlog_is_due(now):
             return None
         row = lanes.next_waited()
@@ -267,13 +271,13 @@ class Sender:
         while refusals.is_due(now):
             row = await self._refused(refusals.next(), now)
             if row is not None:
-                return Picked(row, resent=True, paced=False)
+                return Picked(row, resent=True)
         if refusals.full:
             return None
         lanes = self._lanes
         row = await lanes.live() if lanes.live_waits else None
         if row is not None:
-            return Picked(row, resent=False, paced=False)
+            return Picked(row)
         if not self._backlog_is_due(now):
             return None
         row = await lanes.backlog()
@@ -310,12 +314,16 @@ class Sender:
 
     def _send(self, picked: Picked, now: float, wall: int) -> None:
         """Send a row or add it to the batch; a batch is sent before a row that cannot join it."""
-        batch, line = self._batch, self._line(picked, wall)
-        if batch is not None and line is not None and batch.fits(len(line)):
+        batch = self._batch
+        if batch is None:
+            self._publisher.row(picked, wall)
+            return
+        line = self._line(picked, wall)
+        if line is not None and batch.fits(len(line)):
             batch.add(picked.row, line, now, paced=picked.paced)
             if picked.paced:
                 self._pacing.sent(1, 0)
-        elif batch is not None and batch.rows:
+        elif batch.rows:
             self._next = picked
             self._send_batch(batch)
         else:

@@ -76,7 +76,7 @@ class FleetStream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Handle the received bytes."""
-        self._receive(data)
+        self._on_data(data)
 
     def eof_received(self) -> bool:
         """Record that the server has closed its side, which ends the connection."""
@@ -91,9 +91,6 @@ class FleetStream(asyncio.Protocol):
             self.end_kind = End.RESET if isinstance(error, ConnectionError) else End.LOST
         self._lose(str(error or ""))
         self._ended.set()
-
-    def _receive(self, data: bytes) -> None:
-        self._on_data(data)
 
     def _lose(self, reason: str) -> None:
         if self.lost is None:

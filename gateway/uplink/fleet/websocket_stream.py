@@ -51,7 +51,7 @@ class WebSocketStream(FleetStream):
         )
         self._asked = False
 
-    def _receive(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:
         """Hand on what the frames hold, and answer what the WebSocket itself asks."""
         self._core.receive_data(data)
         for event in self._core.events_received():

@@ -10,9 +10,13 @@ from pathlib import Path
 
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.engine.sync_folder import make_folder, sync_folder
-from gateway.storage.outbox.lane import RECALL
-from gateway.storage.outbox.outbox_row import OutboxRow, from_columns, to_columns
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.row import (
+    RECALL,
+    OutboxRow,
+    Outcome,
+    from_columns,
+    to_columns,
+)
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError
@@ -102,7 +106,7 @@ class DirectoryDestination:
             link,
             self._open_files,
         )
-        self._outbox.writes.begin_live(live, self._uplink)
+        live.live = self._outbox.writes.begin_live(live, self._uplink)
         try:
             stopping = False
             while not stopping:
@@ -193,7 +197,7 @@ class DirectoryDestination:
         gathered = self._pending.pop(key).rows
         self._bytes -= sum(row.size for row in gathered)
         now = self._clock.wall_ms()
-        rows = [row for row in gathered if self._outbox.take(row, now, self._uplink)]
+        rows = [row for row in gathered if self._outbox.claim(row, now, self._uplink)]
         if not rows:
             return
         resent = [row.id <= self._boundary or row.lane == RECALL for row in rows]

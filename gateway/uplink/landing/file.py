@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.storage.engine.sync_folder import make_folder, sync_folder
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.landing.record import file_name, landing_line
 from gateway.uplink.settings import UplinkSettings
 

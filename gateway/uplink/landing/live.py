@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.row import OutboxRow, Outcome
+from gateway.storage.outbox.writes import Live
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import REMOVAL_SECONDS, Link
 from gateway.uplink.landing import file as landing_file
@@ -24,10 +24,11 @@ FileKey = tuple[str, str]
 
 
 class LiveLanding:
-    """Appends live rows to open `files`, one of each epoch and stream, and ends them (`LiveWay`).
+    """Appends live rows to open `files`, one of each epoch and stream, and ends the rows.
 
-    Their publishers are answered when the lines are on disk: a row that lands within `[uplink]
-    commit_within` is never written to the database. `land` runs in the destination's task.
+    It is the outbox's `LiveSender`. Publishers are answered when their lines are on disk: a row
+    that lands within `[uplink] commit_within` is never written to the database. `land` runs in the
+    destination's task.
     """
 
     def __init__(
@@ -47,18 +48,15 @@ class LiveLanding:
         self._lanes = lanes
         self._link = link
         self._files = files
+        self.is_free = True  # the backlog is no hindrance
+        self.live: Live | None = None
         self._awaited = False
         self._look = 0.0
         self._since: float | None = None  # the first row in memory came at this monotonic time
 
-    def takes(self, row: OutboxRow) -> bool:
-        """Return whether `send` may follow; if not, the row is read from the outbox later."""
-        return self._lanes.takes(row)
-
-    @property
-    def is_free(self) -> bool:
-        """Whether the row can be acknowledged soon: the backlog is no hindrance."""
-        return True
+    def accepts(self, row: OutboxRow) -> bool:
+        """Return whether `send` will follow; if not, the row is read from the outbox later."""
+        return self._lanes.accepts(row)
 
     def send(self, row: OutboxRow) -> None:
         """Keep a live row that was just added until the destination's task lands it."""
@@ -88,13 +86,12 @@ class LiveLanding:
         wall = self._context.clock.wall_ms()
         by_key: dict[FileKey, list[OutboxRow]] = {}
         for row in rows:
-            if self._context.outbox.take(row, wall, self._context.uplink):
+            if self._context.outbox.claim(row, wall, self._context.uplink):
                 by_key.setdefault((row.epoch, row.stream), []).append(row)
         for key, group in by_key.items():
             await self._append(key, group, wall)
-        if rows:
-            delay = self._context.clock.monotonic() - begun
-            self._context.outbox.writes.answered(delay, self._context.uplink)
+        if rows and self.live is not None:
+            self.live.delay = self._context.clock.monotonic() - begun
         return bool(rows)
 
     async def finish(self, *, all_files: bool = False) -> None:
@@ -110,7 +107,7 @@ class LiveLanding:
     @property
     def _is_behind(self) -> bool:
         """Whether live rows have to be read from the outbox."""
-        return self._lanes.live_waits and not self._lanes.has_fresh
+        return self._lanes.live_waits and not self._lanes.fresh
 
     async def _next_rows(self) -> list[OutboxRow]:
         rows: list[OutboxRow] = []
@@ -121,7 +118,7 @@ class LiveLanding:
                 break
             rows.append(row)
             size += row.size
-        if self._lanes.has_fresh:
+        if self._lanes.fresh:
             self._awaited = True  # of what waits for its commit, that wakes the link
         return rows
 
@@ -158,7 +155,7 @@ class LiveLanding:
     def _end(self, rows: Sequence[OutboxRow]) -> None:
         outbox, counters = self._context.outbox, self._context.counters
         uplink = self._context.uplink
-        outbox.remove(rows, Outcome.DELIVERED, within=REMOVAL_SECONDS, uplink=uplink)
+        outbox.remove(rows, Outcome.DELIVERED, commit_within=REMOVAL_SECONDS, uplink=uplink)
         outbox.end_turn()
         counters.add("tidegate/uplink/sent", len(rows))
         counters.add("tidegate/uplink/acknowledged", len(rows))

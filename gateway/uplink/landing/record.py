@@ -4,7 +4,7 @@ import json
 from base64 import b64encode
 
 from gateway.mqtt.payload import NOT_JSON, parse_json
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.envelope import has_more, remaining_expiry
 from gateway.uplink.settings import UplinkSettings
 

@@ -7,12 +7,12 @@ from gateway.uplink.link.budget import Budget
 
 
 class Metering:
-    """Counts what connections carry against the budget; without one it lets everything go."""
+    """Counts what connections carry against the `budget`; without one it lets everything go."""
 
     def __init__(
         self, budget: Budget | None, usage: UplinkUsage | None, counters: Counters, clock: Clock
     ) -> None:
-        self._budget = budget
+        self.budget = budget
         self._usage = usage
         self._counters = counters
         self._clock = clock
@@ -27,24 +27,24 @@ class Metering:
 
     def count(self, carried: int) -> None:
         """Take in that the present connection has carried so many bytes so far."""
-        if self._budget is not None:
-            self._budget.spend(carried - self._counted, self._now())
+        if self.budget is not None:
+            self.budget.spend(carried - self._counted, self._now())
             self._counted = carried
-            self._note(self._budget)
+            self._note(self.budget)
 
     @property
     def spent(self) -> bool:
         """Whether nothing more may go today."""
-        return self._budget is not None and self._budget.spent(self._now())
+        return self.budget is not None and self.budget.spent(self._now())
 
     @property
     def backlog_spent(self) -> bool:
         """Whether only live messages may go today."""
-        return self._budget is not None and self._budget.backlog_spent(self._now())
+        return self.budget is not None and self.budget.backlog_spent(self._now())
 
     def renewed_in(self) -> float:
         """Return the seconds until the next day's budget."""
-        return 0.0 if self._budget is None else self._budget.renewed(self._now()) - self._now()
+        return 0.0 if self.budget is None else self.budget.renewed(self._now()) - self._now()
 
     def _note(self, budget: Budget) -> None:
         self._counters.set("tidegate/uplink/budget_used", budget.used)

@@ -9,9 +9,12 @@ from gateway.counters import Counters
 from gateway.storage.engine.database import Database
 from gateway.storage.history.recall import HistoryRecall
 from gateway.storage.history.row import HistoryRow
-from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.outbox import Outbox
-from gateway.storage.outbox.outbox_row import OutboxRow, row_of_message
+from gateway.storage.outbox.row import (
+    RECALL,
+    OutboxRow,
+    row_of_message,
+)
 from gateway.uplink.recalls.request import RecallError, RecallRequest
 
 logger = logging.getLogger(__name__)

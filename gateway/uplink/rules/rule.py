@@ -25,7 +25,7 @@ class Rule:
     `lane` is `live`, or `backlog` for messages that are always sent behind live ones.
     `commit_within` is for how many seconds a publisher's answer may wait for the fleet's PUBACK
     before the message is written; None for the uplink's own. `uplinks` are the bits of those that
-    it is for (`storage/outbox/uplink_bits.py`).
+    it is for (`storage/outbox/uplinks.py`).
     """
 
     topic: str

@@ -4,12 +4,13 @@ from gateway.counters cimport Counters
 from gateway.routing.budget cimport Budget
 from gateway.mqtt.message cimport Message
 from gateway.storage.outbox.outbox cimport Outbox
-from gateway.storage.outbox.outbox_row cimport OutboxRow
+from gateway.storage.outbox.row cimport OutboxRow
 
 @cython.final
 cdef class Verdict:
-    cdef readonly list asked
+    cdef readonly list evaluated
     cdef readonly object over_budget
+    cdef public OutboxRow row
     cdef readonly object rule
     cdef readonly str stream
     cdef readonly object uplinks
@@ -17,6 +18,7 @@ cdef class Verdict:
 @cython.final
 cdef class RuleSet:
     cdef Budget _budget
+    cdef dict _by_filters
     cdef object _commit_within
     cdef Counters _counters
     cdef str _epoch
@@ -29,7 +31,6 @@ cdef class RuleSet:
     cdef readonly list numbers
 
     cpdef receive(self, Message message, list topic_filters)
-    cdef _ask(self, Message message, list topic_filters)
+    cdef list _matching(self, list topic_filters)
     cdef _wait(self, Message message, rule)
-    cdef OutboxRow _row(self, Message message, Verdict verdict, rule)
     cdef _number(self, Message message, Verdict verdict)

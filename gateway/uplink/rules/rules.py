@@ -11,7 +11,7 @@ from gateway.routing.budget import EVALUATION, Budget
 from gateway.storage.history.row import Numbered
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
-from gateway.storage.outbox.outbox_row import OutboxRow, row_of_message
+from gateway.storage.outbox.row import OutboxRow, row_of_message
 from gateway.storage.state.rule_states import RuleKey, RuleState
 from gateway.uplink.rules.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
 
@@ -22,6 +22,9 @@ OVER_BUDGET = ":over_budget"
 """Stands in the ledger behind the name of the rule that filtered a message, if one of the rules
 that were asked would have cost too much."""
 
+KNOWN_FILTERS = 1_024
+"""Sets of topic filters whose rules are remembered; when there are more, all are found anew."""
+
 NO_STATES: Mapping[RuleKey, RuleState] = {}
 """The restored states of a gateway that stores none."""
 
@@ -29,24 +32,25 @@ NO_STATES: Mapping[RuleKey, RuleState] = {}
 class Verdict:
     """The results of one stream's rules for a message: each evaluated rule with its result.
 
-    For each uplink they are asked in order, until one answers TRUE: `uplinks` are those that get
-    the message, and `rule` is the first that took it for one. `over_budget` are those for which a
-    rule would have cost too much.
+    For each uplink they are evaluated in order, until one is TRUE: `uplinks` are those that get
+    the message in this `row`, and `rule` is the first that accepted it for one. `over_budget` are
+    those for which a rule would have cost too much.
     """
 
-    __slots__ = ("asked", "over_budget", "rule", "stream", "uplinks")
+    __slots__ = ("evaluated", "over_budget", "row", "rule", "stream", "uplinks")
 
     def __init__(self, stream: str, rules: Sequence[ActiveRule], message: Message) -> None:
         self.stream = stream
-        self.asked: list[tuple[ActiveRule, bool | None]] = []
+        self.evaluated: list[tuple[ActiveRule, bool | None]] = []
         self.uplinks = self.over_budget = 0
         self.rule: Rule | None = None
+        self.row: OutboxRow | None = None
         for active in rules:
             rule = active.rule
             if not rule.uplinks & ~self.uplinks:
                 continue  # each of its uplinks gets the message already
-            result = active.evaluate(message)
-            self.asked.append((active, result))
+            result = True if rule.where is None else active.evaluate(message)
+            self.evaluated.append((active, result))
             if active.over_budget:
                 self.over_budget |= rule.uplinks
             if result is True:
@@ -55,8 +59,8 @@ class Verdict:
 
     def last_for(self, uplink: int) -> ActiveRule:
         """Return the rule that was evaluated last for an uplink, or for any if none was for it."""
-        own = (active for active, _ in reversed(self.asked) if active.rule.uplinks & uplink)
-        return next(own, self.asked[-1][0])
+        own = (active for active, _ in reversed(self.evaluated) if active.rule.uplinks & uplink)
+        return next(own, self.evaluated[-1][0])
 
 
 class RuleSet:
@@ -78,6 +82,7 @@ class RuleSet:
 
     __slots__ = (
         "_budget",
+        "_by_filters",
         "_commit_within",
         "_counters",
         "_epoch",
@@ -118,6 +123,7 @@ class RuleSet:
         self.before_numbers: list[Callable[[Message], None]] = []
         self.numbers: list[Numbered] = []
         self._streams: dict[str, list[ActiveRule]] = {}
+        self._by_filters: dict[tuple[str, ...], list[tuple[str, list[ActiveRule]]]] = {}
         self._last: dict[str, int] = {}
         self._uplinks: dict[str, int] = {}
         self._budget = budget = budget or Budget()
@@ -146,35 +152,47 @@ class RuleSet:
         if message.client_id == UPLINK_CLIENT:  # it came down: to send it up again would be a loop
             self.numbers = []
             return ReasonCode.SUCCESS
-        for look in self.before_numbers:
-            look(message)
-        verdicts = self._ask(message, topic_filters)
-        accepted = [
-            (self._row(message, verdict, rule), rule)
-            for verdict in verdicts
-            if (rule := verdict.rule) is not None
-        ]
-        rows = [row for row, _ in accepted]
+        for check in self.before_numbers:
+            check(message)
+        message.work_left = EVALUATION  # for the rules of all streams
+        verdicts, rows = [], []
+        for stream, rules in self._matching(topic_filters):
+            verdict = Verdict(stream, rules, message)
+            verdicts.append(verdict)
+            if verdict.rule is not None:
+                number, lane = self._last[stream] + 1, verdict.rule.lane
+                row = row_of_message(message, self._epoch, stream, number, lane)
+                row.uplinks = verdict.uplinks
+                verdict.row = row
+                rows.append(row)
+        if work := EVALUATION - message.work_left:
+            self._budget.spend(work)
         if rows and not self._outbox.admits(rows):
             self._outbox.refuse()
             return ReasonCode.QUOTA_EXCEEDED
-        self.numbers = [self._number(message, verdict) for verdict in verdicts]
-        within = message.commit_within
-        barrier = None if within is None else message.barrier
-        for row, rule in accepted:
-            self._outbox.add(row, within, self._wait(message, rule), barrier)
+        commit_within = message.commit_within
+        barrier = None if commit_within is None else message.barrier
+        self.numbers = numbers = []
+        for verdict in verdicts:
+            numbers.append(self._number(message, verdict))
+            if verdict.row is not None and verdict.rule is not None:
+                wait = self._wait(message, verdict.rule)
+                self._outbox.add(verdict.row, commit_within, wait, barrier)
         return ReasonCode.SUCCESS
 
-    def _ask(self, message: Message, topic_filters: list[str]) -> list[Verdict]:
-        """Return what each stream's rules say; all of them share the budget of one evaluation."""
-        message.work_left = EVALUATION
-        verdicts = []
-        for stream, rules in self._streams.items():
-            matching = [active for active in rules if active.rule.topic in topic_filters]
-            if matching:
-                verdicts.append(Verdict(stream, matching, message))
-        self._budget.spend(EVALUATION - message.work_left)
-        return verdicts
+    def _matching(self, topic_filters: list[str]) -> list[tuple[str, list[ActiveRule]]]:
+        """Return each stream that has rules for these filters, with those rules."""
+        key = tuple(topic_filters)
+        found = self._by_filters.get(key)
+        if found is None:
+            if len(self._by_filters) >= KNOWN_FILTERS:
+                self._by_filters.clear()
+            found = self._by_filters[key] = [
+                (stream, matching)
+                for stream, rules in self._streams.items()
+                if (matching := [each for each in rules if each.rule.topic in topic_filters])
+            ]
+        return found
 
     def save(self) -> None:
         """Add what rules remember and is not on disk yet to the pending batch, before a stop."""
@@ -193,29 +211,24 @@ class RuleSet:
             return 0.0
         return max(wait, message.commit_within)
 
-    def _row(self, message: Message, verdict: Verdict, rule: Rule) -> OutboxRow:
-        """Return the outbox row with the next number of the stream."""
-        number = self._last[verdict.stream] + 1
-        row = row_of_message(message, self._epoch, verdict.stream, number, rule.lane)
-        row.uplinks = verdict.uplinks
-        return row
-
     def _number(self, message: Message, verdict: Verdict) -> Numbered:
         stream = verdict.stream
         number = self._last[stream] = self._last[stream] + 1
+        results = []
+        for active, result in verdict.evaluated:
+            results.append(active.record(message, result))
         self._counters.add("tidegate/rules/matched")
-        results = tuple(active.record(message, result) for active, result in verdict.asked)
         if verdict.uplinks:
             self._counters.add("tidegate/rules/accepted")
             if self._ledger is not None:
-                self._ledger.taken(stream, number)
+                self._ledger.numbered(stream, number)
         else:
             self._counters.add("tidegate/rules/filtered")
-            verdict.asked[-1][0].count_saved(message)
+            verdict.evaluated[-1][0].count_saved(message)
         without = self._uplinks[stream] & ~verdict.uplinks
         if without and self._ledger is not None:
             self._note_filtered(self._ledger, verdict, number, without)
-        return Numbered(stream, number, results)
+        return Numbered(stream, number, tuple(results))
 
     def _note_filtered(self, ledger: Ledger, verdict: Verdict, number: int, uplinks: int) -> None:
         while uplinks:

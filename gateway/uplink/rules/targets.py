@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.mqtt.topics import topic_matches
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.rules.topic_template import fill
 
 KNOWN_TOPICS = 4_096

@@ -12,7 +12,7 @@ from gateway.config.load import load
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.outbox.outbox import Outbox
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.row import Outcome
 from tests.support.clocks import ManualClock
 from tests.support.disk.storage import until
 from tests.support.ports import free_port

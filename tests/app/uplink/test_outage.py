@@ -9,8 +9,8 @@ from gateway.app.gateway import Gateway
 from gateway.app.start import start
 from gateway.app.uplink.outage import Outage
 from gateway.config.load import load
+from gateway.storage.outbox.bounds import for_rows
 from gateway.storage.outbox.outbox import Outbox
-from gateway.storage.outbox.streams.retention import for_rows
 from tests.support.clocks import ManualClock
 from tests.support.disk.storage import outbox_row
 from tests.support.ports import free_port

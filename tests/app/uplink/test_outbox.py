@@ -9,7 +9,7 @@ from gateway.app.uplink.outbox import outbox_settings
 from gateway.config.load import load
 from gateway.config.settings import Configuration
 from gateway.config.when_full import WhenFull
-from gateway.storage.outbox.streams.retention import (
+from gateway.storage.outbox.bounds import (
     Mode,
     OutboxSettings,
     Retention,

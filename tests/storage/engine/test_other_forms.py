@@ -22,7 +22,7 @@ from gateway.storage.engine.database import FILE_NAME, Database, open_database
 from gateway.storage.engine.migrations import migrate as migrate_module
 from gateway.storage.engine.migrations.migrate import migrate, migrations
 from gateway.storage.engine.unread import NOTE
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.row import Outcome
 from tests.support.disk.damaged_database import Row, all_rows, fill, fresh
 from tests.support.disk.storage import open_store, outbox_row, until
 from tests.support.table import table

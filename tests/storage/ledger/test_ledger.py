@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import gateway.storage.ledger.gather as gather_module
 import gateway.storage.ledger.ledger as ledger_module
 from gateway.storage.ledger.starts import MAX_STARTS
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.row import Outcome
 from tests.support.disk.ledger import LedgerStore, open_ledger_store
 from tests.support.disk.storage import crash_image, until
 
@@ -116,11 +115,11 @@ async def test_rules_that_take_turns_share_a_range(kept: LedgerStore) -> None:
 
 
 async def test_ranges_in_memory_are_bounded(
-    kept: LedgerStore, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Written when there are too many; compacted while the disk takes none."""
-    monkeypatch.setattr(gather_module, "MAX_GATHERED_RANGES", 10)
-    kept.ledger.save()  # the bound is looked at when a batch begins
+    monkeypatch.setattr(ledger_module, "MAX_PENDING_RANGES", 10)
+    kept = await open_ledger_store(tmp_path)
     for place in range(10):
         kept.filter(40, rule=f"{place % 2}@00000000")
     await until(lambda: kept.store.writer.committed == 2)
@@ -135,6 +134,7 @@ async def test_ranges_in_memory_are_bounded(
         (401, 761, "filtered", "0@00000000*200 1@00000000*161"),
         (762, 800, "filtered", "1@00000000"),
     ]
+    await kept.close()
 
 
 async def test_reported_ranges_are_deleted_with_a_later_batch(kept: LedgerStore) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import gateway.storage.ledger.pages as pages_module
 from gateway.storage.ledger.range import LedgerRange
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.row import Outcome
 from tests.support.disk.ledger import LedgerStore, open_ledger_store
 from tests.support.disk.storage import crash_image
 

@@ -9,9 +9,11 @@ import pytest
 
 import gateway.storage.outbox.reader as reader_module
 from gateway.storage.engine.database import FILE_NAME, JOURNAL_SIZE_LIMIT
-from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.row_size import row_size
-from gateway.storage.outbox.streams.retention import OutboxSettings, StreamSettings
+from gateway.storage.outbox.bounds import OutboxSettings, StreamSettings
+from gateway.storage.outbox.row import (
+    Outcome,
+    row_size,
+)
 from tests.support.disk.storage import Store, bounded, open_store, outbox_row, until
 
 
@@ -76,7 +78,7 @@ async def test_lanes_and_streams_are_told_apart_in_memory_and_on_disk(
 async def test_each_commit_that_changes_the_outbox_is_told(store: Store) -> None:
     told: list[tuple[int, int]] = []
     store.outbox.on_change.append(
-        lambda: told.append((store.outbox.committed_id, store.outbox.removing()))
+        lambda: told.append((store.outbox.committed_id, store.outbox.writes.delivering.get(1, 0)))
     )
     store.outbox.add(outbox_row(1))
     row = outbox_row(2)
@@ -85,7 +87,7 @@ async def test_each_commit_that_changes_the_outbox_is_told(store: Store) -> None
     store.writer.add("INSERT INTO meta VALUES (?, ?)", ("other", 1))
     await store.settle()
     store.outbox.remove([row], Outcome.DELIVERED)
-    removing = store.outbox.removing()
+    removing = store.outbox.writes.delivering.get(1, 0)
     store.outbox.end_turn()
     await until(lambda: len(told) == 2)
     assert (told, removing) == ([(2, 0), (2, 0)], 1)

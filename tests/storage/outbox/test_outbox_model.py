@@ -11,16 +11,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import gateway.storage.outbox.streams.totals as totals_module
+import gateway.storage.outbox.bounds as totals_module
 from gateway.config.when_full import WhenFull
-from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.row_size import row_size
-from gateway.storage.outbox.streams.retention import (
+from gateway.storage.outbox.bounds import (
     Mode,
     OutboxSettings,
     Retention,
     StreamSettings,
+)
+from gateway.storage.outbox.row import (
+    OutboxRow,
+    Outcome,
+    row_size,
 )
 from tests.support.disk.storage import crash_image, open_store, outbox_row
 
@@ -241,7 +243,7 @@ class BoundedOutbox(RuleBasedStateMachine):
         for row in {
             rows[place % len(rows)].id: rows[place % len(rows)] for place in places if rows
         }.values():
-            assert self.store.outbox.take(row, row.time)
+            assert self.store.outbox.claim(row, row.time)
             if (row.stream, row.seq) not in self.model.sent:
                 self._held.append(row)
                 self.model.sent.add((row.stream, row.seq))
@@ -260,7 +262,7 @@ class BoundedOutbox(RuleBasedStateMachine):
     def put_off(self, count: int) -> None:
         for row in self._held[:count]:
             self._leave_sent(row)
-            self.store.outbox.put_back(row)
+            self.store.outbox.release(row)
         self.look()
 
     def _leave_sent(self, row: OutboxRow) -> None:

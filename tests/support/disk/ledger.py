@@ -44,7 +44,7 @@ class LedgerStore:
         """Have the next messages go to the outbox."""
         for _ in range(count):
             number = self.next_number(stream)
-            self.ledger.taken(stream, number)
+            self.ledger.numbered(stream, number)
             self.store.outbox.add(outbox_row(number, stream, epoch=self.epoch))
 
     async def settle(self) -> None:

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.row import OutboxRow
 from tests.support.fleet.uplinks import EPOCH
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=8)

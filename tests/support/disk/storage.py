@@ -16,10 +16,10 @@ from gateway.counters import Counters
 from gateway.storage.engine.database import FILE_NAME, Database, open_database
 from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.engine.writer import Writer
+from gateway.storage.outbox.bounds import OutboxSettings, Retention
 from gateway.storage.outbox.outbox import Outbox
-from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.rejected import Rejected
-from gateway.storage.outbox.streams.retention import OutboxSettings, Retention
+from gateway.storage.outbox.row import OutboxRow
 from gateway.storage.state.node_frames import NodeFrames
 
 

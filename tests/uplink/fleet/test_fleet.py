@@ -37,7 +37,7 @@ async def test_a_message_goes_up_whole_and_its_row_ends_with_the_puback(
             )
         )
         store.outbox.end_turn()
-        await until(lambda: store.outbox.rows == 0 and store.outbox.removing() == 0)
+        await until(lambda: store.outbox.rows == 0 and not store.outbox.writes.delivering.get(1))
     [publish] = fleet_broker.data
     assert (publish.topic, publish.payload) == (
         "tidegate/barn/data/sensors/n1/temperature",
@@ -146,7 +146,7 @@ async def test_rows_whose_removal_is_not_on_disk_fill_the_window(
         await store.database.writer.query("PRAGMA max_page_count = 1", (), list)
         store.writer.add("INSERT INTO node_frames VALUES ('x', 0, 0, 0, ?)", (bytes(100_000),))
         await until(lambda: store.writer.attempts.failing)
-        await until(lambda: store.outbox.removing() == 4)
+        await until(lambda: store.outbox.writes.delivering.get(1, 0) == 4)
         arrived = max(numbers_of(fleet_broker))
         again = await open_store(crash_image(tmp_path / "data", tmp_path / "crashed"))
         first, *_ = await again.outbox.fetch(0, 100)

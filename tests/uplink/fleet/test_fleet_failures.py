@@ -49,7 +49,7 @@ async def test_any_other_refusal_takes_the_row_out_of_the_way(
     async with running(store, uplink_settings(fleet_broker.port)) as uplink:
         await connected(uplink)
         add_rows(store, 1, 3)
-        await until(lambda: store.outbox.rows == 0 and store.outbox.removing() == 0)
+        await until(lambda: store.outbox.rows == 0 and not store.outbox.writes.delivering.get(1))
     rows = await store.database.reader.query(
         "SELECT seq, code FROM rejected", (), lambda cursor: cursor.fetchall()
     )

@@ -1,3 +1,4 @@
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -8,7 +9,12 @@ from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish
 from gateway.mqtt.properties import Properties
-from gateway.uplink.fleet.message import FleetMessage, FleetMessages, fleet_message
+from gateway.uplink.fleet.message import (
+    FleetMessage,
+    FleetMessages,
+    UnsendableTopicError,
+    fleet_message,
+)
 from tests.support.disk.storage import outbox_row
 from tests.support.fleet.uplinks import EPOCH, uplink_settings
 from tests.support.table import table
@@ -65,7 +71,7 @@ def test_an_alias_is_set_once_and_stands_for_the_topic_from_then_on() -> None:
     )
     assert (second.topic, second.properties.topic_alias) == ("", 1)
     assert second.properties.user_properties == (SEQ, TIME, ("resent", "1"))
-    again = _decoded(messages.again(outbox_row(17), NOW), dup=True)
+    again = _decoded(messages.of(outbox_row(17), NOW, resent=True, aliased=False), dup=True)
     assert (again.topic, again.properties.topic_alias, again.dup) == (first.topic, None, True)
 
 
@@ -79,4 +85,6 @@ def test_what_has_no_properties_is_the_same_in_both_versions(version: int) -> No
     ("topic", "fits"), [("t" * 65_516, True), ("t" * 65_517, False), ("ä" * 32_759, False)]
 )
 def test_a_topic_fits_with_its_prefix_or_not(topic: str, fits: bool) -> None:
-    assert (FleetMessages(uplink_settings()).problem(outbox_row(1, topic=topic)) == "") is fits
+    messages, row = FleetMessages(uplink_settings()), outbox_row(1, topic=topic)
+    with nullcontext() if fits else pytest.raises(UnsendableTopicError):
+        messages.of(row, NOW, resent=False)

@@ -17,7 +17,7 @@ import gateway.uplink.uplink as uplink_module
 from gateway.mqtt.packets import ConnAck, Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.row import Outcome
 from gateway.uplink import take_overs
 from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.reports.control_messages import ControlMessage

@@ -13,9 +13,11 @@ from gateway.mqtt.message import Message
 from gateway.storage.history.history import History
 from gateway.storage.history.recall import HistoryRecall, Window
 from gateway.storage.history.row import Numbered
-from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.streams.retention import OutboxSettings, Retention, StreamSettings
+from gateway.storage.outbox.bounds import OutboxSettings, Retention, StreamSettings
+from gateway.storage.outbox.row import (
+    OutboxRow,
+    Outcome,
+)
 from gateway.uplink.lanes import Lanes
 from gateway.uplink.recalls.recall import Recall, Report
 from gateway.uplink.recalls.request import RecallError, parse_request

@@ -7,7 +7,7 @@ import pytest
 
 import gateway.uplink.reports.ledger_entry as entry_module
 from gateway.storage.ledger.range import LedgerRange
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.row import Outcome
 from gateway.uplink.reports.ledger_entry import ledger_entries
 from tests.support.disk.ledger import open_ledger_store
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.row import Outcome
 from gateway.uplink.reports.ledger_reports import PASS_SECONDS
 from tests.support.disk.ledger import LedgerStore, answer_all, open_ledger_store
 from tests.support.disk.storage import until

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.row import Outcome
 from gateway.uplink.rules.rule import DEFAULT_RULES, Rule
 from gateway.uplink.rules.rules import RuleSet
 from gateway.where.rule import compile_rule
@@ -127,7 +127,7 @@ class NotedLedger:
     def __init__(self) -> None:
         self.reasons: list[str] = []
 
-    def taken(self, stream: str, number: int) -> None:
+    def numbered(self, stream: str, number: int) -> None:
         pass
 
     def filtered(self, stream: str, number: int, rule: str, uplinks: int) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.storage.outbox import group_commit
-from gateway.storage.outbox.group_commit import GROUP_ROWS, GROUP_SECONDS
-from gateway.storage.outbox.outbox_row import OutboxRow
+import gateway.storage.outbox.writes as writes_module
+from gateway.storage.outbox.row import OutboxRow
+from gateway.storage.outbox.writes import GROUP_ROWS, GROUP_SECONDS
 from tests.support.disk.storage import Store, open_store, outbox_row, until
 
 WAIT = 0.25
@@ -59,7 +59,7 @@ async def test_the_first_after_a_pause_is_committed_at_once(store: Store) -> Non
 async def test_a_row_that_stays_alone_waits_until_it_is_quiet(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 3600.0)
+    monkeypatch.setattr(writes_module, "GROUP_SECONDS", 3600.0)
     await added_at_once(store)
     add(store, 2)
     assert store.writer.due.wanted
@@ -67,8 +67,8 @@ async def test_a_row_that_stays_alone_waits_until_it_is_quiet(
 
 
 async def test_many_rows_wait_for_no_more(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 3600.0)
-    monkeypatch.setattr(group_commit, "QUIET_SECONDS", 3600.0)
+    monkeypatch.setattr(writes_module, "GROUP_SECONDS", 3600.0)
+    monkeypatch.setattr(writes_module, "QUIET_SECONDS", 3600.0)
     await added_at_once(store)
     add(store, 2, GROUP_ROWS - 1)
     assert not store.writer.due.passed
@@ -79,14 +79,14 @@ async def test_many_rows_wait_for_no_more(store: Store, monkeypatch: pytest.Monk
 async def test_another_commit_takes_them_along(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 3600.0)
-    monkeypatch.setattr(group_commit, "QUIET_SECONDS", 3600.0)
+    monkeypatch.setattr(writes_module, "GROUP_SECONDS", 3600.0)
+    monkeypatch.setattr(writes_module, "QUIET_SECONDS", 3600.0)
     await added_at_once(store)
     add(store, 2)
     add(store, 3, wait=0.0)  # its publisher's answer may not wait
     await until(lambda: store.writer.committed == 2)
     assert store.outbox.rows == 3
-    await asyncio.sleep(0.05)  # the look for quiet finds nothing to do
+    await asyncio.sleep(0.05)  # the timer finds nothing to do
     assert store.writer.batch == 3
 
 
@@ -95,7 +95,7 @@ class Draining:
 
     is_free = False
 
-    def takes(self, _: OutboxRow) -> bool:
+    def accepts(self, _: OutboxRow) -> bool:
         return True
 
     def send(self, row: OutboxRow) -> None:
@@ -105,7 +105,7 @@ class Draining:
 async def test_nothing_waits_while_a_backlog_goes_up(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "GROUP_SECONDS", 3600.0)
+    monkeypatch.setattr(writes_module, "GROUP_SECONDS", 3600.0)
     await added_at_once(store)
     store.outbox.writes.begin_live(Draining())
     add(store, 2)

@@ -8,9 +8,11 @@ import pytest
 
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.ledger.starts import Starts
-from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.uplink_bits import UplinkBits
+from gateway.storage.outbox.row import (
+    OutboxRow,
+    Outcome,
+)
+from gateway.storage.outbox.uplinks import UplinkBits
 from tests.support.disk.storage import Store, open_store, outbox_row
 
 NAMES = ("cloud", "plant", "hall")

@@ -1,19 +1,21 @@
-"""Bounds, policies and modes of the outbox against a model, through restarts and crashes."""
+"""Bounds, policies and modes of the outbox; the sums of a large one are on disk."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
 
-import gateway.storage.outbox.streams.heads as heads_module
-import gateway.storage.outbox.streams.stream as stream_module
+import gateway.storage.outbox.bounds as bounds_module
+import gateway.storage.outbox.oldest as oldest_module
 from gateway.config.when_full import WhenFull
-from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.streams.retention import (
+from gateway.storage.engine.database import FILE_NAME
+from gateway.storage.outbox.bounds import (
     Mode,
     OutboxSettings,
     Retention,
     StreamSettings,
 )
+from gateway.storage.outbox.row import Outcome
 from tests.support.disk.storage import Store, bounded, open_store, outbox_row, until
 
 # --- what the model leaves out --------------------------------------------------------------
@@ -21,8 +23,8 @@ from tests.support.disk.storage import Store, bounded, open_store, outbox_row, u
 
 @pytest.fixture
 def small_heads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heads_module, "HEAD_ROWS", 4)
-    monkeypatch.setattr(stream_module, "HEAD_ROWS", 4)
+    monkeypatch.setattr(oldest_module, "HEAD_ROWS", 4)
+    monkeypatch.setattr(bounds_module, "HEAD_ROWS", 4)
 
 
 async def _numbers(store: Store) -> list[int]:
@@ -76,11 +78,11 @@ async def test_a_row_that_left_is_neither_fetched_nor_sent(tmp_path: Path) -> No
         store.outbox.add(outbox_row(seq))
     await store.settle()
     rows = await store.outbox.fetch(0, 10)
-    assert store.outbox.take(rows[1], 0)
+    assert store.outbox.claim(rows[1], 0)
     store.outbox.add(outbox_row(4))  # in the place of 1
     store.outbox.add(outbox_row(5))  # in the place of 3, since 2 may be at the fleet
     assert await _numbers(store) == [2]
-    assert [store.outbox.take(row, 0) for row in rows] == [False, True, False]
+    assert [store.outbox.claim(row, 0) for row in rows] == [False, True, False]
     store.outbox.remove(rows, Outcome.DELIVERED)
     await store.settle()
     assert await _numbers(store) == [4, 5]
@@ -91,7 +93,7 @@ async def test_a_row_that_left_is_neither_fetched_nor_sent(tmp_path: Path) -> No
 async def test_forgotten_topics_keep_their_older_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream_module, "MAX_LATEST_TOPICS", 2)
+    monkeypatch.setattr(bounds_module, "MAX_LATEST_TOPICS", 2)
     latest = OutboxSettings(streams=(StreamSettings("main", mode=Mode.LATEST),))
     store = await open_store(tmp_path, settings=latest)
     for seq, topic in enumerate("abacab", 1):
@@ -130,3 +132,44 @@ async def test_a_full_stream_of_latest_messages_admits_new_ones_of_its_topics_al
     await store.settle()
     assert await _numbers(store) == [2, 3]
     await store.close()
+
+
+async def test_the_sums_of_a_large_outbox_are_not_counted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds_module, "SCAN_ROWS", 10)
+    store = await open_store(tmp_path)
+    for turn in range(5):
+        for seq in range(1, 8):
+            store.outbox.add(outbox_row(seq, ("main", "other")[turn % 2]))
+        await store.settle()
+    rows = await store.outbox.fetch(0, 100)
+    store.outbox.remove(rows[:3], Outcome.DELIVERED)
+    await store.settle()
+    counted, size = store.outbox.rows, store.outbox.bytes
+    await store.close()
+    with sqlite3.connect(tmp_path / FILE_NAME) as connection:
+        sums = connection.execute("SELECT stream, rows, up_to FROM outbox_totals").fetchall()
+        connection.execute("UPDATE outbox_totals SET rows = 1000 WHERE stream = 'other'")
+    connection.close()
+    assert sums == [("main", 18, 35), ("other", 14, 35)]
+    again = await open_store(tmp_path)
+    assert (counted, again.outbox.rows, again.outbox.bytes) == (32, 1018, size)
+    await again.close()
+
+
+async def test_an_outbox_that_has_become_small_is_counted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds_module, "SCAN_ROWS", 10)
+    store = await open_store(tmp_path)
+    for seq in range(1, 21):
+        store.outbox.add(outbox_row(seq))
+    await store.settle()
+    store.outbox.remove(await store.outbox.fetch(0, 15), Outcome.DELIVERED)
+    await store.settle()
+    sums = await store.database.reader.query("SELECT * FROM outbox_totals", (), list)
+    await store.close()
+    again = await open_store(tmp_path)
+    assert (sums, again.outbox.rows) == ([], 5)
+    await again.close()

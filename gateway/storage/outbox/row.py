@@ -1,11 +1,13 @@
-"""One message of the outbox, and its form as a row of SQLite."""
+"""One message of the outbox: its form as a row of SQLite, its size there, and how it ends."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from operator import attrgetter
 from typing import Any
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.output import Barrier
+from gateway.salvage.form import PAGE_BYTES
 from gateway.storage.engine.message_columns import (
     MESSAGE_COLUMNS,
     PROPERTY_COLUMNS,
@@ -14,14 +16,68 @@ from gateway.storage.engine.message_columns import (
     to_values,
 )
 
+LIVE = "live"
+"""The lane of what was accepted while the link is up: it goes first."""
+
+BACKLOG = "backlog"
+"""The lane of what waited for the link, or is always sent behind live messages."""
+
+RECALL = "recall"
+"""The lane of what the fleet has asked for again: behind all else, and not in the ledger."""
+
 COLUMNS = ("id", "size", "epoch", "stream", "seq", "lane", *MESSAGE_COLUMNS)
 """The columns of `outbox` and `rejected` that hold an OutboxRow, in the order of `to_columns`."""
 
 SIZE_INDEX = COLUMNS.index("size")
 """Where `size` stands in COLUMNS."""
 
+# What a row takes of the file: the numbers are those of "Database File Format"
+# (sqlite.org/fileformat2.html, section 1.6) for the gateway's pages in an auto-vacuum database.
+
+LEAF = PAGE_BYTES - 8
+"""Bytes of a leaf page behind its header."""
+
+LARGEST_LOCAL = PAGE_BYTES - 35
+"""Bytes of the largest record that has no overflow page."""
+
+SMALLEST_LOCAL = (PAGE_BYTES - 12) * 32 // 255 - 23
+"""Bytes of a larger record that stay in the leaf at least."""
+
+OVERFLOW = PAGE_BYTES - 4
+"""Bytes of a record that an overflow page holds."""
+
+RECORD_OVERHEAD = 42
+"""Bytes of a record beside its texts and blobs: header, row id, and the integers."""
+
+CELL_OVERHEAD = 8
+"""Bytes of a leaf beside the record: its pointer and length, the row id, an overflow page."""
+
+PAIR_OVERHEAD = 7
+"""Bytes that JSON puts around the name and value of a user property."""
+
+TREE_SHARE = 32
+"""One page in so many stands above the leaves, or says where pages are (pointer map)."""
+
+INDEX_ENTRY = 16
+"""Bytes of an entry of the index of streams beside the stream's name, and of one that expires."""
+
 _identity = attrgetter(*COLUMNS[: -len(MESSAGE_COLUMNS)])
 _message = attrgetter(*MESSAGE_COLUMNS)
+
+
+class Outcome(StrEnum):
+    """How a numbered message ended, in the words of the ledger that goes to the fleet.
+
+    What goes with it as its reason stands beside each. A message that still waits in the outbox
+    has none yet.
+    """
+
+    DELIVERED = "delivered"  # the fleet has it
+    FILTERED = "filtered"  # the rule that was evaluated last
+    EXPIRED = "expired"  # "" for its own Message Expiry Interval, or the bound in age that ended it
+    EVICTED = "evicted"  # the policy that gave it up for others, or `latest`
+    REJECTED = "rejected"  # the reason code of the fleet's broker, as 0x99
+    LOST = "lost"  # what was found: a damaged database
 
 
 class OutboxRow:
@@ -29,26 +85,27 @@ class OutboxRow:
 
     (`epoch`, `stream`, `seq`) with the gateway's id name it for ever. `time` is when the gateway
     accepted it (ms since 1970); `qos` and `retain` are the publisher's. `id` and `size` (bytes,
-    as the outbox counts them) are given by `Outbox.add`; `left` is True once it was removed.
-    Uplinks are bits (`UplinkBits`): `uplinks` wait for it, it is `taken` by those that it is on
+    as the outbox counts them) are given by `Outbox.add`; `deleted` is True once it was removed.
+    Uplinks are bits (`UplinkBits`): `uplinks` wait for it, it is `claimed` by those that it is on
     its way to, and `ending` are those for which it ends now.
     `barrier` is what the publisher's answer waits for until the fleet has acknowledged the message.
     A live row that `awaits_commit` may not be sent before it is on disk.
-    `stepped` is how many ms the wall clock was set forward since `time`, as `Outbox.take` found.
+    `stepped` is how many ms the wall clock was set forward since `time`, as `Outbox.claim` found.
     """
 
     __slots__ = (
         "__weakref__",
         "awaits_commit",
         "barrier",
+        "claimed",
         "client_id",
         "content_type",
         "correlation_data",
+        "deleted",
         "ending",
         "epoch",
         "id",
         "lane",
-        "left",
         "message_expiry",
         "payload",
         "payload_format",
@@ -59,7 +116,6 @@ class OutboxRow:
         "size",
         "stepped",
         "stream",
-        "taken",
         "time",
         "topic",
         "uplinks",
@@ -109,10 +165,10 @@ class OutboxRow:
         self.user_properties = user_properties
         self.id = identifier
         self.size = size
-        self.left = False
+        self.deleted = False
         self.awaits_commit = False
         self.uplinks = uplinks
-        self.taken = 0
+        self.claimed = 0
         self.ending = 0
         self.stepped = 0
         self.barrier: Barrier | None = None
@@ -163,6 +219,44 @@ def message_of(fields: tuple[Any, ...]) -> Message:
         username=username,
         **dict(zip(PROPERTY_COLUMNS, properties, strict=True)),
     )
+
+
+def summary_of(row: OutboxRow) -> OutboxRow:
+    """Return the row without what the publisher put into the message."""
+    return OutboxRow(
+        *(row.epoch, row.stream, row.seq, row.lane, row.topic, b""),
+        time=row.time,
+        identifier=row.id,
+        size=row.size,
+        uplinks=row.uplinks,
+    )
+
+
+def row_size(row: OutboxRow) -> int:
+    """Return the bytes that `row` takes of the file, its part of half empty pages included.
+
+    Rows that are deleted in another order than they came leave gaps until their neighbours go too;
+    SQLite merges a page with its neighbours when two thirds of it are empty.
+    """
+    record = RECORD_OVERHEAD + len(row.payload) + len(row.epoch) + len(row.stream) + len(row.lane)
+    for text in (row.topic, row.client_id, row.username, row.content_type, row.response_topic):
+        if text:
+            record += len(text) if text.isascii() else len(text.encode())
+    if row.correlation_data:
+        record += len(row.correlation_data)
+    for name, value in row.user_properties:
+        record += PAIR_OVERHEAD + len(name.encode()) + len(value.encode())
+    overflow = 0
+    if record > LARGEST_LOCAL:
+        local = SMALLEST_LOCAL + (record - SMALLEST_LOCAL) % OVERFLOW
+        if local > LARGEST_LOCAL:
+            local = SMALLEST_LOCAL
+        overflow = PAGE_BYTES * -(-(record - local) // OVERFLOW)
+        record = local
+    size = PAGE_BYTES // (LEAF // (record + CELL_OVERHEAD) or 1) + overflow  # its share of a leaf
+    if row.message_expiry is not None:
+        size += INDEX_ENTRY
+    return size + size // TREE_SHARE + INDEX_ENTRY + len(row.stream)
 
 
 def has_expired(row: OutboxRow, now: int) -> bool:

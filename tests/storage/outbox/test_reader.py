@@ -1,9 +1,40 @@
+"""What somebody holds is one object; the newest rows are read from memory."""
+
+import gc
+
 import pytest
 
-import gateway.storage.outbox.recent_rows as recent_module
-from gateway.storage.outbox.outbox_row import to_columns
-from gateway.storage.outbox.recent_rows import RecentRows
-from tests.support.disk.storage import outbox_row
+import gateway.storage.outbox.reader as reader_module
+from gateway.storage.outbox.reader import OutboxReader, RecentRows
+from gateway.storage.outbox.row import to_columns
+from tests.support.disk.storage import Store, outbox_row
+
+
+@pytest.fixture
+async def reader(store: Store) -> OutboxReader:
+    return OutboxReader(store.database, store.writer, store.outbox.uplinks)
+
+
+async def test_what_is_held_is_the_same_object_however_often_it_is_read(
+    reader: OutboxReader,
+) -> None:
+    first = reader.hold(outbox_row(1, identifier=7))
+    first.claimed = 1
+    again, other = (reader.hold(outbox_row(each - 6, identifier=each)) for each in (7, 8))
+    assert again is first
+    assert (reader.is_claimed(7), reader.is_claimed(8)) == (True, False)
+    reader.mark_deleted(outbox_row(2, identifier=8))
+    assert (first.deleted, other.deleted) == (False, True)
+
+
+async def test_what_nobody_holds_is_forgotten(reader: OutboxReader) -> None:
+    row = reader.hold(outbox_row(1, identifier=7))
+    row.claimed = 1
+    del row
+    gc.collect()
+    assert not reader.is_claimed(7)
+    reader.mark_deleted(outbox_row(1, identifier=7))
+    assert not reader.hold(outbox_row(1, identifier=7)).deleted
 
 
 def _recent(count: int, size: int = 100) -> RecentRows:
@@ -40,7 +71,7 @@ def test_what_has_left_is_not_given() -> None:
 def test_the_oldest_go_and_the_disk_has_to_be_asked_for_them(
     monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
-    monkeypatch.setattr(recent_module, bound, 4 if bound == "MAX_RECENT_ROWS" else 400)
+    monkeypatch.setattr(reader_module, bound, 4 if bound == "MAX_RECENT_ROWS" else 400)
     recent = _recent(6)
     assert _ids(recent, 11, 16) is None
     assert _ids(recent, 12, 16) == [13, 14, 15, 16]
@@ -52,7 +83,7 @@ def test_the_oldest_go_and_the_disk_has_to_be_asked_for_them(
 def test_a_row_larger_than_the_bound_stays_until_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(recent_module, "MAX_RECENT_BYTES", 50)
+    monkeypatch.setattr(reader_module, "MAX_RECENT_BYTES", 50)
     recent = _recent(1)
     assert _ids(recent, 10, 11) == [11]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.salvage.gaps import LostNumbers
-from gateway.storage.ledger.lost import CAUSE, note_lost
+from gateway.storage.ledger.ledger import CAUSE, note_lost
 from tests.support.disk.ledger import open_ledger_store
 
 OLD = "00a1b2c3d4"
@@ -20,7 +20,7 @@ async def _noted(
     kept.filter(2)
     kept.last["main"] = 8
     kept.filter(1)
-    kept.starts.number("main", 12)
+    kept.starts.present.last["main"] = 12
     await kept.close()
     again = await open_ledger_store(tmp_path / "data", "ffffffffff")
     count = await note_lost(again.store.database, again.ledger, numbers)

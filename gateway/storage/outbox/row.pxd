@@ -7,14 +7,15 @@ cdef class OutboxRow:
     cdef object __weakref__
     cdef public bint awaits_commit
     cdef public Barrier barrier
+    cdef public object claimed
     cdef public object client_id
     cdef public object content_type
     cdef public object correlation_data
+    cdef public bint deleted
     cdef public object ending
     cdef public object epoch
     cdef public object id
     cdef public object lane
-    cdef public bint left
     cdef public object message_expiry
     cdef public object uplinks
     cdef public object payload
@@ -26,10 +27,13 @@ cdef class OutboxRow:
     cdef public object size
     cdef public object stepped
     cdef public object stream
-    cdef public object taken
     cdef public object time
     cdef public object topic
     cdef public object user_properties
     cdef public object username
 
 cpdef OutboxRow row_of_message(message, epoch, stream, seq, lane)
+
+@cython.locals(text=str, name=str, value=str)
+@cython.locals(record=Py_ssize_t, size=Py_ssize_t, local=Py_ssize_t, overflow=Py_ssize_t)
+cpdef Py_ssize_t row_size(OutboxRow row) except -1

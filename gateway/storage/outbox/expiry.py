@@ -1,0 +1,169 @@
+"""What of the outbox has waited for too long: by its message expiry, or by a maximum age.
+
+A board without a clock of its own finds the time after its start: `ClockSteps` says what time it
+is for a row that came before.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+
+from gateway.storage.engine.database import Database
+from gateway.storage.outbox.bounds import Mode, OutboxBounds, StreamSettings
+from gateway.storage.outbox.reader import OutboxReader
+from gateway.storage.outbox.row import RECALL, OutboxRow, has_expired
+
+SWEEP_ROWS = 256
+"""Rows that one `sweep` ends for their expiry, and as many for their age."""
+
+STEP_MS = 1_000
+"""Milliseconds by which the wall clock leaves the monotonic one between two checks in a step."""
+
+CHECK_MS = 10_000
+"""Milliseconds between two checks, at most; a later time may be that of a step nobody knows yet."""
+
+MAX_STEPS = 16
+"""Steps that are known one by one; of more the oldest are joined."""
+
+NOTE = (
+    "INSERT INTO outbox_steps (last_id, step) SELECT coalesce(max(id), 0), ? FROM outbox WHERE true"
+    " ON CONFLICT (last_id) DO UPDATE SET step = step + excluded.step"
+)
+"""Notes by how many ms the clock was set forward, or back, since all rows on disk came."""
+
+NEWEST = (
+    "SELECT time + coalesce((SELECT sum(step) FROM outbox_steps WHERE last_id >= id), 0)"
+    " FROM outbox ORDER BY id DESC LIMIT 1"
+)
+"""By the clock as it is set now, when the newest row came (ms since 1970)."""
+
+NOTED = "SELECT last_id, step FROM outbox_steps ORDER BY last_id"
+FORGET = "DELETE FROM outbox_steps"
+INSERT = "INSERT INTO outbox_steps (last_id, step) VALUES (?, ?)"
+
+WITHOUT_END = 2**62
+
+
+class ClockSteps:
+    """Steps of the wall clock, and which rows were accepted before each.
+
+    A row that was accepted before a step has a time that the step made wrong, and would expire
+    as much too early: for such a row it is as late as if the clock had gone on. Of earlier runs
+    the steps are known, from `restore`. Mostly there are no `steps`.
+    """
+
+    def __init__(self) -> None:
+        self._wall: int | None = None
+        self._offset: float | None = None
+        self.steps: list[tuple[int, int]] = []
+
+    def restore(self, noted: Iterable[tuple[int, int]], last_id: int) -> list[tuple[int, int]]:
+        """Learn of the steps that an earlier run noted; return those that stay noted.
+
+        Rows have ids up to `last_id`; those that come will have higher ones.
+        """
+        for up_to, step in noted:
+            self._add(min(up_to, last_id), step)
+        return self.steps
+
+    def check(self, wall: int, monotonic: float, last_id: int) -> None:
+        """Compare the clocks (ms since 1970, seconds); `last_id` is the id given last."""
+        self._wall = wall
+        offset = wall - 1000 * monotonic
+        step = 0 if self._offset is None else round(offset - self._offset)
+        if self._offset is None or abs(step) >= STEP_MS:
+            self._offset = offset
+        if abs(step) < STEP_MS:
+            return
+        self._add(last_id, step)
+
+    def trusts(self, now: int) -> bool:
+        """Return whether no step can have made this time since the last check."""
+        return self._wall is None or now - self._wall <= CHECK_MS
+
+    def now_for(self, identifier: int, now: int) -> int:
+        """Return what `now` (ms since 1970) is for the row of this id."""
+        return now - self.after(identifier)
+
+    def after(self, identifier: int) -> int:
+        """Return by how many ms the clock was set forward since the row of this id came."""
+        return sum(step for last_id, step in self.steps if identifier <= last_id)
+
+    def spans(self, now: int) -> list[tuple[int, int, int]]:
+        """Return (id before the first, last id, now) of rows for which it is the same time."""
+        if not self.steps:
+            return [(-1, WITHOUT_END, now)]
+        edges = [-1, *(last_id for last_id, _ in self.steps), WITHOUT_END]
+        return [
+            (after_id, up_to, self.now_for(up_to, now))
+            for after_id, up_to in pairwise(edges)
+            if after_id < up_to
+        ]
+
+    def _add(self, last_id: int, step: int) -> None:
+        if self.steps and self.steps[-1][0] == last_id:
+            step += self.steps.pop()[1]
+        self.steps.append((last_id, step))
+        if len(self.steps) > MAX_STEPS:
+            (_, first), (up_to, second) = self.steps[:2]
+            self.steps[:2] = [(up_to, first + second)]
+
+
+class OutboxExpiry:
+    """Ends rows with `end(rows, reason)`, each by the time that it is for it (`ClockSteps`).
+
+    A row that is on its way to the fleet is left alone.
+    """
+
+    def __init__(
+        self,
+        reader: OutboxReader,
+        bounds: OutboxBounds,
+        end: Callable[[Sequence[OutboxRow], str], None],
+    ) -> None:
+        self.clock = ClockSteps()
+        self._reader = reader
+        self._bounds = bounds
+        self._end = end
+
+    async def load(self, database: Database, last_id: int) -> None:
+        """Learn how often the clock was set since the rows of earlier runs came, up to this id."""
+        noted = await database.reader.query(NOTED, (), lambda cursor: cursor.fetchall())
+        known = self.clock.restore(noted, last_id) if last_id else []
+        if noted and known != noted:
+            await database.writer.write([(FORGET, [()]), (INSERT, known)])
+
+    def has_passed(self, row: OutboxRow, now: int) -> bool:
+        """Return whether the message expiry of `row` has surely passed at `now` (ms)."""
+        clock = self.clock
+        return clock.trusts(now) and has_expired(row, clock.now_for(row.id, now))
+
+    async def sweep(self, now: int, monotonic: float) -> bool:
+        """End what has waited for too long by `now` (ms), a bounded number; return if it was met.
+
+        `monotonic` (seconds) tells a step of the clock from time that has passed. Raises
+        sqlite3.Error.
+        """
+        clock, is_claimed = self.clock, self._reader.is_claimed
+        clock.check(now, monotonic, self._bounds.last_id)
+        more = False
+        for after_id, up_to, then in clock.spans(now):
+            rows = await self._reader.expired(then, SWEEP_ROWS, after_id, up_to)
+            self._end([row for row in rows if not is_claimed(row.id)], "")
+            more = more or len(rows) == SWEEP_ROWS
+        ended = 0
+        while ended < SWEEP_ROWS:
+            oldest = self._bounds.too_old(lambda row: clock.now_for(row.id, now))
+            if oldest is None:
+                break
+            self._end([oldest], "maximum_age")
+            ended += 1
+        return more or ended == SWEEP_ROWS
+
+
+def expiry_of(row: OutboxRow, settings: StreamSettings) -> int | None:
+    """Return the seconds of message expiry that a row of this stream has."""
+    if settings.mode is not Mode.EXPIRE or row.lane == RECALL:
+        return row.message_expiry
+    if row.message_expiry is None:
+        return settings.expire_after
+    return min(row.message_expiry, settings.expire_after)
