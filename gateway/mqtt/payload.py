@@ -39,9 +39,11 @@ _DIGITS_ALONE: Final = bytes(48 if byte in b"0123456789" else 0 for byte in rang
 _LONG_NUMBER: Final = b"0" * 19
 """Digits of the shortest integer that may not fit 64 bits, as `_DIGITS_ALONE` translates them."""
 
-_LONG_DIGITS: Final = re.compile(rb"(?<![0-9.])(?<![eE][+-])(?<![eE])[0-9]{19,}(?![0-9.eE])")
-"""Digits of such an integer, or of a text that looks like one."""
+_LONG_DIGITS: Final = re.compile(_LONG_NUMBER + b"0*")
+"""Digits of such an integer, or of what looks like one: a literal prefix is found ten times as fast
+as a class of digits."""
 
+_MINUS: Final = b"-"[0]
 _HIGHEST: Final = b"%d" % INTEGER_HIGHEST
 _LOWEST: Final = b"%d" % -INTEGER_LOWEST
 
@@ -87,16 +89,23 @@ def _with_reals(payload: bytes) -> bytes:
 
     What is no JSON text stays none.
     """
+    payload = b"  " + payload + b" "  # something stands before and behind all digits
     plain = _without_escapes(payload)
     parts: list[bytes] = []
     quotes = counted = copied = 0
-    for found in _LONG_DIGITS.finditer(plain):
+    for found in _LONG_DIGITS.finditer(plain.translate(_DIGITS_ALONE)):
         begin, end = found.span()
+        before = plain[begin - 1]
+        if plain[end] in b".eE" or before in b".eE":
+            continue
+        if before in b"+-" and plain[begin - 2] in b"eE":
+            continue
+        bound = _LOWEST if before == _MINUS else _HIGHEST
+        if end - begin == len(bound) and plain[begin:end] <= bound:
+            continue
         quotes += plain.count(b'"', counted, begin)
         counted = begin
-        digits = found.group()
-        bound = _LOWEST if plain[begin - 1 : begin] == b"-" else _HIGHEST
-        if not quotes % 2 and (len(digits) > len(bound) or digits > bound):
+        if not quotes % 2:
             parts += (payload[copied:end], b".0")
             copied = end
     return b"".join((*parts, payload[copied:]))
