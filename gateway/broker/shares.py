@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Callable, Iterator, Mapping
+from sys import intern
 from typing import Final
 
 from gateway.broker.client import Client
@@ -359,11 +360,13 @@ class Shares:
 
 
 def holder_of(client: Client, username: str | None) -> str:
-    """Return whose share it is that a connected client uses."""
+    """Return whose share it is that a connected client uses: one text for all of one holder."""
     if client.proven and username is not None:
-        return f"user {username!r}"
+        return intern(f"user {username!r}")
     address = client.peer.rpartition(":")[0]
-    return f"{UNNAMED} at {network(address)} without a user name" if address else UNIX_SOCKET
+    if not address:
+        return UNIX_SOCKET
+    return intern(f"{UNNAMED} at {network(address)} without a user name")
 
 
 def _is_unnamed(holder: str) -> bool:

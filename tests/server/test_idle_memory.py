@@ -29,8 +29,8 @@ COUNT = 200
 FIRST = 20
 """Clients whose messages are not measured."""
 
-LARGEST = 2_300
-"""Bytes of Python's objects for each connection with keep alive, 150 of them for whose its session
+LARGEST = 2_200
+"""Bytes of Python's objects for each connection with keep alive, 100 of them for whose its session
 is and what its client holds of all; 2.6 KiB are all that it may take, with what the allocators
 round up."""
 
