@@ -6,13 +6,14 @@ from gateway.where.figures cimport Figures
 cdef long long _ORDINARY
 cdef long long _QUICK
 cdef long long _EVALUATION
+cdef long long _FIXED
+cdef long long _SAMPLED
 cdef int _NOT_PASSED
 cdef int _PASSED
 cdef int _SKIPPED
 cdef int _CUT_SHORT
 
 cdef class Budget:
-    cdef public long long evaluated
     cdef public double now
     cdef public long long null
     cdef readonly object over
@@ -20,8 +21,11 @@ cdef class Budget:
     cdef public int pieces
     cdef public long long slow
     cdef public bint unfinished
+    cdef long long _decided
+    cdef long long _evaluated
+    cdef long long _stop
     cdef dict _clients
-    cdef long long _dear
+    cdef long long _turn_cost
     cdef set _exhausted
     cdef object _promoted
     cdef double _promoted_at
@@ -30,16 +34,16 @@ cdef class Budget:
     cdef object _timer
     cdef double _turn
     cdef object _unsaid
-    cdef long long _left
     cdef object _warned
 
-    @cython.locals(parsed="long long")
+    @cython.locals(work="long long")
     cpdef begin(self, long long payload_bytes=*)
+    cdef _begin_turn(self, double now)
     cpdef bint passes(self, where, Message message, client_id) except -1
-    @cython.locals(most="long long", used="long long", room="long long", figures=Figures)
-    cpdef int ask(self, where, Message message, client_id, bint quick=*) except -1
+    @cython.locals(most="long long", used="long long", left="long long", count="long long", figures=Figures)
+    cpdef int evaluate(self, where, Message message, client_id, bint quick=*) except -1
     cdef _charge(self, client_id, long long work)
-    cdef int _put_off(self, where, Message message, client_id) except -1
+    cdef int _skip(self, where, Message message, client_id) except -1
     cdef int _exceeded(self, where, Message message, client_id, long long work, bint quick) except -1
     @cython.locals(figures=Figures)
     cdef _note(self, where, Message message, client_id, bound)

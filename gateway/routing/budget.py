@@ -37,20 +37,25 @@ CLIENT = 100_000_000
 """Work that the filters of one client may cost in a second, a tenth of a processor, beside ordinary
 ones; those that need more are NULL until the second is over."""
 
+FIXED = 2_000
+"""Work that each evaluation counts for. One that costs the same for every message counts for no
+more: it costs ORDINARY at most and mostly less than this, so evaluations are counted instead."""
+
 PARSED = 30
 """Work of a byte of a payload: the first filter that asks parses it."""
 
 NOT_PASSED, PASSED, SKIPPED, CUT_SHORT = range(4)
-"""What `Budget.ask` says. A filter that was skipped is not evaluated, for want of work that it may
-cost; one that was cut short is to be asked again when all have been asked."""
+"""What `Budget.evaluate` says. A filter that was skipped is not evaluated, for want of work that it
+may cost; one that was cut short is to be evaluated again when all others have been."""
 
 # Compiled, these are C names.
 _ORDINARY = ORDINARY
 _QUICK = QUICK
 _EVALUATION = EVALUATION
+_FIXED = FIXED
 _NOT_PASSED, _PASSED, _SKIPPED, _CUT_SHORT = range(4)
 
-SAMPLED = 64
+SAMPLED = _SAMPLED = 64
 """Of so many evaluations of an expression one is measured, beginning with the first."""
 
 PROMOTED = 4_096
@@ -106,18 +111,19 @@ class Budget:
 
     __slots__ = (
         "_clients",
-        "_dear",
+        "_decided",
+        "_evaluated",
         "_exhausted",
-        "_left",
         "_promoted",
         "_promoted_at",
         "_second",
         "_slowest",
+        "_stop",
         "_timer",
         "_turn",
+        "_turn_cost",
         "_unsaid",
         "_warned",
-        "evaluated",
         "now",
         "null",
         "over",
@@ -128,7 +134,8 @@ class Budget:
     )
 
     def __init__(self, timer: Callable[[], int] | None = None) -> None:
-        self.evaluated = 0
+        self._evaluated = 0
+        self._decided = 0  # by an index: nothing had to be evaluated
         self.passed = 0
         self.null = 0
         self.slow = 0
@@ -142,11 +149,16 @@ class Budget:
         self._slowest: ReferenceType[Evaluable] | None = None
         self._warned: int | None = None  # when, by the timer
         self._unsaid = 0
-        self._left = UNBOUNDED  # work that may still be done before others have their turn
+        self._stop = UNBOUNDED  # at so many evaluations others have their turn
         self._turn = self._second = -math.inf
-        self._dear = 0  # work of the turn for messages that could not be put off
+        self._turn_cost = 0  # work of the turn for messages that could not be put off
         self._clients: dict[str, int] = {}  # work of this second by client
         self._exhausted: set[str] = set()  # those that have no more in this second
+
+    @property
+    def evaluated(self) -> int:
+        """How many filters have said whether they let a message through."""
+        return self._evaluated + self._decided
 
     @property
     def filtered(self) -> int:
@@ -161,61 +173,59 @@ class Budget:
     @property
     def spent(self) -> bool:
         """Whether what is asked about now has to wait for a later turn, as is noted."""
-        if self.pieces < PIECES and self._left <= 0:
+        if self.pieces < PIECES and self._evaluated >= self._stop:
             self.unfinished = True
         return self.unfinished
 
     def begin(self, payload_bytes: int = 0) -> None:
         """Let filters be asked about a message, or several of so many bytes together."""
-        now = self.now
-        if now != self._turn:
-            self._turn, self._dear = now, 0
-            if not now - self._second < 1.0:
-                self._second = now
-                self._clients.clear()
-                self._exhausted.clear()
-        if self.pieces >= PIECES:
-            self._left = AT_ONCE
-        else:
-            parsed = 0 if self.pieces else payload_bytes * PARSED
-            self._left = max(1, PIECE - parsed)
+        if self.now != self._turn:
+            self._begin_turn(self.now)
+        work = AT_ONCE
+        if self.pieces < PIECES:
+            work = PIECE if self.pieces else max(FIXED, PIECE - payload_bytes * PARSED)
+        self._stop = self._evaluated + work // _FIXED
+
+    def _begin_turn(self, now: float) -> None:
+        self._turn, self._turn_cost = now, 0
+        if not now - self._second < 1.0:
+            self._second = now
+            self._clients.clear()
+            self._exhausted.clear()
 
     def passes(self, where: Filter, message: Message, client_id: str) -> bool:
         """Say whether the filter of this client's subscription is TRUE for the message."""
-        return self.ask(where, message, client_id) == _PASSED
+        return self.evaluate(where, message, client_id) == _PASSED
 
-    def ask(self, where: Filter, message: Message, client_id: str, quick: bool = False) -> int:
+    def evaluate(self, where: Filter, message: Message, client_id: str, quick: bool = False) -> int:
         """Evaluate the filter of this client's subscription, as far as the budget goes.
 
         Returns NOT_PASSED, PASSED or SKIPPED. One that is to be `quick` and is not is CUT_SHORT.
         """
-        if self._left <= 0:
-            return self._put_off(where, message, client_id)
-        if self._exhausted and client_id in self._exhausted:
-            self._note(where, message, client_id, over_budget.CLIENT)
-            return _SKIPPED
+        if self._evaluated >= self._stop or (self._exhausted and client_id in self._exhausted):
+            return self._skip(where, message, client_id)
         used = 0
         if where.fixed:
-            self._left -= where.steps
             result = where.evaluate(message)
         else:
-            most = _QUICK if quick or self._dear >= TURN else _EVALUATION
-            room = message.work_left = most - where.steps
-            if room < 0:  # it has too many nodes for that by themselves
+            most = _QUICK if quick or self._turn_cost >= TURN else _EVALUATION
+            left = message.work_left = most - where.steps
+            if left < 0:  # it has too many nodes for that by themselves
                 return self._exceeded(where, message, client_id, _ORDINARY, quick)
             try:
                 result = where.evaluate(message)
             except OverBudgetError:
                 return self._exceeded(where, message, client_id, most, quick)
             used = most - message.work_left
-            self._left -= used
+            self._stop -= used // _FIXED
             if used > _ORDINARY:
                 self._charge(client_id, used)
         figures = where.figures
-        if not figures.evaluated % SAMPLED:
+        count = figures.evaluated
+        if not count % _SAMPLED:
             self.look(where, message, f"client {client_id!r}", used)
-        figures.evaluated += 1
-        self.evaluated += 1
+        figures.evaluated = count + 1
+        self._evaluated += 1
         if result:
             figures.passed += 1
             self.passed += 1
@@ -245,27 +255,30 @@ class Budget:
         used = most - message.work_left
         if not figures.evaluated % SAMPLED:
             self.look(where, message, f"client {client_id!r}", used)
+        figures.evaluated += 1
+        self._evaluated += 1
         for each in (figures, self):
-            each.evaluated += 1
             each.passed += result is True
             each.null += result is None
         return bool(result), used
 
     def spend(self, work: int) -> None:
         """Count work that is not the filters' of a client: of uplink rules."""
-        self._left -= work
+        self._stop -= work // _FIXED
 
     def _charge(self, client_id: str, work: int) -> None:
         """Let a client have cost more than an ordinary evaluation."""
         if self.pieces >= PIECES and work > QUICK:
-            self._dear += work
+            self._turn_cost += work
         total = self._clients[client_id] = self._clients.get(client_id, 0) + work
         if total > CLIENT:
             self._exhausted.add(client_id)
 
-    def _put_off(self, where: Filter, message: Message, client_id: str) -> int:
-        """Ask nothing more about the message in this turn, or at all."""
-        if self.pieces < PIECES:
+    def _skip(self, where: Filter, message: Message, client_id: str) -> int:
+        """Leave a filter out: for now, or where there is no later turn, for this message."""
+        if self._evaluated < self._stop:
+            self._note(where, message, client_id, over_budget.CLIENT)
+        elif self.pieces < PIECES:
             self.unfinished = True
         else:
             self._note(where, message, client_id, over_budget.MESSAGE)
@@ -275,7 +288,7 @@ class Budget:
         self, where: Filter, message: Message, client_id: str, work: int, quick: bool
     ) -> int:
         """Count an evaluation that was given up after so much work."""
-        self._left -= work
+        self._stop -= work // _FIXED
         self._charge(client_id, work)
         if quick:
             return _CUT_SHORT
@@ -291,7 +304,7 @@ class Budget:
         figures.evaluated += 1
         figures.null += 1
         figures.over_budget += 1
-        self.evaluated += 1
+        self._evaluated += 1
         self.null += 1
         self.over.note(f"client {client_id!r}", bound, where.text, message, self.now)
 
@@ -300,7 +313,7 @@ class Budget:
         figures = where.figures
         figures.evaluated += 1
         figures.passed += 1
-        self.evaluated += 1
+        self._decided += 1
         self.passed += 1
 
     @property

@@ -322,7 +322,7 @@ class Router:
             elif count > 1:
                 return []
         selection.forget_parts()
-        self.asked += selection.asked
+        self.asked += selection.evaluations
         if self._budget.unfinished:
             return []
         for each in found:

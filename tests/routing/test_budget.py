@@ -230,64 +230,64 @@ def asking(budget: Budget, pieces: int = PIECES, payload_bytes: int = 0) -> Budg
 
 def test_an_evaluation_costs_no_more_than_it_may(caplog: pytest.LogCaptureFixture) -> None:
     budget, where = asking(Budget(), 0), costs(9)
-    assert budget.ask(where, long(), "c") == NOT_PASSED
+    assert budget.evaluate(where, long(), "c") == NOT_PASSED
     assert (budget.over.count, where.figures.over_budget, where.figures.null) == (1, 1, 1)
     assert "client 'c'" in caplog.messages[0]
     assert "one evaluation" in caplog.messages[0]
-    assert asking(budget, 0).ask(costs(4), long(), "c") == PASSED
+    assert asking(budget, 0).evaluate(costs(4), long(), "c") == PASSED
 
 
 def test_what_is_not_quick_is_cut_short_if_others_wait() -> None:
     budget, where = Budget(), compile_where("UPPER(payload) != 'x'")
-    assert budget.ask(where, long(), "c", quick=True) == CUT_SHORT
+    assert budget.evaluate(where, long(), "c", quick=True) == CUT_SHORT
     assert (budget.evaluated, budget.over.count) == (0, 0)
-    assert budget.ask(where, long(), "c") == PASSED
+    assert budget.evaluate(where, long(), "c") == PASSED
     nodes = compile_where(" AND ".join(f"topic != '{each}'" for each in range(QUICK // 600 + 1)))
     assert nodes.steps > QUICK
-    assert budget.ask(nodes, long(), "c", quick=True) == CUT_SHORT
-    assert budget.ask(nodes, long(), "c") == PASSED
+    assert budget.evaluate(nodes, long(), "c", quick=True) == CUT_SHORT
+    assert budget.evaluate(nodes, long(), "c") == PASSED
 
 
 def test_a_client_has_a_share_of_each_second(caplog: pytest.LogCaptureFixture) -> None:
     budget, where = asking(Budget(), 0), costs(4)
     times = 0
-    while budget.ask(where, long(), "c") == PASSED:
+    while budget.evaluate(where, long(), "c") == PASSED:
         times += 1
         asking(budget, 0)
     assert times == CLIENT // (4 * MILLION)
-    assert budget.ask(CHEAP, long(), "c") == SKIPPED
-    assert budget.ask(CHEAP, long(), "d") == PASSED
+    assert budget.evaluate(CHEAP, long(), "c") == SKIPPED
+    assert budget.evaluate(CHEAP, long(), "d") == PASSED
     assert "in a second" in caplog.messages[0]
     budget.now += 1.5
-    assert asking(budget, 0).ask(where, long(), "c") == PASSED
+    assert asking(budget, 0).evaluate(where, long(), "c") == PASSED
 
 
 def test_a_piece_ends_and_the_rest_is_unfinished() -> None:
     budget, where = asking(Budget(), 0), costs(2)
-    said = [budget.ask(where, long(), f"c{each}") for each in range(5)]
+    said = [budget.evaluate(where, long(), f"c{each}") for each in range(5)]
     assert said == [PASSED, PASSED, SKIPPED, SKIPPED, SKIPPED]
     assert PIECE == 4 * MILLION
     assert budget.unfinished
     assert (budget.spent, budget.over.count) == (True, 0)
     budget.unfinished = False
-    assert asking(budget, 1).ask(where, long(), "c4") == PASSED
+    assert asking(budget, 1).evaluate(where, long(), "c4") == PASSED
     assert not budget.spent
 
 
 def test_a_large_payload_leaves_a_piece_one_evaluation() -> None:
     budget = asking(Budget(), 0, PIECE // PARSED + 1)
-    assert [budget.ask(CHEAP, long(), each) for each in "cd"] == [PASSED, SKIPPED]
-    assert asking(budget, 1, PIECE // PARSED + 1).ask(CHEAP, long(), "c") == PASSED
-    assert budget.ask(CHEAP, long(), "d") == PASSED
+    assert [budget.evaluate(CHEAP, long(), each) for each in "cd"] == [PASSED, SKIPPED]
+    assert asking(budget, 1, PIECE // PARSED + 1).evaluate(CHEAP, long(), "c") == PASSED
+    assert budget.evaluate(CHEAP, long(), "d") == PASSED
 
 
 def test_what_cannot_wait_has_a_bound(caplog: pytest.LogCaptureFixture) -> None:
     budget = asking(Budget())
     budget.spend(AT_ONCE)
-    assert budget.ask(CHEAP, long(), "c") == SKIPPED
+    assert budget.evaluate(CHEAP, long(), "c") == SKIPPED
     assert (budget.unfinished, budget.over.count) == (False, 1)
     assert "for a message" in caplog.messages[0]
-    assert asking(budget).ask(CHEAP, long(), "c") == PASSED
+    assert asking(budget).evaluate(CHEAP, long(), "c") == PASSED
 
 
 def test_messages_that_cannot_wait_share_a_turn() -> None:
@@ -295,12 +295,12 @@ def test_messages_that_cannot_wait_share_a_turn() -> None:
     said = []
     for _ in range(4):
         asking(budget)
-        said.append(budget.ask(where, long(), "c"))
-        assert budget.ask(CHEAP, long(), "c") == PASSED
+        said.append(budget.evaluate(where, long(), "c"))
+        assert budget.evaluate(CHEAP, long(), "c") == PASSED
     assert TURN == 8 * MILLION
     assert said == [PASSED, PASSED, SKIPPED, SKIPPED]
     budget.now += 0.001
-    assert asking(budget).ask(where, long(), "c") == PASSED
+    assert asking(budget).evaluate(where, long(), "c") == PASSED
 
 
 def test_a_retained_message_is_asked_about_whatever_the_client_has_cost() -> None:

@@ -1,5 +1,6 @@
 import cython
 
+from gateway.mqtt.message cimport Message
 from gateway.mqtt.publication cimport Publication
 from gateway.routing.budget cimport Budget
 from gateway.routing.filters.filter_index cimport FilterIndex
@@ -13,19 +14,20 @@ cdef int _SKIPPED
 cdef class Selection:
     cdef Budget _budget
     cdef list _late
-    cdef object _message
+    cdef Message _message
     cdef Py_ssize_t _number
     cdef Publication _publication
     cdef object _rights
     cdef dict _verdicts
-    cdef readonly Py_ssize_t asked
+    cdef readonly Py_ssize_t evaluations
 
-    cdef object _said(self)
+    cdef Message _said(self)
     cpdef forget_parts(self)
-    @cython.locals(verdicts=dict, said=int)
     cpdef bint wants(self, subscription, bint decided=*, bint quick=*) except -1
+    @cython.locals(message=Message)
+    cdef bint _passes(self, where, subscription, bint decided, bint quick) except -1
     cpdef bint may_send(self, member) except -1
-    @cython.locals(index=FilterIndex, entry=IndexEntry, found=list, decided=bint, late=list)
+    @cython.locals(index=FilterIndex, entry=IndexEntry, found=list, decided=bint, late=list, budget=Budget)
     cpdef list filtered(self, indexes)
     cpdef list wanted(self, subscriptions)
     @cython.locals(members=list, readiness=int, lowest=int, qos=int)

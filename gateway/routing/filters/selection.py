@@ -24,6 +24,9 @@ _PASSED = PASSED
 _SKIPPED = SKIPPED
 _QUICKLY = True
 
+_NONE: dict[object, int] = {}
+"""The verdicts on a message that no filter was asked about."""
+
 READY = 0
 """The readiness of a member that sends a message at once; who is less ready has more."""
 
@@ -38,8 +41,9 @@ class Selection:
     """Asks subscriptions about one message; a `$where` that several share is evaluated once.
 
     The message is the one with this `number` of a publication. It is made when a filter asks what
-    it says; `forget_parts` is to be called when all have been asked. `asked` counts them. What an
-    expression said is kept with the message until then, so that the rest can be asked later.
+    it says; `forget_parts` is to be called when all have been asked, of whom there were so many
+    `evaluations`. What an expression said is kept with the message until then, so that the rest can
+    be asked later.
     """
 
     __slots__ = (
@@ -50,7 +54,7 @@ class Selection:
         "_publication",
         "_rights",
         "_verdicts",
-        "asked",
+        "evaluations",
     )
 
     def __init__(
@@ -61,21 +65,23 @@ class Selection:
         self._number = number
         self._message: Message | None = None
         self._rights = rights  # None: everybody may read the topic
-        self._verdicts: dict[object, int] | None = None  # what `ask` said, by expression
+        self._verdicts: dict[object, int] = _NONE  # what filters said, by expression
         self._late: list[Subscription] = []  # whose filters take longer than others may wait
-        self.asked = 0
+        self.evaluations = 0
 
     def _said(self) -> Message:
-        if self._message is None:
-            self._message = self._publication.message(self._number)
-        return self._message
+        message = self._message
+        if message is None:
+            message = self._message = self._publication.message(self._number)
+            self._verdicts = message.part_values()
+        return message
 
     def forget_parts(self) -> None:
         """Forget what expressions have worked out of the message: it may wait from now on.
 
-        What they said is kept if not all could be asked.
+        What they said is kept if not all could be evaluated.
         """
-        message, self._verdicts = self._message, None
+        message = self._message
         if message is None:
             return
         if self._budget.unfinished:
@@ -87,9 +93,9 @@ class Selection:
         """Return whether the subscription's options and its filter let the message through.
 
         The filter is not evaluated if it is `decided` that it does. One that takes longer than what
-        is `quick` is asked by `late`.
+        is `quick` is evaluated when all others have been.
         """
-        self.asked += 1
+        self.evaluations += 1
         if self._rights is not None and not self._rights(subscription.subscriber.access) & READ:
             return False
         # [MQTT-3.8.3-3]: No Local keeps a message from the connection that published it
@@ -98,26 +104,27 @@ class Selection:
             if subscription.subscriber.client_id == publisher:
                 return False
         where = subscription.where
-        if where is None:
-            return True
-        verdicts = self._verdicts
-        if verdicts is None:
-            verdicts = self._verdicts = self._said().part_values()
-        verdict = verdicts.get(where)
-        if verdict is not None and verdict != _CUT_SHORT:
-            return verdict == _PASSED
-        if decided:
-            self._budget.count_passed(where)
-            verdicts[where] = _PASSED
-            return True
-        said = _CUT_SHORT  # in an earlier turn, or before for another subscriber
-        if verdict is None or not quick:
-            said = self._budget.ask(where, self._said(), subscription.subscriber.client_id, quick)
-        if said == _CUT_SHORT:
+        return where is None or self._passes(where, subscription, decided, quick)
+
+    def _passes(self, where: Where, subscription: Subscription, decided: bool, quick: bool) -> bool:
+        """Return whether a filter lets the message through, evaluating it if nobody has yet."""
+        message = self._message
+        if message is None:
+            message = self._said()
+        verdict = self._verdicts.get(where)
+        if verdict is None or (verdict == _CUT_SHORT and not quick):
+            if decided:
+                self._budget.count_passed(where)
+                verdict = _PASSED
+            else:
+                client_id = subscription.subscriber.client_id
+                verdict = self._budget.evaluate(where, message, client_id, quick)
+                if verdict == _SKIPPED:  # which is this subscriber's affair
+                    return False
+            self._verdicts[where] = verdict
+        if verdict == _CUT_SHORT:
             self._late.append(subscription)
-        if said != _SKIPPED:  # which is this subscriber's affair
-            verdicts[where] = said
-        return said == _PASSED
+        return verdict == _PASSED
 
     def may_read(self, member: Member) -> bool:
         """Return whether a member of a shared subscription may read the topic at all."""
@@ -133,14 +140,20 @@ class Selection:
         for index in indexes:
             index.find(self._said(), found)
         wanted: list[Subscription] = []
+        budget = self._budget
         for entry in found:
-            if self._budget.unfinished:
+            if budget.unfinished:
                 break
             held, decided = entry.subscriptions, entry.decided
             if isinstance(held, set):
                 wanted.extend([one for one in held if self.wants(one, decided, _QUICKLY)])
-            elif held is not None and self.wants(held, decided, _QUICKLY):
-                wanted.append(held)
+            elif held is None or self._rights is not None or held.no_local:
+                if held is not None and self.wants(held, decided, _QUICKLY):
+                    wanted.append(held)
+            else:  # as nearly always
+                self.evaluations += 1
+                if self._passes(entry.where, held, decided, _QUICKLY):
+                    wanted.append(held)
         if self._late:
             late, self._late = self._late, []
             wanted.extend([one for one in late if self.wants(one)])

@@ -77,7 +77,7 @@ def test_whoever_has_no_work_left_decides_for_nobody_else() -> None:
         budget.pieces = 0
         budget.begin()
         dear = compile_where(f"payload NOT LIKE '%_{number}%'")
-        budget.ask(dear, Message("a", LONG), "anna")
+        budget.evaluate(dear, Message("a", LONG), "anna")
     budget.begin()
     selection = Selection(budget, publication_of(Message("a", LONG)), 0)
     assert [selection.wants(each) for each in (anna, bert, anna)] == [False, True, True]
@@ -90,4 +90,4 @@ def test_a_turn_without_work_left_asks_nobody_more() -> None:
     budget.spend(PIECE)
     selection = Selection(budget, publication_of(Message("a", b"5")), 0)
     assert selection.filtered([index_of("payload IN (4, 5)", "payload IN (5, 6)")]) == []
-    assert (budget.unfinished, selection.asked, budget.evaluated) == (True, 1, 0)
+    assert (budget.unfinished, selection.evaluations, budget.evaluated) == (True, 1, 0)
