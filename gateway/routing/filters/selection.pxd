@@ -24,10 +24,10 @@ cdef class Selection:
     cdef Message _said(self)
     cpdef forget_parts(self)
     cpdef bint wants(self, subscription, bint decided=*, bint quick=*) except -1
-    @cython.locals(message=Message)
-    cdef bint _passes(self, where, subscription, bint decided, bint quick) except -1
+    cdef bint _passes(self, where, Message message, subscription, bint decided, bint quick) except -1
     cpdef bint may_send(self, member) except -1
-    @cython.locals(index=FilterIndex, entry=IndexEntry, found=list, decided=bint, late=list, budget=Budget)
+    @cython.locals(index=FilterIndex, entry=IndexEntry, found=list, late=list, budget=Budget, message=Message,
+                   everybody=bint)
     cpdef list filtered(self, indexes)
     cpdef list wanted(self, subscriptions)
     @cython.locals(members=list, readiness=int, lowest=int, qos=int)

@@ -104,13 +104,17 @@ class Selection:
             if subscription.subscriber.client_id == publisher:
                 return False
         where = subscription.where
-        return where is None or self._passes(where, subscription, decided, quick)
+        return where is None or self._passes(where, self._said(), subscription, decided, quick)
 
-    def _passes(self, where: Where, subscription: Subscription, decided: bool, quick: bool) -> bool:
+    def _passes(
+        self,
+        where: Where,
+        message: Message,
+        subscription: Subscription,
+        decided: bool,
+        quick: bool,
+    ) -> bool:
         """Return whether a filter lets the message through, evaluating it if nobody has yet."""
-        message = self._message
-        if message is None:
-            message = self._said()
         verdict = self._verdicts.get(where)
         if verdict is None or (verdict == _CUT_SHORT and not quick):
             if decided:
@@ -137,23 +141,21 @@ class Selection:
     def filtered(self, indexes: Iterable[FilterIndex]) -> list[Subscription]:
         """Return those in these indexes that want it."""
         found: list[IndexEntry] = []
-        for index in indexes:
-            index.find(self._said(), found)
         wanted: list[Subscription] = []
-        budget = self._budget
+        message, budget, everybody = self._said(), self._budget, self._rights is None
+        for index in indexes:
+            index.find(message, found)
         for entry in found:
             if budget.unfinished:
                 break
-            held, decided = entry.subscriptions, entry.decided
-            if isinstance(held, set):
-                wanted.extend([one for one in held if self.wants(one, decided, _QUICKLY)])
-            elif held is None or self._rights is not None or held.no_local:
-                if held is not None and self.wants(held, decided, _QUICKLY):
-                    wanted.append(held)
-            else:  # as nearly always
+            held = entry.subscriptions
+            if type(held) is Subscription and everybody and not held.no_local:  # nearly always
                 self.evaluations += 1
-                if self._passes(entry.where, held, decided, _QUICKLY):
+                if self._passes(entry.where, message, held, entry.decided, _QUICKLY):
                     wanted.append(held)
+            elif held is not None:
+                each = held if isinstance(held, set) else (held,)
+                wanted.extend([one for one in each if self.wants(one, entry.decided, _QUICKLY)])
         if self._late:
             late, self._late = self._late, []
             wanted.extend([one for one in late if self.wants(one)])
