@@ -29,6 +29,7 @@ class RefusedReadingError(ValueError):
 class Reading:
     """A value that can be published on `sensors/<node>/<quantity>[/<instance>]`.
 
+    `quality` says what is wrong with the value, and is empty for nothing (docs/readings.md).
     `instance` tells several of one quantity at a node apart, and is empty for one that is alone.
     `time` is milliseconds since 1970 (UTC). Raises RefusedReadingError for a name that is empty,
     too long, or has `/`, `+`, `#` or a character that MQTT text must not have, for a value that
@@ -41,6 +42,7 @@ class Reading:
     unit: str | None
     time: int
     instance: str = ""
+    quality: str = ""
 
     def __post_init__(self) -> None:
         _check_name("node", self.node)
@@ -62,11 +64,13 @@ class Reading:
 
     @property
     def payload(self) -> bytes:
-        """The one JSON form of a reading; `unit` is left out when there is none."""
+        """The one JSON form of a reading; `unit` and `quality` are left out when there is none."""
         fields: dict[str, Value] = {"value": self.value}
         if self.unit is not None:
             fields["unit"] = self.unit
         fields["time"] = self.time
+        if self.quality:
+            fields["quality"] = self.quality
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
 
     def __str__(self) -> str:

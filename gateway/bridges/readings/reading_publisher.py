@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gateway.bridges.readings.event_time import is_good
+from gateway.bridges.readings.plausibility import Plausibility
 from gateway.bridges.readings.reading import Reading, to_message
 from gateway.bridges.readings.registry import quantity_name, unit_name
 from gateway.bridges.supervision.interfaces import Publish
@@ -54,6 +55,7 @@ class ReadingPublisher:
         self._clock = clock
         self._retain = retain
         self._logged: set[str] = set()
+        self._plausibility = Plausibility()
 
     def publish(self, reading: Reading, source: str = "") -> bool:
         """Publish; return whether the broker took it. The first of each node is logged.
@@ -61,7 +63,7 @@ class ReadingPublisher:
         `source` tells several sources of one bridge apart.
         """
         now = self._clock.wall_ms()
-        reading = self.keep_apart(self._spelled(reading, now), source)
+        reading = self._marked(self.keep_apart(self._spelled(reading, now), source))
         code = self._publish(
             to_message(reading, self.client_id, now, self._clock.monotonic(), retain=self._retain)
         )
@@ -98,6 +100,16 @@ class ReadingPublisher:
                 ", ".join(new),
                 json.dumps(new[0], ensure_ascii=False),
             )
+
+    def _marked(self, reading: Reading) -> Reading:
+        """Return the reading with what is wrong with it, which is counted and logged once."""
+        quality = self._plausibility.quality(reading)
+        if not quality:
+            return reading
+        self._counters.add(f"tidegate/{self._kind}/marked")
+        if self._is_new(f"marked {reading.topic} {quality}"):
+            logger.warning("%s: %s: %s", self.client_id, quality.replace("_", " "), reading)
+        return replace(reading, quality=quality)
 
     def _spelled(self, reading: Reading, now: int) -> Reading:
         """Return the reading with the registry's names and a time that can be right."""

@@ -1,28 +1,57 @@
-"""The quantities and units that readings have, in Home Assistant's words.
+"""The quantities and units that readings have, in Home Assistant's words: the one declaration.
+
+Names, units and classes are those that Home Assistant publishes for sensors and binary sensors
+(developers.home-assistant.io/docs/core/entity/sensor, …/binary-sensor, 2025).
 
 A quantity is named like its device class where there is one, so that nothing needs translating.
 Other names are aliases. A quantity that is not here is published under its own name.
 """
 
+import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 from functools import lru_cache
+
+
+class Kind(Enum):
+    """What a quantity's values are."""
+
+    SAMPLE = "sample"
+    """A number at a time."""
+    TOTAL = "total"
+    """A meter's number, which only rises."""
+    STATE = "state"
+    """True or false until it is said otherwise."""
+    EVENT = "event"
+    """Something that happened, and lasts for no time."""
+
+
+STATE_CLASSES = {Kind.SAMPLE: "measurement", Kind.TOTAL: "total_increasing"}
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """A quantity: its units, the usual one first, and what Home Assistant makes of it.
 
-    `device_class` is empty where it has none. `binary` ones are true or false. `state_class` is
-    `total_increasing` for meters, which only rise.
+    `device_class` is empty where it has none. `low` and `high` are the least and the most that can
+    be right, `jump` the most by which a total rises between two readings, in the usual unit.
     """
 
     name: str
     units: tuple[str, ...] = ()
     device_class: str = ""
-    binary: bool = False
-    state_class: str = "measurement"
+    kind: Kind = Kind.SAMPLE
+    state_class: str = ""
+    low: float = -math.inf
+    high: float = math.inf
+    jump: float = math.inf
+
+    @property
+    def binary(self) -> bool:
+        """Whether it is true or false."""
+        return self.kind is Kind.STATE
 
 
 MICROGRAMS = "μg/m³"  # with the Greek letter, as Home Assistant spells it since 2025
@@ -75,10 +104,15 @@ SENSORS = f"""
     sound_pressure dB dBA
     duration s ms μs min h d
     data_size B kB MB GB KiB MiB GiB bit kbit Mbit
+    area m² cm² km² mm² in² ft² yd² mi² ac ha
+    temperature_delta °C °F K
+    energy_distance kWh/100km Wh/km mi/kWh km/kWh
+    blood_glucose_concentration mg/dL mmol/L
     data_rate bit/s kbit/s Mbit/s B/s kB/s MB/s KiB/s MiB/s
 """
 
 METERS = f"""
+    reactive_energy varh kvarh
     energy {ENERGIES}
     volume L mL m³ ft³ CCF gal MCF
     water L m³ ft³ CCF gal MCF
@@ -97,7 +131,66 @@ WITHOUT_CLASS = """
     wind_angle °
     heading °
     course °
+    uv_index
 """
+
+EVENTS = "button dimmer event"
+"""What happened, as a text."""
+
+LIMITS = """
+    temperature -100 1500
+    temperature_delta -1000 1000
+    humidity 0 100
+    moisture 0 100
+    battery 0 100
+    power_factor -100 100
+    absolute_humidity 0 600
+    atmospheric_pressure 300 1100
+    pressure -1000 1e7
+    voltage -1e6 1e6
+    current -1e5 1e5
+    power -1e9 1e9
+    apparent_power -1e9 1e9
+    reactive_power -1e9 1e9
+    frequency 0 1e10
+    illuminance 0 200000
+    irradiance -100 2000
+    carbon_dioxide 0 100000
+    carbon_monoxide 0 100000
+    pm1 0 10000
+    pm25 0 10000
+    pm4 0 10000
+    pm10 0 10000
+    volatile_organic_compounds 0 1e6
+    volatile_organic_compounds_parts 0 1e6
+    aqi 0 1000
+    ph 0 14
+    conductivity 0 1e6
+    wind_speed 0 120
+    wind_direction 0 360
+    precipitation_intensity 0 1000
+    latitude -90 90
+    longitude -180 180
+    altitude -12000 100000
+    heading 0 360
+    course 0 360
+    uv_index 0 30
+    signal_strength -200 50
+    sound_pressure 0 200
+    distance -1e6 1e12
+    level -1e6 1e6
+    weight -1e6 1e9
+    duration 0 1e12
+    energy 0 1e9 10000
+    reactive_energy 0 1e12 1e7
+    energy_storage 0 1e9
+    volume 0 1e12 1e6
+    water 0 1e12 1e6
+    gas 0 1e9 1e4
+    precipitation 0 1e6 500
+"""
+"""The least and the most that can be right, and of totals by how much one may rise between two
+readings, in the usual unit. They are wide: what they mark is wrong, not rare."""
 
 BINARY = """
     motion occupancy presence moving opening door window garage_door lock smoke light sound
@@ -112,26 +205,36 @@ def _rows(table: str) -> list[list[str]]:
     return [line.split() for line in table.strip().splitlines()]
 
 
-def _of(table: str, state_class: str = "measurement") -> list[Quantity]:
+def _of(table: str, kind: Kind, *, has_class: bool = True) -> list[Quantity]:
+    state_class = STATE_CLASSES[kind]
     return [
-        Quantity(name, tuple(units), name, state_class=state_class) for name, *units in _rows(table)
+        Quantity(name, tuple(units), name if has_class else "", kind, state_class)
+        for name, *units in _rows(table)
     ]
 
 
 def _binary(name: str, device_class: str) -> Quantity:
-    return Quantity(name, device_class=device_class, binary=True, state_class="")
+    return Quantity(name, device_class=device_class, kind=Kind.STATE)
+
+
+def _limited(quantities: Iterable[Quantity]) -> Iterable[Quantity]:
+    limits = {name: [float(each) for each in numbers] for name, *numbers in _rows(LIMITS)}
+    for each in quantities:
+        low, high, *jump = limits.get(each.name, (-math.inf, math.inf))
+        yield replace(each, low=low, high=high, jump=jump[0] if jump else math.inf)
 
 
 def _quantities() -> dict[str, Quantity]:
     every = [
-        *_of(SENSORS),
-        *_of(METERS, "total_increasing"),
-        *(Quantity(name, tuple(units)) for name, *units in _rows(WITHOUT_CLASS)),
+        *_of(SENSORS, Kind.SAMPLE),
+        *_of(METERS, Kind.TOTAL),
+        *_of(WITHOUT_CLASS, Kind.SAMPLE, has_class=False),
         Quantity("wind_direction", ("°",), "wind_direction", state_class="measurement_angle"),
+        *(Quantity(name, device_class=name, kind=Kind.EVENT) for name in EVENTS.split()),
         *(_binary(name, name) for name in BINARY.split()),
         *(_binary(name, device_class) for name, device_class in BINARY_OF_CLASS.items()),
     ]
-    return {each.name: each for each in every}
+    return {each.name: each for each in _limited(every)}
 
 
 QUANTITIES = _quantities()
@@ -223,6 +326,36 @@ UNIT_ALIASES = _names("""
     W/m² W/m2
 """)
 
+
+def _factors(table: str) -> dict[str, tuple[float, float]]:
+    """Return the units of a table with what each is multiplied by and what is added."""
+    entries = [each.split() for line in table.strip().splitlines() for each in line.split(" + ")]
+    return {unit: (float(factor), float((*added, 0)[0])) for unit, factor, *added in entries}
+
+
+FACTORS = _factors(f"""
+    °C 1 + °F {5 / 9} {-160 / 9} + K 1 -273.15
+    % 1 + ° 1 + ppm 1 + lx 1 + dBm 1 + dB 1 + W/m² 1
+    V 1 + mV 1e-3 + μV 1e-6 + kV 1e3 + MV 1e6
+    A 1 + mA 1e-3 + μA 1e-6
+    W 1 + mW 1e-3 + kW 1e3 + MW 1e6 + GW 1e9
+    VA 1 + mVA 1e-3 + kVA 1e3
+    var 1 + mvar 1e-3 + kvar 1e3 + varh 1 + kvarh 1e3
+    Wh 1 + kWh 1e3 + MWh 1e6 + GWh 1e9 + J {1 / 3600} + kJ {1 / 3.6} + MJ {1e3 / 3.6}
+    Pa 1 + hPa 100 + kPa 1e3 + bar 1e5 + mbar 100 + psi 6894.757 + inHg 3386.389 + mmHg 133.3224
+    Hz 1 + kHz 1e3 + MHz 1e6
+    mm 1e-3 + cm 1e-2 + m 1 + km 1e3 + in 0.0254 + ft 0.3048
+    mL 1e-3 + L 1 + m³ 1e3 + gal 3.785412
+    mg 1e-3 + g 1 + kg 1e3 + t 1e6 + lb 453.5924 + oz 28.34952
+    m/s 1 + km/h {1 / 3.6} + kn {1852 / 3600} + mph 0.44704
+    ms 1e-3 + s 1 + min 60 + h 3600 + d 86400
+    {MICROGRAMS} 1 + mg/m³ 1e3
+    μS/cm 1 + mS/cm 1e3 + S/cm 1e6
+    mm/h 1 + mm/d {1 / 24} + in/h 25.4
+""")
+"""What a value in a unit is multiplied by, and what is added, for one that all units of a quantity
+have in common."""
+
 NO_UNITS = {"pH"}
 """Words that stand where a quantity has no unit."""
 
@@ -240,6 +373,19 @@ def unit_name(unit: str | None) -> str | None:
     if unit is None or unit in NO_UNITS:
         return None
     return UNIT_ALIASES.get(unit, unit)
+
+
+def usual_value(quantity: Quantity, value: float, unit: str | None) -> float | None:
+    """Return a value in the usual unit of a quantity, None where that cannot be said."""
+    if not quantity.units:
+        return value if unit is None else None
+    usual = quantity.units[0]
+    if unit == usual:
+        return value
+    own, base = FACTORS.get(unit or ""), FACTORS.get(usual)
+    if unit not in quantity.units or own is None or base is None:
+        return None
+    return (value * own[0] + own[1] - base[1]) / base[0]
 
 
 MEANINGS_MAX = 1_024
