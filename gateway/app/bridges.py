@@ -57,11 +57,13 @@ class Bridges:
             if not configuration.bridges:
                 return
             from gateway.app.lending import Lending
+            from gateway.app.node_requests import NodeRequests
             from gateway.bridges.supervision.supervisor import Supervisor
 
             self._supervisor = Supervisor(await _services(self._gateway, self._update))
             self._lending = Lending(self._supervisor)
             self._gateway.control.answer("port", self._lending.receive)
+            self._gateway.control.answer("node", NodeRequests(self._supervisor).receive)
         await self._supervisor.apply(configuration.bridges)
 
     async def _update(self, port: str) -> str:

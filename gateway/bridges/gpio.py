@@ -7,6 +7,7 @@ from typing import Any
 from gateway.bridges.kind import BridgeKind
 from gateway.bridges.readings.reading import series_topic
 from gateway.bridges.settings import BridgeSettings, bridge_name, instance, key
+from gateway.bridges.supervision.control import SWITCH
 from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
 from gateway.config.checks import boolean, number, one_of, text
@@ -40,7 +41,8 @@ class GpioBridge:
         self._changed = asyncio.Event()
         self._device: Any = None
         if settings.output:
-            host.listen(f"{_topic(settings)}/set", self._switch)
+            host.offer(_topic(settings), SWITCH, self._switch)
+        host.says_within(_topic(settings), settings.refresh)
 
     async def run(self) -> None:
         """Publish until cancelled; raise BridgeError where the pin cannot be had."""

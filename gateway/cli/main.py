@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     add_user(commands)
     add_where(commands)
     _add_bridges(commands)
+    _add_node(commands)
     add_firmware(commands)
     _add_doctor(commands)
     add_crashtest(commands)
@@ -131,6 +132,14 @@ def _add_uplink(commands: "Commands") -> None:
     uplink.add_argument("--json", action="store_true", help="with status: every figure")
     _add_broker_options(uplink)
     uplink.set_defaults(command=_uplink)
+
+
+def _add_node(commands: "Commands") -> None:
+    node = commands.add_parser("node", help="look after what the gateway remembers of nodes")
+    node.add_argument("action", choices=("forget",))
+    node.add_argument("name", metavar="NODE", help="one that is gone, or was renamed")
+    _add_broker_options(node)
+    node.set_defaults(command=_node)
 
 
 def _add_bridges(commands: "Commands") -> None:
@@ -209,6 +218,13 @@ def _subscribe(options: argparse.Namespace) -> int:
     from gateway.cli.subscribe import subscribe
 
     return subscribe(LocalBroker.of(options), options.topic_filter, options.where)
+
+
+def _node(options: argparse.Namespace) -> int:
+    from gateway.cli.local_broker import LocalBroker
+    from gateway.cli.node import command_node
+
+    return command_node(LocalBroker.of(options), options.action, options.name)
 
 
 def _uplink(options: argparse.Namespace) -> int:

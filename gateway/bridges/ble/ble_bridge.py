@@ -77,6 +77,7 @@ class BleBridge:
             if each.characteristic
         }
         self._ladder = Ladder(settings.stall, self._now)
+        host.at_forget(self._forget)
 
     async def run(self) -> None:
         """Scan until the adapter is lost, for which BridgeError is raised."""
@@ -92,6 +93,13 @@ class BleBridge:
             raise failures.exceptions[0] from None
         finally:
             await self._stop()
+
+    def _forget(self, node: str) -> int:
+        """Forget the counters of a node's devices, which count anew."""
+        listed = [each for each in self._settings.device if each.node_name == node]
+        for each in listed:
+            self._heard_listed.pop(each.address, None)
+        return sum(self._host.services.packet_counters.forget(each.address) for each in listed)
 
     async def _stop(self) -> None:
         try:

@@ -1,13 +1,26 @@
 """Announces to Home Assistant every node that has readings, and takes away those that are gone."""
 
 import asyncio
+import contextlib
 import json
 import logging
+from collections import deque
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from gateway.bridges.discovery.device_payload import Announced, slug
+from gateway.bridges.discovery.device_payload import (
+    STRANGER,
+    Announced,
+    component_of,
+    event_payload,
+    kind_of,
+    slug,
+    state_topic,
+)
 from gateway.bridges.kind import BridgeKind
-from gateway.bridges.readings.reading import INSTANCES_RESERVED
+from gateway.bridges.readings.plausibility import OUT_OF_RANGE
+from gateway.bridges.readings.reading import INSTANCES_RESERVED, Value
+from gateway.bridges.readings.registry import Kind
 from gateway.bridges.settings import BridgeSettings, key
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.supervision.silence import Silence
@@ -19,8 +32,26 @@ from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 NODES_MAX = 1_000
 """Nodes that are announced; further ones are counted and left out."""
 
+STRANGERS_MAX = 200
+"""Of these, such as were heard in the air and nobody has listed; they make room for others."""
+
+STRANGER_FORGET = 3_600
+"""Seconds of silence after which such a node is taken away."""
+
+WAITING_MAX = 10_000
+"""Values on their way to Home Assistant; the oldest makes room and is counted."""
+
 LOOK_EVERY = 1.0
 """Seconds in which changes are gathered before devices are announced."""
+
+OLD_MS = 300_000
+"""Milliseconds after which a reading has waited somewhere: Home Assistant would take it for now."""
+
+SAY_AFTER = (3.0, 30.0)
+"""Seconds after an announcement in which Home Assistant has subscribed to what it is told again."""
+
+EXPIRE_AFTER = (60, 300, 1_800, 7_200, 43_200, 172_800, 604_800)
+"""Seconds after which a value is none any more; the first that is as long as a silence is used."""
 
 WEEK = 604_800
 """Seconds."""
@@ -40,12 +71,39 @@ class HomeAssistantSettings(BridgeSettings):
     prefix: str = key(topic_prefix, "Home Assistant's discovery prefix", "homeassistant")
     offline_after: float = key(
         number(0, 1_000_000),
-        "times its usual gap a node may be silent before it is unavailable",
+        "times its usual gap a node may be silent before it is unavailable, and a series before it"
+        " has no value; 0: for ever",
         10.0,
     )
     forget: int = key(
         duration_from(1), 'silence after which a node is taken away, such as `"7d"`', WEEK
     )
+
+
+class Heard(NamedTuple):
+    """A reading as far as Home Assistant is told of it."""
+
+    series: str
+    value: Value
+    unit: str | None
+    time: int | None
+    quality: object
+    payload: bytes
+
+    @property
+    def kind(self) -> Kind:
+        """What its value is."""
+        return kind_of(self.series.partition("/")[0], self.value)
+
+
+@dataclass(slots=True)
+class Series:
+    """What is remembered of a series: its gaps, and its last value as it is said again."""
+
+    silence: Silence
+    shape: object = None
+    """What its component was made of."""
+    payload: bytes = b""
 
 
 @dataclass(slots=True)
@@ -58,42 +116,82 @@ class Node:
     online: bool = False
     shown: bool | None = None
     changed: bool = field(default=True)
+    series: dict[str, Series] = field(default_factory=dict)
+    say_at: list[float] = field(default_factory=list)
 
 
 class HomeAssistant:
-    """Keeps retained discovery payloads in step with the nodes on `sensors/<node>/<quantity>`."""
+    """Keeps retained discovery payloads in step with the nodes on `sensors/<node>/<quantity>`.
+
+    New values are said on topics of their own: a reading that has waited for an hour is no state,
+    and the last values are said again when Home Assistant starts.
+    """
 
     def __init__(self, settings: HomeAssistantSettings, host: Host) -> None:
         self._settings = settings
         self._host = host
         self._identity = f"tidegate_{slug(host.services.gateway_id)}"
         self._nodes: dict[str, Node] = {}
+        self._controls: set[str] = set()
+        self._waiting: deque[tuple[str, bytes]] = deque()
+        self._arrived = asyncio.Event()
         self._recall()
+        host.at_forget(self.forget)
         host.listen("sensors/+/+", self._hear)
         host.listen("sensors/+/+/+", self._hear)
         host.listen(f"{settings.prefix}/status", self._hear_birth)
 
     async def run(self) -> None:
-        """Announce and take away until cancelled."""
+        """Announce, say values and take away until cancelled."""
         self._host.working()
+        loop = asyncio.get_running_loop()
+        due = loop.time()
         while True:
-            self.look()
-            await asyncio.sleep(LOOK_EVERY)
+            if loop.time() >= due:
+                self.look()
+                due = loop.time() + LOOK_EVERY
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._arrived.wait(), max(due - loop.time(), 0.0))
+            self.say()
+
+    def say(self) -> None:
+        """Say what has arrived."""
+        self._arrived.clear()
+        for _ in range(len(self._waiting)):
+            self._host.send(*self._waiting.popleft())
 
     def look(self) -> None:
         """Bring Home Assistant up to date."""
         now = self._now
+        self._offer_controls()
         for name, node in list(self._nodes.items()):
-            if now - node.heard >= self._settings.forget:
-                self._take_away(name)
+            stranger = node.announced.stranger
+            if now - node.heard >= (STRANGER_FORGET if stranger else self._settings.forget):
+                self.forget(name)
                 continue
             if node.silence.look(now) is not None:
                 node.online = False
-            if node.changed:
-                node.changed = not self._announce(node.announced)
+            if node.changed and self._announce(node.announced):
+                node.changed = False
+                node.say_at = [now + delay for delay in SAY_AFTER]
             if node.online != node.shown and self._say_online(name, online=node.online):
                 node.shown = node.online
+            if node.say_at and now >= node.say_at[0]:
+                node.say_at.pop(0)
+                self._say_again(name, node)
         self._host.show("devices", len(self._nodes))
+
+    def forget(self, name: str) -> int:
+        """Take a node away; return whether it was there."""
+        if name not in self._nodes:
+            return 0
+        for topic in (self._config_topic(name), self._availability_topic(name)):
+            self._host.send(topic, b"", retain=True)
+        del self._nodes[name]
+        self._controls = {each for each in self._controls if each.split("/")[1] != name}
+        self._host.count("taken_away")
+        logger.info("%s: %s is gone and taken away", self._host.title, name)
+        return 1
 
     @property
     def _now(self) -> float:
@@ -110,35 +208,113 @@ class HomeAssistant:
 
     def _hear(self, message: Message) -> ReasonCode:
         _, name, series = message.topic.split("/", SENSOR_LEVELS - 1)
-        quantity, _, instance = series.partition("/")
-        if quantity == COMMAND or instance in INSTANCES_RESERVED:
+        heard = _read(series, bytes(message.payload))
+        node = None if heard is None else self._node(name)
+        if node is None or heard is None:
             return ReasonCode.SUCCESS
-        try:
-            reading = json.loads(bytes(message.payload).decode())
-        except (ValueError, RecursionError):
-            return ReasonCode.SUCCESS
-        if not isinstance(reading, dict) or "value" not in reading:
-            return ReasonCode.SUCCESS
-        node = self._node(name)
-        if node is not None:
-            value, unit = reading["value"], reading.get("unit")
-            if isinstance(value, bool | int | float | str):
-                shown = unit if isinstance(unit, str) else None
-                node.changed |= node.announced.learn(self._id(name), series, value, shown)
-            node.heard = self._now
-            node.silence.heard(node.heard)
-            node.online = True
+        node.heard, node.online = self._now, True
+        if isinstance(heard.value, bool | int | float | str):
+            self._learn(name, node, heard)
+            self._take(name, node, heard)
         return ReasonCode.SUCCESS
+
+    def _learn(self, name: str, node: Node, heard: Heard) -> None:
+        """Announce the series if it is new, and learn after which silence it has no value."""
+        control = self._host.services.controls.get(f"sensors/{name}/{heard.series}")
+        known = node.series.get(heard.series)
+        event = heard.value if heard.kind is Kind.EVENT else None
+        shape = (type(heard.value), heard.unit, control, event)
+        if known is None or known.shape != shape:
+            component = component_of(
+                self._id(name), name, heard.series, heard.value, heard.unit, control
+            )
+            node.changed |= node.announced.learn(heard.series, component)
+        if known is None:
+            if slug(heard.series) not in node.announced.components:
+                self._host.count("left_out")
+                return
+            known = node.series[heard.series] = Series(Silence(self._settings.offline_after))
+        known.shape = shape
+        if heard.kind in (Kind.SAMPLE, Kind.TOTAL):  # a state lasts, and an event is over
+            node.silence.heard(self._now)
+            known.silence.heard(self._now)
+            seconds = self._expiry(f"sensors/{name}/{heard.series}", known.silence)
+            if seconds:
+                node.changed |= node.announced.expire(heard.series, seconds)
+
+    def _expiry(self, topic: str, silence: Silence) -> int:
+        """Return the seconds after which a value is none any more, 0 while nobody knows."""
+        factor, longest = self._settings.offline_after, self._host.services.gaps.get(topic)
+        if not factor or (longest is None and not silence.is_known):
+            return 0
+        patience = max(factor * silence.usual, 3 * (longest or 0.0))
+        return next((each for each in EXPIRE_AFTER if each >= patience), 0)
+
+    def _take(self, name: str, node: Node, heard: Heard) -> None:
+        """Say a value, unless it is none of now or cannot be right."""
+        age = 0 if heard.time is None else self._host.services.clock.wall_ms() - heard.time
+        if age > OLD_MS:
+            self._host.count("old")
+            return
+        known = node.series.get(heard.series)
+        if known is None or heard.quality == OUT_OF_RANGE:
+            return
+        payload = heard.payload
+        if heard.kind is Kind.EVENT:
+            payload = event_payload(heard.value)
+        else:
+            known.payload = payload
+        self._queue(state_topic(self._id(name), heard.series), payload)
+
+    def _queue(self, topic: str, payload: bytes) -> None:
+        if len(self._waiting) == WAITING_MAX:
+            self._waiting.popleft()
+            self._host.count("overflow")
+        self._waiting.append((topic, payload))
+        self._arrived.set()
+
+    def _say_again(self, name: str, node: Node) -> None:
+        for series, known in node.series.items():
+            if known.payload:
+                self._queue(state_topic(self._id(name), series), known.payload)
+
+    def _offer_controls(self) -> None:
+        """Announce what can be written and has no reading yet, as a button never has."""
+        for topic, control in list(self._host.services.controls.items()):
+            if topic in self._controls:
+                continue
+            _, name, series = topic.split("/", SENSOR_LEVELS - 1)
+            node = self._node(name)
+            if node is not None:
+                self._controls.add(topic)
+                component = component_of(self._id(name), name, series, None, None, control)
+                node.changed |= node.announced.learn(series, component)
+                node.heard, node.online = self._now, True
 
     def _node(self, name: str) -> Node | None:
         node = self._nodes.get(name)
-        if node is None:
-            if len(self._nodes) >= NODES_MAX:
-                self._host.count("left_out")
-                return None
-            silence = Silence(self._settings.offline_after)
-            node = self._nodes[name] = Node(Announced(name), silence, self._now)
+        if node is not None:
+            return node
+        stranger = name in self._host.services.strangers
+        if not self._has_room(stranger=stranger):
+            self._host.count("left_out")
+            return None
+        announced = Announced(name, stranger=stranger)
+        silence = Silence(self._settings.offline_after)
+        node = self._nodes[name] = Node(announced, silence, self._now)
         return node
+
+    def _has_room(self, *, stranger: bool) -> bool:
+        """Return whether one more can be announced; a stranger makes room for one that is none."""
+        strangers = [name for name, node in self._nodes.items() if node.announced.stranger]
+        if stranger and len(strangers) >= STRANGERS_MAX:
+            return False
+        if len(self._nodes) < NODES_MAX:
+            return True
+        if stranger or not strangers:
+            return False
+        self.forget(min(strangers, key=lambda name: self._nodes[name].heard))
+        return True
 
     def _hear_birth(self, message: Message) -> ReasonCode:
         """Home Assistant has started: it is told everything again."""
@@ -159,13 +335,6 @@ class HomeAssistant:
         word = b"online" if online else b"offline"
         return self._host.send(self._availability_topic(name), word, retain=True) < FAILURE
 
-    def _take_away(self, name: str) -> None:
-        for topic in (self._config_topic(name), self._availability_topic(name)):
-            self._host.send(topic, b"", retain=True)
-        del self._nodes[name]
-        self._host.count("taken_away")
-        logger.info("%s: %s is gone and taken away", self._host.title, name)
-
     def _recall(self) -> None:
         """Learn from retained payloads what an earlier run announced, so that it can go, too."""
         for topic, payload in self._host.services.retained(
@@ -179,13 +348,36 @@ class HomeAssistant:
                 self._nodes[announced.node] = Node(announced, silence, self._now, changed=False)
 
 
+def _read(series: str, payload: bytes) -> Heard | None:
+    """Return the reading of a message, None for one that is none."""
+    quantity, _, instance = series.partition("/")
+    if quantity == COMMAND or instance in INSTANCES_RESERVED:
+        return None
+    try:
+        reading = json.loads(payload.decode())
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(reading, dict) or "value" not in reading:
+        return None
+    unit, time = reading.get("unit"), reading.get("time")
+    return Heard(
+        series,
+        reading["value"],
+        unit if isinstance(unit, str) else None,
+        time if isinstance(time, int) and not isinstance(time, bool) else None,
+        reading.get("quality"),
+        payload,
+    )
+
+
 def _announced_before(payload: bytes) -> Announced | None:
     try:
         told = json.loads(payload)
         if told["origin"]["name"] != "tidegate" or not isinstance(told["components"], dict):
             return None
-        return Announced(str(told["device"]["name"]), dict(told["components"]))
-    except (ValueError, KeyError, TypeError, RecursionError):
+        stranger = told["device"].get("model") == STRANGER
+        return Announced(str(told["device"]["name"]), dict(told["components"]), stranger)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -196,8 +388,10 @@ KIND = BridgeKind(
     make=HomeAssistant,
     counters={
         "announced": "Discovery payloads published.",
-        "taken_away": "Nodes taken away because they were silent for too long.",
+        "taken_away": "Nodes taken away because they were silent for too long, or are forgotten.",
         "left_out": "Readings of nodes that are not announced because there are too many.",
+        "old": "Readings that Home Assistant is not told because they had waited somewhere.",
+        "overflow": "Values given up because too many waited.",
     },
     gauges={"devices": "Nodes that are announced."},
 )

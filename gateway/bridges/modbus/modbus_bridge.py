@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import logging
 import math
 from collections import deque
@@ -52,8 +51,6 @@ NOT_REACHED = (10, 11)
 TOO_SHORT = 3
 """An answer with too few registers counts like a refusal of so many."""
 
-WORDS = {"on": 1.0, "true": 1.0, "off": 0.0, "false": 0.0}
-
 logger = logging.getLogger(__name__)
 
 
@@ -64,14 +61,17 @@ class ModbusBridge:
         self._settings = settings
         self._host = host
         self._devices = plan(settings.register, settings.max_registers)
+        self._polled = [each for each in self._devices if each.requests]
         self._published: dict[Register, tuple[Value, float]] = {}
         self._writes: deque[tuple[Register, float]] = deque()
         self._write_asked = asyncio.Event()
         self._filter: AnswerFilter | None = None
         self._told_late: set[int] = set()
         for register in settings.register:
-            if register.writable:
+            if register.is_written:
                 self._accept_writes(register)
+            within = register.interval if register.deadband is None else register.refresh
+            host.says_within(register.topic(host.name), within)
 
     async def run(self) -> None:
         """Poll until the connection is lost, for which BridgeError is raised."""
@@ -94,9 +94,8 @@ class ModbusBridge:
 
     @property
     def _patience(self) -> float:
-        quickest = min(
-            request.first.interval for each in self._devices for request in each.requests
-        )
+        asked = [request for each in self._polled for request in each.requests]
+        quickest = min((each.first.interval for each in asked), default=math.inf)
         return DEAF_AFTER + 2 * quickest
 
     async def _connect(self) -> "Client":
@@ -145,9 +144,9 @@ class ModbusBridge:
         """Ask for what is due first, or wait for it or for something to write."""
         loop = asyncio.get_running_loop()
         now = loop.time()
-        device = min(self._devices, key=lambda each: each.due(now))
-        wait = device.due(now) - now
-        if wait > 0:
+        device = min(self._polled, key=lambda each: each.due(now), default=None)
+        wait = math.inf if device is None else device.due(now) - now
+        if device is None or wait > 0:
             self._write_asked.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._write_asked.wait(), min(wait, 1.0))
@@ -299,7 +298,7 @@ class ModbusBridge:
     def _accept_writes(self, register: Register) -> None:
         def accept(message: Message) -> ReasonCode:
             try:
-                value = _number(bytes(message.payload))
+                value = register.number_of(bytes(message.payload))
                 if not register.is_bit:
                     register.words(value)
             except ValueError:
@@ -311,7 +310,7 @@ class ModbusBridge:
             self._write_asked.set()
             return ReasonCode.SUCCESS
 
-        self._host.listen(f"{register.topic(self._host.name)}/set", accept)
+        self._host.offer(register.topic(self._host.name), register.control, accept)
 
     async def _write(self, client: "Client", register: Register, value: float) -> None:
         """Write, then read back what the device has made of it."""
@@ -329,6 +328,8 @@ class ModbusBridge:
             self._host.count("writes_failed")
             return
         self._host.count("writes")
+        if register.press is not None:
+            return
         self._published.pop(register, None)
         await asyncio.sleep(self._settings.quiet)
         await self._read(client, device, Request([register]))
@@ -342,19 +343,6 @@ def _end_if_cancelled() -> None:
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
-
-
-def _number(payload: bytes) -> float:
-    """Return the number that a payload says: JSON, or on and off; raise ValueError."""
-    text = payload.decode().strip()
-    if text.lower() in WORDS:
-        return WORDS[text.lower()]
-    value = json.loads(text)
-    if isinstance(value, dict):
-        value = value.get("value")
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{text}: only a number, on or off is allowed")
-    return float(value)
 
 
 def _series(settings: ModbusSettings, name: str) -> Iterator[tuple[str, str]]:

@@ -1,15 +1,18 @@
 """One entry of a Modbus register map: where a value lies, what it means, when it is asked for."""
 
+import json
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.bridges.readings.number_forms import invalid, is_marker, shortest
 from gateway.bridges.readings.reading import Value, series_topic
 from gateway.bridges.settings import bridge_name, instance, key
+from gateway.bridges.supervision.control import BUTTON, SWITCH, Control
 from gateway.config.checks import boolean, number, one_of, text, whole_number
 from gateway.config.declaration import Mistake
+from gateway.config.described import check
 
 TABLES = ("coil", "discrete", "input", "holding")
 BIT_TABLES = ("coil", "discrete")
@@ -25,8 +28,44 @@ LAYOUTS = {
     "float64": "d",
 }
 
+FLOATS_MAX = 1e9
+"""The most that a person may write as a float, where no limit is given."""
+
+OPTIONS_MAX = 64
+
+WORDS = {"on": 1.0, "true": 1.0, "off": 0.0, "false": 0.0}
+
 REGISTERS_MAX = 1_000
 """Entries of one bridge."""
+
+
+@check("names with numbers", type="object", additionalProperties={"type": "number"})
+def options(value: object) -> tuple[tuple[str, float], ...]:
+    """Accept names of values, such as `{ off = 0, heat = 1 }`."""
+    if not isinstance(value, dict) or not 1 <= len(value) <= OPTIONS_MAX:
+        raise ValueError(f"1 to {OPTIONS_MAX} names with numbers, such as {{ off = 0, heat = 1 }}")
+    numbers = {str(name): float(number(-1e12, 1e12)(each)) for name, each in value.items()}
+    if len(set(numbers.values())) < len(numbers):
+        raise ValueError("a number of its own for each name")
+    return tuple(numbers.items())
+
+
+def _said(text: str, options: Mapping[str, float]) -> float:
+    """Return the number that a text says: JSON, on and off, or the name of an option."""
+    if text in options:
+        return options[text]
+    if not options and text.lower() in WORDS:
+        return WORDS[text.lower()]
+    value = json.loads(text)
+    if isinstance(value, dict):
+        value = value.get("value")
+    if isinstance(value, str) and value in options:
+        return options[value]
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{text}: only a number, on or off is allowed")
+    if options and value not in options.values():
+        raise ValueError(f"{text}: one of {', '.join(options)} is allowed")
+    return float(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +106,24 @@ class Register:
     refresh: float = key(
         number(1, 604_800), "seconds after which it is published whatever it is", 3600.0
     )
+    minimum: float | None = key(
+        number(-1e12, 1e12), "the least that may be written; what the `type` holds", None
+    )
+    maximum: float | None = key(
+        number(-1e12, 1e12), "the most that may be written; what the `type` holds", None
+    )
+    options: tuple[tuple[str, float], ...] = key(
+        options,
+        "names of its values, `{ off = 0, heat = 1 }`: they are published, and written by their"
+        " names",
+        (),
+        shown="-",
+    )
+    press: float | None = key(
+        number(-1e12, 1e12),
+        "makes it a button: what is written at each message to `…/set`; it is not read",
+        None,
+    )
     writable: bool = key(
         boolean,
         "what is published to `sensors/<node>/<quantity>/set` (a number, `on`, `off`, or"
@@ -78,10 +135,75 @@ class Register:
         """Give what does not go together."""
         if self.scale == 0:
             yield "scale", self.scale, "anything but 0"
-        if self.writable and self.table in ("discrete", "input"):
-            yield "writable", self.writable, "only coils and holding registers can be written"
+        if self.is_written and self.table in ("discrete", "input"):
+            name = "writable" if self.writable else "press"
+            told = "only coils and holding registers can be written"
+            yield name, getattr(self, name), told
+        if self.is_bit and self.options:
+            yield "options", dict(self.options), "a coil is on or off"
+        if self.scale and not self.is_bit:
+            yield from self._mistakes_of_limits()
         if self.address + self.size > 65_536:
             yield "address", self.address, f"{self.type} does not end at 65535 or before"
+
+    def _mistakes_of_limits(self) -> Iterator[Mistake]:
+        if self.least > self.most:
+            yield "minimum", self.minimum, f"at most {self.most:g}"
+        values: dict[str, float | None] = {"press": self.press, **dict(self.options)}
+        for name, value in values.items():
+            try:
+                self.words(0.0 if value is None else value)
+            except ValueError as error:
+                yield "press" if name == "press" else f"options.{name}", value, str(error)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether messages are written to it."""
+        return self.writable or self.press is not None
+
+    @property
+    def least(self) -> float:
+        """The least that may be written."""
+        return self._lowest(self.minimum, 0)
+
+    @property
+    def most(self) -> float:
+        """The most that may be written."""
+        return self._lowest(self.maximum, 1)
+
+    def _lowest(self, given: float | None, place: int) -> float:
+        if given is not None:
+            return given
+        layout = LAYOUTS[self.type]
+        bits = 8 * struct.calcsize(f">{layout}")
+        limits = (-FLOATS_MAX, FLOATS_MAX)
+        if layout.islower() and layout not in "fd":
+            limits = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1)
+        elif layout not in "fd":
+            limits = (0.0, 2.0**bits - 1)
+        return sorted(round(each * self.scale + self.offset, 9) for each in limits)[place]
+
+    @property
+    def control(self) -> Control:
+        """How it is offered to be written."""
+        if self.press is not None:
+            return BUTTON
+        if self.is_bit:
+            return SWITCH
+        if self.options:
+            return Control("select", options=tuple(dict(self.options)))
+        step = 0.001 if self.type.startswith("float") else abs(self.scale)
+        return Control("number", self.least, self.most, step, self.unit)
+
+    def number_of(self, payload: bytes) -> float:
+        """Return what a payload says: a number, `on`, `off` or an option; raise ValueError."""
+        if self.press is not None:
+            return self.press
+        text = payload.decode().strip()
+        value = _said(text, dict(self.options))
+        if not self.is_bit and not self.least <= value <= self.most:
+            raise ValueError(f"{value:g}: {self.least:g} to {self.most:g} are allowed")
+        return value
 
     def topic(self, bridge: str) -> str:
         """Return the topic of its readings by a bridge of this name."""
@@ -104,9 +226,9 @@ class Register:
         raw: float = struct.unpack(f">{LAYOUTS[self.type]}", self._packed(words))[0]
         if self.type == "float32":
             raw = shortest(raw)
-        if self.scale == 1.0 and self.offset == 0.0:
-            return raw
-        return round(raw * self.scale + self.offset, 9)
+        plain = self.scale == 1.0 and self.offset == 0.0
+        value = raw if plain else round(raw * self.scale + self.offset, 9)
+        return next((name for name, each in self.options if each == value), value)
 
     def is_invalid(self, words: Sequence[int]) -> bool:
         """Return whether these registers say that the device has no value."""

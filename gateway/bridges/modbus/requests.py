@@ -195,6 +195,8 @@ def plan(registers: Iterable[Register], most: int = WORDS_MAX) -> list[Device]:
     )
     for register in ordered:
         device = devices.setdefault(register.device, Device(register.device))
+        if register.press is not None:  # it is only written
+            continue
         if device.requests and _joins(device.requests[-1], register, most):
             device.requests[-1].registers.append(register)
         else:

@@ -330,7 +330,7 @@ UNIT_ALIASES = _names("""
 def _factors(table: str) -> dict[str, tuple[float, float]]:
     """Return the units of a table with what each is multiplied by and what is added."""
     entries = [each.split() for line in table.strip().splitlines() for each in line.split(" + ")]
-    return {unit: (float(factor), float((*added, 0)[0])) for unit, factor, *added in entries}
+    return {unit: (float(factor), float((*added, "0")[0])) for unit, factor, *added in entries}
 
 
 FACTORS = _factors(f"""

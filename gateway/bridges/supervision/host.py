@@ -13,6 +13,7 @@ from gateway.bridges.readings.reading import (
 )
 from gateway.bridges.readings.reading_map import NO_UNITS, Found, ReadingMap
 from gateway.bridges.readings.reading_publisher import ReadingPublisher
+from gateway.bridges.supervision.control import Control
 from gateway.bridges.supervision.interfaces import Receive, Services
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
@@ -169,6 +170,27 @@ class Host:
         """Hand messages of the broker to `receive` until the bridge ends or is made anew."""
         client_id = self.publisher.client_id
         self._ends.append(self.services.subscribe(client_id, topic_filter, receive))
+
+    def offer(self, topic: str, control: Control, receive: Receive) -> None:
+        """Hand what is published to `<topic>/set` to `receive`, and offer it as a control."""
+        controls = self.services.controls
+        controls[topic] = control
+
+        def withdraw() -> None:
+            controls.pop(topic, None)
+
+        self._ends.append(withdraw)
+        self.listen(f"{topic}/set", receive)
+
+    def says_within(self, topic: str, seconds: float) -> None:
+        """Say after how long a series is published whatever its value."""
+        self.services.gaps[topic] = seconds
+
+    def at_forget(self, forget: Callable[[str], int]) -> None:
+        """Call `forget` with the name of a node that is to be forgotten."""
+        forgetters = self.services.forgetters
+        forgetters.append(forget)
+        self._ends.append(lambda: forgetters.remove(forget))
 
     def at_end(self, end: Callable[[], None]) -> None:
         """Call `end` when the bridge ends or is made anew."""

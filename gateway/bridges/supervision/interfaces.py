@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from gateway.bridges.supervision.control import Control
 from gateway.bridges.supervision.series_owners import SeriesOwners
 from gateway.clock import Clock
 from gateway.counters import Counters
@@ -103,5 +104,11 @@ class Services:
     update: Update = cannot_update
     owners: SeriesOwners = field(default_factory=SeriesOwners)
     """The source of each series: a second one is noticed."""
+    controls: dict[str, Control] = field(default_factory=dict)
+    """What can be written, by the topic of its series."""
+    gaps: dict[str, float] = field(default_factory=dict)
+    """Seconds after which a series is said again whatever its value, as far as a bridge says so."""
+    forgetters: list[Callable[[str], int]] = field(default_factory=list)
+    """What forgets a node, and returns how much there was."""
     strangers: set[str] = field(default_factory=set)
     """Nodes that were heard in the air and that nobody has listed; the bridge bounds them."""

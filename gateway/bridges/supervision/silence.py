@@ -34,6 +34,12 @@ class Silence:
         """The usual gap in seconds."""
         return self._usual
 
+    @property
+    def is_known(self) -> bool:
+        """Whether enough was heard to know the usual gap."""
+        first, last = self._first, self._last
+        return first is not None and self._gaps >= LEARNING and last - first >= LEAST
+
     def heard(self, now: float) -> None:
         """Take that something came at `now`, monotonic seconds."""
         if self._first is None:
@@ -55,9 +61,7 @@ class Silence:
 
     def look(self, now: float) -> float | None:
         """Return for how many seconds nothing came if that is to be told now, else None."""
-        if self._first is None or not self._factor or self._gaps < LEARNING:
-            return None
-        if self._last - self._first < LEAST:
+        if not self._factor or not self.is_known:
             return None
         silent = now - self._last
         if silent < max(LEAST, self._factor * self._usual) * self._patience:

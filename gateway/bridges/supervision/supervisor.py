@@ -46,6 +46,13 @@ class Supervisor:
             bridge.lend(seconds)
         return bool(found)
 
+    def forget(self, node: str) -> int:
+        """Forget what is remembered of a node; return how much there was."""
+        services = self._services
+        services.owners.forget(node)
+        forgotten = [forget(node) for forget in list(services.forgetters)]
+        return services.series_labels.forget(node) + sum(forgotten)
+
     def look(self) -> None:
         """Tell which bridges have fallen silent, and start them again."""
         now = self._services.clock.monotonic()

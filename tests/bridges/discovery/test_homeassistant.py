@@ -6,15 +6,19 @@ from typing import Any
 
 import pytest
 
-from gateway.bridges.discovery.device_payload import QUANTITIES_MAX, component_of, slug
+from gateway.bridges.discovery import homeassistant
+from gateway.bridges.discovery.device_payload import SERIES_MAX, component_of, slug
 from gateway.bridges.discovery.homeassistant import HomeAssistant, HomeAssistantSettings
 from gateway.bridges.readings.registry import QUANTITIES
+from gateway.bridges.supervision.control import BUTTON, SWITCH, Control
+from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.clocks import ManualClock
 from tests.support.nodes.bridges import Gateway
 
 WEEK = 604_800
 CONFIG = "homeassistant/device/tidegate_barn_n1/config"
 AVAILABILITY = "tidegate/availability/tidegate_barn_n1"
+STATE = "tidegate/state/tidegate_barn_n1/"
 
 
 @pytest.fixture
@@ -31,6 +35,18 @@ def hear(gateway: Gateway, topic: str, value: object, unit: str | None = None) -
     gateway.subscriptions.publish(topic, json.dumps(fields).encode())
 
 
+REQUIRED = {
+    "sensor": {"unique_id", "state_topic"},
+    "binary_sensor": {"unique_id", "state_topic"},
+    "event": {"unique_id", "state_topic", "event_types"},
+    "switch": {"unique_id", "state_topic", "command_topic"},
+    "number": {"unique_id", "state_topic", "command_topic", "min", "max", "step"},
+    "select": {"unique_id", "state_topic", "command_topic", "options"},
+    "button": {"unique_id", "command_topic"},
+}
+"""Keys of each platform (home-assistant.io/integrations/<platform>.mqtt)."""
+
+
 def follows_the_rules(topic: str, payload: dict[str, Any]) -> None:
     """Check a discovery message as Home Assistant's MQTT integration documents it."""
     match = re.fullmatch(r"homeassistant/device/([a-zA-Z0-9_-]+)/config", topic)
@@ -39,11 +55,12 @@ def follows_the_rules(topic: str, payload: dict[str, Any]) -> None:
     assert payload["origin"]["name"]
     assert payload["components"]
     for one in payload["components"].values():
-        assert {"platform", "unique_id", "state_topic"} <= set(one)
-        assert one["platform"] in ("sensor", "binary_sensor")
+        assert REQUIRED[one["platform"]] <= set(one)
         known = QUANTITIES.get(one.get("device_class", ""))
-        if one["platform"] == "binary_sensor":
-            assert not {"state_class", "unit_of_measurement"} & set(one)
+        if one["platform"] != "sensor":
+            assert one["platform"] == "number" or not {"state_class", "unit_of_measurement"} & set(
+                one
+            )
         elif known is not None:
             assert one.get("unit_of_measurement") in (known.units or (None,))
         if one.get("state_class") == "measurement_angle":
@@ -65,7 +82,7 @@ def test_a_node_is_announced_once_with_its_quantities(gateway: Gateway) -> None:
         "platform": "sensor",
         "unique_id": "tidegate_barn_n1_temperature",
         "name": "Temperature",
-        "state_topic": "sensors/n1/temperature",
+        "state_topic": STATE + "temperature",
         "value_template": "{{ value_json.value }}",
         "unit_of_measurement": "°C",
         "state_class": "measurement",
@@ -87,9 +104,9 @@ def test_several_of_one_quantity_are_components_of_their_own(gateway: Gateway) -
     payload = json.loads(gateway.retained[CONFIG])
     follows_the_rules(CONFIG, payload)
     found = payload["components"].values()
-    assert [(each["name"], each["state_topic"].removeprefix("sensors/n1/")) for each in found] == [
-        ("Voltage l1", "voltage/l1"),
-        ("Voltage l2", "voltage/l2"),
+    assert [(each["name"], each["state_topic"].removeprefix(STATE)) for each in found] == [
+        ("Voltage l1", slug("voltage/l1")),
+        ("Voltage l2", slug("voltage/l2")),
         ("Voltage l1", "voltage_l1"),
         ("Voltage", "voltage"),
     ]
@@ -216,4 +233,151 @@ def test_a_node_of_a_thousand_quantities_and_garbage_are_bounded(gateway: Gatewa
     for payload in (b"", b"5", b"[]", b"{}", b'{"value":null}', b"\xff", b"[" * 5000):
         gateway.subscriptions.publish("sensors/n1/junk", payload)
     bridge.look()
-    assert len(json.loads(gateway.retained[CONFIG])["components"]) == QUANTITIES_MAX
+    assert len(json.loads(gateway.retained[CONFIG])["components"]) == SERIES_MAX
+
+
+def said(gateway: Gateway, bridge: HomeAssistant) -> list[tuple[str, Any]]:
+    """What was said of values since the last time, by the name of the state topic."""
+    gateway.broker.messages.clear()
+    bridge.say()
+    return [
+        (topic.removeprefix(STATE), fields.get("value", fields.get("event_type")))
+        for topic, fields in gateway.broker.readings
+    ]
+
+
+def test_values_are_said_as_they_come_and_again_after_an_announcement(
+    gateway: Gateway, clock: ManualClock
+) -> None:
+    bridge = started(gateway)
+    hear(gateway, "sensors/n1/temperature", 21.5, "°C")
+    hear(gateway, "sensors/n1/button", "press")
+    hear(gateway, "sensors/n1/button", "double_press")
+    values = [("temperature", 21.5), ("button", "press"), ("button", "double_press")]
+    assert said(gateway, bridge) == values
+    bridge.look()
+    component = json.loads(gateway.retained[CONFIG])["components"]["button"]
+    assert (component["platform"], component["event_types"]) == ("event", ["double_press", "press"])
+    for delay in (3, 27):
+        assert said(gateway, bridge) == []
+        clock.step(delay)
+        bridge.look()
+        assert said(gateway, bridge) == [("temperature", 21.5)], "no event happens twice"
+    gateway.subscriptions.publish("homeassistant/status", b"online")
+    for delay, expected in ((0, 0), (3, 1), (27, 1), (60, 0)):
+        clock.step(delay)
+        bridge.look()
+        assert len(said(gateway, bridge)) == expected, "a value of an hour ago is known at once"
+
+
+def test_what_has_waited_and_what_cannot_be_right_is_no_state(
+    gateway: Gateway, clock: ManualClock
+) -> None:
+    bridge = started(gateway)
+
+    def told(value: float, **fields: object) -> None:
+        payload = json.dumps({"value": value, "unit": "°C", **fields}).encode()
+        gateway.subscriptions.publish("sensors/n1/temperature", payload)
+
+    now = clock.wall_ms()
+    told(1, time=now - 3_600_000)
+    told(2, time=now)
+    told(3, time=now - 299_000)
+    told(-127, time=now, quality="out_of_range")
+    assert [value for _, value in said(gateway, bridge)] == [2, 3]
+    assert gateway.figure("homeassistant/old") == 1
+
+
+def test_a_quantity_that_stops_while_its_node_goes_on_has_no_value_after_a_while(
+    gateway: Gateway, clock: ManualClock
+) -> None:
+    bridge = started(gateway)
+    gateway.host("modbus", "m").says_within("sensors/n1/level", 3600)
+    hear(gateway, "sensors/n1/level", 5, "cm")
+    hear(gateway, "sensors/n1/door", value=True)
+    for _ in range(5):
+        clock.step(10)
+        hear(gateway, "sensors/n1/temperature", 21.5, "°C")
+        hear(gateway, "sensors/n1/humidity", 40, "%")
+    bridge.look()
+    components = json.loads(gateway.retained[CONFIG])["components"]
+    expiries = {name: each.get("expire_after") for name, each in components.items()}
+    assert expiries == {"level": 43_200, "door": None, "temperature": 300, "humidity": 300}
+    clock.step(700)  # a node that filters
+    hear(gateway, "sensors/n1/temperature", 22.5, "°C")
+    bridge.look()
+    components = json.loads(gateway.retained[CONFIG])["components"]
+    assert components["temperature"]["expire_after"] == 7_200
+    gateway.subscriptions.receivers.clear()
+    again = started(gateway)
+    hear(gateway, "sensors/n1/temperature", 22.5, "°C")
+    again.look()
+    assert json.loads(gateway.retained[CONFIG])["components"] == components, "also after a restart"
+
+
+def test_a_door_that_is_quiet_is_not_offline(gateway: Gateway, clock: ManualClock) -> None:
+    bridge = started(gateway)
+    for value in (True, False, True, False, True):
+        clock.step(2)
+        hear(gateway, "sensors/n1/door", value=value)
+    clock.step(86_400)
+    bridge.look()
+    assert gateway.retained[AVAILABILITY] == b"online"
+
+
+def test_what_can_be_written_is_a_control(gateway: Gateway) -> None:
+    bridge = started(gateway)
+    other = gateway.host("modbus", "m")
+    number = Control("number", 5, 30, 0.5, "°C")
+    choice = Control("select", options=("off", "heat"))
+    controls = {"target": number, "mode": choice, "reset": BUTTON, "relay/2": SWITCH}
+    for series, control in controls.items():
+        other.offer(f"sensors/n1/{series}", control, lambda _message: ReasonCode.SUCCESS)
+    bridge.look()
+    hear(gateway, "sensors/n1/relay/2", value=True)
+    hear(gateway, "sensors/n1/target", 21.5, "°C")
+    bridge.look()
+    payload = json.loads(gateway.retained[CONFIG])
+    follows_the_rules(CONFIG, payload)
+    components = payload["components"]
+    assert {name: each["platform"] for name, each in components.items()} == {
+        "target": "number",
+        "mode": "select",
+        "reset": "button",
+        slug("relay/2"): "switch",
+    }
+    assert components["target"]["command_topic"] == "sensors/n1/target/set"
+    assert (components["target"]["min"], components["target"]["max"]) == (5, 30)
+    assert components[slug("relay/2")]["payload_on"] == "on"
+    assert said(gateway, bridge) == [(slug("relay/2"), True), ("target", 21.5)]
+    other.close()
+    assert gateway.controls == {}
+
+
+def test_strangers_are_bounded_make_room_and_are_forgotten(
+    gateway: Gateway, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(homeassistant, "NODES_MAX", 5)
+    monkeypatch.setattr(homeassistant, "STRANGERS_MAX", 4)
+    bridge = started(gateway)
+    for number in range(6):
+        gateway.strangers.add(f"s{number}")
+        hear(gateway, f"sensors/s{number}/temperature", 20, "°C")
+    for name in ("a", "b", "c"):
+        hear(gateway, f"sensors/{name}/temperature", 20, "°C")
+    bridge.look()
+
+    def announced() -> list[str]:
+        names = [topic.split("/")[2] for topic in gateway.retained if "/device/" in topic]
+        return sorted(name.removeprefix("tidegate_barn_") for name in names)
+
+    assert announced() == ["a", "b", "c", "s2", "s3"]
+    assert gateway.figure("homeassistant/left_out") == 2
+    gateway.subscriptions.receivers.clear()
+    gateway.strangers.clear()
+    again = started(gateway)
+    clock.step(3_600)
+    again.look()
+    assert announced() == ["a", "b", "c"], "a stranger is one after a restart, too"
+    again.forget("a")
+    assert announced() == ["b", "c"]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.bridges.supervision.control import Control
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.supervision.interfaces import (
     NodeFrames,
@@ -156,6 +157,9 @@ class Gateway:
     series_labels: MemoryLabels = field(default_factory=MemoryLabels)
     owners: SeriesOwners = field(default_factory=SeriesOwners)
     strangers: set[str] = field(default_factory=set)
+    controls: dict[str, Control] = field(default_factory=dict)
+    gaps: dict[str, float] = field(default_factory=dict)
+    forgetters: list[Callable[[str], int]] = field(default_factory=list)
 
     @classmethod
     def make(cls, clock: Clock | None = None) -> "Gateway":
@@ -188,6 +192,9 @@ class Gateway:
             clock=self.clock,
             owners=self.owners,
             strangers=self.strangers,
+            controls=self.controls,
+            gaps=self.gaps,
+            forgetters=self.forgetters,
         )
 
     def publish(self, message: Message) -> ReasonCode:

@@ -1,0 +1,14 @@
+"""`tidegate node forget NAME`: a running gateway forgets a node that is gone or was renamed."""
+
+import json
+
+from gateway.cli.control_request import ask_gateway
+from gateway.cli.local_broker import LocalBroker
+
+
+def command_node(broker: LocalBroker, action: str, name: str) -> int:
+    """Ask the gateway and wait until it has forgotten the node; raise TidegateError."""
+    payload = json.dumps({action: name})
+    ask_gateway(broker, "node", payload, f"knows no bridge that could {action} {name}")
+    print(f"{name}: forgotten")
+    return 0
