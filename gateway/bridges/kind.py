@@ -38,6 +38,8 @@ class BridgeKind:
     series: Callable[[Any, str], Iterable[tuple[str, str]]] = lambda _settings, _name: ()
     """Gives the series that settings name, as key and topic, for a bridge of a name: two bridges
     must not have one."""
+    notes: Callable[[Any], Iterable[str]] = lambda _: ()
+    """Gives what a person should know of settings that can work; `tidegate check` prints it."""
     examine: Callable[[Any], str] = lambda _: ""
     """Says what `tidegate doctor` would find wrong; empty if nothing."""
 

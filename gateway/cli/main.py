@@ -201,6 +201,9 @@ def _check(options: argparse.Namespace) -> int:
         print(f"{options.file}: {promise}")
     for warning in warnings(configuration, options.data):
         print(f"{options.file}: warning: {warning}")
+    for bridge in configuration.bridges:
+        for note in bridge.kind.notes(bridge.settings):
+            print(f"{options.file}: {bridge.kind.name} {bridge.name}: {note}")
     print(f"{options.file}: ok")
     return 0
 

@@ -48,6 +48,9 @@ FOR_NOW = (4, 5, 6)
 NOT_REACHED = (10, 11)
 """Refusals of a gateway on the way that does not reach the device."""
 
+WRITE_MAX = 17
+"""Bytes of a question that writes a value, and no fewer than those of its answer."""
+
 TOO_SHORT = 3
 """An answer with too few registers counts like a refusal of so many."""
 
@@ -124,16 +127,17 @@ class ModbusBridge:
             "retries": 0,  # the next poll is one
             "reconnect_delay": 0,  # the supervisor does that
         }
+        if settings.is_rtu:
+            self._filter = AnswerFilter(FramerRTU.compute_CRC, self._hear_late)
+            common |= {"framer": FramerType.RTU, "trace_packet": self._filter}
         if "://" in port:
-            host, _, number = port.removeprefix("tcp://").rpartition(":")
+            address = port.partition("://")[2]
+            host, _, number = address.rpartition(":")
             if not number.isdecimal():
-                host, number = port.removeprefix("tcp://"), "502"
+                host, number = address, "502"
             return AsyncModbusTcpClient(host.strip("[]"), port=int(number), **common)
-        self._filter = AnswerFilter(FramerRTU.compute_CRC, self._hear_late)
         return AsyncModbusSerialClient(
             find_device(port),
-            framer=FramerType.RTU,
-            trace_packet=self._filter,
             baudrate=settings.baud,
             parity=settings.parity[0].upper(),
             stopbits=settings.stop_bits,
@@ -189,6 +193,10 @@ class ModbusBridge:
 
         loop = asyncio.get_running_loop()
         asked = loop.time()
+        sizes = request.sizes if request is not None else (WRITE_MAX, WRITE_MAX)
+        client.ctx.comm_params.timeout_connect = self._settings.timeout + self._settings.line_time(
+            *sizes
+        )
         try:
             answer = await question
         except asyncio.CancelledError:
@@ -350,6 +358,21 @@ def _series(settings: ModbusSettings, name: str) -> Iterator[tuple[str, str]]:
         yield f"register[{index}].quantity", each.topic(name)
 
 
+def _notes(settings: ModbusSettings) -> Iterator[str]:
+    """Say how much of its time the bus needs, and name what cannot be asked as often."""
+    devices = plan(settings.register, settings.max_registers)
+    requests = [request for device in devices for request in device.requests]
+    if not requests:
+        return
+    load = sum(settings.poll_time(each) / each.first.interval for each in requests)
+    longest = sum(map(settings.poll_time, requests))
+    many = f"{len(requests)} request{'s' if len(requests) > 1 else ''}"
+    text = f"a poll of {many} takes {longest:.2g} s, {load:.0%} of the intervals"
+    if load > 1.0:
+        text += ": that is too much; give a longer interval, or a higher baud"
+    yield text
+
+
 KIND = BridgeKind(
     name="modbus",
     summary="registers of devices on a Modbus bus, RTU or TCP",
@@ -370,4 +393,5 @@ KIND = BridgeKind(
     gauges={"devices_in_trouble": "Devices that do not answer, or refuse."},
     default_name=lambda settings: port_name(settings.port),
     series=_series,
+    notes=_notes,
 )

@@ -4,22 +4,28 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from gateway.bridges.modbus.register import REGISTERS_MAX, Register
-from gateway.bridges.modbus.requests import WORDS_MAX
+from gateway.bridges.modbus.requests import WORDS_MAX, Request
 from gateway.bridges.settings import BridgeSettings, key, tables
 from gateway.config.checks import number, one_of, text, whole_number
 
+RTU_OVER_TCP = "rtu+tcp://"
+SCHEMES = ("tcp", "rtu+tcp")
+
+TURNAROUND = 0.02
+"""Seconds that a device usually takes to begin its answer."""
+
 
 def modbus_port(value: object) -> str:
-    """Accept a path, or `tcp://host:port`."""
+    """Accept a path, `tcp://host:port` or `rtu+tcp://host:port`."""
     name = text(value)
     if "://" in name:
         try:
             parts = urlsplit(name)
-            complete = parts.scheme == "tcp" and parts.hostname and parts.port != 0
+            complete = parts.scheme in SCHEMES and parts.hostname and parts.port != 0
         except ValueError:
             complete = None
         if not complete:
-            raise ValueError("a path, or tcp://host:port")
+            raise ValueError("a path, tcp://host:port or rtu+tcp://host:port")
     return name
 
 
@@ -27,11 +33,20 @@ def modbus_port(value: object) -> str:
 class ModbusSettings(BridgeSettings):
     """A bus, and what is read from the devices on it."""
 
-    port: str = key(modbus_port, "path of the serial port (RTU), `usb:…`, or `tcp://host:port`")
+    port: str = key(
+        modbus_port,
+        "path of the serial port (RTU), `usb:…`, `tcp://host:port`, or `rtu+tcp://host:port` for an"
+        " adapter that passes the frames of RTU on",
+    )
     baud: int = key(whole_number(300, 4_000_000), "bits a second of a serial port", 19_200)
     parity: str = key(one_of("none", "even", "odd"), "`none`, `even` or `odd`", "even")
     stop_bits: int = key(whole_number(1, 2), "1 or 2", 1)
-    timeout: float = key(number(0.01, 60), "seconds that a device has to answer", 0.5)
+    timeout: float = key(
+        number(0.01, 60),
+        "seconds that a device has to begin its answer; on a serial line, also behind an adapter,"
+        " the time that question and answer take at `baud` is added",
+        0.5,
+    )
     pause: float = key(
         number(0, 10),
         "seconds of quiet between two requests; at least 3.5 characters on a serial port",
@@ -47,8 +62,24 @@ class ModbusSettings(BridgeSettings):
     )
 
     @property
+    def is_rtu(self) -> bool:
+        """Whether frames are those of a serial line, on one or behind an adapter."""
+        return "://" not in self.port or self.port.startswith(RTU_OVER_TCP)
+
+    def line_time(self, sent: int, received: int) -> float:
+        """Return the seconds that so many bytes take on the line; 0 on a network."""
+        if not self.is_rtu:
+            return 0.0
+        bits = 1 + 8 + (self.parity != "none") + self.stop_bits
+        return (sent + received) * bits / self.baud
+
+    def poll_time(self, request: Request) -> float:
+        """Return the seconds that a question usually takes, until the next one can be asked."""
+        return self.line_time(*request.sizes) + self.quiet + TURNAROUND
+
+    @property
     def quiet(self) -> float:
         """Seconds between an answer and the next request (Modbus over serial line, 2.5.1.1)."""
-        if "://" in self.port:
+        if not self.is_rtu:
             return self.pause
         return max(self.pause, 3.5 * 11 / self.baud if self.baud <= 19_200 else 0.00175)

@@ -11,6 +11,10 @@ WORDS_MAX = 120
 BITS_MAX = 1_000
 """Coils of one request; Modbus allows 2,000."""
 
+QUESTION_BYTES = 8
+ANSWER_BYTES = 5
+"""Bytes of a question, and of an answer besides its registers (device, function, size, check)."""
+
 ABSENT_FIRST = 2.0
 """Seconds that a device which did not answer is left alone; doubled each time."""
 
@@ -61,6 +65,12 @@ class Request:
     def count(self) -> int:
         """Registers or bits from the first to the end of the last."""
         return max(each.address + each.size for each in self.registers) - self.first.address
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of the question and of the answer, as RTU has them."""
+        data = (self.count + 7) // 8 if self.first.is_bit else 2 * self.count
+        return QUESTION_BYTES, ANSWER_BYTES + data
 
     @property
     def title(self) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -206,3 +207,71 @@ async def test_what_does_not_answer_the_question_is_dropped(gateway: Gateway, pi
         await until(lambda: found(gateway) == {"q10": 10})
     line.close()
     assert gateway.counters.count("tidegate/modbus/late_answers") >= 3
+
+
+def test_a_time_out_follows_from_baud_and_size() -> None:
+    slow = ModbusSettings(port="/dev/x", baud=2400, register=tuple(neighbours(40, "float32")))
+    (request,) = (each for device in requests.plan(slow.register) for each in device.requests)
+    assert request.sizes == (8, 165)
+    assert slow.line_time(*request.sizes) == pytest.approx(173 * 11 / 2400)
+    for port in ("tcp://192.0.2.1", "rtu+tcp://192.0.2.1"):
+        bus = ModbusSettings(port=port, parity="none", register=slow.register)
+        assert bus.line_time(8, 165) == (0 if port.startswith("tcp") else 173 * 10 / 19_200)
+
+
+NOTES: list[tuple[dict[str, Any], str]] = [
+    ({}, "a poll of 1 request takes 0.12 s, 1% of the intervals"),
+    ({"baud": 2400}, "a poll of 1 request takes 0.83 s, 8% of the intervals"),
+    ({"baud": 300}, "a poll of 1 request takes 6.5 s, 65% of the intervals"),
+]
+
+
+@pytest.mark.parametrize(("settings", "expected"), NOTES)
+def test_a_check_says_what_a_poll_takes(settings: dict[str, Any], expected: str) -> None:
+    registers = tuple(Register(2 * place, "x", type="float32") for place in range(40))
+    bus = ModbusSettings(port="/dev/x", register=registers, **settings)
+    assert list(KIND.notes(bus)) == [expected]
+    busy = tuple(replace(each, interval=0.5) for each in registers)
+    (note,) = KIND.notes(replace(bus, register=busy))
+    assert ("that is too much" in note) is ("baud" in settings)
+
+
+async def test_an_answer_that_the_line_needs_long_for_is_no_time_out(gateway: Gateway) -> None:
+    """40 floats at 2,400 baud: the line needs 0.8 s, and a device 0.05 s more."""
+
+    def hear(request: bytes) -> None:
+        answer = framed(1, Slave().answer(request[1:-2]))
+        asyncio.get_running_loop().call_later(0.85, line.send, answer)
+
+    line = RtuLine(hear)
+    registers = neighbours(40, "float32")
+    async with bridging(gateway, line.path, registers, baud=2400, parity="none"):
+        await until(lambda: len(found(gateway)) == 40)
+    line.close()
+    assert gateway.figure("modbus/timeouts") is None
+
+
+async def test_rtu_over_tcp_drops_late_answers_too(gateway: Gateway) -> None:
+    """An adapter passes frames on: there is no transaction number that tells answers apart."""
+    asked: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                request = await reader.readexactly(8)
+                asked.append(request)
+                answer = framed(1, Slave().answer(request[1:-2]))
+                if len(asked) == 2:  # the answer to another question stands before this one's
+                    writer.write(framed(1, Slave().answer(bytes.fromhex("0300070002"))))
+                writer.write(answer[:3])
+                await writer.drain()
+                writer.write(answer[3:])
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = f"rtu+tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with bridging(gateway, port, neighbours(3)):
+        await until(lambda: len(gateway.broker.messages) >= 9)
+    server.close()
+    assert found(gateway) == {"q0": 0, "q1": 1, "q2": 2}
+    assert gateway.figure("modbus/late_answers") == 1
