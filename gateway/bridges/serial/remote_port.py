@@ -4,10 +4,10 @@ import asyncio
 import contextlib
 import os
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from gateway.bridges.serial.port import READ_MAX, Port, PortError
+from gateway.bridges.serial.port import READ_MAX, Line, Port, PortError
 
 if TYPE_CHECKING:
     from serial import Serial
@@ -43,13 +43,13 @@ def check_url(url: str) -> None:
         raise ValueError(allowed)
 
 
-async def open_remote(url: str, baud: int) -> Port:
+async def open_remote(url: str, line: Line) -> Port:
     """Connect; raises PortError when nobody answers within OPEN_TIMEOUT."""
     try:
         async with asyncio.timeout(OPEN_TIMEOUT):
             if url.startswith("socket://"):
                 return await SocketPort.open(url)
-            return await Rfc2217Port.open(url, baud)
+            return await Rfc2217Port.open(url, line)
     except TimeoutError:
         raise PortError(f"no answer within {OPEN_TIMEOUT:g} s") from None
     except OSError as failure:
@@ -111,9 +111,9 @@ class Rfc2217Port:
         self._thread = self._loop.run_in_executor(None, self._read_ahead)
 
     @classmethod
-    async def open(cls, url: str, baud: int) -> "Rfc2217Port":
-        """Connect and set the baud rate; raises PortError."""
-        return cls(await asyncio.to_thread(_open_url, url, baud))
+    async def open(cls, url: str, line: Line) -> "Rfc2217Port":
+        """Connect and set the line up; raises PortError."""
+        return cls(await asyncio.to_thread(_open_url, url, line))
 
     async def read(self) -> bytes:
         """Return the next bytes; raises PortError once the connection is lost."""
@@ -164,10 +164,11 @@ class Rfc2217Port:
             asyncio.run_coroutine_threadsafe(self._pieces.put(piece), self._loop).result()
 
 
-def _open_url(url: str, baud: int) -> "Serial":
+def _open_url(url: str, line: Line) -> "Serial":
     from serial import serial_for_url
 
     try:
-        return serial_for_url(url, baud, timeout=READ_TIMEOUT)
+        settings: dict[str, Any] = line.settings
+        return serial_for_url(url, timeout=READ_TIMEOUT, **settings)
     except (OSError, ValueError) as failure:
         raise PortError(str(failure)) from failure

@@ -1,12 +1,15 @@
 """A serial port to readings: opened and read until it is lost; the supervisor opens it again."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from gateway.bridges.kind import BridgeKind
 from gateway.bridges.readings.name_template import NameTemplate
 from gateway.bridges.serial.csv_lines import CsvLines
+from gateway.bridges.serial.d0 import D0Decoder
+from gateway.bridges.serial.dsmr import DsmrDecoder
 from gateway.bridges.serial.frame_intake import FrameIntake
 from gateway.bridges.serial.json_lines import parse_json
 from gateway.bridges.serial.line_intake import LineIntake
@@ -18,7 +21,10 @@ from gateway.bridges.serial.regex_lines import compile_pattern
 from gateway.bridges.serial.sample import Parse
 from gateway.bridges.serial.serial_port import open_port
 from gateway.bridges.serial.serial_settings import SerialSettings, port_name
+from gateway.bridges.serial.telegram import TelegramDecoder
+from gateway.bridges.serial.telegram_intake import TelegramIntake
 from gateway.bridges.serial.topic_port import SCHEME, TopicPort
+from gateway.bridges.serial.vedirect import VeDirectDecoder
 from gateway.bridges.supervision.host import Host
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
@@ -38,6 +44,14 @@ class Intake(Protocol):
 
     def feed(self, data: bytes) -> None:
         """Take bytes as they arrived, in any pieces."""
+
+
+DECODERS: dict[str, Callable[[], TelegramDecoder]] = {
+    "vedirect": VeDirectDecoder,
+    "dsmr": DsmrDecoder,
+    "d0": D0Decoder,
+}
+"""What finds telegrams of a format."""
 
 
 class SerialBridge:
@@ -72,7 +86,7 @@ class SerialBridge:
     async def _open(self) -> Port:
         if self._settings.port.startswith(SCHEME):
             return TopicPort(self._settings.port, self._host)
-        return await open_port(self._settings.port, self._settings.baud)
+        return await open_port(self._settings.port, self._settings.line)
 
     def _make_intake(self) -> Intake:
         services = self._host.services
@@ -95,6 +109,9 @@ class SerialBridge:
         if self._settings.format == "raw":
             return RawIntake(self._node, self._host)
         instance = self._settings.instance or ""
+        decoder = DECODERS.get(self._settings.format)
+        if decoder is not None:
+            return TelegramIntake(self._node, self._host, decoder, instance)
         return LineIntake(self._node, self._host, self._parser(), instance)
 
     def _parser(self) -> Parse:
@@ -148,7 +165,7 @@ def _examine(settings: SerialSettings) -> str:
 
 KIND = BridgeKind(
     name="serial",
-    summary="nodes on a serial line: frames, JSON, CSV, NMEA 0183, or what an expression finds",
+    summary="nodes and meters on a serial line: frames, JSON, CSV, NMEA 0183, VE.Direct, DSMR, D0",
     settings=SerialSettings,
     make=SerialBridge,
     needs=("serial",),
@@ -156,6 +173,7 @@ KIND = BridgeKind(
     retry=RETRY,
     counters={
         "frames": "Frames read.",
+        "telegrams": "Telegrams read whose checks are right.",
         "lines": "Lines with readings read.",
         "text_lines": "Lines without readings, such as what a board prints when it starts.",
         "duplicates": "Frames that a node repeated.",
@@ -164,8 +182,8 @@ KIND = BridgeKind(
         "commands_dropped": "Commands that could not leave.",
         "commands_refused": "Commands refused because too many waited for a node.",
         "answers_lost": "Answers of nodes to commands that the broker did not take.",
-        "crc_errors": "Frames that failed their check.",
-        "garbage_bytes": "Bytes that belonged to no frame or line.",
+        "crc_errors": "Frames and telegrams that failed their check.",
+        "garbage_bytes": "Bytes that belonged to no frame, line or telegram.",
     },
     gauges={
         "dropped": "Samples that the nodes say they gave up.",

@@ -6,9 +6,9 @@ import errno
 import os
 import re
 import termios
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gateway.bridges.serial.port import READ_MAX, Port, PortError
+from gateway.bridges.serial.port import READ_MAX, Line, Port, PortError
 
 if TYPE_CHECKING:
     from serial import Serial
@@ -17,13 +17,13 @@ USB = re.compile(r"usb:([0-9a-fA-F]{4}):([0-9a-fA-F]{4})(?::(.+))?")
 """An adapter by vendor, product and serial number, whatever number the kernel gives it."""
 
 
-async def open_port(port: str, baud: int) -> Port:
+async def open_port(port: str, line: Line) -> Port:
     """Open what the configuration names: a path, `usb:...` or a URL; raises PortError."""
     if "://" in port:
         from gateway.bridges.serial.remote_port import open_remote
 
-        return await open_remote(port, baud)
-    return await SerialPort.open(port, baud)
+        return await open_remote(port, line)
+    return await SerialPort.open(port, line)
 
 
 class SerialPort:
@@ -38,10 +38,10 @@ class SerialPort:
         self._descriptor: int = serial.fileno()
 
     @classmethod
-    async def open(cls, path: str, baud: int) -> "SerialPort":
+    async def open(cls, path: str, line: Line) -> "SerialPort":
         """Open and lock the device at `path`; raises PortError when that fails."""
         # In a thread, because a USB adapter may take long to answer.
-        return cls(await asyncio.to_thread(_open, path, baud))
+        return cls(await asyncio.to_thread(_open, path, line))
 
     async def read(self) -> bytes:
         """Return the next bytes, at least one; raises PortError once the device is unplugged."""
@@ -85,11 +85,12 @@ def _finish(readable: "asyncio.Future[None]") -> None:
         readable.set_result(None)
 
 
-def _open(path: str, baud: int) -> "Serial":
+def _open(path: str, line: Line) -> "Serial":
     from serial import Serial
 
     try:
-        return Serial(find_device(path), baud, timeout=0, write_timeout=0, exclusive=True)
+        settings: dict[str, Any] = line.settings
+        return Serial(find_device(path), timeout=0, write_timeout=0, exclusive=True, **settings)
     except (OSError, ValueError, termios.error) as failure:  # termios.error is no OSError
         raise PortError(_reason(failure)) from failure
 

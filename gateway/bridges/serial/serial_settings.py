@@ -4,11 +4,17 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from gateway.bridges.readings.name_template import NameTemplate, name_template
+from gateway.bridges.serial.port import PARITIES, Line
 from gateway.bridges.serial.regex_lines import check_pattern
 from gateway.bridges.serial.remote_port import check_url
 from gateway.bridges.serial.topic_port import SCHEME
 from gateway.bridges.settings import BridgeSettings, key
 from gateway.config.checks import one_of, text, whole_number
+
+TELEGRAMS = ("vedirect", "dsmr", "d0")
+"""Formats whose telegrams have checks."""
+
+USUAL_LINES = {"vedirect": Line(19_200), "d0": Line(9_600, 7, "even")}
 
 NAME_MAX = 64
 """Characters of a bridge's name that is made of its port's."""
@@ -55,11 +61,23 @@ class SerialSettings(BridgeSettings):
         " `socket://host:port`, `rfc2217://host:port`, or for nodes with Wi-Fi `topic://<topic>`",
     )
     format: str = key(
-        one_of("frames", "json", "csv", "nmea", "regex", "raw"),
-        "`frames`, `json` ([protocol](serial-protocol.md)), `csv`, `nmea`, `regex` or `raw`",
+        one_of("frames", "json", "csv", "nmea", "regex", *TELEGRAMS, "raw"),
+        "`frames`, `json` ([protocol](serial-protocol.md)), `csv`, `nmea`, `regex`, `vedirect`,"
+        " `dsmr`, `d0` or `raw`",
         "frames",
     )
-    baud: int = key(whole_number(50, 4_000_000), "bits a second", 115_200)
+    baud: int | None = key(
+        whole_number(50, 4_000_000),
+        "bits a second; without it 115,200, for `vedirect` 19,200, for `d0` 9,600",
+        None,
+    )
+    data_bits: int | None = key(
+        whole_number(7, 8), "7 or 8 bits of a character; without it 8, for `d0` 7", None
+    )
+    parity: str | None = key(
+        one_of(*PARITIES), "`none`, `even` or `odd`; without it `none`, for `d0` `even`", None
+    )
+    stop_bits: int = key(whole_number(1, 2), "1 or 2", 1)
     node: str | None = key(
         name_template,
         "node of lines that name none, or made of their fields: `{model}-{id}`; the bridge's name",
@@ -91,12 +109,26 @@ class SerialSettings(BridgeSettings):
             raise ValueError('decimal can be given only with format = "csv" or "regex"')
         if self.format == "csv" and self.separator == self.decimal:
             raise ValueError('separator must not be decimal: give one such as ";"')
-        if self.format in ("frames", "raw") and (
-            self.instance or NameTemplate(self.node or "").fields
+        names = (self.node or "", self.instance or "")
+        if self.format in ("frames", "raw", *TELEGRAMS) and any(
+            NameTemplate(each).fields for each in names
         ):
-            raise ValueError("node and instance cannot be made of fields in frames or raw bytes")
+            raise ValueError(f"node and instance cannot be made of fields in {self.format}")
+        if self.format in ("frames", "raw") and self.instance:
+            raise ValueError(f"instance has no meaning in {self.format}")
         if self.pattern is not None:
             check_pattern(self.pattern)
+
+    @property
+    def line(self) -> Line:
+        """How the port is set up."""
+        usual = USUAL_LINES.get(self.format, Line())
+        return Line(
+            self.baud or usual.baud,
+            self.data_bits or usual.data_bits,
+            self.parity or usual.parity,
+            self.stop_bits,
+        )
 
 
 def port_name(port: str) -> str:

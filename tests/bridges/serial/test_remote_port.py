@@ -11,7 +11,7 @@ import pytest
 import serial
 from serial.rfc2217 import PortManager
 
-from gateway.bridges.serial.port import PortError
+from gateway.bridges.serial.port import Line, PortError
 from gateway.bridges.serial.serial_port import open_port
 from gateway.bridges.serial.serial_settings import port as check_port
 from tests.support.disk.storage import until
@@ -46,7 +46,7 @@ class Server:
 
 async def test_a_socket_is_a_line() -> None:
     async with Server() as server:
-        port = await open_port(f"socket://127.0.0.1:{server.port}", 9600)
+        port = await open_port(f"socket://127.0.0.1:{server.port}", Line(9600))
         assert await port.read() == b"first"
         assert port.write(b"command\n")
         await until(lambda: server.heard == b"command\n")
@@ -66,7 +66,7 @@ SET_DAEMON = pytest.mark.filterwarnings("ignore:set(Daemon|Name)")
 @pytest.mark.parametrize("scheme", ["socket", "rfc2217"])
 async def test_nobody_there(scheme: str) -> None:
     with pytest.raises(PortError, match="refused"):
-        await open_port(f"{scheme}://127.0.0.1:{free_port()}", 9600)
+        await open_port(f"{scheme}://127.0.0.1:{free_port()}", Line(9600))
 
 
 class PtySerial(serial.Serial):
@@ -129,7 +129,7 @@ class Rfc2217Server:
 @SET_DAEMON
 async def test_rfc_2217_sets_the_rate_and_passes_bytes_both_ways(line: SerialLine) -> None:
     server = Rfc2217Server(line)
-    port = await open_port(server.url, 38_400)
+    port = await open_port(server.url, Line(38_400))
     line.send(b"\x00\xff\n")
     data = b""
     while len(data) < 3:

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from serial.tools import list_ports
 
-from gateway.bridges.serial.port import PortError
+from gateway.bridges.serial.port import Line, PortError
 from gateway.bridges.serial.serial_port import SerialPort, find_device
 from tests.support.nodes.serial_line import SerialLine
 
 
 async def test_bytes_both_ways(line: SerialLine) -> None:
-    port = await SerialPort.open(line.port, 115_200)
+    port = await SerialPort.open(line.port, Line())
     line.send(b"\x00\x11\x13\x03\xff\n\r")
     assert await port.read() == b"\x00\x11\x13\x03\xff\n\r"
     assert port.write(b"\n\x00\x04")
@@ -24,7 +24,7 @@ async def test_bytes_both_ways(line: SerialLine) -> None:
 
 
 async def test_reading_waits_for_bytes_without_holding_the_loop(line: SerialLine) -> None:
-    port = await SerialPort.open(line.port, 115_200)
+    port = await SerialPort.open(line.port, Line())
     reading = asyncio.create_task(port.read())
     await asyncio.sleep(0)
     assert not reading.done()
@@ -34,7 +34,7 @@ async def test_reading_waits_for_bytes_without_holding_the_loop(line: SerialLine
 
 
 async def test_unplugging_ends_the_reading(line: SerialLine) -> None:
-    port = await SerialPort.open(line.port, 115_200)
+    port = await SerialPort.open(line.port, Line())
     reading = asyncio.create_task(port.read())
     await asyncio.sleep(0)
     line.unplug()
@@ -50,7 +50,7 @@ async def test_an_error_of_the_device_ends_the_reading(
     def failing(_descriptor: int, _size: int) -> bytes:
         raise OSError(errno.EIO, "as USB adapters say it")
 
-    port = await SerialPort.open(line.port, 115_200)
+    port = await SerialPort.open(line.port, Line())
     line.send(b"x")
     monkeypatch.setattr(os, "read", failing)
     with pytest.raises(PortError, match="Input/output error"):
@@ -59,7 +59,7 @@ async def test_an_error_of_the_device_ends_the_reading(
 
 
 async def test_a_line_that_nobody_hears_takes_no_more_and_nothing_waits(line: SerialLine) -> None:
-    port = await SerialPort.open(line.port, 115_200)
+    port = await SerialPort.open(line.port, Line())
     written = 0
     while port.write(b"x" * 1024):
         written += 1
@@ -68,25 +68,25 @@ async def test_a_line_that_nobody_hears_takes_no_more_and_nothing_waits(line: Se
 
 
 async def test_a_second_opener_is_told_who_is_in_its_way(line: SerialLine) -> None:
-    port = await SerialPort.open(line.port, 115_200)
+    port = await SerialPort.open(line.port, Line())
     with pytest.raises(PortError, match="another program has it open"):
-        await SerialPort.open(line.port, 115_200)
+        await SerialPort.open(line.port, Line())
     port.close()
-    (await SerialPort.open(line.port, 115_200)).close()
+    (await SerialPort.open(line.port, Line())).close()
 
 
 async def test_what_is_no_port(tmp_path: Path) -> None:
     with pytest.raises(PortError, match="No such file or directory"):
-        await SerialPort.open(str(tmp_path / "ttyUSB9"), 115_200)
+        await SerialPort.open(str(tmp_path / "ttyUSB9"), Line())
     (tmp_path / "file").touch()
     with pytest.raises(PortError, match="Inappropriate ioctl"):
-        await SerialPort.open(str(tmp_path / "file"), 115_200)
+        await SerialPort.open(str(tmp_path / "file"), Line())
     with pytest.raises(PortError, match="Is a directory"):
-        await SerialPort.open(str(tmp_path), 115_200)
+        await SerialPort.open(str(tmp_path), Line())
 
 
 async def test_a_cancelled_reader_leaves_nothing_behind(line: SerialLine) -> None:
-    port = await SerialPort.open(line.port, 115_200)
+    port = await SerialPort.open(line.port, Line())
     reading = asyncio.create_task(port.read())
     await asyncio.sleep(0)
     reading.cancel()
