@@ -10,7 +10,8 @@ EVERY_KIND = {
     "readings": "Readings published.",
     "rejected": "Readings refused for ever.",
     "lost": "Readings that came once and could not be taken.",
-    "node_conflicts": "Readings on a topic whose last one came from another bridge.",
+    "marked": "Readings published with a quality because they cannot be right.",
+    "node_conflicts": "Readings of a second source of a series, kept apart.",
     "clock_errors": "Readings whose time cannot be right and was replaced.",
 }
 """Counters of each kind."""
