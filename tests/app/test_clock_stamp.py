@@ -181,6 +181,7 @@ async def test_a_clock_that_is_set_while_the_gateway_is_down(tmp_path: Path) -> 
     assert await what_is_left(tmp_path, clock) == ALL
 
 
+@pytest.mark.uncovered
 async def test_a_board_that_begins_in_1970_each_time(tmp_path: Path) -> None:
     clock = BoardClock(10, synchronized=False)
     async with AsyncExitStack() as stack:
@@ -205,6 +206,7 @@ async def noted(gateway: Gateway) -> None:
     await until(lambda: gateway.writer.committed >= mark)
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("reboots", [False, True])
 @pytest.mark.parametrize("steps", [(-YEARS, YEARS), (YEARS, -YEARS)])
 async def test_a_clock_that_is_set_there_and_back_keeps_nothing_in_the_outbox_for_years(

@@ -115,6 +115,7 @@ async def test_a_hangup_reads_certificates_again(
     assert gateway.stop() == 0
 
 
+@pytest.mark.uncovered
 def test_the_log_says_where_it_listens_and_the_socket_is_gone_at_the_end(
     gateway: GatewayProcess, tls: int, tmp_path: Path
 ) -> None:
@@ -127,6 +128,7 @@ def test_the_log_says_where_it_listens_and_the_socket_is_gone_at_the_end(
     assert not (tmp_path / "mqtt.sock").exists()
 
 
+@pytest.mark.uncovered
 def test_a_socket_that_a_killed_gateway_left_does_not_stop_the_next(
     gateway: GatewayProcess, tmp_path: Path
 ) -> None:

@@ -58,6 +58,7 @@ def test_the_version_is_the_distribution_s(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == f"tidegate-pipeline {version('tidegate')}\n"
 
 
+@pytest.mark.uncovered
 def test_a_run_with_nothing_new_does_not_load_spark(tmp_path: Path, java_command: None) -> None:
     """Its modules alone take a tenth of a second of a run that shall take less than one."""
     loaded = "; print([name for name in ('pyspark', 'py4j') if name in sys.modules])"
@@ -225,6 +226,7 @@ assert "pandas" not in sys.modules, "it takes a fifth of the time of such a run"
 """
 
 
+@pytest.mark.uncovered
 def test_a_run_with_nothing_new_does_not_load_pandas(tmp_path: Path) -> None:
     file = put_records(tmp_path / "landing", [record(1)])
     mark = Mark(file.stat().st_size, file.stat().st_mtime_ns)
@@ -289,6 +291,7 @@ def test_a_service_that_fails_says_so_in_its_metrics(
     assert capsys.readouterr().err.count("tidegate-pipeline: gave up\n") == 2
 
 
+@pytest.mark.uncovered
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_kill_in_the_middle_and_then_a_service(tmp_path: Path) -> None:

@@ -146,4 +146,4 @@ class RouterAgainstList(RuleBasedStateMachine):
 
 
 TestRouterAgainstList = pytest.mark.uncovered(RouterAgainstList.TestCase)
-TestRouterAgainstList.settings = settings(max_examples=100, stateful_step_count=40)
+TestRouterAgainstList.settings = settings(stateful_step_count=40)

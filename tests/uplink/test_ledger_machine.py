@@ -299,4 +299,4 @@ def _small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 TestLedger = pytest.mark.uncovered(LedgerMachine.TestCase)
-TestLedger.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
+TestLedger.settings = settings(max_examples=settings().max_examples // 3)

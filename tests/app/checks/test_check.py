@@ -67,6 +67,7 @@ def test_a_subscription_filter_that_cannot_work_is_named(
     assert allowed in raised.value.allowed
 
 
+@pytest.mark.uncovered
 def test_no_more_subscription_filters_than_are_looked_at(tmp_path: Path) -> None:
     table = "[[subscription_filter]]\nclient = '*'\nfilter = 'a'\nwhere = 'TRUE'\n"
     check(tmp_path, table * 1_000)

@@ -52,6 +52,7 @@ async def test_damage_in_use_refuses_publishers_and_asks_for_a_restart(tmp_path:
         assert noted_damage(tmp_path / "data" / FILE_NAME) == str(error)
 
 
+@pytest.mark.uncovered
 async def test_what_was_salvaged_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with AsyncExitStack() as stack:
         await started(tmp_path, stack)

@@ -103,5 +103,5 @@ class ExactlyOnce(RuleBasedStateMachine):
         assert [self.harness.disk.count(table) for table in tables] == [0, 0, 0]
 
 
-ExactlyOnce.TestCase.settings = settings(max_examples=75, stateful_step_count=60, deadline=None)
+ExactlyOnce.TestCase.settings = settings(stateful_step_count=60)
 TestExactlyOnce = pytest.mark.uncovered(ExactlyOnce.TestCase)

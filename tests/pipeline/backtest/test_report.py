@@ -51,6 +51,7 @@ def test_topics_do_not_move_the_terminal_s_cursor() -> None:
     assert "barn: a?[2J?: 1 of 1 sent" in text
 
 
+@pytest.mark.uncovered
 @pytest.mark.skipif(BROWSER is None, reason=NO_BROWSER)
 def test_a_browser_shows_bars_curves_and_missed_alarms(tmp_path: Path) -> None:
     file = tmp_path / "report.html"

@@ -163,6 +163,7 @@ def test_each_kind_of_message_lands(tmp_path: Path) -> None:
         broker.kill()
 
 
+@pytest.mark.uncovered
 def test_each_quality_of_service_lands_and_none_ends_the_connection(tmp_path: Path) -> None:
     """Mosquitto ends the connection of a client that acknowledges a message at QoS 0."""
     broker = Mosquitto(tmp_path)
@@ -234,6 +235,7 @@ def test_a_broker_that_asks_for_a_password_is_told_once(tmp_path: Path) -> None:
         broker.kill()
 
 
+@pytest.mark.uncovered
 def test_a_refused_subscription_is_told_once(tmp_path: Path) -> None:
     """Of what Mosquitto 2.0 would grant and then not send; a gateway is a fleet's broker, too."""
     rules = tmp_path / "acl"
@@ -324,6 +326,7 @@ def test_what_a_full_disk_refuses_is_not_acknowledged(tmp_path: Path) -> None:
         disk.unmount()
 
 
+@pytest.mark.uncovered
 def test_what_cannot_be_written_is_not_acknowledged(tmp_path: Path) -> None:
     """A disk that refuses is a folder that is a file; once it is one, everything lands."""
     broker = Mosquitto(tmp_path)

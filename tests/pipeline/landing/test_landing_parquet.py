@@ -77,6 +77,7 @@ def test_a_file_of_an_earlier_or_foreign_writer(tmp_path: Path) -> None:
     assert [row["reason"] for row in read(path)] == [reasons.FILE_UNREADABLE]
 
 
+@pytest.mark.uncovered
 def test_damage_anywhere_is_told_and_raises_nothing(tmp_path: Path) -> None:
     """Arrow has an error of another kind for each place, and none for a byte in a value."""
     rows = [ROW | {"seq": seq, "payload": str(seq).encode()} for seq in range(1, 100)]

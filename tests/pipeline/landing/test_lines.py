@@ -29,6 +29,7 @@ def test_lines_of_at_most_eight_bytes(content: bytes, lines: list[Line]) -> None
     assert list(read_lines(io.BytesIO(content), limit=8)) == lines
 
 
+@pytest.mark.uncovered
 @given(st.lists(st.binary(max_size=30).filter(lambda part: b"\n" not in part)), st.integers(1, 20))
 def test_every_line_is_seen_once_whatever_the_limit(parts: list[bytes], limit: int) -> None:
     content = b"".join(part + b"\n" for part in parts)

@@ -51,6 +51,7 @@ def file_of(cache: Path) -> Path:
     return file
 
 
+@pytest.mark.uncovered
 def test_the_first_run_writes_what_later_ones_read(cache: Path, java: Path) -> None:
     first = start(cache, java)
     assert first.option.startswith(f'"-XX:ArchiveClassesAtExit={first.written}"')
@@ -62,6 +63,7 @@ def test_the_first_run_writes_what_later_ones_read(cache: Path, java: Path) -> N
     end(second, size=0)
 
 
+@pytest.mark.uncovered
 def test_a_service_reads_and_does_not_write(cache: Path, java: Path) -> None:
     assert start(cache, java, write=False).log == "class archive: none yet"
     end(start(cache, java))
@@ -81,6 +83,7 @@ def without_note(file: Path) -> None:
     file.with_suffix(".json").write_text("{")
 
 
+@pytest.mark.uncovered
 @table("damage", [cut, changed, without_note])
 def test_what_is_damaged_is_told_in_one_line_and_written_anew(
     cache: Path, java: Path, damage: Callable[[Path], None]
@@ -94,6 +97,7 @@ def test_what_is_damaged_is_told_in_one_line_and_written_anew(
     assert "SharedArchiveFile" in start(cache, java).option
 
 
+@pytest.mark.uncovered
 def test_each_java_has_its_own_and_the_oldest_goes(cache: Path, java: Path) -> None:
     written: list[Path] = []
     for version in range(archives.KEPT + 1):
@@ -106,6 +110,7 @@ def test_each_java_has_its_own_and_the_oldest_goes(cache: Path, java: Path) -> N
     assert {file.with_suffix(".jsa") for file in cache.glob("*.json")} == set(written[1:])
 
 
+@pytest.mark.uncovered
 def test_a_java_that_cannot_write_is_left_in_peace(cache: Path, java: Path) -> None:
     for _ in range(archives.TRIES):
         end(start(cache, java), size=0)
@@ -175,6 +180,7 @@ def test_without_what_it_needs_java_starts_as_ever(
     assert start(cache, java) == none
 
 
+@pytest.mark.uncovered
 @pytest.mark.spark
 def test_java_takes_sparks_classes_from_it(cache: Path) -> None:
     command = find_java()

@@ -70,6 +70,7 @@ def ledger(data: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tup
     return status, capsys.readouterr().out
 
 
+@pytest.mark.uncovered
 def test_a_gap_is_not_told_then_missing_then_filled(
     tmp_path: Path, run: "Run", capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,6 +154,7 @@ def test_a_clock_that_becomes_known_corrects_earlier_rows(tmp_path: Path, run: "
     assert resent["lateness_ms"] == 90_000_000 - 2
 
 
+@pytest.mark.uncovered
 def test_gold_is_made_anew_for_the_dates_that_a_batch_touched(tmp_path: Path, run: "Run") -> None:
     landing = tmp_path / "landing"
     noon = TIME - TIME % 86_400_000 + 43_200_000
@@ -254,6 +256,7 @@ def test_only_rows_that_came_before_a_clock_record_are_timed_anew(
     assert late_clocks(commits, state.islands) == {A}
 
 
+@pytest.mark.uncovered
 def test_a_backlog_that_brings_its_clock_records_is_written_once(
     tmp_path: Path, run: "Run"
 ) -> None:

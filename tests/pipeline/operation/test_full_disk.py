@@ -32,6 +32,7 @@ TOLD = re.compile(
 )
 
 
+@pytest.mark.uncovered
 @pytest.mark.spark
 @pytest.mark.mount
 def test_a_full_disk_is_one_line_and_the_next_run_goes_on(

@@ -125,6 +125,7 @@ def of_batches(count: int) -> dict[str, list[int]]:
     return {table: list(range(2, 2 * count + 2)) for table in SHOWN}
 
 
+@pytest.mark.uncovered
 def test_copies_follow_their_tables(
     settings: Settings, server: S3Server, url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,6 +153,7 @@ def test_copies_follow_their_tables(
     assert dates.count_rows() == 6
 
 
+@pytest.mark.uncovered
 def test_a_column_of_a_later_version_is_null_in_older_rows(
     settings: Settings, server: S3Server, url: str
 ) -> None:
@@ -164,6 +166,7 @@ def test_a_column_of_a_later_version_is_null_in_older_rows(
     assert copied(server, url) == of_batches(3)
 
 
+@pytest.mark.uncovered
 def test_a_batch_that_is_made_again_under_its_names_is_followed(
     settings: Settings, server: S3Server, url: str
 ) -> None:
@@ -177,6 +180,7 @@ def test_a_batch_that_is_made_again_under_its_names_is_followed(
     assert numbers(copy(server, url, "bronze", before)) == [2, 3, 4, 5]
 
 
+@pytest.mark.uncovered
 def test_files_that_compaction_joins_and_vacuum_removes(
     settings: Settings, server: S3Server, url: str
 ) -> None:
@@ -201,6 +205,7 @@ KILLED_AFTER = 2
 """Requests that change something and are answered before the publisher is killed."""
 
 
+@pytest.mark.uncovered
 def test_killed_again_and_again_it_goes_on_and_readers_see_whole_tables(
     settings: Settings, server: S3Server, url: str
 ) -> None:
@@ -229,6 +234,7 @@ def test_killed_again_and_again_it_goes_on_and_readers_see_whole_tables(
     assert copied(server, url) == of_batches(3)
 
 
+@pytest.mark.uncovered
 def test_what_an_interrupted_upload_left_is_not_taken_for_the_file(
     settings: Settings, server: S3Server, url: str
 ) -> None:
@@ -296,6 +302,7 @@ def test_it_waits_for_commands_that_work_and_two_do_not_copy_at_once(
     assert main(command) == 0
 
 
+@pytest.mark.uncovered
 def test_copies_of_other_tables_are_left_alone_unless_they_shall_be_replaced(
     settings: Settings,
     server: S3Server,

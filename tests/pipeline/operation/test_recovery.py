@@ -66,6 +66,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, run: "Run") -> Path:
     return data
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(("place", "call", "after"), KILLS)
 def test_a_kill_leaves_nothing_behind(
     tmp_path: Path,
@@ -117,6 +118,7 @@ def cut_a_file(data: Path) -> None:
 DAMAGES = [delete_tables, delete_silver, delete_checkpoints, cut_a_file]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_everything_comes_back(
     settled: Path, undisturbed: Path, run: "Run", damage: Callable[[Path], None]
@@ -146,6 +148,7 @@ def test_without_tables_and_files_nothing_is_left(settled: Path, run: "Run") -> 
     assert not list((settled / "checkpoints" / "tables").glob("[0-9]*.json"))
 
 
+@pytest.mark.uncovered
 def test_a_landing_folder_may_be_emptied_once_it_was_read(settled: Path, run: "Run") -> None:
     shutil.rmtree(settled / "landing")
     run(settled)

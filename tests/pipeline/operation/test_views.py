@@ -24,6 +24,7 @@ def asked(file: Path, query: str) -> list[tuple[object, ...]]:
         return database.execute(query).fetchall()
 
 
+@pytest.mark.uncovered
 def test_the_views_show_the_tables(
     tmp_path: Path, run: "Run", capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -74,6 +74,7 @@ async def test_it_can_be_imported(database: Path, capsys: pytest.CaptureFixture[
     assert main(["import", str(landing), "--gateway", "barn"]) == 2
 
 
+@pytest.mark.uncovered
 @pytest.mark.spark
 async def test_spark_reads_it_by_its_format(database: Path, spark: "SparkSession") -> None:
     from pipeline.outbox.data_source import TidegateDataSource

@@ -34,6 +34,7 @@ def line_of(changes: list[tuple[str, bytes]], *, twice: bool, tail: bytes) -> by
     return b"{" + fields + b"}" + tail
 
 
+@pytest.mark.uncovered
 @given(LINES, st.booleans(), st.sampled_from([b"", b" ", b"x", b"{}", b"\x00", b"\xff"]))
 def test_it_takes_nothing_that_the_rules_refuse(
     changes: list[tuple[str, bytes]], twice: bool, tail: bytes

@@ -89,6 +89,7 @@ def test_a_record_gives_all_columns() -> None:
     }
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(("changes", "reason", "words"), FAULTS, ids=range(len(FAULTS)))
 def test_a_fault_has_its_reason_and_leaves_the_right_fields(
     changes: dict[str, object], reason: str, words: str

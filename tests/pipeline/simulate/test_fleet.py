@@ -81,6 +81,7 @@ def once(request: pytest.FixtureRequest) -> Callable[[Path], Figures]:
     return in_session
 
 
+@pytest.mark.uncovered
 @pytest.mark.spark
 @pytest.mark.timeout(HOURS * 3600 if GATEWAYS > FEW else 600)
 def test_the_tables_say_what_is_true(tmp_path: Path, once: Callable[[Path], Figures]) -> None:

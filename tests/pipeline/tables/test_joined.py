@@ -109,6 +109,7 @@ def test_batches_of_a_day_become_one_and_more_of_them_later(tmp_path: Path) -> N
     assert (data / "tables" / "bronze").stat().st_ino == state_before, "nothing was to be done"
 
 
+@pytest.mark.uncovered
 def test_a_kill_anywhere_loses_and_doubles_nothing(tmp_path: Path) -> None:
     undisturbed = made(tmp_path / "undisturbed")
     expected = both(undisturbed)
@@ -159,6 +160,7 @@ def _kill_at(
     patch.setattr(module, name, killing)
 
 
+@pytest.mark.uncovered
 def test_a_reader_meanwhile_finds_whole_batches_and_each_once(tmp_path: Path) -> None:
     """Or is told that a file which it listed is not there any more."""
     data = made(tmp_path)

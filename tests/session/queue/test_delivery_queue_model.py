@@ -282,7 +282,5 @@ class QueueAgainstList(RuleBasedStateMachine):
             self.same(first, self.owed[: first.count])
 
 
-QueueAgainstList.TestCase.settings = settings(
-    max_examples=100, stateful_step_count=60, deadline=None
-)
+QueueAgainstList.TestCase.settings = settings(stateful_step_count=60)
 TestQueueAgainstList = pytest.mark.uncovered(QueueAgainstList.TestCase)

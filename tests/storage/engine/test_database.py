@@ -19,6 +19,7 @@ async def _pragma(folder: Path, name: str, connection: str = "writer") -> object
         await database.close()
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     ("connection", "name", "value"),
     [

@@ -75,6 +75,7 @@ def _execute(*statements: str) -> Callable[[Path], None]:
     return execute
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     ("damage", "least", "most"),
     [

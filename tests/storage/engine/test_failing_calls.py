@@ -90,6 +90,7 @@ async def _as_started(folder: Path, state: Callable[[Path], None]) -> Path:
     return folder / FILE_NAME
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     "state",
     [as_it_is, with_a_note, of_another_schema, of_an_earlier_version, out_of_its_place, unread],

@@ -106,6 +106,7 @@ def test_what_sqlite_cannot_hold_is_an_error_wherever_it_stands(
         execute_many(connection, STATEMENTS[0], rows)
 
 
+@pytest.mark.uncovered
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 20), st.binary(max_size=3)), max_size=150))
 def test_rows_come_in_order(connection: sqlite3.Connection, rows: list[tuple[int, bytes]]) -> None:

@@ -147,6 +147,7 @@ FORMS: list[tuple[str, tuple[str, ...], Callable[[str], str], tuple[str, ...]]] 
 ]
 
 
+@pytest.mark.uncovered
 @table("name, pragmas, change, statements", FORMS)
 async def test_a_database_that_another_program_wrote(
     tmp_path: Path,
@@ -247,6 +248,7 @@ async def used_again(folder: Path) -> Database:
     return database
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     ("statement", "lost"),
     [
@@ -316,6 +318,7 @@ async def test_a_database_of_any_version_comes_along(
         assert connection.execute("PRAGMA user_version").fetchone() == (3,)
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le"])
 @pytest.mark.parametrize("vacuum", [0, 2])
 @pytest.mark.parametrize("size", [512, 4096, 65536])

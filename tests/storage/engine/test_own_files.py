@@ -31,6 +31,7 @@ def is_locked(index: Path) -> bool:
     return done.returncode == 3
 
 
+@pytest.mark.uncovered
 async def test_another_process_sees_that_the_database_is_in_use(tmp_path: Path) -> None:
     database = await open_database(tmp_path, Clock())
     index = tmp_path / f"{FILE_NAME}-shm"

@@ -36,6 +36,7 @@ def folders(tmp_path: Path) -> None:
     (tmp_path / "live").mkdir()
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("step", range(1, 7))
 async def test_a_power_cut_at_any_rename_loses_nothing(
     tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch

@@ -156,6 +156,7 @@ async def test_space_is_given_back_after_large_deletes(tmp_path: Path) -> None:
     connection.close()
 
 
+@pytest.mark.uncovered
 async def test_a_stop_does_not_wait_for_space_to_be_given_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,6 +78,7 @@ def test_streams_and_epochs_stay_apart() -> None:
     assert len(collapsed([_range(1, 1), other_stream, other_epoch])) == 3
 
 
+@pytest.mark.uncovered
 @given(
     st.dictionaries(st.from_regex(r"\d@[0-9a-f]{4}", fullmatch=True), st.integers(1, 99)),
     st.dictionaries(st.from_regex(r"\d@[0-9a-f]{4}", fullmatch=True), st.integers(1, 99)),

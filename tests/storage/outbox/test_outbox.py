@@ -173,6 +173,7 @@ async def test_ids_rise_beyond_those_that_an_earlier_run_left(tmp_path: Path) ->
     await again.close()
 
 
+@pytest.mark.uncovered
 async def test_a_drained_outbox_gives_its_space_back(tmp_path: Path) -> None:
     store = await open_store(tmp_path)
     for seq in range(1, 3_001):
@@ -201,6 +202,7 @@ async def test_few_large_rows_give_their_space_back_too(tmp_path: Path) -> None:
     await store.close()
 
 
+@pytest.mark.uncovered
 async def test_a_stop_while_space_is_given_back_loses_no_row(tmp_path: Path) -> None:
     store = await open_store(tmp_path)
     for seq in range(1, 3_001):
@@ -218,6 +220,7 @@ async def test_a_stop_while_space_is_given_back_loses_no_row(tmp_path: Path) -> 
     await again.close()
 
 
+@pytest.mark.uncovered
 async def test_the_log_is_cut_back_when_a_reader_has_held_it(tmp_path: Path) -> None:
     store = await open_store(tmp_path)
     log = tmp_path / f"{FILE_NAME}-wal"

@@ -353,7 +353,7 @@ class BoundedOutbox(RuleBasedStateMachine):
 
 
 TestBoundedOutbox = pytest.mark.uncovered(BoundedOutbox.TestCase)
-TestBoundedOutbox.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestBoundedOutbox.settings = settings(max_examples=settings().max_examples // 2)
 
 
 @pytest.mark.parametrize("ending", ["put off", "restart"])

@@ -51,6 +51,7 @@ def test_one_message_that_is_not_acknowledged_holds_all_of_its_batch(
     assert late.after_a_crash() == [b"1"]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("also", ["retained", "row", "away", "QoS 2"])
 @pytest.mark.parametrize("count", [1, 2, 50])
 @pytest.mark.parametrize("commits", [1, 2])

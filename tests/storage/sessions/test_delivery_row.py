@@ -37,6 +37,7 @@ def remembered(harness: DurableHarness) -> tuple[int, int, int]:
     return memory.bytes, memory.deliveries, memory.disk_bytes
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
 @pytest.mark.parametrize("count", [1, 2, 100])
@@ -81,6 +82,7 @@ def test_a_large_batch_becomes_several_rows() -> None:
     assert rows(harness.disk) == [(most, most), (most + 10, 10)]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("part", [7, 31, 63, 64, 200])  # more than a number of C has bits
 def test_a_part_that_is_acknowledged_is_written_in_a_second(part: int) -> None:
     harness = started()

@@ -17,6 +17,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 SIXTY_YEARS = 2_000_000_000_000
 
 
+@pytest.mark.uncovered
 @given(
     message=st.builds(
         Message,

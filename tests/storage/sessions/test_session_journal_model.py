@@ -32,7 +32,10 @@ from tests.support.broker.memory_client import MemoryClient
 from tests.support.disk.batch_rows import nothing_is_left
 from tests.support.disk.counted_rows import everything_is_counted
 
-SEEDS = int(os.environ.get("TIDEGATE_LIVES", "300"))
+SEEDS = int(os.environ.get("TIDEGATE_LIVES", "100"))
+
+GROUP = 25
+"""Seeds of one test."""
 
 BOTH = "a/both"
 """The topic that an absent session has subscribed to as well."""
@@ -330,7 +333,7 @@ def play(seed: int) -> None:
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize("first", range(0, SEEDS, 100))
+@pytest.mark.parametrize("first", range(0, SEEDS, GROUP))
 def test_what_is_kept_comes_once_and_in_order(first: int) -> None:
-    for seed in range(first, first + 100):
+    for seed in range(first, first + GROUP):
         play(seed)
