@@ -104,6 +104,7 @@ STREAMS = st.builds(
 )
 
 
+@pytest.mark.uncovered
 @given(connect=st.booleans(), version=st.sampled_from([MQTT_3_1_1, MQTT_5]), data=STREAMS)
 def test_whatever_a_client_sends_others_are_served(
     connect: bool, version: int, data: bytes

@@ -85,6 +85,7 @@ def test_the_action_of_one_key_runs_once_when_it_is_due() -> None:
     assert done == ["a", "b"]
 
 
+@pytest.mark.uncovered
 def test_what_is_given_up_takes_no_room() -> None:
     deadlines = Deadlines()
     for number in range(100_000):

@@ -383,6 +383,7 @@ def test_a_session_that_ends_with_its_connection_is_at_home_there(harness: Harne
     assert not harness.session("c").unchecked
 
 
+@pytest.mark.uncovered
 def test_what_is_on_disk_alone_is_told_apart_page_by_page() -> None:
     place = Place(DurableHarness())
     place.connect().subscribe("#", 1)

@@ -29,6 +29,7 @@ def drop_counts(harness: Harness) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("make", [Harness, DurableHarness])
 @pytest.mark.parametrize("policy", ["drop-newest", "drop-oldest"])
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
@@ -55,6 +56,7 @@ def test_a_session_on_everything_that_nobody_comes_back_for(
     assert set(harness.broker.queue_memory.dropped) == {"abandoned"}
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("make", [Harness, DurableHarness])
 @pytest.mark.parametrize("policy", ["drop-newest", "drop-oldest"])
 def test_many_that_fill_what_the_first_ones_leave_make_room_again(
@@ -147,6 +149,7 @@ def test_which_end_is_given_up_on_disk(policy: str, passes: int) -> None:
     assert found == [b"%d" % each for each in kept]
 
 
+@pytest.mark.uncovered
 def test_a_session_that_ends_meanwhile_has_nothing_left_to_give_up() -> None:
     harness = DurableHarness()
     away(harness)

@@ -90,6 +90,7 @@ def test_slow_readers_are_counted_again_as_their_output_grows(harness: Harness) 
     assert memory.buffers > before + 100 * 1_000
 
 
+@pytest.mark.uncovered
 def test_what_others_use_is_not_there_for_queues_retained_messages_and_subscriptions() -> None:
     harness = Harness(replace(REFUSING, memory_limit=LIMIT))
     client = harness.connect("c")

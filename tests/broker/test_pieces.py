@@ -54,6 +54,7 @@ def piecemeal(client: MemoryClient, *packets: Packet) -> int:
     return pieces
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("kind", [PubRec, PubRel])
 def test_acknowledgements_that_are_looked_at_one_by_one_take_several_pieces(
     kind: type[PubRec | PubRel],
@@ -93,6 +94,7 @@ def test_a_malformed_filter_at_the_end_lets_none_take_effect(
     assert len(harness.broker.router) == 1
 
 
+@pytest.mark.uncovered
 def test_suback_waits_for_the_batches_of_all_pieces() -> None:
     disk = Disk()
     harness = Harness(disk=disk)
@@ -112,6 +114,7 @@ def test_suback_waits_for_the_batches_of_all_pieces() -> None:
     assert [type(each) for each in client.take()] == [SubAck]
 
 
+@pytest.mark.uncovered
 def test_a_client_that_is_taken_over_is_granted_nothing_more() -> None:
     harness = Harness()
     client = harness.persistent("c")

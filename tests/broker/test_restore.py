@@ -54,6 +54,7 @@ def test_connack_waits_for_what_it_promises(
     assert [type(each).__name__ for each in client.take()] == ([answer] if answer else [])
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("persistent", [True, False])
 @pytest.mark.parametrize(
     ("packet", "answer"),

@@ -93,6 +93,7 @@ def topics(client: MemoryClient) -> list[str]:
     return [each.topic for each in client.take() if isinstance(each, Publish)]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("clean_start", [False, True])
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
 @pytest.mark.parametrize("away", [False, True])

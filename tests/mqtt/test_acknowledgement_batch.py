@@ -17,6 +17,7 @@ PIECES = st.one_of(
 )
 
 
+@pytest.mark.uncovered
 @given(st.lists(PIECES, min_size=1, max_size=8).map(b"".join))
 def test_what_is_taken_together_is_what_each_says(data: bytes) -> None:
     expected: list[int] = []

@@ -103,6 +103,7 @@ UNFINISHED = (b"", b"\x80", b"\xc0", b"\xff\xff\xff", b"\x7f", b"\x09\x00")
 """What may come behind a first byte before the packet is whole."""
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("version", [0, *VERSIONS])
 def test_a_first_byte_that_cannot_be_is_an_error_at_once(version: int) -> None:
     for first_byte in range(256):
@@ -232,6 +233,7 @@ def test_congestion_is_a_matter_of_unsent_bytes() -> None:
     assert [*congested, connection.congested] == [False, True, False]
 
 
+@pytest.mark.uncovered
 def test_only_answers_make_a_peer_one_that_should_be_read_no_more() -> None:
     connection = connected()
     answer = encode(SubAck(1, [CODE]), MQTT_5)

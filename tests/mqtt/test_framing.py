@@ -29,6 +29,7 @@ def fed_at_once(data: bytes) -> list[tuple[int, bytes]]:
     return frames(framer)
 
 
+@pytest.mark.uncovered
 @given(st.lists(st.integers(0, len(STREAM)), max_size=12).map(sorted), st.data())
 def test_where_a_stream_is_cut_makes_no_difference(cuts: list[int], data: st.DataObject) -> None:
     framer = Framer(1 << 20)
@@ -62,6 +63,7 @@ def test_of_a_cut_packet_only_its_first_part_is_kept() -> None:
     assert frames(framer) == [(0x30, b"\x00\x01t")]
 
 
+@pytest.mark.uncovered
 @pytest.mark.timeout(30)
 def test_a_large_packet_in_many_small_chunks_costs_no_more_than_its_bytes() -> None:
     size = 8 << 20  # joined anew for each chunk this would be 500 GB to copy
@@ -73,6 +75,7 @@ def test_a_large_packet_in_many_small_chunks_costs_no_more_than_its_bytes() -> N
     assert frames(framer) == [(0x30, b"x" * size)]
 
 
+@pytest.mark.uncovered
 @pytest.mark.timeout(30)
 def test_many_small_chunks_before_the_first_question_cost_no_more() -> None:
     count = (8 << 20) // 64

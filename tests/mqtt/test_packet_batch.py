@@ -57,6 +57,7 @@ def numbered(sizes: list[int], first: int, step: int = 1) -> list[bytes]:
     ]
 
 
+@pytest.mark.uncovered
 @given(SIZES, st.integers(1, 60_000), st.integers(1, 2), st.data())
 def test_a_batch_is_as_a_list_of_its_packets(
     sizes: list[int], first: int, step: int, data: st.DataObject

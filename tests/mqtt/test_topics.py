@@ -89,6 +89,7 @@ def test_an_invalid_topic_filter(topic_filter: str, fault: str) -> None:
     assert raised.value.reason == f"topic filter {topic_filter[:80]!r} {fault}"
 
 
+@pytest.mark.uncovered
 @given(TOPIC_FILTERS)
 def test_a_filter_of_whole_levels_is_valid(topic_filter: str) -> None:
     check_topic_filter(topic_filter)
@@ -178,6 +179,7 @@ def test_matching(topic_filter: str, topic: str, expected: bool) -> None:
     assert topic_matches(topic_filter, topic) is expected
 
 
+@pytest.mark.uncovered
 @given(TOPIC_FILTERS, TOPICS)
 def test_matching_is_what_the_naive_matcher_says(topic_filter: str, topic: str) -> None:
     assert topic_matches(topic_filter, topic) == matches(topic_filter, topic)

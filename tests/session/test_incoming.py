@@ -9,6 +9,7 @@ from gateway.session.incoming import IDENTIFIER_OVERHEAD, Incoming
 from gateway.session.queue.memory import QueueMemory
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("together", [False, True])
 def test_what_was_released_takes_no_memory(together: bool) -> None:
     incoming, numbers = Incoming(65_535, QueueMemory()), list(range(20_000, 0, -2))

@@ -116,6 +116,7 @@ def expected(given: list[Given], connection: Connection, now: float) -> list[Pub
     return found
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
 @pytest.mark.parametrize("change", [nothing, small_packets, aliases])

@@ -22,6 +22,7 @@ def error_of(text: str) -> WhereError | None:
     return None
 
 
+@pytest.mark.uncovered
 @given(st.text() | token_soup())
 def test_any_text_is_accepted_or_has_an_error_within_it(text: str) -> None:
     error = error_of(text)
@@ -45,6 +46,7 @@ def test_closures_equal_the_walker(text: str, message: Message) -> None:
     assert compile_where(text).evaluate(message) is walk(text, message)
 
 
+@pytest.mark.uncovered
 @given(expressions(), messages())
 def test_not_is_true_exactly_if_its_operand_is_false(text: str, message: Message) -> None:
     result = compile_where(text).evaluate(message)
@@ -52,6 +54,7 @@ def test_not_is_true_exactly_if_its_operand_is_false(text: str, message: Message
     assert negated is (None if result is None else not result)
 
 
+@pytest.mark.uncovered
 @given(expressions(), messages())
 def test_never_true_is_never_true(text: str, message: Message) -> None:
     where = compile_where(text)

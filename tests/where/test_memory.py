@@ -25,6 +25,7 @@ EXPRESSIONS = {
 }
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("text", EXPRESSIONS.values(), ids=EXPRESSIONS)
 def test_it_is_about_what_is_taken(text: str) -> None:
     compile_where(text.format(99))

@@ -41,6 +41,7 @@ def test_an_evaluation_leaves_the_memory_alone(text: str, message: Message) -> N
     assert len(where.memory) == 0
 
 
+@pytest.mark.uncovered
 @given(rule_expressions(), histories())
 def test_record_says_whether_the_memory_is_another(text: str, history: list[Message]) -> None:
     where = compile_rule(text)

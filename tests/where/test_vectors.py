@@ -28,6 +28,7 @@ def test_result(row: dict[str, Any]) -> None:
     assert not (where.never_true and row["result"])
 
 
+@pytest.mark.uncovered
 @table("row", RESULTS)
 def test_result_of_the_walker(row: dict[str, Any]) -> None:
     assert walk(row["expr"], message_of(row["message"])) is row["result"]
@@ -50,6 +51,7 @@ def test_results_of_a_rule(row: dict[str, Any]) -> None:
     assert results == row["results"]
 
 
+@pytest.mark.uncovered
 @table("row", RESULTS)
 def test_a_rule_without_memory_is_a_filter(row: dict[str, Any]) -> None:
     where = compile_rule(row["expr"])

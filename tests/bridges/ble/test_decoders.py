@@ -3,6 +3,7 @@
 import contextlib
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,6 +68,7 @@ def decoded(given: dict[str, Any]) -> dict[str, tuple[object, str | None]]:
     return found
 
 
+@pytest.mark.uncovered
 @table("maker, given, expected", ADVERTISEMENTS)
 def test_other_makers_advertisements(
     maker: str, given: dict[str, Any], expected: dict[str, tuple[object, str]]
@@ -75,6 +77,7 @@ def test_other_makers_advertisements(
     assert {name: found.get(name) for name in expected} == expected
 
 
+@pytest.mark.uncovered
 @given(
     maker=st.sampled_from([0x0499, 0xEC88, 0x0001, 0x8803, 0x8801]),
     data=st.binary(max_size=64),

@@ -55,6 +55,7 @@ def told(caplog: pytest.LogCaptureFixture, word: str) -> list[str]:
     return [each for each in messages if word in each]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("code", [2, 3, 4])
 @pytest.mark.parametrize("illegal", [0, 6, 9])
 async def test_one_illegal_register_costs_no_neighbour_and_is_named_once(
@@ -73,6 +74,7 @@ async def test_one_illegal_register_costs_no_neighbour_and_is_named_once(
     assert found(gateway) == expected
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("most", [80, 50, 45, 2])
 async def test_requests_shrink_when_refused_and_stay_so(gateway: Gateway, most: int) -> None:
     slave = Slave(most=most)

@@ -311,6 +311,7 @@ async def test_readings_are_retained_where_the_configuration_says_so(
     ]
 
 
+@pytest.mark.uncovered
 def test_pyserial_is_imported_only_where_a_port_is_made() -> None:
     code = "import gateway.bridges.serial.serial_bridge, sys; sys.exit('serial' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -69,6 +69,7 @@ def test_a_topic_sticks_to_its_consumer_and_waits_for_it() -> None:
     assert sorted(found) == ["", "", "abc"]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("topic", ["t/%d", "t/n%d/temperature", "t/eu/%05d"])
 def test_sticky_topics_are_spread_evenly(topic: str) -> None:
     harness = durable(choice=Choice.STICKY)
@@ -81,6 +82,7 @@ def test_sticky_topics_are_spread_evenly(topic: str) -> None:
     assert max(shares) < 300, "250 +- four standard deviations"
 
 
+@pytest.mark.uncovered
 def test_a_sticky_consumer_that_comes_takes_its_share_and_moves_no_other_topic() -> None:
     harness = durable(choice=Choice.STICKY)
     clients = [consumer(harness, name) for name in "xyz"]

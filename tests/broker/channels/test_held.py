@@ -30,6 +30,7 @@ def holding(harness: Harness, deliver: str, **fields: object) -> MemoryClient:
     return client
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("choice", [*Choice])
 @pytest.mark.parametrize("qos", [0, 1])
 def test_a_consumer_has_messages_held_as_its_subscription_asks(choice: Choice, qos: int) -> None:

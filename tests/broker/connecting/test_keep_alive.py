@@ -42,6 +42,7 @@ def test_keep_alive_allows_one_and_a_half_intervals_of_silence(
         assert not client.take()
 
 
+@pytest.mark.uncovered
 def test_a_keep_alive_does_not_outlive_its_connection(harness: Harness) -> None:
     """A client that comes and goes leaves no deadline behind, whatever it asked for."""
     for number in range(1_000):

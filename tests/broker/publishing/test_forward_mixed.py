@@ -130,6 +130,7 @@ RECEIVERS: dict[Receiver, list[bytes]] = {
 """What each gets at once of a batch."""
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize("receiver", RECEIVERS)
 def test_a_receiver_that_needs_more_costs_only_itself(

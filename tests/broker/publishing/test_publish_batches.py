@@ -27,6 +27,7 @@ def send(client: MemoryClient, packets: list[Publish], n: int) -> None:
         client.send(*packets[start : start + n])
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("n", [1, 2, 120])
 @pytest.mark.parametrize("qos", [0, 1])
 @pytest.mark.parametrize("version", VERSIONS)

@@ -53,6 +53,7 @@ def begin(harness: Harness, publisher: MemoryClient) -> None:
     assert harness.broker.receive(publisher.client, data, harness.instant)
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_everybody_gets_what_it_wants_once_and_in_order(harness: Harness, qos: int) -> None:
     clients, publisher = filtering(harness, 6), harness.connect("p")
@@ -71,6 +72,7 @@ def test_everybody_gets_what_it_wants_once_and_in_order(harness: Harness, qos: i
     assert harness.broker.traffic.messages_received == 3
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(("count", "qos"), [(2, 0), (3, 0), (4, 0), (5, 0), (6, 1), (7, 1)])
 def test_messages_that_cost_little_end_a_turn_between_two_of_them(
     harness: Harness, count: int, qos: int
@@ -128,6 +130,7 @@ def test_many_messages_that_came_together_are_not_one_turn(harness: Harness) -> 
     assert len(client.take()) == 10
 
 
+@pytest.mark.uncovered
 def test_filters_that_need_too_many_turns_are_null(harness: Harness) -> None:
     clients, publisher = filtering(harness, PIECES + 10, 7), harness.connect("p")
     assert PIECES <= turns(harness, publisher, Publish("t", LONG)) <= PIECES + 2
@@ -146,6 +149,7 @@ def test_a_subscription_that_ends_meanwhile_gets_nothing(harness: Harness) -> No
     assert [len(client.take()) for client in (*clients[1:], late)] == [1] * 8
 
 
+@pytest.mark.uncovered
 def test_each_message_counts_once_among_those_routed(harness: Harness) -> None:
     filtering(harness, 6)
     publisher, admissions = harness.connect("p"), harness.broker.admissions

@@ -38,6 +38,7 @@ def _leave(harness: Harness, name: str, qos: int) -> None:
     client.drop()
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("make", [Harness, DurableHarness])
 @pytest.mark.parametrize("n", [1, 2, 30])
 @pytest.mark.parametrize("qos", [1, 2])

@@ -9,6 +9,7 @@ from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.payloads import payloads
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     ("policy", "codes", "left", "counter"),
     [

@@ -29,6 +29,7 @@ def runs(clients: list[MemoryClient]) -> list[int]:
     return [len(published(client)) for client in clients]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("qos", [0, 1, 2])
 @pytest.mark.parametrize(
     ("count", "shares"),
@@ -117,6 +118,7 @@ def test_nobody_is_there_any_more(harness: Harness) -> None:
     ]
 
 
+@pytest.mark.uncovered
 @given(
     windows=st.lists(st.sampled_from([1, 2, 5, 65_535]), min_size=1, max_size=5),
     bursts=st.lists(st.integers(1, 40), min_size=1, max_size=5),

@@ -179,6 +179,7 @@ def test_who_comes_to_a_topic_filter_gets_a_route_of_its_own(scene: Scene) -> No
 # --- subscriptions --------------------------------------------------------------------------
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     ("topic_filter", "left"),
     [
@@ -271,6 +272,7 @@ def test_whom_a_peer_to_peer_topic_names_is_known(addressee: str | None, *, p2p:
 # --- in the broker --------------------------------------------------------------------------
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("n", [1, 2, 100])
 @pytest.mark.parametrize("qos", [0, 1, 2])
 @pytest.mark.parametrize("topic", ["a/b", "$SYS/x", "x/p2p/c", "full"])

@@ -17,6 +17,7 @@ def with_alias(topic: str, alias: int) -> Publish:
 # --- in ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("maximum", [0, 3])
 @pytest.mark.parametrize("topic", ["", TOPIC])
 @pytest.mark.parametrize("over", [0, 1, 65_535])

@@ -175,6 +175,7 @@ def test_who_reads_nothing_is_given_no_more_and_holds_nobody_up(harness: Harness
     assert len(topics(slow.take())) == 4 * TURN
 
 
+@pytest.mark.uncovered
 def test_who_does_not_acknowledge_is_given_no_more_than_its_queue_may_hold(
     harness: Harness,
 ) -> None:

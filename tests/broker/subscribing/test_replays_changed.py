@@ -126,6 +126,7 @@ def test_a_replay_that_was_done_is_not_done_again_after_a_crash() -> None:
     assert harness.persistent().take() == []
 
 
+@pytest.mark.uncovered
 def test_it_takes_several_turns_after_a_crash_too() -> None:
     harness = DurableHarness()
     names = retain(harness, 3 * TURN_MESSAGES // 4, qos=1)

@@ -69,6 +69,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.uncovered
 @given(STEPS, st.integers(0, 4))
 def test_it_does_what_a_dictionary_does(
     steps: list[tuple[bytes, int | None]], maximum: int

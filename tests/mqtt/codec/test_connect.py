@@ -33,6 +33,7 @@ def allowed(flags: int, version: int) -> bool:
     )
 
 
+@pytest.mark.uncovered
 @table("version", [3, 4, 5])
 @table("flags", range(256))
 def test_connect_flags(flags: int, version: int) -> None:

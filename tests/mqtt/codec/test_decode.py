@@ -72,6 +72,7 @@ def test_each_packet_type_has_a_reader() -> None:
     assert {first_byte >> 4 for first_byte in READERS} == set(PacketType) - {PacketType.PUBLISH}
 
 
+@pytest.mark.uncovered
 @given(packets_of_a_version())
 def test_what_was_encoded_is_decoded(given_packet: tuple[Packet, int]) -> None:
     packet, version = given_packet

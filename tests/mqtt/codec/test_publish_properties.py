@@ -30,6 +30,7 @@ def block(fields: Properties) -> bytes:
     return data[start:]
 
 
+@pytest.mark.uncovered
 @given(any_properties(PUBLISH, MQTT_5), st.booleans())
 def test_fields_are_the_same_whether_or_not_they_are_kept(fields: Properties, keep: bool) -> None:
     found = of_fields(fields)

@@ -1,3 +1,5 @@
+import pytest
+
 from gateway.mqtt.message import Message
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.budget import PIECE, Budget
@@ -70,6 +72,7 @@ def test_what_filters_said_is_kept_until_all_have_been_asked() -> None:
     assert publication.message(0).part_values() == {}
 
 
+@pytest.mark.uncovered
 def test_whoever_has_no_work_left_decides_for_nobody_else() -> None:
     budget, where = Budget(), compile_where("payload NOT LIKE '%_x%'")
     anna, bert = (Subscription(Someone(name), "a", 0, where=where) for name in ("anna", "bert"))

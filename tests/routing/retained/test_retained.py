@@ -91,6 +91,7 @@ def test_levels_that_others_have_made_need_no_room(
     assert retained.set(one) is accepted
 
 
+@pytest.mark.uncovered
 def test_a_deep_topic_pays_for_its_levels() -> None:
     deepest = "/" * 65_535
     retained = RetainedMessages(maximum_bytes=16 * 1024 * 1024)

@@ -68,6 +68,7 @@ TestLevelsThatMoveAgainstDict = pytest.mark.uncovered(LevelsThatMoveAgainstDict.
 TestLevelsAgainstDict = pytest.mark.uncovered(LevelsAgainstDict.TestCase)
 
 
+@pytest.mark.uncovered
 def test_memory_is_given_back_and_numbers_stay() -> None:
     levels = TopicLevels()
     empty = levels.memory()

@@ -141,6 +141,7 @@ def test_nodes_are_told_apart_in_columns_of_pages() -> None:
     assert nodes.child(ROOT, 10 + 7) == numbers[7]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("step", [1, -1])
 def test_what_is_cut_last_gives_the_columns_ends_back(step: int) -> None:
     nodes = TrieNodes()

@@ -1,3 +1,5 @@
+import pytest
+
 from gateway.session.queue.memory import AT_ONCE, QueueMemory
 from gateway.session.span import SPAN_OVERHEAD, Span
 from tests.support.broker.publications import publish
@@ -34,6 +36,7 @@ def test_it_is_full_once_the_bound_is_reached() -> None:
     assert [*full, memory.full] == [False, False, True, False]
 
 
+@pytest.mark.uncovered
 def test_what_is_given_up_by_the_thousand_counts_until_its_turn_comes() -> None:
     memory, told = QueueMemory(), []
     memory.on_given_up = lambda: told.append(memory.messages)

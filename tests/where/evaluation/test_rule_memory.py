@@ -16,6 +16,7 @@ def test_a_row_is_kept_replaced_and_forgotten() -> None:
     assert (memory.get("a"), len(memory)) == (None, 0)
 
 
+@pytest.mark.uncovered
 def test_no_more_than_the_languages_number_of_topics() -> None:
     memory = RuleMemory()
     for number in range(RULE_TOPICS):

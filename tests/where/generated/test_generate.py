@@ -25,6 +25,7 @@ RESULTS = [pytest.param(row, id=row["id"]) for row in where_vectors() if "result
 UPLINK = [pytest.param(row, id=row["id"]) for row in where_vectors("where-vectors-uplink.jsonl")]
 
 
+@pytest.mark.uncovered
 @table("row", RESULTS)
 @table("form", ["{}", "NOT ({})"])
 @table("folded", [True, False])

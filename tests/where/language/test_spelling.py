@@ -18,6 +18,7 @@ def test_the_spelling_parses_to_an_equal_tree(text: str) -> None:
     assert canonical_key(parse(spell(tree), stateful=True)) == canonical_key(tree)
 
 
+@pytest.mark.uncovered
 @table("text", ACCEPTED)
 def test_the_vectors_are_spelled(text: str) -> None:
     tree = parse(text)
