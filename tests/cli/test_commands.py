@@ -52,6 +52,7 @@ async def say_until_heard(
     return process.stdout.readline()
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_subscribe_prints_messages_until_it_is_ended(
     gateway: GatewayProcess, number: signal.Signals
@@ -90,6 +91,7 @@ async def test_subscribe_ends_when_nobody_listens_to_it(gateway: GatewayProcess)
     process.stderr.close()
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
@@ -106,6 +108,7 @@ def test_subscribe_says_why_it_is_refused(
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("action", ["pause", "resume"])
 def test_the_uplink_is_told(gateway: GatewayProcess, tidegate: Command, action: str) -> None:
     done = tidegate("uplink", action, url(gateway))
@@ -113,6 +116,7 @@ def test_the_uplink_is_told(gateway: GatewayProcess, tidegate: Command, action: 
     assert f"uplink {action}, asked for by client" in gateway.log()
 
 
+@pytest.mark.uncovered
 def test_a_gateway_without_an_uplink_refuses(tidegate: Command, bare: GatewayProcess) -> None:
     done = tidegate("uplink", "pause", url(bare))
     assert done.returncode == 2
@@ -122,6 +126,7 @@ def test_a_gateway_without_an_uplink_refuses(tidegate: Command, bare: GatewayPro
     )
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("command", [["subscribe", "a"], ["uplink", "pause"]])
 def test_no_gateway(tidegate: Command, command: list[str]) -> None:
     done = tidegate(*command, "mqtt://127.0.0.1:1")

@@ -17,6 +17,7 @@ from tests.support.waiting import SECONDS
 COMMANDS = ["subscribe 'sensors/#'", "tui", "uplink pause"]
 
 
+@pytest.mark.uncovered
 def test_on_a_terminal_three_commands_are_told(tmp_path: Path) -> None:
     port = free_port()
     here, there = pty.openpty()
@@ -99,6 +100,7 @@ def test_elsewhere_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert not capsys.readouterr().out
 
 
+@pytest.mark.uncovered
 def test_nothing_is_told_where_there_is_no_standard_output(tmp_path: Path) -> None:
     port = free_port()
     process = subprocess.Popen(

@@ -19,6 +19,7 @@ print(early, asyncio.sslproto.ssl is ssl)
 """
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     ("before", "tls", "early", "usable"),
     [

@@ -48,6 +48,7 @@ def test_a_file_that_cannot_be_written_leaves_all_as_it_was(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == [users]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n", b""])
 def test_all_other_lines_stay(tmp_path: Path, ending: bytes) -> None:
     users = tmp_path / "users"

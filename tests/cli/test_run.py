@@ -31,6 +31,7 @@ def told(done: "subprocess.CompletedProcess[str]") -> str:
 # --- starts that fail -----------------------------------------------------------------------
 
 
+@pytest.mark.uncovered
 def test_a_busy_port(tidegate: Command, bare: GatewayProcess) -> None:
     line = told(tidegate("run", "--port", bare.port))
     assert line == f"tidegate: cannot listen on 127.0.0.1:{bare.port}: Address already in use"
@@ -50,6 +51,7 @@ def test_a_data_folder_that_cannot_be(tidegate: Command, tmp_path: Path) -> None
     assert str(tmp_path / "file" / "var") in line
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     ("text", "part"),
     [
@@ -69,6 +71,7 @@ def test_a_wrong_configuration(tidegate: Command, tmp_path: Path, text: str, par
     assert part in told(tidegate("run", "--config", path, "--port", free_port()))
 
 
+@pytest.mark.uncovered
 def test_a_configuration_that_is_not_there(tidegate: Command, tmp_path: Path) -> None:
     assert told(tidegate("run", "--config", "none.toml")) == (
         "tidegate: none.toml: No such file or directory"
@@ -107,6 +110,7 @@ def test_a_failed_start_leaves_the_folder_free(
 # --- running --------------------------------------------------------------------------------
 
 
+@pytest.mark.uncovered
 def test_a_bare_broker_reads_no_file_and_keeps_its_data_in_var(tmp_path: Path) -> None:
     (tmp_path / "gateway.toml").write_text("not TOML")
     port = free_port()
@@ -124,6 +128,7 @@ def test_a_bare_broker_reads_no_file_and_keeps_its_data_in_var(tmp_path: Path) -
         assert process.wait(SECONDS) == 0
 
 
+@pytest.mark.uncovered
 def test_it_serves_without_standard_error(tmp_path: Path) -> None:
     port = free_port()
     process = subprocess.Popen(
@@ -141,6 +146,7 @@ def test_it_serves_without_standard_error(tmp_path: Path) -> None:
         assert process.wait(SECONDS) == 0
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_it_cleanly_with_clients_connected(
     make_gateway: MakeGateway, tmp_path: Path, number: signal.Signals
@@ -162,6 +168,7 @@ async def test_a_signal_ends_it_cleanly_with_clients_connected(
     assert not (gateway.data / "tidegate.db-wal").exists()
 
 
+@pytest.mark.uncovered
 def test_the_port_replaces_that_of_the_first_listener(
     make_gateway: MakeGateway, tmp_path: Path
 ) -> None:

@@ -4,6 +4,8 @@ import json
 import queue
 from pathlib import Path
 
+import pytest
+
 from gateway.cli.uplink_status import gathered, lines
 from tests.cli.conftest import Command
 from tests.support.processes.gateway_process import GatewayProcess
@@ -13,6 +15,7 @@ def url(gateway: GatewayProcess) -> str:
     return f"mqtt://127.0.0.1:{gateway.port}"
 
 
+@pytest.mark.uncovered
 def test_a_pause_outlives_a_restart_and_the_status_says_so(
     tmp_path: Path, tidegate: Command
 ) -> None:

@@ -51,6 +51,7 @@ def user(folder: Path, *arguments: str, password: str = "") -> "subprocess.Compl
 HERE = ("--config", "gateway.toml")
 
 
+@pytest.mark.uncovered
 def test_users_come_and_change(tmp_path: Path) -> None:
     users = tmp_path / "users"
     done = user(tmp_path, "add", "anna", *HERE, password="secret\n")
@@ -88,6 +89,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.uncovered
 def test_mistakes_are_named_and_change_nothing(tmp_path: Path) -> None:
     (tmp_path / "empty.toml").write_text("[gateway]\nid = 'a'\n")
     assert user(tmp_path, "add", "anna", *HERE, password="secret").returncode == 0
@@ -149,6 +151,7 @@ def answer(terminal: int, prompt: bytes, line: bytes) -> None:
     os.write(terminal, line)
 
 
+@pytest.mark.uncovered
 def test_a_terminal_is_asked_twice(tmp_path: Path) -> None:
     for again, status in ((b"other\n", 2), (b"secret\n", 0)):
         ours, theirs = pty.openpty()
@@ -171,6 +174,7 @@ def test_a_terminal_is_asked_twice(tmp_path: Path) -> None:
     assert load(tmp_path / "users").check("anna", b"secret")
 
 
+@pytest.mark.uncovered
 def test_help_names_the_actions(tidegate: Command) -> None:
     done = tidegate("user", "--help")
     assert done.returncode == 0, sys.executable

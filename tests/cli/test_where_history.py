@@ -70,6 +70,7 @@ async def publish(gateway: GatewayProcess) -> None:
     await clients.close()
 
 
+@pytest.mark.uncovered
 @pytest.mark.usefixtures("epoch")
 def test_where_test(gateway: GatewayProcess, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--topic", "s/#", "--last", "10m", "--data", str(gateway.data)]
@@ -226,6 +227,7 @@ def test_a_number_that_was_never_given(
     assert capsys.readouterr().err == error
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     "arguments", [["where", "test", "TRUE"], ["why", "00a1b2c3d4.main.1"]], ids=["test", "why"]
 )

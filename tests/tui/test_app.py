@@ -14,6 +14,7 @@ from tui.screens.sensor_detail import SensorDetail
 pytestmark = pytest.mark.mosquitto
 
 
+@pytest.mark.uncovered
 async def test_the_gateway_and_its_uplink(application: TidegateApp, publisher: Publisher) -> None:
     publisher.tell(
         tidegate__gateway__id="barn",
@@ -34,6 +35,7 @@ async def test_the_gateway_and_its_uplink(application: TidegateApp, publisher: P
     assert "mqtts://fleet.example:8883" in text
 
 
+@pytest.mark.uncovered
 async def test_messages_per_second(application: TidegateApp, publisher: Publisher) -> None:
     publisher.tell(uptime="100 seconds", publish__messages__received=1_000)
     async with application.run_test(size=(120, 40)) as pilot:
@@ -43,6 +45,7 @@ async def test_messages_per_second(application: TidegateApp, publisher: Publishe
         await shown(pilot, "50/s")
 
 
+@pytest.mark.uncovered
 async def test_sensors_with_value_unit_and_age(
     application: TidegateApp, publisher: Publisher
 ) -> None:
@@ -56,6 +59,7 @@ async def test_sensors_with_value_unit_and_age(
     assert line.split("┃")[1].split() == ["▌•", "barn/temperature", "22.5", "°C", "0s", "▁▇▄"]
 
 
+@pytest.mark.uncovered
 async def test_hostile_topics_and_payloads(application: TidegateApp, publisher: Publisher) -> None:
     async with application.run_test(size=(100, 30)) as pilot:
         await connected(pilot)
@@ -95,6 +99,7 @@ async def test_ports_alarms_and_log(application: TidegateApp, publisher: Publish
         await gone(pilot, "ALARM")
 
 
+@pytest.mark.uncovered
 async def test_the_gateway_goes_away_and_comes_back(
     application: TidegateApp, mosquitto: Mosquitto
 ) -> None:
@@ -114,6 +119,7 @@ async def test_the_gateway_goes_away_and_comes_back(
         publisher.close()
 
 
+@pytest.mark.uncovered
 async def test_the_uplink_is_paused_and_resumed(
     application: TidegateApp, publisher: Publisher
 ) -> None:
@@ -131,6 +137,7 @@ async def test_the_uplink_is_paused_and_resumed(
     assert publisher.orders == ["pause", "resume"]
 
 
+@pytest.mark.uncovered
 async def test_a_pause_without_effect_is_told(
     application: TidegateApp, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +157,7 @@ async def test_no_order_without_a_connection() -> None:
         await shown(pilot, "no order to pause was sent")
 
 
+@pytest.mark.uncovered
 async def test_more_alarms_than_fit(application: TidegateApp, publisher: Publisher) -> None:
     for number in range(5):
         alarm = f'{{"raised": {1763740000000 + 1000 * number}, "text": "text {number}"}}'
@@ -183,6 +191,7 @@ async def test_help_zoom_and_quit(application: TidegateApp) -> None:
     assert not application.is_running
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("size", [(1, 1), (10, 4), (40, 12), (76, 20), (80, 24), (250, 80)])
 async def test_every_size_of_terminal(
     application: TidegateApp, publisher: Publisher, size: tuple[int, int]
@@ -211,6 +220,7 @@ async def test_every_size_of_terminal(
         assert len(rendered(application).splitlines()) == size[1]
 
 
+@pytest.mark.uncovered
 async def test_without_colours_the_words_and_signs_remain(
     mosquitto: Mosquitto, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ async def test_the_details_of_a_sensor(application: TidegateApp, publisher: Publ
         await gone(pilot, "sender's clock")
 
 
+@pytest.mark.uncovered
 async def test_a_sensor_that_was_dropped_meanwhile(application: TidegateApp) -> None:
     async with application.run_test(size=(100, 30)) as pilot:
         await connected(pilot)
@@ -58,6 +59,7 @@ async def test_a_sensor_that_was_dropped_meanwhile(application: TidegateApp) -> 
         await shown(pilot, "This sensor was dropped")
 
 
+@pytest.mark.uncovered
 async def test_thousands_of_sensors_are_bounded_and_counted(application: TidegateApp) -> None:
     async with application.run_test(size=(100, 30)) as pilot:
         await connected(pilot)
@@ -70,6 +72,7 @@ async def test_thousands_of_sensors_are_bounded_and_counted(application: Tidegat
         await shown(pilot, "n0020/t")
 
 
+@pytest.mark.uncovered
 async def test_the_cursor_stays_on_its_sensor(application: TidegateApp) -> None:
     async with application.run_test(size=(100, 30)) as pilot:
         await connected(pilot)
@@ -91,6 +94,7 @@ async def click(
             await until(effect, deadline=2.0)  # longer than between the clicks of a double click
 
 
+@pytest.mark.uncovered
 async def test_the_mouse_moves_the_cursor_and_opens(application: TidegateApp) -> None:
     async with application.run_test(size=(100, 30)) as pilot:
         await connected(pilot)
@@ -106,6 +110,7 @@ async def test_the_mouse_moves_the_cursor_and_opens(application: TidegateApp) ->
         await shown(pilot, "sensors/c", "escape: back")
 
 
+@pytest.mark.uncovered
 async def test_new_sensors_do_not_pull_a_scrolled_view_back(application: TidegateApp) -> None:
     async with application.run_test(size=(100, 30)) as pilot:
         await connected(pilot)
@@ -118,6 +123,7 @@ async def test_new_sensors_do_not_pull_a_scrolled_view_back(application: Tidegat
         await shown(pilot, "Sensors 101", "n55")
 
 
+@pytest.mark.uncovered
 async def test_a_resize_does_not_pull_a_scrolled_view_back(application: TidegateApp) -> None:
     async with application.run_test(size=(100, 30)) as pilot:
         await connected(pilot)
@@ -133,6 +139,7 @@ async def test_a_resize_does_not_pull_a_scrolled_view_back(application: Tidegate
         assert "n55" in rendered(application)
 
 
+@pytest.mark.uncovered
 async def test_the_cursor_stays_at_the_top(application: TidegateApp) -> None:
     async with application.run_test(size=(100, 30)) as pilot:
         await connected(pilot)

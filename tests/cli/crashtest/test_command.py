@@ -25,6 +25,7 @@ def test_it_says_what_is_promised_what_was_compared_and_what_was_not_tested(
     assert list((tmp_path / "var").iterdir()) == []
 
 
+@pytest.mark.uncovered
 def test_it_ends_with_1_and_leaves_the_files_when_something_was_lost(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ def parts(value: int, result: str) -> list[str]:
     ]
 
 
+@pytest.mark.uncovered
 def test_what_every_filter_said(
     gateway: GatewayProcess, epoch: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
