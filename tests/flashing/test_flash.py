@@ -33,7 +33,7 @@ pytestmark = pytest.mark.micropython
 
 SETTINGS = {"name": "barn1", "interval_ms": 200}
 BROKEN = "def main(folder):\n    raise ValueError('no such sensor')\n"
-HANGING = "def main(folder):\n    while True:\n        pass\n"
+HANGING = "import time\ndef main(folder):\n    while True:\n        time.sleep(1)\n"
 WATCHED = """
 import machine, micropython
 def main(folder):
@@ -93,6 +93,7 @@ def node_name(board: StandInBoard) -> str:
     return reading.node
 
 
+@pytest.mark.uncovered
 def test_a_fresh_board_gives_its_first_reading(board: StandInBoard) -> None:
     heard = Heard()
     flashed = flash(Port(board.port), heard, SETTINGS, seconds=20)
@@ -115,6 +116,7 @@ def test_a_fresh_board_gives_its_first_reading(board: StandInBoard) -> None:
     assert changed.reading.readings[0].quantity == "temperature"
 
 
+@pytest.mark.uncovered
 def test_without_the_compiler_sources_are_sent_and_said(
     board: StandInBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +136,7 @@ def test_without_the_compiler_sources_are_sent_and_said(
     assert "version 5" in other.why_sources
 
 
+@pytest.mark.uncovered
 def test_a_version_that_fails_is_taken_back(board: StandInBoard, other_main: list[str]) -> None:
     before = install(board, SETTINGS).version
     other_main.append(BROKEN)
@@ -199,6 +202,7 @@ def runs_old_or_new(board: StandInBoard) -> None:
     assert node_name(board) == "barn1"
 
 
+@pytest.mark.uncovered
 def test_power_that_fails_at_any_write_leaves_a_version(board: StandInBoard) -> None:
     install(board, SETTINGS)
     for number in range(ROUNDS):
@@ -224,6 +228,7 @@ flash(Port(sys.argv[1]), Quiet(), json.loads(sys.argv[2]), seconds=20)
 """
 
 
+@pytest.mark.uncovered
 def test_flashing_that_is_killed_goes_on_where_it_stopped(board: StandInBoard) -> None:
     install(board, SETTINGS)
     for number in range(ROUNDS):
@@ -237,6 +242,7 @@ def test_flashing_that_is_killed_goes_on_where_it_stopped(board: StandInBoard) -
         runs_old_or_new(board)
 
 
+@pytest.mark.uncovered
 def test_a_program_that_was_half_sent_does_not_keep_the_next_out(board: StandInBoard) -> None:
     """The board waits for the rest of it, and some take Ctrl-C for a part of it."""
     with contextlib.closing(open_port(Port(board.port), 5)) as line:
@@ -269,6 +275,7 @@ def numbers(frames: list[ReadingsFrame]) -> dict[int, list[int]]:
     return {boot: [each for start, each in names if start == boot] for boot, _ in names}
 
 
+@pytest.mark.uncovered
 def test_samples_that_nobody_has_taken_outlive_updates(
     board: StandInBoard, other_main: list[str]
 ) -> None:
@@ -293,6 +300,7 @@ def test_samples_that_nobody_has_taken_outlive_updates(
         assert len(found[boot]) >= 20
 
 
+@pytest.mark.uncovered
 def test_a_command_to_restart_saves_what_waits(board: StandInBoard) -> None:
     install(board, {"name": "barn1", "interval_ms": 100})
     before = received(board.port, 0.5)

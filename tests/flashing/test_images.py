@@ -110,6 +110,7 @@ def esp_image(chip: int, size: int = 20_000) -> bytes:
     return head + struct.pack("<H", chip) + bytes(10) + bytes(range(256)) * (size // 256)
 
 
+@pytest.mark.uncovered
 def test_esptool_writes_an_image_and_compares_it(tmp_path: Path) -> None:
     image, flash, link = (tmp_path / name for name in ("esp32.bin", "flash.img", "ttyESP"))
     image.write_bytes(esp_image(0))

@@ -92,6 +92,7 @@ def expected() -> Iterator[float]:
         yield float(f"{mantissa}e{exponent}")
 
 
+@pytest.mark.uncovered
 def test_a_node_with_wifi_loses_nothing_when_the_gateway_is_killed(
     board: StandInBoard, gateway: GatewayProcess, authority: Authority, tls_port: int
 ) -> None:

@@ -84,6 +84,7 @@ def starts_of(temperatures: list[float]) -> list[list[float]]:
     return starts
 
 
+@pytest.mark.uncovered
 @pytest.mark.slow
 @pytest.mark.micropython
 def test_a_version_that_hangs_is_taken_back_after_a_minute(

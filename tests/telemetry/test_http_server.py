@@ -145,6 +145,7 @@ async def test_connections_of_one_address_are_bounded_and_the_oldest_goes(
         writer.close()
 
 
+@pytest.mark.uncovered
 async def test_idle_connections_keep_nobody_out_however_often_they_are_renewed(
     server: HttpServer,
 ) -> None:
