@@ -3,20 +3,39 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
 from gateway.uplink.begin_connection import BeginConnection, begin_connection
-from gateway.uplink.link.metering import Metering
+from gateway.uplink.link.budget import Metering
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessages
-from gateway.uplink.requests import Requests
 from gateway.uplink.settings import UplinkSettings
+
+if TYPE_CHECKING:
+    from gateway.uplink.down import Down
+
+
+RECALL_TOPIC = "control/recall"
+"""Below `<prefix>/<gateway_id>/`: requests for messages of the history."""
+
+RECALL_ANSWERS = "recall"
+"""The topic of the answers."""
+
 
 AtTurnEnd = Callable[[Callable[[], None]], None]
 """Has a function called at the end of the turn that handles packets."""
+
+
+@dataclass(slots=True)
+class Requests:
+    """The handlers of requests; without one the gateway does not subscribe."""
+
+    recall: Callable[[bytes], None] | None = None
+    down: "Down | None" = None
 
 
 def soon(call: Callable[[], None]) -> None:

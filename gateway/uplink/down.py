@@ -16,7 +16,7 @@ from gateway.mqtt.packets import Publish, SubscriptionRequest
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.mqtt.topics import check_topic_name, topic_matches
 from gateway.uplink.hops import has_hop, with_hop
-from gateway.uplink.rules.topic_template import fill
+from gateway.uplink.rules.targets import fill
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from gateway.uplink.context import AtTurnEnd, UplinkContext, soon
 from gateway.uplink.destination import Destination, Link
 from gateway.uplink.errors import End, LinkError
 from gateway.uplink.link.backoff import Backoff
-from gateway.uplink.link.link_permit import LOOK_SECONDS, LinkPermit
-from gateway.uplink.link.metering import Metering
+from gateway.uplink.link.budget import Metering
+from gateway.uplink.link.schedule import LOOK_SECONDS, LinkPermit
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessages
 from gateway.uplink.settings import UplinkSettings

@@ -11,7 +11,7 @@ import gateway.uplink.uplink as uplink_module
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.uplink.destination import Link
 from gateway.uplink.errors import LinkError
-from gateway.uplink.fleet.open_socket import CONNECT_SECONDS
+from gateway.uplink.fleet.stream import CONNECT_SECONDS
 from gateway.uplink.uplink import Uplink
 from tests.support.disk.storage import Store, until
 from tests.support.fleet.fleet_broker import FleetBroker

@@ -29,7 +29,7 @@ def rules_without_topic(configuration: Configuration) -> Iterator[ConfigurationE
 
 
 def _shortest_topic(gateway_id: str, uplink: UplinkConfig, placed: PlacedRule) -> str:
-    from gateway.uplink.rules.topic_template import fill
+    from gateway.uplink.rules.targets import fill
 
     levels = placed.rule.topic.removesuffix("#").removesuffix("/").split("/")
     topic = "/".join("" if level == "+" else level for level in levels)

@@ -1,22 +1,21 @@
 """Requests for messages of the history, from a client of the gateway or from the fleet."""
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gateway.access.rule import WRITE
-from gateway.broker.own_names import CONTROL_CLIENT
+from gateway.app.uplink.answers import publish_answer, to_json
 from gateway.mqtt.errors import MqttError, ProtocolError
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name
 from gateway.storage.outbox.outbox import Outbox
+from gateway.uplink.context import RECALL_ANSWERS
 from gateway.uplink.recalls.recall import Recall, Report
 from gateway.uplink.recalls.request import RecallError, parse_request
 from gateway.uplink.reports.control_messages import ControlMessage, ControlMessages
-from gateway.uplink.requests import RECALL_ANSWERS
 from gateway.uplink.uplink import Uplink
 
 if TYPE_CHECKING:
@@ -33,16 +32,16 @@ def start_recall(
     keeps = gateway.configuration.history.keep > 0
     recall = Recall(gateway.database, outbox, gateway.counters, history=keeps)
     gateway.stack.push_async_callback(recall.close)
-    desk = RecallDesk(gateway, recall, outbox.uplinks.every)
-    gateway.control.answer("recall", desk.receive)
+    requests = RecallRequests(gateway, recall, outbox.uplinks.every)
+    gateway.control.answer("recall", requests.receive)
     for index, (uplink, config) in enumerate(uplinks):
         if config.recall:
-            desk = RecallDesk(gateway, recall, 1 << index, uplink.control_messages)
-            uplink.requests.recall = desk.receive_of_fleet
+            requests = RecallRequests(gateway, recall, 1 << index, uplink.control_messages)
+            uplink.requests.recall = requests.receive_of_fleet
 
 
-class RecallDesk:
-    """Takes requests and sends the answers: `accepted`, then `done`; or `refused`.
+class RecallRequests:
+    """Accepts requests and sends the answers: `accepted`, then `done`; or `refused`.
 
     What is recalled goes up by `uplinks`; the answers to a fleet's requests are `control_messages`.
     """
@@ -60,19 +59,19 @@ class RecallDesk:
         self._control_messages = ControlMessages() if control_messages is None else control_messages
 
     def receive(self, message: Message) -> ReasonCode:
-        """Take a request of a client; the answers go to its Response Topic if it has one."""
+        """Accept a request of a client; the answers go to its Response Topic if it has one."""
         try:
             answer = self._answer_to(message)
         except MqttError as error:
             logger.warning("recall: response topic %.80r: %s", message.response_topic, error.reason)
             return error.reason_code
-        return self._take(message.payload, answer)
+        return self._begin(message.payload, answer)
 
     def receive_of_fleet(self, payload: bytes) -> None:
-        """Take a request of the fleet; the answers go to `<prefix>/<gateway id>/recall`."""
-        self._take(payload, self._answer_fleet)
+        """Accept a request of the fleet; the answers go to `<prefix>/<gateway id>/recall`."""
+        self._begin(payload, self._answer_fleet)
 
-    def _take(self, payload: bytes, answer: Callable[[Report], None]) -> ReasonCode:
+    def _begin(self, payload: bytes, answer: Callable[[Report], None]) -> ReasonCode:
         identifier: Report = {}
         try:
             request = parse_request(payload)
@@ -88,7 +87,7 @@ class RecallDesk:
         return ReasonCode.SUCCESS
 
     def _answer_fleet(self, report: Report) -> None:
-        if not self._control_messages.send(ControlMessage(RECALL_ANSWERS, _json(report))):
+        if not self._control_messages.send(ControlMessage(RECALL_ANSWERS, to_json(report))):
             logger.warning(
                 "an answer to a recall was dropped: too many control messages wait for the fleet"
             )
@@ -111,25 +110,6 @@ class RecallDesk:
         def answer(report: Report) -> None:
             # Not within the publishing of the request itself.
             loop = asyncio.get_running_loop()
-            loop.call_soon(self._publish, topic, _json(report), correlation_data)
+            loop.call_soon(publish_answer, self._gateway, topic, report, correlation_data)
 
         return answer
-
-    def _publish(self, topic: str, payload: bytes, correlation_data: bytes | None) -> None:
-        instant = self._gateway.turn.instant
-        self._gateway.publish(
-            Message(
-                topic,
-                payload,
-                qos=1,
-                client_id=CONTROL_CLIENT,
-                received_at=instant.wall,
-                arrived=instant.monotonic,
-                correlation_data=correlation_data,
-                content_type="application/json",
-            )
-        )
-
-
-def _json(report: Report) -> bytes:
-    return json.dumps(report, separators=(",", ":"), ensure_ascii=False).encode()

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gateway.app.uplink.answers import publish_answer
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
@@ -24,9 +25,6 @@ logger = logging.getLogger(__name__)
 PART = "rejected"
 ANSWERS = "$CONTROL/answers/"
 """Response Topics begin so: below `$CONTROL` only operators read, and no client publishes."""
-
-CLIENT_ID = "$CONTROL"
-"""Who publishes the answers."""
 
 PAGE = 20
 """Messages read at a time, and told of in one answer."""
@@ -77,7 +75,7 @@ class Request:
         return self.numbers is None or rejected.number in self.numbers
 
 
-class RejectedDesk:
+class RejectedRequests:
     """Answers requests one at a time, each with some messages and a last one that has `done`."""
 
     def __init__(self, gateway: "Gateway", rejected: Rejected, outbox: Outbox) -> None:
@@ -99,7 +97,7 @@ class RejectedDesk:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def receive(self, message: Message) -> ReasonCode:
-        """Take a request; its Response Topic must be below `$CONTROL/answers/`."""
+        """Accept a request; its Response Topic must be below `$CONTROL/answers/`."""
         topic = message.response_topic or ""
         if not topic.startswith(ANSWERS):
             logger.warning("rejected: response topic %.80r is not below %s", topic, ANSWERS)
@@ -112,7 +110,7 @@ class RejectedDesk:
             return ReasonCode.QUOTA_EXCEEDED
 
         def answer(said: Answer) -> None:
-            self._publish(topic, said, message.correlation_data)
+            publish_answer(self._gateway, topic, said, message.correlation_data)
 
         task = asyncio.get_running_loop().create_task(self._serve(message, answer))
         self._tasks.add(task)
@@ -151,7 +149,7 @@ class RejectedDesk:
         return {"count": count}
 
     async def _written(self) -> None:
-        """Wait until what was gathered so far is on disk."""
+        """Wait until what was written so far is on disk."""
         writer = self._gateway.writer
         mark = writer.batch
         writer.hand_over()
@@ -179,7 +177,7 @@ class RejectedDesk:
         return found
 
     def _retry(self, found: list[RejectedRow]) -> list[RejectedRow]:
-        """Put messages back into the outbox under their numbers; return those that had room.
+        """Put messages back into the outbox under their numbers; return those that fit.
 
         They go up like messages that the fleet recalls: marked as sent before, without expiry.
         """
@@ -195,21 +193,6 @@ class RejectedDesk:
             self._outbox.add(row)
             done.append(each)
         return done
-
-    def _publish(self, topic: str, said: Answer, correlation_data: bytes | None) -> None:
-        instant = self._gateway.turn.instant
-        self._gateway.publish(
-            Message(
-                topic,
-                json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode(),
-                qos=1,
-                client_id=CLIENT_ID,
-                received_at=instant.wall,
-                arrived=instant.monotonic,
-                correlation_data=correlation_data,
-                content_type="application/json",
-            )
-        )
 
 
 def _are_texts(numbers: object) -> bool:

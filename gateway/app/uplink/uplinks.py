@@ -1,40 +1,60 @@
 """Joins rules, outbox and uplinks to the broker."""
 
+import asyncio
+import logging
+import socket
+import ssl
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gateway.app.clock import ClockWatch
 from gateway.app.history import record
 from gateway.app.turn_end import TurnEnd
-from gateway.app.uplink.begin_connection import begin_connection
 from gateway.app.uplink.counters import uplink_counters
 from gateway.app.uplink.down import open_down
-from gateway.app.uplink.full_outbox import FullOutbox
-from gateway.app.uplink.kept_pause import keep_pause
-from gateway.app.uplink.ledger import open_ledger, report_ledger
-from gateway.app.uplink.link_lines import LinkLines
-from gateway.app.uplink.outage import Outage
-from gateway.app.uplink.outbox import start_outbox
+from gateway.app.uplink.monitoring import (
+    FullOutbox,
+    LinkLines,
+    Outage,
+)
+from gateway.app.uplink.outbox import (
+    open_ledger,
+    report_ledger,
+    start_outbox,
+)
 from gateway.app.uplink.recall import start_recall
-from gateway.app.uplink.rejected import RejectedDesk
+from gateway.app.uplink.rejected import RejectedRequests
 from gateway.app.uplink.settings import uplink_rules, uplink_settings
 from gateway.config.sections.uplinks import PlacedRule, rules_of
 from gateway.config.settings import UplinkConfig
 from gateway.counters import Counters
+from gateway.server.gateway_loop import GatewayLoop
+from gateway.server.socket_transport import SocketTransport
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
+from gateway.storage.state.note import is_noted, note, note_of
 from gateway.storage.state.rule_states import RuleStates
 from gateway.storage.state.uplink_session import leave_resumable, take_resumable
 from gateway.storage.state.uplink_usage import UplinkUsage
-from gateway.uplink.link.budget import Budget
-from gateway.uplink.link.metering import Metering
+from gateway.uplink.begin_connection import begin_connection as begin_by_asyncio
+from gateway.uplink.link.budget import (
+    Budget,
+    Metering,
+)
 from gateway.uplink.rules.rule import Rule, key_of
 from gateway.uplink.rules.rules import RuleSet
-from gateway.uplink.uplink import Uplink
+from gateway.uplink.uplink import (
+    Uplink,
+)
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
+
+logger = logging.getLogger(__name__)
+
+
+PAUSED = "uplink_paused"
 
 
 async def start_uplinks(gateway: "Gateway") -> None:
@@ -59,7 +79,7 @@ async def start_uplinks(gateway: "Gateway") -> None:
     full = FullOutbox(gateway, outbox)
     full.start()
     gateway.troubles.append(lambda: full.text)
-    RejectedDesk(gateway, rejected, outbox)
+    RejectedRequests(gateway, rejected, outbox)
     start_recall(gateway, outbox, list(zip(uplinks, configs, strict=True)))
     for uplink in uplinks:
         LinkLines(gateway, uplink, outbox).start()
@@ -139,3 +159,52 @@ async def _metering(
     usage = UplinkUsage(gateway.database, gateway.writer, name)
     day, used = await usage.load()
     return Metering(Budget(config.budget, day, used), usage, counters, gateway.clock)
+
+
+async def keep_pause(gateway: "Gateway", uplinks: Sequence[Uplink]) -> None:
+    """Take up the pauses of an earlier run, and let clients pause and resume uplinks.
+
+    They ask for all, or for one by its name. Whoever asks is answered when it is on disk.
+    """
+    _obey(gateway, "uplink", uplinks)
+    for uplink in uplinks:
+        if uplink.name:
+            _obey(gateway, f"uplink/{uplink.name}", [uplink])
+        if await is_noted(gateway.database, note_of(PAUSED, uplink.name)):
+            name = f" {uplink.name}" if uplink.name else ""
+            logger.warning(
+                "uplink%s: paused before the start; `tidegate uplink resume%s` ends that",
+                *(name, name),
+            )
+            uplink.pause()
+
+
+def _obey(gateway: "Gateway", part: str, uplinks: Sequence[Uplink]) -> None:
+    def pause() -> None:
+        for uplink in uplinks:
+            note(gateway.writer, note_of(PAUSED, uplink.name))
+            uplink.pause()
+
+    def resume() -> None:
+        for uplink in uplinks:
+            note(gateway.writer, note_of(PAUSED, uplink.name), there=False)
+            uplink.resume()
+
+    gateway.control.know(part, "pause", pause)
+    gateway.control.know(part, "resume", resume)
+
+
+async def begin_connection(
+    sock: socket.socket, protocol: asyncio.Protocol, tls: ssl.SSLContext | None, host: str
+) -> None:
+    """Have the gateway's own selector serve the socket, or asyncio, which knows TLS.
+
+    Between two messages the loop need not turn then: that is a tenth of what a message costs.
+    """
+    loop = asyncio.get_running_loop()
+    if tls is None and isinstance(loop, GatewayLoop):
+        if sock.family != socket.AF_UNIX:  # else a small packet waits for the ACK of the last one
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        SocketTransport(sock, protocol, loop.sockets, loop).start()
+    else:
+        await begin_by_asyncio(sock, protocol, tls, host)

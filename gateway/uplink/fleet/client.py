@@ -39,37 +39,100 @@ from gateway.uplink.fleet.connecting import (
     KEEP_ALIVE,
     PORTS,
     TLS,
+    ServerLimits,
     connect_packet,
+    limits_of,
+    refusal_of,
     tls_context,
 )
-from gateway.uplink.fleet.keep_alive import KeepAlive
-from gateway.uplink.fleet.make_stream import make_stream
 from gateway.uplink.fleet.message import FleetMessage
-from gateway.uplink.fleet.open_socket import open_socket
 from gateway.uplink.fleet.oversized import OversizedPublish, is_publish
-from gateway.uplink.fleet.packet_identifiers import PacketIdentifiers
-from gateway.uplink.fleet.server_limits import ServerLimits, limits_of, refusal_of
-from gateway.uplink.fleet.stream import FleetStream
+from gateway.uplink.fleet.stream import (
+    FleetStream,
+    make_stream,
+    open_socket,
+)
 from gateway.uplink.settings import UplinkSettings
 
 logger = logging.getLogger(__name__)
 
+
+LAST_PACKET_IDENTIFIER = 65_535
+
+
 _PUBACK = 0x40
+
 _SHORT_PUBACK = 2
 """Bytes of a PUBACK's body that says nothing but success (section 3.4.2.1)."""
 
 _SUCCESS = ReasonCode.SUCCESS
+
 _CONNACK = 0x20
 
 _OLD_CONNACK = b"\x00\x01"
 """The body of a CONNACK of MQTT 3.1.1 that refuses the protocol version."""
-
 
 OnMessage = Callable[[Publish, Callable[[], None]], None]
 """Gets a message and what acknowledges it, at once or later."""
 
 OnLeftOut = Callable[[str, str], None]
 """Gets the topic of a message, and what is too much of it."""
+
+
+class PacketIdentifiers:
+    """Assigns identifiers that are not in use, upwards from `last`."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        self.in_use: set[int] = set()
+
+    def next(self) -> int:
+        """Return an unused identifier [MQTT-2.2.1-3] and mark it as used."""
+        mid = self.last % LAST_PACKET_IDENTIFIER + 1
+        while mid in self.in_use:
+            mid = mid % LAST_PACKET_IDENTIFIER + 1
+        self.last = mid
+        self.in_use.add(mid)
+        return mid
+
+    def hold(self, mid: int) -> None:
+        """Mark an identifier of an earlier connection as used."""
+        self.in_use.add(mid)
+
+    def release(self, mid: int) -> None:
+        """Free an identifier after its answer."""
+        self.in_use.discard(mid)
+
+
+class KeepAlive:
+    """Decides when a PINGREQ is due; `seconds` 0 turns it off. All times are monotonic."""
+
+    def __init__(self, seconds: float, now: float) -> None:
+        self.seconds = seconds
+        self._sent = self._received = now
+        self._asked: float | None = None
+
+    def sent(self, now: float) -> None:
+        """Record that a packet was sent."""
+        self._sent = now
+
+    def received(self, now: float) -> None:
+        """Record that bytes were received; any of them count as an answer."""
+        self._received = now
+        self._asked = None
+
+    def due(self, now: float) -> bool:
+        """Return whether a PINGREQ is due now; it then counts as sent."""
+        if not self.seconds or self._asked is not None:
+            return False
+        if now - min(self._sent, self._received) < self.seconds:
+            return False
+        self._asked = now
+        return True
+
+    def over(self, now: float) -> bool:
+        """Return whether a PINGREQ has had no answer for too long."""
+        return self._asked is not None and now - self._asked >= self.seconds
 
 
 class FleetClient:

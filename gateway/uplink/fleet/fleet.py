@@ -8,17 +8,19 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from gateway.mqtt.packets import Publish, SubscriptionRequest, Will
-from gateway.uplink.context import UplinkContext
+from gateway.uplink.context import (
+    RECALL_TOPIC,
+    UplinkContext,
+)
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import End, FetchAgainError, LinkError, OldBrokerError, RetainError
 from gateway.uplink.fleet.client import FleetClient
+from gateway.uplink.fleet.connecting import ServerLimits
 from gateway.uplink.fleet.inflight import Inflight
 from gateway.uplink.fleet.publisher import Publisher
 from gateway.uplink.fleet.sender import Sender
-from gateway.uplink.fleet.server_limits import ServerLimits
 from gateway.uplink.link.backoff import Backoff
 from gateway.uplink.link.pacing import Pacing
-from gateway.uplink.requests import RECALL_TOPIC
 
 logger = logging.getLogger(__name__)
 

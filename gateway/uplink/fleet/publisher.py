@@ -11,6 +11,7 @@ from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, batch_line, batch_payload
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.fleet.client import FleetClient
+from gateway.uplink.fleet.connecting import ServerLimits
 from gateway.uplink.fleet.inflight import Inflight
 from gateway.uplink.fleet.message import (
     FleetMessage,
@@ -18,7 +19,6 @@ from gateway.uplink.fleet.message import (
     UnsendableTopicError,
     fleet_message,
 )
-from gateway.uplink.fleet.server_limits import ServerLimits
 from gateway.uplink.link.pacing import Pacing
 from gateway.uplink.reports.control_messages import ControlMessage
 from gateway.uplink.sent import Sent

@@ -6,9 +6,9 @@ from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, batch_line
 from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.context import UplinkContext
+from gateway.uplink.fleet.connecting import ServerLimits
 from gateway.uplink.fleet.inflight import Inflight
 from gateway.uplink.fleet.publisher import Picked, Publisher
-from gateway.uplink.fleet.server_limits import ServerLimits
 from gateway.uplink.lanes import Lanes
 from gateway.uplink.link.pacing import Pacing
 from gateway.uplink.refusals import RETRY_FIRST

@@ -1,12 +1,78 @@
-"""The bytes of one network connection: received ones are handled, sent ones written at once."""
+"""One network connection: its socket, the bytes that come and go, and how many it carried."""
 
 import asyncio
 import socket
+import struct
+import threading
 from collections.abc import Callable
 from typing import cast
 
 from gateway.uplink.errors import End
-from gateway.uplink.fleet.traffic import bytes_carried
+
+CONNECT_SECONDS = 10.0
+"""Maximum seconds for the TCP connection to one address."""
+
+
+TCP_INFO_LENGTH = 208
+"""Bytes of `struct tcp_info` up to and with `tcpi_bytes_sent`; Linux has them since 4.19."""
+
+_COUNT = struct.Struct("=Q")
+
+RECEIVED_AT, SENT_AT = 128, 200
+"""Where `tcpi_bytes_received` and `tcpi_bytes_sent` stand (linux/tcp.h, which only grows)."""
+
+WEBSOCKET = ("ws:", "wss:")
+
+
+def open_socket(
+    host: str, port: int, on_opened: Callable[[socket.socket | None, str], None]
+) -> None:
+    """Connect; `on_opened` gets the socket, or None and why there is none, on the running loop.
+
+    A thread of the loop's pool would not do: a stop would wait for it. If the loop is closed
+    by then, so is the socket.
+    """
+    arguments = (host, port, asyncio.get_running_loop(), on_opened)
+    threading.Thread(target=_open, args=arguments, daemon=True).start()
+
+
+def _open(
+    host: str,
+    port: int,
+    loop: asyncio.AbstractEventLoop,
+    on_opened: Callable[[socket.socket | None, str], None],
+) -> None:
+    opened: socket.socket | None = None
+    error = ""
+    try:
+        opened = socket.create_connection((host, port), CONNECT_SECONDS)
+        opened.settimeout(0)
+    except (OSError, ValueError) as reason:  # ValueError: a host name that cannot be encoded
+        error = str(reason)
+    try:
+        loop.call_soon_threadsafe(on_opened, opened, error)
+    except RuntimeError:  # the loop has closed meanwhile
+        if opened is not None:
+            opened.close()
+
+
+def bytes_carried(connection: object) -> int:
+    """Return the bytes of a connection both ways: MQTT, with TLS around it if there is any.
+
+    What TCP and IP add is not in it; what was resent is. 0 where the kernel does not say.
+    """
+    option = getattr(socket, "TCP_INFO", None)
+    if option is None or not isinstance(connection, socket.socket):  # not Linux
+        return 0
+    try:
+        info = connection.getsockopt(socket.IPPROTO_TCP, option, TCP_INFO_LENGTH)
+    except OSError:  # closed, or no TCP
+        return 0
+    if len(info) < TCP_INFO_LENGTH:
+        return 0
+    [received] = _COUNT.unpack_from(info, RECEIVED_AT)
+    [sent] = _COUNT.unpack_from(info, SENT_AT)
+    return int(received + sent)
 
 
 class FleetStream(asyncio.Protocol):
@@ -96,3 +162,18 @@ class FleetStream(asyncio.Protocol):
         if self.lost is None:
             self.lost = reason
         self._wake()
+
+
+def make_stream(
+    sock: socket.socket,
+    wake: Callable[[], None],
+    on_data: Callable[[bytes], None],
+    url: str,
+    maximum_packet_size: int,
+) -> FleetStream:
+    """Return the stream that `url` asks for."""
+    if not url.startswith(WEBSOCKET):
+        return FleetStream(sock, wake, on_data)
+    from gateway.uplink.fleet.websocket_stream import WebSocketStream  # an extra
+
+    return WebSocketStream(sock, wake, on_data, url, maximum_packet_size)

@@ -1,16 +1,27 @@
-"""When the uplink may be connected: windows in the board's own time."""
+"""When the link may be up: by a schedule, a pause and the day's budget."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from gateway.clock import Clock
+from gateway.uplink.link.budget import Metering
 
 if TYPE_CHECKING:
     from gateway.uplink.link.cron import Window
 
+
 CHANGE_SECONDS = 2 * 3600
 """The most by which clocks are put forward or back: local times are looked up so much earlier, and
 so much later, than those that are wanted."""
+
+
+LOOK_SECONDS = 5.0
+"""Seconds between two checks while the link is up, so a window is overrun by this at most."""
+
+LONGEST_WAIT = 60.0
+"""Maximum seconds between two checks while the link waits: the board's clock may be set."""
 
 
 class Schedule:
@@ -50,3 +61,36 @@ class Schedule:
         local = datetime.fromtimestamp(begin, self._zone).replace(tzinfo=None)
         starts = window.starts(local - timedelta(seconds=CHANGE_SECONDS), self._zone)
         return takewhile(lambda start: start <= end + CHANGE_SECONDS, starts)
+
+
+class Closed(NamedTuple):
+    """Why the link has to wait, and the seconds until the next check."""
+
+    text: str
+    seconds: float
+
+
+class LinkPermit:
+    """Says whether the link may be up; asked before each connection and while it is up."""
+
+    def __init__(self, schedule: Schedule | None, metering: Metering, clock: Clock) -> None:
+        self._schedule = schedule
+        self._metering = metering
+        self._clock = clock
+
+    def closed(self) -> Closed | None:
+        """Return why the link may not be up now, None if it may."""
+        now = self._clock.wall_ms() / 1000
+        if self._metering.spent:
+            seconds = self._metering.renewed_in()
+            return _closed("the budget of today is used up: waiting", now, now + seconds)
+        if self._schedule is None or self._schedule.is_open(now):
+            return None
+        return _closed("outside of its schedule: waiting", now, self._schedule.opens(now))
+
+
+def _closed(text: str, now: float, opens: float | None) -> Closed:
+    if opens is None:
+        return Closed(f"{text} for ever", LONGEST_WAIT)
+    until = datetime.fromtimestamp(opens).astimezone()
+    return Closed(f"{text} until {until:%Y-%m-%d %H:%M}", min(LONGEST_WAIT, opens - now))

@@ -1,17 +1,36 @@
 """How a rule's messages go up: to which topic of the fleet, whether retained, at which QoS."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gateway.config.checks import TOPIC_PLACE
 from gateway.mqtt.topics import topic_matches
 from gateway.storage.outbox.row import OutboxRow
-from gateway.uplink.rules.topic_template import fill
 
 KNOWN_TOPICS = 4_096
 """Topics whose target is remembered; when there are more, all are worked out again."""
 
 Address = tuple[bytes, bool, int]
 """A topic at the fleet's broker, whether messages keep their RETAIN flag, and the QoS."""
+
+
+def fill(template: str, gateway_id: str, topic: str) -> str:
+    """Return `template` with its places filled for a message on `topic`.
+
+    `{gateway}` is the gateway id, `{topic}` the whole topic, `{2}` its second level and `{2+}` its
+    levels from the second on. Levels that the topic does not have are empty.
+    """
+    levels = topic.split("/")
+
+    def value(place: re.Match[str]) -> str:
+        name, number, more = place.groups()
+        if name is not None:
+            return gateway_id if name == "gateway" else topic
+        first = int(number) - 1
+        return "/".join(levels[first:] if more else levels[first : first + 1])
+
+    return TOPIC_PLACE.sub(value, template)
 
 
 @dataclass(frozen=True, slots=True)

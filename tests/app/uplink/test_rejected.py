@@ -10,7 +10,7 @@ import pytest
 import gateway.app.uplink.rejected as module
 from gateway.app.gateway import Gateway
 from gateway.app.start import start
-from gateway.app.uplink.rejected import ANSWERS, RejectedDesk
+from gateway.app.uplink.rejected import ANSWERS, RejectedRequests
 from gateway.config.load import load
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
@@ -30,7 +30,7 @@ url = "mqtt://127.0.0.1:{nobody}"
 class Desk:
     """A gateway's desk, and its answers."""
 
-    def __init__(self, gateway: Gateway, desk: RejectedDesk) -> None:
+    def __init__(self, gateway: Gateway, desk: RejectedRequests) -> None:
         self.desk = desk
         self.heard: list[dict[str, Any]] = []
         gateway.publish = self._hear  # type: ignore[method-assign] # nobody is subscribed
@@ -52,14 +52,14 @@ class Desk:
 async def test_a_request_is_answered_whatever_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[RejectedDesk] = []
-    init = RejectedDesk.__init__
+    made: list[RejectedRequests] = []
+    init = RejectedRequests.__init__
 
-    def note(self: RejectedDesk, *arguments: Any) -> None:
+    def note(self: RejectedRequests, *arguments: Any) -> None:
         init(self, *arguments)
         made.append(self)
 
-    monkeypatch.setattr(RejectedDesk, "__init__", note)
+    monkeypatch.setattr(RejectedRequests, "__init__", note)
     file = tmp_path / "gateway.toml"
     file.write_text(SETTINGS.format(port=free_port(), nobody=free_port()))
     async with AsyncExitStack() as stack:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gateway.clock import Clock
 from gateway.uplink.landing.directory import DirectoryDestination
-from gateway.uplink.link.metering import Metering
+from gateway.uplink.link.budget import Metering
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
 from tests.support.disk.storage import Store, outbox_row, until

@@ -1,4 +1,4 @@
-"""The client by itself, against a broker whose every byte a test decides."""
+"""One connection to the fleet's broker."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import gateway.uplink.fleet.packet_identifiers as identifiers_module
+import gateway.uplink.fleet.client as identifiers_module
 from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.framing import Framer
@@ -25,10 +25,42 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.uplink.errors import LinkError
-from gateway.uplink.fleet.client import FleetClient, OnMessage
+from gateway.uplink.fleet.client import FleetClient, KeepAlive, OnMessage
 from gateway.uplink.fleet.message import fleet_message
 from tests.support.disk.storage import until
 from tests.support.fleet.uplinks import uplink_settings
+
+
+def test_silence_in_either_direction_asks_for_a_ping() -> None:
+    for move in (KeepAlive.sent, KeepAlive.received):
+        keep_alive = KeepAlive(30, 0.0)
+        move(keep_alive, 20.0)
+        assert not keep_alive.due(29.9)
+        assert keep_alive.due(30.0)
+        assert not keep_alive.due(31.0)  # one is under way
+
+
+def test_signs_of_life_both_ways_put_the_ping_off() -> None:
+    keep_alive = KeepAlive(30, 0.0)
+    keep_alive.sent(20.0)
+    keep_alive.received(21.0)
+    assert not keep_alive.due(49.9)
+    assert keep_alive.due(50.0)
+
+
+def test_without_any_answer_it_is_over() -> None:
+    keep_alive = KeepAlive(30, 0.0)
+    assert not keep_alive.over(1_000.0)
+    assert keep_alive.due(30.0)
+    assert not keep_alive.over(59.9)
+    assert keep_alive.over(60.0)
+    keep_alive.received(60.0)
+    assert not keep_alive.over(60.0)
+
+
+def test_0_asks_for_none() -> None:
+    assert not KeepAlive(0, 0.0).due(1e6)
+
 
 MOST = 40_000
 """Bytes of the largest packet that the client takes."""

@@ -1,0 +1,35 @@
+"""Answers to what clients ask for, published to the Response Topic of the request."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from gateway.broker.own_names import CONTROL_CLIENT
+from gateway.mqtt.message import Message
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+
+def to_json(answer: Mapping[str, object]) -> bytes:
+    """Return the payload of an answer."""
+    return json.dumps(answer, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def publish_answer(
+    gateway: "Gateway", topic: str, answer: Mapping[str, object], correlation_data: bytes | None
+) -> None:
+    """Publish an answer; `topic` and `correlation_data` are the request's."""
+    instant = gateway.turn.instant
+    gateway.publish(
+        Message(
+            topic,
+            to_json(answer),
+            qos=1,
+            client_id=CONTROL_CLIENT,
+            received_at=instant.wall,
+            arrived=instant.monotonic,
+            correlation_data=correlation_data,
+            content_type="application/json",
+        )
+    )

@@ -1,0 +1,247 @@
+"""Alarms, figures and log lines about a full outbox, an outage, and a link that is down."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gateway.app.uplink.headroom import (
+    Load,
+    Room,
+    drains,
+    spell_seconds,
+    survives,
+)
+from gateway.config.when_full import CONSEQUENCES, WhenFull
+from gateway.storage.engine.damage import free_bytes
+from gateway.storage.engine.reserve import RESERVE_BYTES
+from gateway.storage.outbox.bounds import for_rows
+from gateway.storage.outbox.outbox import (
+    Outbox,
+)
+from gateway.uplink.uplink import Uplink
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+logger = logging.getLogger(__name__)
+
+
+INTERVAL = 10.0
+"""Seconds between two measurements."""
+
+WINDOW = 600.0
+"""Seconds over which the rate of new messages is averaged, exponentially."""
+
+FULL_SECONDS = 1.0
+"""Seconds between two checks whether the outbox is full."""
+
+QUIET_SECONDS = 10.0
+"""Seconds without a refusal after which an outbox with capacity is not full any more."""
+
+ALARM = "outbox_full"
+
+LINK_SECONDS = 10.0
+"""Seconds between two checks whether it is time for a reminder."""
+
+REMINDER_SECONDS = 3600.0
+"""Seconds between two reminders."""
+
+WORTH_TELLING = 5.0
+"""Seconds that the link was down at least for its return to say so."""
+
+EXPECTED = ("waiting", "off")
+"""States in which the link is down because it should be: of these nobody is reminded."""
+
+
+def check_every(gateway: "Gateway", seconds: float, check: Callable[[], None]) -> None:
+    """Call `check` at each interval while the gateway runs."""
+
+    async def run() -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            check()
+
+    task = asyncio.get_running_loop().create_task(run())
+    gateway.stack.callback(task.cancel)
+
+
+class Outage:
+    """Keeps `tidegate/outbox/survives_seconds` and `drains_seconds` up to date.
+
+    The first is how long an outage that begins now could last at the present rate; the second
+    how long what would then wait takes to go up, at the best rate seen since the start, which
+    is not there before anything went up.
+    """
+
+    def __init__(self, gateway: "Gateway", outbox: Outbox) -> None:
+        self._gateway = gateway
+        self._outbox = outbox
+        self._accepted = self._acknowledged = 0
+        self._rate = 0.0
+        self._best = 0.0
+        self._row_bytes = 0.0
+        self._measured = self._started = gateway.clock.monotonic()
+        self._warned = False
+
+    def start(self) -> None:
+        """Measure at each interval while the gateway runs."""
+        check_every(self._gateway, INTERVAL, self.check)
+
+    def check(self) -> None:
+        """Update the figures and the alarm."""
+        self._measure()
+        if not self._row_bytes:
+            return
+        load, room = Load(self._rate, self._row_bytes), self._room()
+        seconds = survives(load, room)
+        counters = self._gateway.counters
+        counters.set("tidegate/outbox/survives_seconds", int(seconds))
+        if self._best:
+            waiting = self._outbox.rows + self._rate * seconds
+            drained = drains(waiting, self._best, self._rate)
+            counters.set("tidegate/outbox/drains_seconds", int(drained))
+        self._warn(seconds)
+
+    def _measure(self) -> None:
+        now, counters = self._gateway.clock.monotonic(), self._gateway.counters
+        accepted = counters.count("tidegate/rules/accepted")
+        acknowledged = counters.count("tidegate/uplink/acknowledged")
+        elapsed = max(now - self._measured, 1e-3)
+        weight = min(1.0, elapsed / min(WINDOW, max(now - self._started, elapsed)))
+        self._rate += weight * ((accepted - self._accepted) / elapsed - self._rate)
+        self._best = max(self._best, (acknowledged - self._acknowledged) / elapsed)
+        self._accepted, self._acknowledged, self._measured = accepted, acknowledged, now
+        if self._outbox.rows:
+            self._row_bytes = self._outbox.bytes / self._outbox.rows
+
+    def _room(self) -> Room:
+        config = self._gateway.configuration.outbox
+        disk = None
+        if not self._gateway.database.in_memory:
+            held = 0 if self._gateway.database.reserve.is_held else RESERVE_BYTES
+            disk = max(0, free_bytes(self._gateway.data) - held)
+        messages = None
+        if config.maximum_messages is not None:
+            messages = max(0, config.maximum_messages - self._outbox.rows)
+        return Room(max(0, for_rows(config.maximum_bytes) - self._outbox.bytes), disk, messages)
+
+    def _warn(self, seconds: float) -> None:
+        """Raise the alarm `headroom` while an outage of the promised length would be too long.
+
+        Only with an empty outbox: during an outage the time that is left becomes less by itself.
+        """
+        promised = self._gateway.configuration.outbox.survive
+        short = promised > seconds
+        if short is self._warned or not promised or (short and self._outbox.rows > self._rate * 60):
+            return
+        self._warned = short
+        text = (
+            f"at {self._rate:.1f} messages a second of {self._row_bytes:.0f} bytes the outbox"
+            f" bears an outage of {spell_seconds(seconds)}, promised are {spell_seconds(promised)}"
+        )
+        self._gateway.telemetry.alarm("headroom", text if short else "")
+
+
+class FullOutbox:
+    """Raises an alarm when messages begin not to fit into the outbox, and ends it later.
+
+    `text` is what `/healthz` shows, "" while they fit.
+    """
+
+    def __init__(self, gateway: "Gateway", outbox: Outbox) -> None:
+        self.text = ""
+        self._gateway = gateway
+        self._outbox = outbox
+        self._policy = WhenFull(gateway.configuration.outbox.when_full)
+        self._counted = self._count()
+        self._before = 0
+        self._last = 0.0
+
+    def start(self) -> None:
+        """Check at each interval while the gateway runs."""
+        check_every(self._gateway, FULL_SECONDS, self.check)
+
+    def check(self) -> None:
+        """Raise or end the alarm by what was counted since the last check."""
+        counted, now = self._count(), self._gateway.clock.monotonic()
+        if counted > self._counted:
+            if not self.text:
+                self._begin()
+            self._counted, self._last = counted, now
+        elif self.text and now - self._last >= QUIET_SECONDS and self._outbox.bounds.have_capacity:
+            self._end()
+
+    def _begin(self) -> None:
+        self._before = self._counted
+        self.text = f"the outbox is full: {CONSEQUENCES[self._policy]}"
+        logger.warning("%s", self.text)
+        self._gateway.telemetry.alarm(ALARM, self.text)
+
+    def _end(self) -> None:
+        self.text = ""
+        lost = self._counted - self._before
+        logger.warning("the outbox has room again: meanwhile it had none for %d messages", lost)
+        self._gateway.telemetry.alarm(ALARM, "")
+
+    def _count(self) -> int:
+        """Return how many messages found no room, or were given up for others, so far."""
+        counters = self._gateway.counters
+        evicted = sum(counters.count(f"tidegate/outbox/evicted/{policy}") for policy in WhenFull)
+        return evicted + counters.count("tidegate/outbox/rejected")
+
+
+class LinkLines:
+    """Follows the state of the uplink."""
+
+    def __init__(self, gateway: "Gateway", uplink: Uplink, outbox: Outbox) -> None:
+        self._gateway = gateway
+        self._uplink = uplink
+        self._outbox = outbox
+        self._name = f"uplink {uplink.name}" if uplink.name else "uplink"
+        self._index = outbox.uplinks.names.index(uplink.name)
+        self._down_since: float | None = gateway.clock.monotonic()
+        self._reminded = self._down_since
+
+    def start(self) -> None:
+        """Follow it while the gateway runs."""
+        self._uplink.on_state.append(self.check)
+        check_every(self._gateway, LINK_SECONDS, self.check)
+
+    def check(self) -> None:
+        """Log what is new."""
+        now = self._gateway.clock.monotonic()
+        if self._uplink.state != "connected":
+            if self._down_since is None:
+                self._down_since = self._reminded = now
+            elif now - self._reminded >= REMINDER_SECONDS:
+                self._reminded = now
+                self._remind(now - self._down_since)
+        elif self._down_since is not None:
+            away, self._down_since = now - self._down_since, None
+            if away >= WORTH_TELLING or self._rows:
+                logger.info(
+                    "%s: was down for %s; %s", self._name, spell_seconds(away), self._waiting()
+                )
+
+    def _remind(self, away: float) -> None:
+        state = self._uplink.state
+        if state in EXPECTED:
+            return
+        why = f" ({self._uplink.error})" if self._uplink.error else ""
+        text = f"{state} for {spell_seconds(away)}{why}; {self._waiting()}"
+        logger.warning("%s: %s", self._name, text)
+
+    @property
+    def _rows(self) -> int:
+        """How many messages wait for this uplink."""
+        return self._outbox.uplinks.rows[self._index]
+
+    def _waiting(self) -> str:
+        rows, oldest = self._rows, self._outbox.oldest_time
+        if not rows or oldest is None:
+            return "no message waits"
+        if self._outbox.uplinks.several:  # the oldest may be another uplink's
+            return f"{rows:,} messages wait"
+        waited = max(0, self._gateway.clock.wall_ms() - oldest) / 1000
+        return f"{rows:,} messages wait, the oldest for {spell_seconds(waited)}"
