@@ -3,6 +3,7 @@ cdef class Counters:
     cdef public dict values
 
     cpdef add(self, name, count=*)
+    cpdef add_each(self, tuple names)
     cpdef set(self, name, value)
     cpdef forget(self, name)
     cpdef count(self, name)

@@ -17,6 +17,12 @@ class Counters:
         """Raise the counter `name` by `count`."""
         self.values[name] = int(self.values.get(name, 0)) + count
 
+    def add_each(self, names: tuple[str, ...]) -> None:
+        """Raise each of these counters by one."""
+        values = self.values
+        for name in names:
+            values[name] = int(values.get(name, 0)) + 1
+
     def set(self, name: str, value: int | float | str) -> None:  # noqa: PYI041
         """Make `value` the present reading of the gauge `name`."""
         self.values[name] = value

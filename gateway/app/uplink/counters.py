@@ -41,6 +41,11 @@ class UplinkCounters(Counters):
         self._all.add(name, count)
         self._all.set(self._named(name), self.values[name])
 
+    def add_each(self, names: tuple[str, ...]) -> None:
+        """Raise each of these counters in the same way."""
+        for name in names:
+            self.add(name)
+
     def set(self, name: str, value: int | float | str) -> None:  # noqa: PYI041
         """Set the gauge by its own name and the one of all."""
         super().set(name, value)

@@ -25,7 +25,6 @@ cdef class OutboxStream:
 cdef class OutboxBounds:
     cdef object _is_claimed
     cdef bint _rejects
-    cdef dict _streams
     cdef public object bytes
     cdef public object last_id
     cdef public object log_excess
@@ -33,6 +32,7 @@ cdef class OutboxBounds:
     cdef readonly object maximum_rows
     cdef readonly object retention
     cdef public object rows
+    cdef readonly dict streams
 
     @cython.locals(stream=OutboxStream)
     cpdef OutboxStream of(self, name)

@@ -245,7 +245,7 @@ class OutboxStream:
 
 
 class OutboxBounds:
-    """All streams by name; `rows` and `bytes` are their sums, `last_id` the id given last.
+    """All `streams` by name; `rows` and `bytes` are their sums, `last_id` the id given last.
 
     `is_claimed` says of a row's id that nobody knows whether the fleet has it: such a row is not
     given up. `log_excess` are the bytes that the write-ahead log takes beyond its share: they
@@ -255,7 +255,6 @@ class OutboxBounds:
     __slots__ = (
         "_is_claimed",
         "_rejects",
-        "_streams",
         "bytes",
         "last_id",
         "log_excess",
@@ -263,6 +262,7 @@ class OutboxBounds:
         "maximum_rows",
         "retention",
         "rows",
+        "streams",
     )
 
     def __init__(self, settings: OutboxSettings, is_claimed: IsClaimed) -> None:
@@ -280,19 +280,19 @@ class OutboxBounds:
         self.log_excess = 0
         self._rejects = whole.when_full is WhenFull.REJECT
         self._is_claimed = is_claimed
-        self._streams = {each.name: self._stream(each) for each in settings.streams}
+        self.streams = {each.name: self._stream(each) for each in settings.streams}
 
     def __iter__(self) -> Iterator[OutboxStream]:
-        return iter(self._streams.values())
+        return iter(self.streams.values())
 
     def __len__(self) -> int:
-        return len(self._streams)
+        return len(self.streams)
 
     def of(self, name: str) -> OutboxStream:
         """Return the stream of this name; one that nobody configured has the defaults."""
-        stream = self._streams.get(name)
+        stream = self.streams.get(name)
         if stream is None:
-            stream = self._streams[name] = self._stream(StreamSettings(name))
+            stream = self.streams[name] = self._stream(StreamSettings(name))
         return stream
 
     def by_priority(self) -> list[list[str | None]]:
@@ -315,7 +315,7 @@ class OutboxBounds:
         """Return whether one of `rows` is too much, and no other may be given up for it."""
         count, size = 0, 0
         for row in rows:
-            stream = self._streams.get(row.stream) or self.of(row.stream)
+            stream = self.streams.get(row.stream) or self.of(row.stream)
             more, larger = 1, row.size
             if stream.latest is not None and (older := self.replaced(row)) is not None:
                 more, larger = 0, row.size - older.size
@@ -369,7 +369,7 @@ class OutboxBounds:
     def too_old(self, now_for: Callable[[OutboxRow], int]) -> OutboxRow | None:
         """Return a known row that has waited for longer than it may; `now_for` it is (ms)."""
         ages = [self.retention.maximum_age]
-        for stream in self._streams.values():
+        for stream in self.streams.values():
             own = stream.settings.retention.maximum_age
             bounds = [age for age in (*ages, own) if age is not None]
             oldest = stream.oldest(self._is_claimed) if bounds else None
@@ -393,7 +393,7 @@ class OutboxBounds:
         """Count rows no longer, which were deleted."""
         self.rows -= len(rows)
         for row in rows:
-            stream = self._streams.get(row.stream) or self.of(row.stream)
+            stream = self.streams.get(row.stream) or self.of(row.stream)
             self.bytes -= row.size
             stream.bytes -= row.size
             stream.rows -= 1
@@ -405,7 +405,7 @@ class OutboxBounds:
         return OutboxStream(settings, has_head=retention.needs_oldest, drops=retention.drops)
 
     def _of_any_stream(self) -> Eviction | None:
-        for stream in self._streams.values():
+        for stream in self.streams.values():
             if (eviction := self._of_stream(stream, None)) is not None:
                 return eviction
         return None
@@ -434,7 +434,7 @@ class OutboxBounds:
             return Eviction(row, policy)
         if policy is WhenFull.DROP_NEWEST:
             return None
-        streams = [stream for stream in self._streams.values() if stream.rows]
+        streams = [stream for stream in self.streams.values() if stream.rows]
         if policy is WhenFull.DROP_LOWEST_PRIORITY and streams:
             lowest = min(stream.settings.priority for stream in streams)
             if row is not None and self.of(row.stream).settings.priority < lowest:

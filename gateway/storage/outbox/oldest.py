@@ -116,7 +116,7 @@ class OldestRows:
 
     def _next_stream(self) -> OutboxStream | None:
         """Return a stream that knows few of its oldest rows while there are more on disk."""
-        for stream in self._bounds:
+        for stream in self._bounds.streams.values():
             if stream.has_head and stream.known_to < self.committed_id and stream.wants_more:
                 return stream
         return None

@@ -129,7 +129,7 @@ class Outbox:
                 name = stream.settings.name
                 stream.restore_latest(await self._reader.newest(name, MAX_LATEST_TOPICS))
         await self._oldest.load()
-        self._show(*(stream.settings.name for stream in bounds))
+        self._show(bounds.streams)
 
     def admits(self, rows: Sequence[OutboxRow]) -> bool:
         """Return whether `add` accepts all of `rows`, which are of different streams.
@@ -169,7 +169,7 @@ class Outbox:
         any batch before; `barrier` waits for that PUBACK, too.
         """
         bounds = self.bounds
-        stream = bounds.of(row.stream)
+        stream = bounds.streams.get(row.stream) or bounds.of(row.stream)
         if stream.settings.mode is Mode.EXPIRE:
             row.message_expiry = expiry_of(row, stream.settings)
         if not row.size:  # else `admits` has set it
@@ -193,7 +193,7 @@ class Outbox:
             self.uplinks.rows[0] += 1
         if not bounds.added(stream, row):
             self._counters.add("tidegate/outbox/latest_overflow")
-        self._show(row.stream)
+        self._show((row.stream,))
         self.writes.add(row, commit_within, wait, barrier)
         return self._writer.batch
 
@@ -244,7 +244,7 @@ class Outbox:
         if reported:
             self._report(reported, outcome, reason)
         if names:
-            self._show(*names)
+            self._show(names)
         return self._writer.batch
 
     def claim(self, row: OutboxRow, now: int, uplink: int = 1) -> bool:
@@ -344,13 +344,13 @@ class Outbox:
         for callback in self.on_outcome:
             callback(rows, outcome, reason)
 
-    def _show(self, *names: str) -> None:
+    def _show(self, names: Iterable[str]) -> None:
         """Show the sums of the whole and of the streams of these names, twice a message."""
         bounds, values = self.bounds, self._counters.values
         values["tidegate/outbox/rows"] = bounds.rows
         values["tidegate/outbox/bytes"] = bounds.bytes
         for name in names:
-            stream = bounds.of(name)
+            stream = bounds.streams[name]
             values[stream.rows_name] = stream.rows
             values[stream.bytes_name] = stream.bytes
         if self.uplinks.several:

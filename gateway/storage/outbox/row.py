@@ -62,6 +62,7 @@ INDEX_ENTRY = 16
 """Bytes of an entry of the index of streams beside the stream's name, and of one that expires."""
 
 _identity = attrgetter(*COLUMNS[: -len(MESSAGE_COLUMNS)])
+_values = attrgetter(*COLUMNS)
 _message = attrgetter(*MESSAGE_COLUMNS)
 
 
@@ -190,6 +191,8 @@ def row_of_message(message: Message, epoch: str, stream: str, seq: int, lane: st
 
 def to_columns(row: OutboxRow) -> tuple[object, ...]:
     """Return the values of COLUMNS."""
+    if not row.user_properties:  # the last column, NULL then; all others are as they are
+        return (*_values(row)[:-1], None)
     return (*_identity(row), *to_values(_message(row)))
 
 

@@ -24,7 +24,7 @@ cdef class OutboxWrites:
     cdef dict _live
     cdef object _pending
     cdef object _reader
-    cdef set _removing
+    cdef dict _removing
     cdef object _uplinks
     cdef object _writer
     cdef readonly object committed_id

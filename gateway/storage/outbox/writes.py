@@ -228,9 +228,9 @@ class OutboxWrites:
     ) -> None:
         self.committed_id = 0
         self.delivering: dict[int, int] = {}
-        self._last_ids: dict[int, int] = {}  # by batch, and so the two below
+        self._last_ids: dict[int, int] = {}  # by batch, rising, and so the two below
         self._delivered: dict[int, dict[int, int]] = {}
-        self._removing: set[int] = set()
+        self._removing: dict[int, bool] = {}
         self._live: dict[int, Live] = {}
         self._uplinks = uplinks
         self._writer = writer
@@ -303,7 +303,7 @@ class OutboxWrites:
         for (uplinks, ending), identifiers in written.items():
             for each in ranges_of(identifiers):
                 self._writer.add(_CHANGE, (self._uplinks.text(uplinks), *each), commit_within)
-            self._removing.add(self._writer.batch)
+            self._removing[self._writer.batch] = True
             self._deliver(ending, len(identifiers))
             self._reader.change(dict.fromkeys(identifiers, uplinks), self._writer.batch)
 
@@ -330,23 +330,23 @@ class OutboxWrites:
             return
         for each in ranges_of(written):
             self._writer.add(_DELETE, each, commit_within)
-        self._removing.add(self._writer.batch)
+        self._removing[self._writer.batch] = True
         if delivered or outcome is Outcome.REJECTED:
             self._deliver(rows[0].ending, len(written))
         self._reader.delete(written, self._writer.batch)
 
     def committed(self, batch: int) -> tuple[bool, bool]:
         """Note that all up to `batch` is on disk; return whether that added and deleted rows."""
-        last_ids = [self._last_ids.pop(each) for each in list(self._last_ids) if each <= batch]
-        for each in list(self._delivered):
-            if each <= batch:
-                for uplink, rows in self._delivered.pop(each).items():
-                    self.delivering[uplink] -= rows
-        removed = [each for each in self._removing if each <= batch]
-        self._removing.difference_update(removed)
-        if last_ids:
-            self.committed_id = last_ids[-1]
-        return bool(last_ids), bool(removed)
+        added = removed = False
+        while self._last_ids and (first := next(iter(self._last_ids))) <= batch:
+            self.committed_id = self._last_ids.pop(first)
+            added = True
+        while self._removing and (first := next(iter(self._removing))) <= batch:
+            removed = self._removing.pop(first)
+        while self._delivered and (first := next(iter(self._delivered))) <= batch:
+            for uplink, rows in self._delivered.pop(first).items():
+                self.delivering[uplink] -= rows
+        return added, removed
 
     def _write(self, row: OutboxRow, commit_within: float | None = 0.0) -> None:
         values, reader = to_columns(row), self._reader

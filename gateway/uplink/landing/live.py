@@ -49,21 +49,19 @@ class LiveLanding:
         self._link = link
         self._files = files
         self.is_free = True  # the backlog is no hindrance
+        self.accepts = lanes.accepts
         self.live: Live | None = None
         self._awaited = False
         self._look = 0.0
         self._since: float | None = None  # the first row in memory came at this monotonic time
-
-    def accepts(self, row: OutboxRow) -> bool:
-        """Return whether `send` will follow; if not, the row is read from the outbox later."""
-        return self._lanes.accepts(row)
 
     def send(self, row: OutboxRow) -> None:
         """Keep a live row that was just added until the destination's task lands it."""
         self._lanes.push(row)
         if self._since is None:
             self._since = self._context.clock.monotonic()
-            self._link.wake.set()
+            if not row.awaits_commit:  # else its commit wakes the link
+                self._link.wake.set()
         if row.barrier is not None and not self._awaited:
             self._awaited = True
             self._link.wake.set()

@@ -94,7 +94,9 @@ class ActiveRule:
         self._unsaved: set[str] = set()
         self.over_budget = False  # for the last message
         self._prefix = f"tidegate/rules/{index}/"
-        self._evaluated, self._passed = f"{self._prefix}evaluated", f"{self._prefix}passed"
+        evaluated = f"{self._prefix}evaluated"
+        self._passed = (evaluated, f"{self._prefix}passed")
+        self._filtered = (evaluated, f"{self._prefix}filtered")
         for name in COUNTED:
             counters.add(f"{self._prefix}{name}", 0)
         self._restore()
@@ -134,11 +136,7 @@ class ActiveRule:
 
     def record(self, message: Message, result: bool | None) -> RuleResult:
         """Count the message and remember it; `result` is what `evaluate` returned."""
-        self._counters.add(self._evaluated)
-        if result:
-            self._counters.add(self._passed)
-        else:
-            self._counters.add(f"{self._prefix}filtered")
+        self._counters.add_each(self._passed if result else self._filtered)
         if result is None:
             self._counters.add(f"{self._prefix}null")
         if self._where is not None and self._where.slots:

@@ -25,6 +25,10 @@ that were asked would have cost too much."""
 KNOWN_FILTERS = 1_024
 """Sets of topic filters whose rules are remembered; when there are more, all are found anew."""
 
+ACCEPTED = ("tidegate/rules/matched", "tidegate/rules/accepted")
+FILTERED = ("tidegate/rules/matched", "tidegate/rules/filtered")
+"""What is counted of a message in a stream."""
+
 NO_STATES: Mapping[RuleKey, RuleState] = {}
 """The restored states of a gateway that stores none."""
 
@@ -217,13 +221,11 @@ class RuleSet:
         results = []
         for active, result in verdict.evaluated:
             results.append(active.record(message, result))
-        self._counters.add("tidegate/rules/matched")
+        self._counters.add_each(ACCEPTED if verdict.uplinks else FILTERED)
         if verdict.uplinks:
-            self._counters.add("tidegate/rules/accepted")
             if self._ledger is not None:
                 self._ledger.numbered(stream, number)
         else:
-            self._counters.add("tidegate/rules/filtered")
             verdict.evaluated[-1][0].count_saved(message)
         without = self._uplinks[stream] & ~verdict.uplinks
         if without and self._ledger is not None:
