@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from gateway.clock import Clock
-from gateway.config.when_full import WhenFull
 from gateway.counters import Counters
+from gateway.settings.when_full import WhenFull
 from gateway.storage.engine.database import FILE_NAME, Database, open_database
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.bounds import OutboxSettings, Retention, StreamSettings

@@ -29,11 +29,12 @@ from bench.harness.markdown import README, replace_section, table
 from gateway.app.allocator import give_back_freed_memory
 from gateway.broker.publishing.durability_classes import DurabilityClasses
 from gateway.broker.publishing.topic_admissions import TopicAdmissions
-from gateway.broker.publishing.topic_limits import MAXIMUM_TOPIC_LEVELS, TopicLimits
+from gateway.broker.publishing.topic_limits import TopicLimits
 from gateway.mqtt.codec.fields import write_string
 from gateway.routing.budget import Budget
 from gateway.routing.router import Router
 from gateway.routing.trie.topic_trie import TopicTrie
+from gateway.settings.broker import MAXIMUM_TOPIC_LEVELS
 
 SUBSCRIPTIONS = 100_000
 SAMPLE = 2_000
@@ -142,7 +143,7 @@ def filled(filters: Sequence[str]) -> TopicTrie:
 
 def known(asked: Sequence[bytes]) -> Callable[[bytes], object]:
     """Use what the broker keeps of all topics that come, routes among it."""
-    limits, classes = TopicLimits(MAXIMUM_TOPIC_LEVELS, 65_535), DurabilityClasses((), 0.0)
+    limits, classes = TopicLimits(MAXIMUM_TOPIC_LEVELS, 65_535), DurabilityClasses((), "commit")
     admissions = TopicAdmissions(Router(Budget()), limits, classes, p2p=False)
     for name in dict.fromkeys(asked):
         admissions.find(name)

@@ -7,10 +7,12 @@ from gateway.access.policy import AccessPolicy
 from gateway.access.roles import Role
 from gateway.access.rule import WORDS, Rule
 from gateway.broker.client_pattern import client_matcher
+from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
 from gateway.config.named_file import open_named
-from gateway.config.settings import Configuration, ListenerConfig, RoleConfig
 from gateway.pieces import Pieces, complete
+from gateway.settings.access import RoleSettings
+from gateway.settings.listener import ListenerSettings
 
 MAXIMUM_BYTES = 16 * 1024 * 1024
 """Bytes of an ACL file, which has far fewer rules."""
@@ -35,7 +37,7 @@ def access_policies(configuration: Configuration) -> list[AccessPolicy]:
     return policies
 
 
-def _is_private(listener: ListenerConfig) -> bool:
+def _is_private(listener: ListenerSettings) -> bool:
     """Return whether the permissions of a Unix socket are all that says who may use it."""
     return listener.path is not None and not listener.acl_file and not listener.password_file
 
@@ -50,7 +52,7 @@ def access_warnings(configuration: Configuration) -> list[str]:
     ]
 
 
-def read_acl(listener: ListenerConfig) -> Pieces[AclRules | None]:
+def read_acl(listener: ListenerSettings) -> Pieces[AclRules | None]:
     """Return the rules of a listener's ACL file, None if it has none; raise ConfigurationError."""
     if listener.acl_file is None:
         return None
@@ -78,7 +80,7 @@ def _roles(configuration: Configuration) -> list[Role]:
     return [_role(configuration.file, index, role) for index, role in enumerate(tables)]
 
 
-def _role(file: str, index: int, role: RoleConfig) -> Role:
+def _role(file: str, index: int, role: RoleSettings) -> Role:
     rules = []
     for word, grants in WORDS.items():
         for topic_filter in getattr(role, word):

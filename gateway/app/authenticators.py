@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 from gateway.broker.connecting.connection_info import Anonymous, Authenticator, Credentials, Decide
 from gateway.broker.instant import Instant
-from gateway.config.settings import ListenerConfig
 from gateway.pieces import Pieces
+from gateway.settings.listener import ListenerSettings
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
     from gateway.server.passwords.file import PasswordFile
 
 
-def password_file(listener: ListenerConfig) -> "Pieces[PasswordFile | None]":
+def password_file(listener: ListenerSettings) -> "Pieces[PasswordFile | None]":
     """Return the users of a listener, None if it asks for no password.
 
     Raises ConfigurationError if the file cannot be used.
@@ -26,7 +26,7 @@ def password_file(listener: ListenerConfig) -> "Pieces[PasswordFile | None]":
 
 
 def authenticator(
-    gateway: "Gateway", listener: ListenerConfig, file: "PasswordFile | None"
+    gateway: "Gateway", listener: ListenerSettings, file: "PasswordFile | None"
 ) -> Authenticator:
     """Return who decides at a listener that has this password file."""
     if file is not None:

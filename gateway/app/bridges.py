@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gateway.app.lending import Lending
     from gateway.bridges.supervision.interfaces import Receive, Services, Update
     from gateway.bridges.supervision.supervisor import Supervisor
-    from gateway.config.settings import Configuration
+    from gateway.config.configuration import Configuration
     from gateway.telemetry.figure import Figure
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ def show_channels(gateway: "Gateway") -> None:
     gone = {name for name in counters.values if name.startswith(FIGURES)}
     for channel in channels:
         for name, value in _figures(channel, now).items():
-            full = f"{FIGURES}{channel.settings.name}/{name}"
+            full = f"{FIGURES}{channel.settings.share_name}/{name}"
             counters.set(full, value)
             gone.discard(full)
     for name in gone:
@@ -34,7 +34,7 @@ def _figures(channel: Channel, now: float) -> dict[str, int | float | str]:
     state = "paused" if channel.waiting.paused else "open"
     return {
         "state": state,
-        "kind": "temporary" if settings.temporary else "durable",
+        "kind": "temporary" if settings.in_memory else "durable",
         "filter": settings.topic_filter,
         "consumers": len(channel.consumers),
         "depth": channel.depth,

@@ -6,20 +6,12 @@ from typing import TYPE_CHECKING
 
 from gateway.app.channel_figures import FIGURES, show_channels
 from gateway.broker.channels.channel import Channel
-from gateway.broker.channels.settings import (
-    MAXIMUM_PAUSED_FILTERS,
-    ChannelSettings,
-    ChannelsSettings,
-    Choice,
-    Unconfigured,
-)
+from gateway.broker.channels.channels import MAXIMUM_PAUSED_FILTERS
 from gateway.broker.instant import Instant
-from gateway.config.settings import ChannelConfig, Configuration
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_filter
-from gateway.session.limits import WhenFull
 from gateway.storage.state.note import is_noted, note, note_of, noted_parts
 
 if TYPE_CHECKING:
@@ -38,35 +30,6 @@ FILTER_COMMANDS = ("pause", "resume")
 
 LATEST = 86_400
 """Seconds by which `requeue` may put messages off: a day."""
-
-
-def channels_settings(configuration: Configuration) -> ChannelsSettings:
-    """Return the channels that are configured, and what other shared subscriptions are."""
-    broker = configuration.broker
-    return ChannelsSettings(
-        tuple(_settings(each) for each in configuration.channels),
-        Unconfigured(broker.unconfigured_channels),
-        broker.maximum_channels,
-    )
-
-
-def _settings(config: ChannelConfig) -> ChannelSettings:
-    return ChannelSettings(
-        config.share_name,
-        config.filter,
-        Choice(config.choice),
-        config.in_memory,
-        config.memory_messages,
-        config.maximum_messages,
-        config.disk_bytes,
-        WhenFull(config.when_full),
-        config.inflight_timeout,
-        config.max_attempts,
-        config.dead_letter_topic,
-        config.maximum_consumers,
-        config.minimum_message_size,
-        config.maximum_message_size,
-    )
 
 
 class ChannelDesk:
@@ -109,7 +72,7 @@ class ChannelDesk:
     async def keep_pauses(self) -> None:
         """Pause the channels that were paused in an earlier run."""
         for channel in self._channels:
-            name = channel.settings.name
+            name = channel.settings.share_name
             if await is_noted(self._gateway.database, note_of(PAUSED, name)):
                 logger.warning(
                     "channel %s: paused before the start; `tidegate channel resume %s` ends that",
@@ -141,16 +104,16 @@ class ChannelDesk:
         return ReasonCode.SUCCESS
 
     def _pause(self, channel: Channel, _: Message) -> None:
-        if not channel.settings.temporary:
-            note(self._gateway.writer, note_of(PAUSED, channel.settings.name))
+        if not channel.settings.in_memory:
+            note(self._gateway.writer, note_of(PAUSED, channel.settings.share_name))
         self._channels.pause(channel)
 
     def _resume(self, channel: Channel, _: Message) -> None:
-        note(self._gateway.writer, note_of(PAUSED, channel.settings.name), there=False)
+        note(self._gateway.writer, note_of(PAUSED, channel.settings.share_name), there=False)
         self._channels.resume(channel)
 
     def _delete(self, channel: Channel, _: Message) -> None:
-        gateway, name = self._gateway, channel.settings.name
+        gateway, name = self._gateway, channel.settings.share_name
         note(gateway.writer, note_of(PAUSED, name), there=False)
         self._channels.delete(channel)
         figures = f"{FIGURES}{name}/"  # taken back when this message has been handled

@@ -1,39 +1,10 @@
-"""The delivery policies that the configuration names, for the broker and for `$SYS`."""
+"""What was written to each delivery class, for `$SYS`."""
 
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from gateway.broker.delivery_classes import DeliveryRule, DeliverySettings
-from gateway.config.sections.delivery import DeliveryClassConfig, DeliveryConfig
-from gateway.mqtt.delivery_policy import COUNT, DELAY, EACH, DeliveryPolicy
-
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
-
-APPLICATION_COUNT = 10
-"""Messages for an application that leave together, where nothing says otherwise."""
-
-
-def delivery_settings(config: DeliveryConfig) -> DeliverySettings:
-    """Return the policy of each class, and who is in which."""
-    interval = config.flush_interval / 1000
-    return DeliverySettings(
-        _policy(config.device, interval),
-        _policy(config.device_persistent, interval),
-        _policy(config.application, interval, APPLICATION_COUNT, 0),
-        tuple(DeliveryRule(each.name, each.client, each.user) for each in config.rules),
-        config.flush_sessions,
-    )
-
-
-def _policy(
-    config: DeliveryClassConfig, interval: float, count: int = COUNT, delay: int = DELAY
-) -> DeliveryPolicy:
-    if config.policy == "each":
-        return EACH
-    count = count if config.buffered_count is None else config.buffered_count
-    delay = delay if config.idle_flush is None else config.idle_flush
-    return DeliveryPolicy(count, config.buffered_bytes, delay / 1000, interval)
 
 
 def show_delivery(gateway: "Gateway") -> None:

@@ -1,17 +1,7 @@
-"""The durability classes that the configuration names, for the broker and for `$SYS`."""
+"""The durability classes that the configuration names, for `$SYS`."""
 
-from gateway.broker.publishing.durability_classes import DurabilityEntry
-from gateway.config.durability import commit_within
-from gateway.config.settings import Configuration
+from gateway.config.configuration import Configuration
 from gateway.counters import Counters
-
-
-def durability_entries(configuration: Configuration) -> tuple[DurabilityEntry, ...]:
-    """Return the entries for clients and topics, in their order."""
-    return tuple(
-        DurabilityEntry(commit_within(each.durability), each.client, each.topic)
-        for each in configuration.durability
-    )
 
 
 def show_durability(configuration: Configuration, counters: Counters, *, durable: bool) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.clock import Clock
-from gateway.config.settings import Configuration
+from gateway.config.configuration import Configuration
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode

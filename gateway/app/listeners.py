@@ -8,12 +8,13 @@ from gateway.app.access import read_acl
 from gateway.app.authenticators import authenticator, password_file
 from gateway.app.file_changes import changed_rules, changed_users
 from gateway.broker import access
+from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
-from gateway.config.settings import Configuration, ListenerConfig
 from gateway.pieces import EMPTY_ON_PURPOSE, Pieces, complete
 from gateway.server.listening.connection_limits import Room
 from gateway.server.listening.listener import Listener
 from gateway.server.transport_stack import load_websocket
+from gateway.settings.listener import ListenerSettings
 
 if TYPE_CHECKING:
     import ssl
@@ -106,7 +107,7 @@ def _emptied(path: str | None, what: str) -> ConfigurationError:
     return ConfigurationError(str(path), "", None, said)
 
 
-def _read(settings: ListenerConfig, file: str, index: int) -> Pieces[Files]:
+def _read(settings: ListenerSettings, file: str, index: int) -> Pieces[Files]:
     passwords = yield from password_file(settings)
     tls = _tls(settings, file, index)
     return Files(passwords, tls, (yield from read_acl(settings)))
@@ -132,7 +133,7 @@ def check_listener(configuration: Configuration, index: int) -> None:
         load_websocket()
 
 
-def _tls(settings: ListenerConfig, file: str, index: int) -> "ssl.SSLContext | None":
+def _tls(settings: ListenerSettings, file: str, index: int) -> "ssl.SSLContext | None":
     """Return the TLS context of a listener, None if it has none and needs no TLS in memory."""
     if settings.tls_certificate is None:
         return None

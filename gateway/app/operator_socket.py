@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from gateway.access.policy import AccessPolicy
 from gateway.broker.connecting.connection_info import Anonymous
-from gateway.config.checks import MAXIMUM_UNIX_PATH
 from gateway.config.operator_socket import MODE, is_safe, is_too_long, own_folders, socket_name
-from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
 from gateway.server.listening.connection_limits import Room
 from gateway.server.listening.listener import Listener
 from gateway.server.listening.unix_socket import answers
+from gateway.settings.checks import MAXIMUM_UNIX_PATH
+from gateway.settings.listener import ListenerSettings
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
@@ -65,7 +65,7 @@ async def _bound(gateway: "Gateway", room: Room, folder: Path, name: str) -> Lis
     path = folder / name
     if is_too_long(path):
         raise StartError(f"{path} has {len(os.fsencode(path))} bytes; at most {MAXIMUM_UNIX_PATH}")
-    settings = ListenerConfig(path=str(path), mode=MODE, maximum_connections=MAXIMUM_CONNECTIONS)
+    settings = ListenerSettings(path=str(path), mode=MODE, maximum_connections=MAXIMUM_CONNECTIONS)
     listener = Listener(settings, Anonymous(), gateway.turn, room=room, access=AccessPolicy())
     await listener.bind()
     return listener

@@ -5,8 +5,8 @@ import logging
 import sys
 from pathlib import Path
 
-from gateway.config.settings import SimulatorConfig
 from gateway.errors import StartError
+from gateway.settings.simulator import SimulatorSettings
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ PLACES = (
 class Simulator:
     """One process that speaks the serial protocol on a pseudo-terminal of its own."""
 
-    def __init__(self, settings: SimulatorConfig) -> None:
+    def __init__(self, settings: SimulatorSettings) -> None:
         self._settings = settings
         self._process: asyncio.subprocess.Process | None = None
 

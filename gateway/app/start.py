@@ -13,19 +13,16 @@ from gateway.access.listeners import ListenerRights, Listeners
 from gateway.app.access import access_policies
 from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.bridges import start_bridges
-from gateway.app.broker_settings import broker_settings, subscription_filters
-from gateway.app.channels import ChannelDesk, channels_settings
+from gateway.app.channels import ChannelDesk
 from gateway.app.checks.warnings import warnings
 from gateway.app.clock_stamp import open_clock_stamp
 from gateway.app.control import Control
-from gateway.app.delivery import delivery_settings
 from gateway.app.descriptors import connection_limit, make_room, raise_limit
 from gateway.app.disk.damage import have_it_salvaged
 from gateway.app.disk.data_folder import DataFolder, keep_private
 from gateway.app.disk.own_files import watch_files
 from gateway.app.disk.storage import open_storage
 from gateway.app.disk.wear import Wear
-from gateway.app.durability import durability_entries
 from gateway.app.durable_sessions import open_store
 from gateway.app.full_queues import FullQueues
 from gateway.app.gateway import Gateway
@@ -42,8 +39,7 @@ from gateway.broker.instant import Instant
 from gateway.broker.restore import restore
 from gateway.broker.store import Store
 from gateway.compiled import build
-from gateway.config.durability import commit_within
-from gateway.config.settings import Configuration
+from gateway.config.configuration import Configuration
 from gateway.errors import RestartError
 from gateway.pieces import complete
 from gateway.server.listening.connection_limits import Room
@@ -152,12 +148,12 @@ async def start(gateway: Gateway, *, durable: bool) -> None:
 def _make_broker(gateway: Gateway, store: Store) -> None:
     gateway.broker = Broker(
         replace(
-            broker_settings(gateway.configuration.broker),
-            subscription_filters=subscription_filters(gateway.configuration),
-            durability=durability_entries(gateway.configuration),
-            default_durability=commit_within(gateway.configuration.storage.durability),
-            channels=channels_settings(gateway.configuration),
-            delivery=delivery_settings(gateway.configuration.delivery),
+            gateway.configuration.broker,
+            subscription_filters=gateway.configuration.subscription_filters,
+            durability=gateway.configuration.durability,
+            default_durability=gateway.configuration.storage.durability,
+            channels=gateway.configuration.channels,
+            delivery=gateway.configuration.delivery,
             memory_limit=for_clients(
                 gateway.configuration.memory.limit or default_limit(), occupied()
             ),

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.app.listeners import reload_listeners
+from gateway.config.configuration import Configuration
 from gateway.config.named_file import open_named
-from gateway.config.settings import Configuration
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

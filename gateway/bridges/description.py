@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gateway.bridges.kind import BridgeKind
 from gateway.bridges.settings import BridgeSettings
-from gateway.config.declaration import keys_of
+from gateway.settings.declaration import keys_of
 
 
 def describe(kind: BridgeKind) -> str:

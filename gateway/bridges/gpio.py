@@ -10,9 +10,10 @@ from gateway.bridges.settings import BridgeSettings, bridge_name, instance, key
 from gateway.bridges.supervision.control import SWITCH
 from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
-from gateway.config.checks import boolean, number, one_of, text
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.checks import boolean, one_of, text
+from gateway.settings.quantities import duration
 
 PULLS = {"up": True, "down": False}
 
@@ -29,8 +30,8 @@ class GpioSettings(BridgeSettings):
     node: str = key(bridge_name, "node of the readings", "host")
     output: bool = key(boolean, "whether the pin is switched by messages", default=False)
     pull: str = key(one_of("up", "down"), "the resistor of an input; `up` also inverts it", "down")
-    debounce: float = key(number(0, 10), "seconds in which further changes are no news", 0.05)
-    refresh: float = key(number(0.1, 86_400), "seconds after which the state is said again", 60.0)
+    debounce: float = key(duration(0, 10), "seconds in which further changes are no news", 0.05)
+    refresh: float = key(duration(0.1, 86_400), "seconds after which the state is said again", 60.0)
 
 
 class GpioBridge:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from gateway.bridges.readings.reading import INSTANCES_RESERVED, NAME_MAX
 from gateway.bridges.readings.reading_map import NO_MAP, ReadingMap, reading_map
-from gateway.config.checks import boolean, number
-from gateway.config.declaration import key, tables
+from gateway.settings.checks import boolean, number
+from gateway.settings.declaration import key, tables
 
 __all__ = ["BridgeSettings", "bridge_name", "instance", "key", "tables"]
 

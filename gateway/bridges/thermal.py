@@ -9,7 +9,8 @@ from gateway.bridges.kind import BridgeKind
 from gateway.bridges.settings import BridgeSettings, key
 from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
-from gateway.config.checks import number, text
+from gateway.settings.checks import text
+from gateway.settings.quantities import duration
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,7 +19,7 @@ class ThermalSettings(BridgeSettings):
 
     folder: str = key(text, "where the kernel shows its thermal zones", "/sys/class/thermal")
     node: str = key(text, "node of the readings", "host")
-    interval: float = key(number(0.1, 3600), "seconds between two readings", 10.0)
+    interval: float = key(duration(0.1, 3600), "seconds between two readings", 10.0)
 
 
 class ThermalBridge:

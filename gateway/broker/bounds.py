@@ -1,11 +1,11 @@
 """The bounds of a broker's parts, as its settings have them."""
 
 from gateway.broker.publishing.topic_limits import TopicLimits
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.aliases.alias_budget import AliasBudget
 from gateway.session.incoming import MAXIMUM_INCOMING
-from gateway.session.limits import SessionLimits, WhenFull
+from gateway.session.limits import SessionLimits
 from gateway.session.queue.memory import MAXIMUM_BYTES_TOTAL, QueueMemory
+from gateway.settings.broker import BrokerSettings
 
 
 def topic_limits(settings: BrokerSettings) -> TopicLimits:
@@ -36,6 +36,6 @@ def session_limits(settings: BrokerSettings, memory: QueueMemory) -> SessionLimi
         max(MAXIMUM_INCOMING, 2 * settings.receive_maximum),
         settings.maximum_queued_messages,
         settings.maximum_queued_bytes,
-        WhenFull(settings.queue_when_full),
+        settings.queue_when_full,
         memory,
     )

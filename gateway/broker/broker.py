@@ -11,7 +11,6 @@ from gateway.broker.instant import Instant
 from gateway.broker.pieces import HELD
 from gateway.broker.publishing.forward import publish, share_out
 from gateway.broker.publishing.inline import InlineClient
-from gateway.broker.settings import BrokerSettings
 from gateway.broker.state import State
 from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
 from gateway.counters import Counters
@@ -23,6 +22,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.durability_class import DurabilityClass
 from gateway.session.span import Span
+from gateway.settings.broker import BrokerSettings
 
 logger = logging.getLogger(__name__)
 

@@ -1,39 +1,19 @@
 """Which delivery class a client has, as the configuration says."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from gateway.broker.client_pattern import client_matcher
-from gateway.mqtt.delivery_policy import EACH, DeliveryPolicy
+from gateway.mqtt.delivery_policy import COUNT, DELAY, EACH, DeliveryPolicy
 from gateway.session.delivery_class import DeliveryClass
+from gateway.settings.delivery import DeliveryClassSettings, DeliverySettings
 
 DEVICE = "device"
 DEVICE_PERSISTENT = "device_persistent"
 APPLICATION = "application"
 """The classes: sessions that end with their connection, those that do not, and large receivers."""
 
-FLUSH_SESSIONS = 10_000
-"""Sessions for which messages are held at one time."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryRule:
-    """A class for the clients whose identifier or user name fits; of the two one is given."""
-
-    name: str
-    client: str | None = None
-    user: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DeliverySettings:
-    """The policy of each class, who is in which, and for how many sessions messages are held."""
-
-    device: DeliveryPolicy = EACH
-    device_persistent: DeliveryPolicy = EACH
-    application: DeliveryPolicy = EACH
-    rules: tuple[DeliveryRule, ...] = ()
-    flush_sessions: int = FLUSH_SESSIONS
+APPLICATION_COUNT = 10
+"""Messages for an application that leave together, where nothing says otherwise."""
 
 
 class DeliveryClasses:
@@ -43,9 +23,13 @@ class DeliveryClasses:
 
     def __init__(self, settings: DeliverySettings) -> None:
         self._classes = {
-            DEVICE: DeliveryClass(DEVICE, settings.device),
-            DEVICE_PERSISTENT: DeliveryClass(DEVICE_PERSISTENT, settings.device_persistent),
-            APPLICATION: DeliveryClass(APPLICATION, settings.application),
+            DEVICE: DeliveryClass(DEVICE, _policy(settings, settings.device)),
+            DEVICE_PERSISTENT: DeliveryClass(
+                DEVICE_PERSISTENT, _policy(settings, settings.device_persistent)
+            ),
+            APPLICATION: DeliveryClass(
+                APPLICATION, _policy(settings, settings.application, APPLICATION_COUNT, 0)
+            ),
         }
         self._rules: list[tuple[Callable[[str], bool] | None, str | None, DeliveryClass]] = [
             (
@@ -68,3 +52,14 @@ class DeliveryClasses:
                 return found
         by_session = DEVICE_PERSISTENT if persistent else DEVICE
         return self._classes[of_listener or by_session]
+
+
+def _policy(
+    settings: DeliverySettings, own: DeliveryClassSettings, count: int = COUNT, delay: int = DELAY
+) -> DeliveryPolicy:
+    if own.policy == "each":
+        return EACH
+    count = count if own.buffered_count is None else own.buffered_count
+    delay = delay if own.idle_flush is None else own.idle_flush
+    interval = settings.flush_interval / 1000
+    return DeliveryPolicy(count, own.buffered_bytes, delay / 1000, interval)

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from gateway.session.journal import NO_JOURNAL
-from gateway.session.limits import WhenFull
 from gateway.session.queue import overflow
 from gateway.session.queue.bounds import HEAD_BYTES
 from gateway.session.queue.memory import QueueMemory
 from gateway.session.session import Session
+from gateway.settings.when_full import WhenFull
 
 BEGIN, END = 7 / 8, 3 / 4
 """The part of a bound from which on the longest queues are shortened, and down to which."""

@@ -6,7 +6,6 @@ from gateway.broker import sessions, wills
 from gateway.broker.access import restore_rights
 from gateway.broker.instant import Instant
 from gateway.broker.own_names import DELAYS, PREFIX
-from gateway.broker.settings import BrokerSettings
 from gateway.broker.state import State
 from gateway.broker.subscribing import subscribe
 from gateway.broker.subscribing.expressions import TooManyExpressions
@@ -23,7 +22,8 @@ from gateway.session.kept import (
     KeptWill,
     seconds_since,
 )
-from gateway.session.session import NEVER, Session
+from gateway.session.session import Session
+from gateway.settings.broker import NEVER, BrokerSettings
 from gateway.where.language.errors import WhereError
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,8 @@ from gateway.mqtt.packets import Connect
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.continuation import note_departure
 from gateway.session.journal import NO_JOURNAL
-from gateway.session.session import NEVER, Session
+from gateway.session.session import Session
+from gateway.settings.broker import NEVER
 
 
 def take_over(state: State, client_id: str, instant: Instant) -> None:

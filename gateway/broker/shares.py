@@ -7,7 +7,6 @@ from typing import Final
 
 from gateway.broker.client import Client
 from gateway.broker.own_names import is_own_name
-from gateway.broker.settings import BrokerSettings
 from gateway.counters import Counters
 from gateway.mqtt.publication import Publication
 from gateway.routing.retained.retained import LEVEL_OVERHEAD, RetainedMessages
@@ -16,6 +15,7 @@ from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.queue.memory import QueueMemory
 from gateway.session.session import Session
 from gateway.session.span import SPAN_OVERHEAD
+from gateway.settings.broker import BrokerSettings
 
 OF_HOLDER = 80
 """Percent of a holder's share that one of its clients may have, beside what the others have."""
@@ -203,7 +203,7 @@ class Shares:
         )
         self.subscriptions = share("subscriptions", "levels of topic filters", self._most_levels)
         self.expressions = share("expressions", "expressions", lambda: settings.maximum_expressions)
-        self.channels = share("channels", "channels", lambda: settings.channels.maximum)
+        self.channels = share("channels", "channels", lambda: settings.maximum_channels)
         self.delayed = share("delayed", "delayed messages", lambda: maximum_delayed)
         self.delayed_bytes = share(
             "delayed_bytes",

@@ -20,7 +20,6 @@ from gateway.broker.publishing.expiry import Expiry
 from gateway.broker.publishing.inline import Publish
 from gateway.broker.publishing.refusals import Refusals
 from gateway.broker.publishing.topic_admissions import TopicAdmissions
-from gateway.broker.settings import BrokerSettings
 from gateway.broker.shares import Shares
 from gateway.broker.store import Durability, Store
 from gateway.broker.subscribing.ended_subscriptions import EndedSubscriptions
@@ -35,6 +34,7 @@ from gateway.routing.retained.retained import RetainedMessages
 from gateway.routing.router import Router
 from gateway.session.session import Session
 from gateway.session.traffic import Traffic
+from gateway.settings.broker import BrokerSettings
 
 
 class State:
@@ -147,7 +147,7 @@ class State:
         )
         self.expressions = Expressions(settings.maximum_expressions, self.shares)
         self.channels = Channels(
-            settings.channels,
+            settings,
             lambda channel: Channel(
                 channel,
                 self.router,

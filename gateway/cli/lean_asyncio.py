@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-from gateway.config.settings import Configuration
+from gateway.config.configuration import Configuration
 
 
 def needs_tls(configuration: Configuration) -> bool:

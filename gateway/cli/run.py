@@ -8,9 +8,9 @@ from typing import TextIO
 
 from gateway.cli.collector import set_up_collector
 from gateway.cli.lean_asyncio import import_asyncio, needs_tls
+from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import bare, read
-from gateway.config.settings import Configuration
 from gateway.errors import StartError
 
 DEFAULT_PORT = 1883

@@ -10,7 +10,7 @@ from gateway.errors import TidegateError
 
 if TYPE_CHECKING:
     from gateway.cli.parser import Commands
-    from gateway.config.settings import Configuration
+    from gateway.config.configuration import Configuration
 
 CONFIG = Path("/etc/tidegate/gateway.toml")
 

@@ -6,12 +6,13 @@ from gateway.access.rule import READ, WRITE
 from gateway.access.topics import DELAY, DELAY_FAULT, delay_of, is_guarded, may_publish
 from gateway.app.access import access_policies
 from gateway.app.authenticators import password_file
-from gateway.config.loopback import is_loopback
-from gateway.config.settings import Configuration, ListenerConfig
+from gateway.config.configuration import Configuration
 from gateway.errors import TidegateError
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import check_topic_name
 from gateway.pieces import complete
+from gateway.settings.listener import ListenerSettings
+from gateway.settings.loopback import is_loopback
 
 
 def explain(
@@ -53,9 +54,9 @@ def explain(
             yield "  no rules: every topic is open"
 
 
-def _is_local(listener: ListenerConfig) -> bool:
+def _is_local(listener: ListenerSettings) -> bool:
     return listener.path is not None or is_loopback(listener.host)
 
 
-def _proves(listener: ListenerConfig) -> bool:
+def _proves(listener: ListenerSettings) -> bool:
     return listener.password_file is not None or listener.tls_identity is not None

@@ -3,7 +3,7 @@
 import socket
 from pathlib import Path
 
-from gateway.config.checks import gateway_id
+from gateway.settings.checks import gateway_id
 
 COMMON_NAMES = frozenset(
     {

@@ -5,8 +5,8 @@ import re
 from typing import Any
 
 from gateway.config.bridges import bridge_kinds, load_kind
-from gateway.config.declaration import Key, keys_of
-from gateway.config.settings import Configuration
+from gateway.config.configuration import Configuration
+from gateway.settings.declaration import Key, keys_of
 
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from gateway.config.bridges import read_bridges
-from gateway.config.declaration import keys_of
+from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError, raise_all
 from gateway.config.host_name import default_gateway_id, host_name
 from gateway.config.reader import Reader
-from gateway.config.settings import Configuration, ListenerConfig
+from gateway.settings.declaration import keys_of
+from gateway.settings.listener import ListenerSettings
 
 
 def load(path: Path) -> Configuration:
@@ -53,7 +54,7 @@ def bare(port: int) -> Configuration:
         name = default_gateway_id()
     except ValueError:
         name = "tidegate"
-    return Configuration("(none)", name, listeners=(ListenerConfig(port=port),))
+    return Configuration("(none)", name, listeners=(ListenerSettings(port=port),))
 
 
 def document(path: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-from gateway.config.checks import MAXIMUM_UNIX_PATH
+from gateway.settings.checks import MAXIMUM_UNIX_PATH
 
 MODE = 0o660
 """For root, and for the user and the group that the gateway runs as."""

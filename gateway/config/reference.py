@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from gateway.config.declaration import keys_of
-from gateway.config.settings import Configuration
+from gateway.config.configuration import Configuration
+from gateway.settings.declaration import keys_of
 
-BEGIN = "<!-- Made by `make reference` from gateway/config: change it there. -->"
+BEGIN = "<!-- Made by `make reference` from gateway/settings: change it there. -->"
 END = "<!-- End of what is made. -->"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from gateway.config.declaration import Key, keys_of
+from gateway.settings.declaration import Key, keys_of
 
 
 def values_of(settings: Any, place: str = "") -> Iterator[tuple[str, Key, Any]]:

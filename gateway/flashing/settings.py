@@ -9,13 +9,12 @@ from ssl import PEM_HEADER, PEM_cert_to_DER_cert
 from typing import Any
 
 from gateway.bridges.settings import bridge_name, instance
-from gateway.config.checks import boolean, number, one_of, text, whole_number
-from gateway.config.declaration import Mistake, key, keys_of, table, tables
-from gateway.config.described import check
 from gateway.config.errors import raise_all
 from gateway.config.load import document
 from gateway.config.reader import Reader
 from gateway.flashing.hardware import BOARDS, SENSORS
+from gateway.settings.checks import boolean, number, one_of, text, whole_number
+from gateway.settings.declaration import Mistake, check, key, keys_of, table, tables
 
 SENSORS_MAX = 8
 """Sensors of one node: what fits into a frame in any case, and into the board's memory."""

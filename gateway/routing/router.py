@@ -23,6 +23,7 @@ from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscribers import Subscribers
 from gateway.routing.subscriptions.subscription import Member, Subscriber, Subscription
 from gateway.routing.trie.topic_trie import TooManyNodes
+from gateway.settings.broker import MAXIMUM_SUBSCRIPTION_BYTES
 
 if TYPE_CHECKING:
     from gateway.where.compile import Where
@@ -33,9 +34,6 @@ SUBSCRIBER = (1 << PLACE) - 1
 RUN = 32
 """Messages of one publisher, read together, that a member of a shared subscription gets at most
 before the next one's turn; a channel's consumer that has others already gets as many."""
-
-MAXIMUM_BYTES = 128 * 1024 * 1024
-"""Bytes of all subscriptions: well over a million of some forty characters."""
 
 
 class Router:
@@ -72,7 +70,7 @@ class Router:
     def __init__(
         self,
         budget: Budget,
-        maximum_bytes: int = MAXIMUM_BYTES,
+        maximum_bytes: int = MAXIMUM_SUBSCRIPTION_BYTES,
     ) -> None:
         self._subscribers = Subscribers()
         self._direct = DirectSubscriptions(self._subscribers)

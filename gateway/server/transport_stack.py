@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.broker.connecting.connection_info import PLAIN_BYTES
 from gateway.broker.memory_budget import MemoryBudget
-from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
 from gateway.errors import StartError
+from gateway.settings.listener import ListenerSettings
 
 if TYPE_CHECKING:
     import ssl
@@ -29,7 +29,7 @@ class TransportStack:
 
     def __init__(
         self,
-        settings: ListenerConfig,
+        settings: ListenerSettings,
         tls: "ssl.SSLContext | None",
         counters: Counters,
         maximum_packet_size: int,
@@ -83,7 +83,7 @@ class TransportStack:
             connection.abort()
 
 
-def _origins(settings: ListenerConfig) -> "Origins | None":
+def _origins(settings: ListenerSettings) -> "Origins | None":
     """Return which pages may connect, None where none can."""
     if not settings.websocket:
         return None

@@ -29,9 +29,6 @@ from gateway.session.traffic import Traffic
 EXPIRING = 1.0
 """Seconds for which a message that expires is held: what is left is told when it is queued."""
 
-NEVER = 0xFFFFFFFF
-"""A Session Expiry Interval that does not end (MQTT 5, section 3.1.2.11.2)."""
-
 
 class Session:
     """The state that MQTT 5 section 4.1 calls the Session, and how messages leave it."""

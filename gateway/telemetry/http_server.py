@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from gateway.config.own_hosts import OwnHosts
-from gateway.config.web_address import authority
 from gateway.counters import Counters
 from gateway.errors import StartError
+from gateway.settings.web_address import authority
 from gateway.telemetry.http_exchange import Exchange
 from gateway.telemetry.http_request import Request, RequestError, parse
 

@@ -7,6 +7,6 @@ from dataclasses import dataclass
 class BatchLimits:
     """When a batch is full: messages, bytes before compression, seconds since its first."""
 
-    messages: int = 500
-    bytes: int = 64 * 1024
-    delay: float = 0.2
+    messages: int
+    bytes: int
+    delay: float

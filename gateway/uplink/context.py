@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from gateway.clock import Clock
 from gateway.counters import Counters
+from gateway.settings.uplink import UplinkSettings
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
 from gateway.uplink.begin_connection import BeginConnection, begin_connection
 from gateway.uplink.link.budget import Metering
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessages
-from gateway.uplink.settings import UplinkSettings
 
 if TYPE_CHECKING:
     from gateway.uplink.down import Down

@@ -2,9 +2,6 @@
 
 from typing import NamedTuple
 
-LONGEST_TOPIC = 65_535
-"""Bytes of a topic name (MQTT 5, section 1.5.4)."""
-
 
 class TopicBounds(NamedTuple):
     """The most bytes of a topic name, and the most levels, None where MQTT alone bounds them.
@@ -12,8 +9,8 @@ class TopicBounds(NamedTuple):
     A broker does not tell these bounds; some end the connection over a longer topic.
     """
 
-    maximum_bytes: int = LONGEST_TOPIC
-    maximum_levels: int | None = None
+    maximum_bytes: int
+    maximum_levels: int | None
 
     def problem(self, topic: bytes) -> str:
         """Return why a message cannot go to `topic`, "" if it can."""
@@ -31,6 +28,3 @@ class TopicBounds(NamedTuple):
                 f"and maximum_topic_levels is {levels:,}"
             )
         return ""
-
-
-MQTT_BOUNDS = TopicBounds()

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from gateway.clock import Clock
 from gateway.counters import Counters
+from gateway.settings.uplink import UplinkSettings
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
 from gateway.uplink.begin_connection import BeginConnection, begin_connection
@@ -16,10 +17,9 @@ from gateway.uplink.destination import Destination, Link
 from gateway.uplink.errors import End, LinkError
 from gateway.uplink.link.backoff import Backoff
 from gateway.uplink.link.budget import Metering
-from gateway.uplink.link.schedule import LOOK_SECONDS, LinkPermit
+from gateway.uplink.link.schedule import LOOK_SECONDS, LinkPermit, schedule_of
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessages
-from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.take_overs import TakeOvers
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Uplink:
         resume: bool = False,
         uplink: int = 1,
     ) -> None:
-        self.name = settings.name
+        self.name = settings.name or ""
         self.control_messages = ControlMessages(self.wake)
         metering = metering or Metering(None, None, counters, clock)
         self.session = RemoteSession(
@@ -86,18 +86,20 @@ class Uplink:
             begin,
             uplink=uplink,
         )
-        self._permit = LinkPermit(settings.schedule, metering, clock)
+        self._permit = LinkPermit(schedule_of(settings.schedule), metering, clock)
         self.requests = context.requests
         self.destination: Destination
-        if settings.destination is not None:
-            self.destination = settings.destination(context)
+        if settings.url is None:  # each is imported where it is used alone
+            from gateway.uplink.landing.directory import DirectoryDestination
+
+            self.destination = DirectoryDestination(context)
         else:
-            from gateway.uplink.fleet.fleet import FleetDestination  # where it is used alone
+            from gateway.uplink.fleet.fleet import FleetDestination
 
             self.destination = FleetDestination(context, random)
         self.paused = False
         self.on_state: list[Callable[[], None]] = []
-        self.take_overs = TakeOvers(settings.name)
+        self.take_overs = TakeOvers(self.name)
         self._counters = counters
         self._clock = clock
         self._backoff = Backoff(RECONNECT_FIRST, RECONNECT_LONGEST, random)

@@ -4,25 +4,29 @@ import pytest
 
 from gateway.app import access
 from gateway.app.access import access_policies, access_warnings
+from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
-from gateway.config.settings import AccessConfig, Configuration, ListenerConfig, RoleConfig
+from gateway.settings.access import AccessSettings, RoleSettings
+from gateway.settings.listener import ListenerSettings
 
 
-def configuration(*listeners: ListenerConfig, roles: tuple[RoleConfig, ...] = ()) -> Configuration:
-    return Configuration("file", "id", listeners=listeners, access=AccessConfig(("olga",), roles))
+def configuration(
+    *listeners: ListenerSettings, roles: tuple[RoleSettings, ...] = ()
+) -> Configuration:
+    return Configuration("file", "id", listeners=listeners, access=AccessSettings(("olga",), roles))
 
 
 def test_listeners_with_the_same_file_share_a_policy(tmp_path: Path) -> None:
     acl = tmp_path / "acl"
     acl.write_text("topic read a\n")
-    same = ListenerConfig(acl_file=str(acl))
-    first, second, third = access_policies(configuration(same, ListenerConfig(), same))
+    same = ListenerSettings(acl_file=str(acl))
+    first, second, third = access_policies(configuration(same, ListenerSettings(), same))
     assert first is third
     assert (first.restricted, second.restricted) == (True, False)
     assert "olga" in second.operators
-    roles = (RoleConfig("all", ("*",), read=("x",), deny=("y",)),)
-    (policy,) = access_policies(configuration(ListenerConfig(), roles=roles))
-    sockets = ListenerConfig(path="a"), ListenerConfig(path="b", password_file="users")
+    roles = (RoleSettings("all", ("*",), read=("x",), deny=("y",)),)
+    (policy,) = access_policies(configuration(ListenerSettings(), roles=roles))
+    sockets = ListenerSettings(path="a"), ListenerSettings(path="b", password_file="users")
     private, public = access_policies(configuration(*sockets, roles=roles))
     assert (private.restricted, public.restricted) == (False, True)
     anna = policy.access("anna", "c", local=True, proven=True)
@@ -43,7 +47,7 @@ def test_a_file_that_cannot_be_used_is_named(
 ) -> None:
     monkeypatch.setattr(access, "MAXIMUM_BYTES", 100)
     acl = tmp_path / "acl"
-    listener = ListenerConfig(acl_file=str(acl))
+    listener = ListenerSettings(acl_file=str(acl))
     with pytest.raises(ConfigurationError, match=r"acl: No such file"):
         access_policies(configuration(listener))
     for data, text in WRONG:
@@ -56,19 +60,19 @@ def test_a_file_that_cannot_be_used_is_named(
 def test_a_role_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "MAXIMUM_OF_ONE", 2)
     monkeypatch.setattr(access, "MAXIMUM_ROLES", 2)
-    good = RoleConfig("good", read=("a",))
+    good = RoleSettings("good", read=("a",))
     wrong = [
-        ((good, RoleConfig("bad", deny=("a#",))), r"access.role\[1\].deny = 'a#' is not allowed"),
-        ((RoleConfig("bad", read=("a", "b", "c")),), r"access.role\[0\] = 3 .* at most 2 topic"),
+        ((good, RoleSettings("bad", deny=("a#",))), r"access.role\[1\].deny = 'a#' is not allowed"),
+        ((RoleSettings("bad", read=("a", "b", "c")),), r"access.role\[0\] = 3 .* at most 2 topic"),
         ((good, good, good), "access.role = 3 is not allowed: at most 2 of them"),
     ]
     for roles, text in wrong:
         with pytest.raises(ConfigurationError, match=text):
-            access_policies(configuration(ListenerConfig(), roles=roles))
+            access_policies(configuration(ListenerSettings(), roles=roles))
 
 
 def test_names_that_nobody_proves_are_warned_of() -> None:
-    unproven = ListenerConfig(acl_file="acl")
-    proven = ListenerConfig(acl_file="acl", password_file="users")
-    (warning,) = access_warnings(configuration(proven, ListenerConfig(), unproven))
+    unproven = ListenerSettings(acl_file="acl")
+    proven = ListenerSettings(acl_file="acl", password_file="users")
+    (warning,) = access_warnings(configuration(proven, ListenerSettings(), unproven))
     assert warning.startswith("listener[2].acl_file: rules go by user names that nobody proves")

@@ -12,9 +12,9 @@ from gateway.broker.connecting.connection_info import Authenticator, Credentials
 from gateway.broker.connecting.failed_logins import FailedLogins
 from gateway.broker.instant import Instant
 from gateway.config.errors import ConfigurationError
-from gateway.config.settings import ListenerConfig
 from gateway.pieces import complete
 from gateway.server.passwords.logins import PasswordThread
+from gateway.settings.listener import ListenerSettings
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
@@ -45,12 +45,12 @@ class WithThread:
         self.it = cast("Gateway", SimpleNamespace(password_thread=lambda: self.thread))
 
 
-def at(gateway: WithThread, listener: ListenerConfig) -> Authenticator:
+def at(gateway: WithThread, listener: ListenerSettings) -> Authenticator:
     return authenticator(gateway.it, listener, complete(password_file(listener)))
 
 
 async def decision(
-    listener: ListenerConfig, username: str | None, password: bytes | None
+    listener: ListenerSettings, username: str | None, password: bytes | None
 ) -> bool | None:
     """Return what is decided at such a listener; twice the same, remembered or not."""
     gateway = WithThread()
@@ -84,18 +84,18 @@ async def test_who_may_connect(
     has_file: bool,
     let_in: list[tuple[str | None, bytes | None]],
 ) -> None:
-    listener = ListenerConfig(
+    listener = ListenerSettings(
         allow_anonymous=anonymous, password_file=passwords if has_file else None
     )
     assert [each for each in CLIENTS if await decision(listener, *each)] == let_in
 
 
 async def test_a_password_file_that_is_missing_stops_the_start(tmp_path: Path) -> None:
-    listener = ListenerConfig(password_file=str(tmp_path / "none"))
+    listener = ListenerSettings(password_file=str(tmp_path / "none"))
     with pytest.raises(ConfigurationError, match="No such file"):
         await decision(listener, *ANNA)
 
 
 async def test_where_certificates_name_clients_nobody_else_comes_in() -> None:
-    listener = ListenerConfig(tls_certificate="c", client_ca="ca", tls_identity="cn")
+    listener = ListenerSettings(tls_certificate="c", client_ca="ca", tls_identity="cn")
     assert not [each for each in CLIENTS if await decision(listener, *each)]

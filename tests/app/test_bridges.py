@@ -74,7 +74,7 @@ async def test_bridges_come_and_change_with_the_file(
     gateway.configure(CONFIG + PORT.format("a/b"))
     gateway.process.send_signal(signal.SIGHUP)
     alarm = await next_on(watcher, "$SYS/broker/tidegate/alarm/configuration", b"serial[0].node")
-    assert "1 to 64 characters without /" in json.loads(alarm.payload)["text"]
+    assert "1 to 64 bytes without /" in json.loads(alarm.payload)["text"]
     line.send(b'{"temp":23.5}\n')
     await next_on(watcher, "sensors/n2/temperature", b"23.5")
 

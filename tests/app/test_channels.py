@@ -5,66 +5,26 @@ from types import SimpleNamespace
 
 import pytest
 
-from gateway.app.channels import ChannelDesk, channels_settings
+from gateway.app.channels import ChannelDesk
 from gateway.app.checks.check import check_configuration
 from gateway.app.control import Control
-from gateway.broker.channels.settings import (
-    ChannelSettings,
-    ChannelsSettings,
-    Choice,
-    Unconfigured,
-)
-from gateway.broker.settings import BrokerSettings
+from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
-from gateway.config.settings import BrokerConfig, ChannelConfig, Configuration
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.session.limits import WhenFull
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.channel import ChannelSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 
 
-def configured(*channels: ChannelConfig, **broker: object) -> Configuration:
-    config = BrokerConfig(**broker)  # type: ignore[arg-type]  # by name
-    return Configuration("file", "barn", channels=channels, broker=config)
-
-
-def test_what_is_configured_arrives() -> None:
-    full = ChannelConfig(
-        "a", "b/#", "sticky", False, 7, 4096, 9, "drop-oldest", 1.5, 3, "dead", 4, 5, 6
-    )
-    settings = channels_settings(
-        configured(full, ChannelConfig("t#tmp", "c"), unconfigured_channels="durable")
-    )
-    assert settings == ChannelsSettings(
-        (
-            ChannelSettings(
-                "a",
-                "b/#",
-                Choice.STICKY,
-                False,
-                7,
-                9,
-                4096,
-                WhenFull.DROP_OLDEST,
-                1.5,
-                3,
-                "dead",
-                4,
-                5,
-                6,
-            ),
-            ChannelSettings("t", "c", temporary=True),
-        ),
-        Unconfigured.DURABLE,
-        1_000,
-    )
-    assert channels_settings(configured(ChannelConfig("e#ephemeral", "c"))).channels[0].temporary
+def configured(*channels: ChannelSettings) -> Configuration:
+    return Configuration("file", "barn", channels=channels)
 
 
 def test_two_channels_of_one_name_are_a_mistake() -> None:
-    twice = configured(ChannelConfig("a", "b"), ChannelConfig("a#tmp", "c"))
+    twice = configured(ChannelSettings("a", "b"), ChannelSettings("a#tmp", "c"))
     with pytest.raises(ConfigurationError) as raised:
         check_configuration(twice)
     assert (raised.value.key, raised.value.value) == ("channel[1].name", "a#tmp")
@@ -72,12 +32,12 @@ def test_two_channels_of_one_name_are_a_mistake() -> None:
 
 @pytest.mark.parametrize("topic_filter", ["#", "jobs/#", "jobs/+"])
 def test_dead_letters_that_would_come_back_are_a_mistake(topic_filter: str) -> None:
-    circling = ChannelConfig("a", topic_filter, max_attempts=2, dead_letter_topic="jobs/dead")
+    circling = ChannelSettings("a", topic_filter, max_attempts=2, dead_letter_topic="jobs/dead")
     with pytest.raises(ConfigurationError) as raised:
         check_configuration(configured(circling))
     assert (raised.value.key, raised.value.value) == ("channel[0].dead_letter_topic", "jobs/dead")
     check_configuration(
-        configured(replace(circling, dead_letter_topic="dead/jobs", filter="jobs/#"))
+        configured(replace(circling, dead_letter_topic="dead/jobs", topic_filter="jobs/#"))
     )
 
 
@@ -121,7 +81,7 @@ class Desk:
 @pytest.fixture
 def harness() -> DurableHarness:
     channel = ChannelSettings("jobs", "t")
-    return DurableHarness(BrokerSettings(channels=ChannelsSettings((channel,))))
+    return DurableHarness(BrokerSettings(channels=(channel,)))
 
 
 def test_commands_are_carried_out(harness: DurableHarness) -> None:

@@ -1,48 +1,14 @@
 from random import randrange
 from types import SimpleNamespace
 
-from gateway.app.delivery import delivery_settings, show_delivery
+from gateway.app.delivery import show_delivery
 from gateway.broker.broker import Broker
 from gateway.broker.deadlines import Deadlines
-from gateway.broker.delivery_classes import DeliveryRule
-from gateway.broker.settings import BrokerSettings
-from gateway.config.sections.delivery import (
-    DeliveryClassConfig,
-    DeliveryConfig,
-    DeliveryRuleConfig,
-)
 from gateway.counters import Counters
-from gateway.mqtt.delivery_policy import EACH, DeliveryPolicy
 from gateway.mqtt.packets import PingReq
 from gateway.server.flush_wheel import FlushWheel
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
-
-BUFFERED = DeliveryClassConfig("buffered")
-
-
-def terms(policy: DeliveryPolicy) -> tuple[int, int, float]:
-    return policy.count, policy.size, policy.delay
-
-
-def test_every_message_leaves_at_once_unless_the_configuration_says_else() -> None:
-    settings = delivery_settings(DeliveryConfig())
-    assert {settings.device, settings.device_persistent, settings.application} == {EACH}
-    assert settings.flush_sessions == 10_000
-
-
-def test_each_class_has_bounds_of_its_own() -> None:
-    rules = (DeliveryRuleConfig("application", "app-*"), DeliveryRuleConfig("device", user="a"))
-    settings = delivery_settings(DeliveryConfig(7, 20, BUFFERED, BUFFERED, BUFFERED, rules))
-    assert terms(settings.device) == terms(settings.device_persistent) == (5, 65_536, 0.2)
-    assert terms(settings.application) == (10, 65_536, 0.0)
-    assert settings.device.step == 0.02
-    assert settings.rules == (
-        DeliveryRule("application", "app-*"),
-        DeliveryRule("device", user="a"),
-    )
-    assert settings.flush_sessions == 7
-    other = DeliveryClassConfig("buffered", 3, 100, 50)
-    assert terms(delivery_settings(DeliveryConfig(application=other)).application) == (3, 100, 0.05)
 
 
 def figures(broker: Broker) -> dict[str, object]:

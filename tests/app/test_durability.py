@@ -1,21 +1,17 @@
-from gateway.app.durability import durability_entries, show_durability
-from gateway.broker.publishing.durability_classes import DurabilityEntry
-from gateway.config.settings import (
-    Configuration,
-    DurabilityConfig,
-    ListenerConfig,
-    StorageConfig,
-)
+from gateway.app.durability import show_durability
+from gateway.config.configuration import Configuration
 from gateway.counters import Counters
+from gateway.settings.listener import ListenerSettings
+from gateway.settings.storage import DurabilityRule, StorageSettings
 
 CONFIGURATION = Configuration(
     "file",
     "barn",
-    listeners=(ListenerConfig(), ListenerConfig(durability="memory")),
-    storage=StorageConfig(durability="batch(50)", commit_delay=7),
+    listeners=(ListenerSettings(), ListenerSettings(durability="memory")),
+    storage=StorageSettings(durability="batch(50)", commit_delay=7),
     durability=(
-        DurabilityConfig("memory", topic="position/+"),
-        DurabilityConfig("batch(20)", client="sensor-*"),
+        DurabilityRule("memory", topic="position/+"),
+        DurabilityRule("batch(20)", client="sensor-*"),
     ),
 )
 
@@ -26,13 +22,6 @@ def shown(configuration: Configuration, *, durable: bool = True) -> dict[str, ob
     return {
         name.removeprefix("tidegate/storage/"): value for name, value in counters.values.items()
     }
-
-
-def test_entries_arrive_in_their_order() -> None:
-    assert durability_entries(CONFIGURATION) == (
-        DurabilityEntry(None, topic_filter="position/+"),
-        DurabilityEntry(0.02, client="sensor-*"),
-    )
 
 
 def test_what_is_promised_is_said() -> None:

@@ -8,9 +8,9 @@ import pytest
 from gateway.app.full_queues import LINE_SECONDS, NAMED, QUIET_SECONDS, FullQueues
 from gateway.app.gateway import Gateway
 from gateway.app.start import start
-from gateway.broker.settings import BrokerSettings
 from gateway.config.load import load
 from gateway.session.queue.memory import MAXIMUM_NAMED
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import away
 from tests.support.clocks import ManualClock

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from gateway.app.listeners import check_listener
+from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
-from gateway.config.settings import Configuration, ListenerConfig
 from gateway.mqtt.packets import Publish
+from gateway.settings.listener import ListenerSettings
 from tests.support.ports import free_port
 from tests.support.processes.certificates import Authority
 from tests.support.processes.gateway_process import GatewayProcess
@@ -142,13 +143,13 @@ def test_a_socket_that_a_killed_gateway_left_does_not_stop_the_next(
 
 @pytest.mark.parametrize("key", ["password_file", "tls_certificate"])
 def test_a_check_reads_the_files(tmp_path: Path, key: str) -> None:
-    listener = ListenerConfig(**{key: str(tmp_path / "none")})  # type: ignore[arg-type]  # by name
+    listener = ListenerSettings(**{key: str(tmp_path / "none")})  # type: ignore[arg-type]  # by name
     with pytest.raises(ConfigurationError, match="No such file"):
-        check_listener(Configuration("file", "id", listeners=(ListenerConfig(), listener)), 1)
+        check_listener(Configuration("file", "id", listeners=(ListenerSettings(), listener)), 1)
 
 
 def test_a_check_of_what_works(tmp_path: Path) -> None:
-    check_listener(Configuration("file", "id", listeners=(ListenerConfig(websocket=True),)), 0)
+    check_listener(Configuration("file", "id", listeners=(ListenerSettings(websocket=True),)), 0)
 
 
 WITHOUT_WEBSOCKETS = """

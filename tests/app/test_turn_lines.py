@@ -10,12 +10,12 @@ import pytest
 
 from gateway.app.turn_lines import gather_lines
 from gateway.broker.broker import Broker
-from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_selector import READ
 from gateway.server.turn import Turn
+from gateway.settings.broker import BrokerSettings
 from gateway.storage.engine.writer import Writer
 from gateway.telemetry.line_output import LineOutput
 from tests.support.disk.noted_writes import NotedWrites

@@ -14,13 +14,14 @@ from gateway.app.watched_files import (
     look,
     watched,
 )
-from gateway.config.settings import Configuration, ListenerConfig
+from gateway.config.configuration import Configuration
+from gateway.settings.listener import ListenerSettings
 
 
 def test_each_file_of_the_listeners_is_watched_once() -> None:
     listeners = (
-        ListenerConfig(password_file="users", acl_file="acl"),
-        ListenerConfig(acl_file="acl", tls_certificate="pem", client_ca="ca"),
+        ListenerSettings(password_file="users", acl_file="acl"),
+        ListenerSettings(acl_file="acl", tls_certificate="pem", client_ca="ca"),
     )
     files = [str(path) for path in watched(Configuration("file", "id", listeners=listeners))]
     assert files == ["users", "acl", "pem", "ca"]

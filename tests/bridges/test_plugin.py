@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from gateway.bridges.kind import BridgeKind
 from gateway.bridges.settings import BridgeSettings, key
-from gateway.config.checks import number
+from gateway.settings.checks import number
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

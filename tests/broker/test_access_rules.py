@@ -7,7 +7,6 @@ from gateway.access.policy import OPEN, AccessPolicy
 from gateway.access.topics import LOG
 from gateway.broker import access
 from gateway.broker.connecting.connection_info import ConnectionInfo
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
@@ -22,6 +21,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.pieces import complete
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.inline import Inline

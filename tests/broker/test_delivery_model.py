@@ -4,9 +4,6 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gateway.broker.delivery_classes import DeliverySettings
-from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.mqtt.packets import (
     Disconnect,
     PingReq,
@@ -16,6 +13,8 @@ from gateway.mqtt.packets import (
     Subscribe,
 )
 from gateway.mqtt.properties import Properties
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.delivery import DeliveryClassSettings, DeliverySettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.broker.subscribing import request
@@ -24,7 +23,7 @@ DELAY = 0.2
 LATE = DELAY + 1e-6
 """Seconds after which a message has left, whatever became of the last digits of a sum."""
 
-POLICY = DeliveryPolicy(3, 200, DELAY)
+POLICY = DeliveryClassSettings("buffered", 3, 200, round(1000 * DELAY))
 DELIVER = (None, "each", "n=2,ms=50", "n=1000,ms=200,bytes=60")
 """Policies of the subscription, none of which holds longer than the class's."""
 
@@ -36,7 +35,9 @@ class HeldMessages(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.harness = Harness(BrokerSettings(delivery=DeliverySettings(POLICY, POLICY)))
+        self.harness = Harness(
+            BrokerSettings(delivery=DeliverySettings(device=POLICY, device_persistent=POLICY))
+        )
         self.publisher = self.harness.connect("p")
         self.number = 0
         self.owed: dict[int, float] = {}  # when each QoS 1 message was published

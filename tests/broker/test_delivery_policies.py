@@ -1,7 +1,5 @@
 from gateway.broker.connecting.connection_info import ConnectionInfo
-from gateway.broker.delivery_classes import DeliveryRule, DeliverySettings
-from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.delivery_policy import EACH, DeliveryPolicy
+from gateway.mqtt.delivery_policy import EACH
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -16,17 +14,20 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.delivery import DeliveryClassSettings, DeliveryRule, DeliverySettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.broker.subscribing import request
 
-BUFFERED = DeliveryPolicy(3, 1000, 0.2)
+BUFFERED = DeliveryClassSettings("buffered", 3, 1000, 200)
+TEN_SECONDS = DeliveryClassSettings("buffered", 9, 1000, 10_000)
 
 SETTINGS = BrokerSettings(
     delivery=DeliverySettings(
         device=BUFFERED,
-        application=DeliveryPolicy(10, 1000, 0.0),
+        application=DeliveryClassSettings("buffered", 10, 1000, 0),
         rules=(
             DeliveryRule("application", client="app-*"),
             DeliveryRule("device_persistent", user="ada"),
@@ -200,7 +201,7 @@ def test_what_is_held_leaves_before_the_connection_ends() -> None:
 
 
 def test_a_message_is_not_held_until_it_expires() -> None:
-    harness = Harness(BrokerSettings(delivery=DeliverySettings(DeliveryPolicy(9, 1000, 10.0))))
+    harness = Harness(BrokerSettings(delivery=DeliverySettings(device=TEN_SECONDS)))
     client, publisher = harness.connect("c"), harness.connect("p")
     client.subscribe("t", 1)
     expiring = Properties(message_expiry_interval=1)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
@@ -25,6 +24,7 @@ from gateway.mqtt.packets import (
     Unsubscribe,
 )
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 
 MALFORMED = ReasonCode.MALFORMED_PACKET

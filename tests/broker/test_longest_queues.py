@@ -7,9 +7,10 @@ import pytest
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.longest_queues import AT_ONCE
 from gateway.broker.memory_budget import INTERVAL
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
 from gateway.session.queue.memory import MAXIMUM_NAMED
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.when_full import WhenFull
 from tests.support.broker.broker_harness import REFUSING, Harness
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.payloads import payloads
@@ -36,7 +37,7 @@ def drop_counts(harness: Harness) -> dict[str, int]:
 def test_a_session_on_everything_that_nobody_comes_back_for(
     make: type[Harness], policy: str, version: int
 ) -> None:
-    harness = make(replace(SMALL, queue_when_full=policy))
+    harness = make(replace(SMALL, queue_when_full=WhenFull(policy)))
     away(harness, "#", "abandoned")
     away(harness, "mine", "bystander")
     live, publisher = harness.connect("live"), harness.connect("p", version)
@@ -62,7 +63,7 @@ def test_a_session_on_everything_that_nobody_comes_back_for(
 def test_many_that_fill_what_the_first_ones_leave_make_room_again(
     make: type[Harness], policy: str
 ) -> None:
-    harness = make(replace(SMALL, queue_when_full=policy))
+    harness = make(replace(SMALL, queue_when_full=WhenFull(policy)))
     for number in range(8):
         away(harness, f"t/{number}", f"hoarder-{number}")
         for _ in range(200):
@@ -119,7 +120,7 @@ def test_a_queue_that_refuses_publishers_gives_up_nothing() -> None:
 @pytest.mark.parametrize("policy", ["drop-newest", "drop-oldest"])
 @pytest.mark.parametrize("passes", [1, 5])
 def test_which_end_is_given_up_on_disk(policy: str, passes: int) -> None:
-    harness = DurableHarness(BrokerSettings(queue_when_full=policy))
+    harness = DurableHarness(BrokerSettings(queue_when_full=WhenFull(policy)))
     away(harness)
     for number in range(1_600):
         harness.publish("t", b"%d" % number, 1)

@@ -7,12 +7,12 @@ import pytest
 
 from gateway.broker.connecting.connection_info import PLAIN_BYTES, ConnectionInfo
 from gateway.broker.memory_budget import HANDSHAKE, INTERVAL, NAMED
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import ConnAck, Connect, Publish, Subscribe, SubscriptionRequest
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.queue.memory import AT_ONCE
 from gateway.session.traffic import TURN_BYTES
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import REFUSING, Harness
 from tests.support.broker.memory_client import MemoryClient
 

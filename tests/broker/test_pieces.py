@@ -6,7 +6,6 @@ from gateway.broker import handlers
 from gateway.broker.broker import DEAR_AT_ONCE
 from gateway.broker.pieces import HELD
 from gateway.broker.publishing.acknowledge import BY_THEMSELVES
-from gateway.broker.settings import BrokerSettings
 from gateway.broker.subscribing.ended_subscriptions import PIECE
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import (
@@ -25,6 +24,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.subscriptions.subscription import Subscription
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.disk.held_disk import Disk

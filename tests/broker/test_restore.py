@@ -3,8 +3,6 @@
 import pytest
 
 from gateway.broker.restore import restore
-from gateway.broker.settings import BrokerSettings
-from gateway.broker.subscribing.subscription_filters import SubscriptionFilter
 from gateway.mqtt.delivery_policy import read_policy
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import (
@@ -25,6 +23,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings, SubscriptionFilter
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.payloads import payloads

@@ -16,10 +16,8 @@ from gateway.access.acl_file import parse
 from gateway.access.listeners import ListenerRights, Listeners
 from gateway.access.policy import AccessPolicy
 from gateway.broker import access
-from gateway.broker.channels.settings import ChannelSettings, ChannelsSettings
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.restore import WILL_GRACE
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import (
     MQTT_5,
@@ -37,6 +35,8 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.pieces import complete
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.channel import ChannelSettings
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.inline import Inline
 from tests.support.broker.memory_client import MemoryClient
@@ -72,12 +72,10 @@ EVERYTHING = "pattern readwrite #\n"
 SETTINGS = BrokerSettings(
     p2p=True,
     failed_login_delay=0,
-    channels=ChannelsSettings(
-        (
-            ChannelSettings(
-                "jobs", "b/#", inflight_timeout=5.0, max_attempts=2, dead_letter_topic="dead"
-            ),
-        )
+    channels=(
+        ChannelSettings(
+            "jobs", "b/#", inflight_timeout=5.0, max_attempts=2, dead_letter_topic="dead"
+        ),
     ),
 )
 

@@ -2,11 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnect, PubAck
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.session.session import NEVER
+from gateway.settings.broker import NEVER, BrokerSettings
 from tests.support.broker.broker_harness import UNSHARED, Harness
 from tests.support.broker.payloads import payloads
 

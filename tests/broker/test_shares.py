@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.broker.channels.settings import ChannelsSettings, Unconfigured
 from gateway.broker.connecting.connection_info import PLAIN, ConnectionInfo
-from gateway.broker.settings import BrokerSettings
 from gateway.broker.shares import GONE, UNIX_SOCKET, Share, holder_of, network
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import (
@@ -28,7 +26,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.session.session import NEVER
+from gateway.settings.broker import NEVER, BrokerSettings, Unconfigured
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.inline import Inline
@@ -141,7 +139,8 @@ SETTINGS = BrokerSettings(
     maximum_persistent_sessions=20,
     maximum_expressions=20,
     maximum_queued_bytes_total=200_000,
-    channels=ChannelsSettings(unconfigured=Unconfigured.TEMPORARY, maximum=20),
+    unconfigured_channels=Unconfigured.TEMPORARY,
+    maximum_channels=20,
 )
 
 Fill = Callable[[Harness, str, ConnectionInfo], bool]

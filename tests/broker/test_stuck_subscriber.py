@@ -2,10 +2,11 @@
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.connection import MAXIMUM_UNSENT
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.when_full import WhenFull
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.broker.payloads import payloads
@@ -18,7 +19,7 @@ SUCCESS = ReasonCode.SUCCESS
 def harness() -> Harness:
     return Harness(
         BrokerSettings(
-            maximum_inflight=WINDOW, maximum_queued_messages=QUEUE, queue_when_full="reject"
+            maximum_inflight=WINDOW, maximum_queued_messages=QUEUE, queue_when_full=WhenFull.REJECT
         )
     )
 

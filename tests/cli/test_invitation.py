@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.run import _invite
-from gateway.config.settings import Configuration, ListenerConfig
+from gateway.config.configuration import Configuration
+from gateway.settings.listener import ListenerSettings
 from tests.support.ports import free_port
 from tests.support.processes.gateway_process import COMMAND
 from tests.support.waiting import SECONDS
@@ -60,24 +61,27 @@ def test_the_address_is_one_that_this_machine_reaches(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["tidegate"])
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    _invite(Configuration("file", "id", listeners=(ListenerConfig(host, port),)))
+    _invite(Configuration("file", "id", listeners=(ListenerSettings(host, port),)))
     lines = [line.strip() for line in capsys.readouterr().out.splitlines() if line[:2] == "  "]
     assert lines == [f"tidegate {command}{url}" for command in COMMANDS]
 
 
-TLS = ListenerConfig("0.0.0.0", 8883, tls_certificate="c.pem")
+TLS = ListenerSettings("0.0.0.0", 8883, tls_certificate="c.pem")
 
 
 @pytest.mark.parametrize(
     ("listeners", "url"),
     [
-        ([ListenerConfig(path="/run/socket"), ListenerConfig(port=1884)], "mqtt://127.0.0.1:1884"),
-        ([ListenerConfig(websocket=True), TLS], "mqtts://127.0.0.1:8883"),
+        (
+            [ListenerSettings(path="/run/socket"), ListenerSettings(port=1884)],
+            "mqtt://127.0.0.1:1884",
+        ),
+        ([ListenerSettings(websocket=True), TLS], "mqtts://127.0.0.1:8883"),
         ([dataclasses.replace(TLS, client_ca="ca.pem"), TLS], "mqtts://127.0.0.1:8883"),
     ],
 )
 def test_the_first_address_is_told_at_which_the_commands_can_speak(
-    listeners: list[ListenerConfig],
+    listeners: list[ListenerSettings],
     url: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -91,7 +95,7 @@ def test_without_one_no_commands_are_told(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    _invite(Configuration("file", "id", listeners=(ListenerConfig(path="/run/socket"),)))
+    _invite(Configuration("file", "id", listeners=(ListenerSettings(path="/run/socket"),)))
     assert capsys.readouterr().out == "\nTidegate is running.\n\nCtrl-C stops it.\n\n"
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from gateway.cli.lean_asyncio import needs_tls
 from gateway.config.load import bare
-from gateway.config.settings import ListenerConfig, UplinkConfig
+from gateway.settings.listener import ListenerSettings
+from gateway.settings.uplink import UplinkSettings
 
 LOOK = """
 import sys
@@ -46,8 +47,8 @@ def test_asyncio_has_its_tls_only_if_wanted(
     ],
 )
 def test_who_needs_tls(certificate: str | None, url: str | None, needed: bool) -> None:
-    listeners = (ListenerConfig(), ListenerConfig(tls_certificate=certificate))
-    uplink = UplinkConfig(url=url)
+    listeners = (ListenerSettings(), ListenerSettings(tls_certificate=certificate))
+    uplink = UplinkSettings(url=url)
     assert needs_tls(replace(bare(1883), listeners=listeners, uplinks=(uplink,))) == needed
 
 

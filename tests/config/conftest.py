@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.config.configuration import Configuration
 from gateway.config.load import load
-from gateway.config.settings import Configuration
 from tests.support.configurations import Load
 
 

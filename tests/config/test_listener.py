@@ -6,11 +6,11 @@ import pytest
 
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import load
-from gateway.config.settings import ListenerConfig
+from gateway.settings.listener import ListenerSettings
 
 ROOT = Path(__file__).parents[2]
 
-Read = Callable[[str], ListenerConfig]
+Read = Callable[[str], ListenerSettings]
 
 TLS = "tls_certificate = 'c.pem'\n"
 
@@ -19,7 +19,7 @@ TLS = "tls_certificate = 'c.pem'\n"
 def read(tmp_path: Path) -> Read:
     """Give a function that reads a configuration with one listener."""
 
-    def read(text: str) -> ListenerConfig:
+    def read(text: str) -> ListenerSettings:
         path = tmp_path / "gateway.toml"
         path.write_text(f"[gateway]\nid = 'a'\n[[listener]]\n{text}")
         (listener,) = load(path).listeners
@@ -46,7 +46,7 @@ def test_every_key_of_a_tls_listener(read: Read) -> None:
         connection_rate = 0.5
         connection_burst = 20
         """
-    ) == ListenerConfig(
+    ) == ListenerSettings(
         host="::",
         port=8884,
         tls_certificate="c.pem",
@@ -88,7 +88,7 @@ def test_the_listeners_of_the_user_guide(tmp_path: Path) -> None:
     path = tmp_path / "gateway.toml"
     path.write_text(f"[gateway]\nid = 'a'\n{example}")
     listeners = load(path).listeners
-    assert listeners[0] == ListenerConfig()
+    assert listeners[0] == ListenerSettings()
     assert listeners[2].tls_identity == "cn"
     assert len(listeners) == 5
 

@@ -6,20 +6,14 @@ import pytest
 from gateway.app.checks.check import check_configuration
 from gateway.bridges.serial.serial_bridge import KIND
 from gateway.bridges.serial.serial_settings import SerialSettings
+from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import bare, load
-from gateway.config.settings import (
-    BrokerConfig,
-    Configuration,
-    DurabilityConfig,
-    HistoryConfig,
-    ListenerConfig,
-    RuleConfig,
-    SimulatorConfig,
-    StorageConfig,
-    SubscriptionFilterConfig,
-    UplinkConfig,
-)
+from gateway.settings.broker import BrokerSettings, SubscriptionFilter
+from gateway.settings.listener import ListenerSettings
+from gateway.settings.simulator import SimulatorSettings
+from gateway.settings.storage import DurabilityRule, HistorySettings, StorageSettings
+from gateway.settings.uplink import RuleSettings, UplinkSettings
 from tests.support.configurations import Load
 
 ROOT = Path(__file__).parents[2]
@@ -32,8 +26,8 @@ def test_an_empty_file_is_a_configuration(read: Load, tmp_path: Path) -> None:
     assert read("") == Configuration(
         file=str(tmp_path / "gateway.toml"),
         gateway_id=socket.gethostname().partition(".")[0],
-        listeners=(ListenerConfig("127.0.0.1", 1883, None, None),),
-        broker=BrokerConfig(),
+        listeners=(ListenerSettings("127.0.0.1", 1883, None, None),),
+        broker=BrokerSettings(),
         uplinks=(),
         bridges=(),
         simulators=(),
@@ -53,14 +47,14 @@ def test_the_smallest_that_sends_something_up(read: Load) -> None:
         """
     )
     assert configuration.gateway_id == "barn"
-    assert configuration.uplinks[0] == UplinkConfig(
+    assert configuration.uplinks[0] == UplinkSettings(
         url="mqtt://fleet.example:1883",
-        rules=(RuleConfig("sensors/#", "payload.value > 20", "main", "live"),),
+        rules=(RuleSettings("sensors/#", "payload.value > 20", "main", "live"),),
     )
 
 
 def test_an_uplink_without_a_rule_and_without_an_address(read: Load) -> None:
-    assert read("[uplink]").uplinks == (UplinkConfig(),)
+    assert read("[uplink]").uplinks == (UplinkSettings(),)
 
 
 EVERYTHING = """
@@ -131,10 +125,10 @@ def test_everything(read: Load) -> None:
     configuration = read(EVERYTHING)
     assert configuration.gateway_id == "Barn_1-a"
     assert configuration.listeners == (
-        ListenerConfig("0.0.0.0", 8883, False, "/etc/tidegate/passwords"),
-        ListenerConfig("::1", 1),
+        ListenerSettings("0.0.0.0", 8883, False, "/etc/tidegate/passwords"),
+        ListenerSettings("::1", 1),
     )
-    assert configuration.broker == BrokerConfig(
+    assert configuration.broker == BrokerSettings(
         1024,
         3600,
         0,
@@ -163,7 +157,7 @@ def test_everything(read: Load) -> None:
         response_information="answers/",
         p2p=True,
     )
-    assert configuration.uplinks[0] == UplinkConfig(
+    assert configuration.uplinks[0] == UplinkSettings(
         directory="/srv/landing",
         username="barn",
         password_file="/etc/tidegate/password",
@@ -171,13 +165,13 @@ def test_everything(read: Load) -> None:
         client_id="x",
         prefix="fleet/tidegate",
         identity=True,
-        rules=(RuleConfig("a", None, "alarms", "backlog"),),
+        rules=(RuleSettings("a", None, "alarms", "backlog"),),
     )
     assert [(each.kind, each.name, each.settings) for each in configuration.bridges] == [
         (KIND, "ttyUSB0", SerialSettings(port="/dev/ttyUSB0", format="json", baud=9600, node="n1")),
         (KIND, "ttyUSB1", SerialSettings(port="/dev/ttyUSB1")),
     ]
-    assert configuration.simulators == (SimulatorConfig("var/a.tty", "n2", 0.5),)
+    assert configuration.simulators == (SimulatorSettings("var/a.tty", "n2", 0.5),)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda p: p.name)
@@ -207,7 +201,7 @@ def test_beyond_loopback_users_are_named_or_everyone_is_let_in(read: Load, host:
 
 
 def test_a_bare_broker_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert bare(1234).listeners == (ListenerConfig("127.0.0.1", 1234),)
+    assert bare(1234).listeners == (ListenerSettings("127.0.0.1", 1234),)
     assert bare(1234).uplinks == ()
     assert not bare(1234).bridges
     assert not bare(1234).simulators
@@ -228,7 +222,7 @@ def test_a_host_name_that_is_no_gateway_id_stops_the_start(
 
 
 def test_durability(read: Load) -> None:
-    assert read("").storage == StorageConfig("commit", 5)
+    assert read("").storage == StorageSettings("commit", 5)
     configuration = read(
         """
         [storage]
@@ -247,17 +241,17 @@ def test_durability(read: Load) -> None:
         class = "batch(1)"
         """
     )
-    assert configuration.storage == StorageConfig("batch(50)", 0)
-    assert configuration.listeners == (ListenerConfig(durability="memory"),)
+    assert configuration.storage == StorageSettings("batch(50)", 0)
+    assert configuration.listeners == (ListenerSettings(durability="memory"),)
     assert configuration.durability == (
-        DurabilityConfig("commit", client="sensor-*"),
-        DurabilityConfig("batch(1)", topic="a/#"),
+        DurabilityRule("commit", client="sensor-*"),
+        DurabilityRule("batch(1)", topic="a/#"),
     )
 
 
 def test_subscription_filters(read: Load) -> None:
     text = "[[subscription_filter]]\nclient = 'p-*'\nfilter = 'a/#'\nwhere = 'qos = 1'"
-    expected = SubscriptionFilterConfig("p-*", "a/#", "qos = 1")
+    expected = SubscriptionFilter("p-*", "a/#", "qos = 1")
     assert read(text).subscription_filters == (expected,)
 
 
@@ -265,8 +259,8 @@ def test_subscription_filters(read: Load) -> None:
     ("text", "seconds"), [("0", 0), ("90s", 90), ("30m", 1800), ("2h", 7200), ("7d", 604_800)]
 )
 def test_history(text: str, seconds: int, read: Load) -> None:
-    assert read(f"[history]\nkeep = '{text}'").history == HistoryConfig(keep=seconds)
-    assert read("").history == HistoryConfig(0, 256 * 1024 * 1024)
+    assert read(f"[history]\nkeep = '{text}'").history == HistorySettings(keep=seconds)
+    assert read("").history == HistorySettings(0, 256 * 1024 * 1024)
 
 
 def test_two_entries_of_one_series_are_refused_with_both_places(tmp_path: Path) -> None:

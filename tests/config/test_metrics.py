@@ -1,7 +1,7 @@
 import pytest
 
 from gateway.config.errors import ConfigurationError
-from gateway.config.settings import MetricsConfig
+from gateway.settings.metrics import MetricsSettings
 from tests.support.configurations import Load
 
 
@@ -10,7 +10,7 @@ def test_without_the_section_there_is_no_endpoint(read: Load) -> None:
 
 
 def test_the_section_alone_is_enough(read: Load) -> None:
-    assert read("[metrics]").metrics == MetricsConfig("127.0.0.1", 9234, None)
+    assert read("[metrics]").metrics == MetricsSettings("127.0.0.1", 9234, None)
 
 
 def test_names_of_the_machine(read: Load) -> None:
@@ -21,12 +21,12 @@ def test_names_of_the_machine(read: Load) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.2", "::1", "localhost"])
 def test_on_loopback_everybody_may_read(read: Load, host: str) -> None:
-    assert read(f"[metrics]\nhost = '{host}'\nport = 1").metrics == MetricsConfig(host, 1)
+    assert read(f"[metrics]\nhost = '{host}'\nport = 1").metrics == MetricsSettings(host, 1)
 
 
 def test_beyond_loopback_it_is_said(read: Load) -> None:
     settings = "[metrics]\nhost = '0.0.0.0'\nallow_anonymous = true"
-    assert read(settings).metrics == MetricsConfig("0.0.0.0", 9234, True)
+    assert read(settings).metrics == MetricsSettings("0.0.0.0", 9234, True)
 
 
 @pytest.mark.parametrize(

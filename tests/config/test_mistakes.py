@@ -168,9 +168,9 @@ MISTAKES: list[tuple[str, str, object, str]] = [
     # missing, or in each other's way
     ("[[serial]]", "serial[0].port", None, "must be given"),
     ("[[simulator]]", "simulator[0].port", None, "must be given"),
-    ("[storage]\nwrite_budget = 5", "storage.write_budget", 5, 'such as "200MB/day"'),
-    ("[storage]\nendurance = '20'", "storage.endurance", "20", 'such as "500kB"'),
-    ("[history]\nkeep = 5", "history.keep", 5, 'a text such as "90s", "30m", "2h" or "7d", or "0"'),
+    ("[storage]\nwrite_budget = 0", "storage.write_budget", 0, 'such as "200MB/day"'),
+    ("[storage]\nendurance = '20'", "storage.endurance", "20", 'such as 1 or "256MiB"'),
+    ("[history]\nkeep = -5", "history.keep", -5, 'a text such as "90s", "30m", "2h" or "7d"'),
     ("[history]\nkeep = '5'", "history.keep", "5", 'a text such as "90s"'),
     ("[history]\nkeep = '1h30m'", "history.keep", "1h30m", 'a text such as "90s"'),
     ("[history]\nmaximum_bytes = 1", "history.maximum_bytes", 1, "from 65536 to"),

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from jsonschema import Draft7Validator  # type: ignore[import-untyped]  # ships no types
 
-from gateway.config.declaration import Key, keys_of
+from gateway.config.configuration import Configuration
 from gateway.config.json_schema import json_schema, schema_text
 from gateway.config.load import read_document
 from gateway.config.reference import with_reference
-from gateway.config.settings import Configuration
+from gateway.settings.declaration import Key, keys_of
 from tests.config.test_load import EVERYTHING
 
 ROOT = Path(__file__).parents[2]

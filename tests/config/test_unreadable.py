@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import load, read_document
-from gateway.config.settings import Configuration
 from tests.support.configurations import Load
 
 

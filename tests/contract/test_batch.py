@@ -47,7 +47,7 @@ def _expected(row: OutboxRow, *, resent: bool, identity: bool) -> dict[str, Any]
 def test_what_the_gateway_packs_the_pipeline_reads(
     rows: list[tuple[OutboxRow, bool]], identity: bool
 ) -> None:
-    batch = Batch(BatchLimits())
+    batch = Batch(BatchLimits(500, 64 * 1024, 0.2))
     for number, (row, resent) in enumerate(rows, 1):
         row.seq = number
         line = batch_line(row, identity=identity, resent=resent, now=row.time)

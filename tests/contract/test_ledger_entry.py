@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
 
+from gateway.settings.uplink import UplinkSettings
 from gateway.storage.outbox.row import Outcome
 from gateway.uplink.reports.ledger_reports import LedgerReports
-from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
 from pipeline.landing.listing import kind, list_landing
 from pipeline.ledger.accounts import accounts

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from gateway.session.inflight import MAXIMUM_BYTES
-from gateway.session.queue.bounds import MAXIMUM_MESSAGES
+from gateway.settings.broker import MAXIMUM_QUEUED_MESSAGES
 from tests.conformance.support import wire
 from tests.conformance.support.answers import read_publish
 from tests.judge import troubles
@@ -168,7 +168,7 @@ def _empty_channels(judge: Judge) -> None:
 def _is_empty(judge: Judge) -> None:
     left = [each for each in judge.naive.choices if not judge.shared.has_come(each, [])]
     # where queues are full, what a group was sent cannot be told from what its member was sent
-    bounded = judge.driver.settings.maximum_queued_messages < MAXIMUM_MESSAGES
+    bounded = judge.driver.settings.maximum_queued_messages < MAXIMUM_QUEUED_MESSAGES
     check(
         bounded or not left, f"{len(left)} messages came to no member of their shared subscription"
     )

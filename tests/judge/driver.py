@@ -16,10 +16,10 @@ from gateway.broker.broker import Broker
 from gateway.broker.connecting.connection_info import Anonymous, ConnectionInfo
 from gateway.broker.instant import Instant
 from gateway.broker.restore import restore
-from gateway.broker.settings import BrokerSettings
 from gateway.counters import Counters
 from gateway.pieces import complete
 from gateway.session.session import Session
+from gateway.settings.broker import BrokerSettings
 from tests.conformance.support import wire
 from tests.conformance.support.answers import read_publish, whole_packet
 from tests.judge.inline_uplink import InlineUplink

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from gateway.broker.settings import BrokerSettings
+from gateway.settings.broker import BrokerSettings
 from tests.conformance.support import wire
 from tests.conformance.support.answers import body, read_connack
 from tests.judge.disagreement import check
@@ -64,9 +64,11 @@ class Judge:
     ) -> None:
         self.uplink = InlineUplink() if uplink else None
         self.driver = Driver(settings, durable=durable, uplink=self.uplink)
-        channels = self.driver.settings.channels.channels
+        channels = self.driver.settings.channels
         self.naive = NaiveBroker(
-            tuple(NaiveChannel(f"$share/{each.name}/{each.topic_filter}") for each in channels)
+            tuple(
+                NaiveChannel(f"$share/{each.share_name}/{each.topic_filter}") for each in channels
+            )
         )
         self.naive.now = self.driver.now
         self.players = {each.name: Player(each) for each in profiles}

@@ -3,7 +3,8 @@
 import random
 from collections.abc import Callable, Sequence
 
-from gateway.broker.settings import BrokerSettings
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.when_full import WhenFull
 from tests.conformance.support import wire
 from tests.judge.items import PROPERTIES, WHERE, Item
 from tests.judge.judge import Request
@@ -77,7 +78,9 @@ class Maker:
         settings = BrokerSettings(
             maximum_inflight=any_of.choice([1_000, 1_000, 3]),
             maximum_queued_messages=any_of.choice([3, 20, 90]) if self._bounded else 1_000_000,
-            queue_when_full=any_of.choice(["reject", "drop-newest", "drop-newest", "drop-oldest"]),
+            queue_when_full=any_of.choice(
+                [WhenFull.REJECT, WhenFull.DROP_NEWEST, WhenFull.DROP_NEWEST, WhenFull.DROP_OLDEST]
+            ),
         )
         durable = self._crashes or any_of.random() < 0.4
         return Program(profiles, tuple(steps), settings, durable)

@@ -7,8 +7,8 @@ everybody fetches what is left, so that nothing which was acknowledged may be mi
 
 from dataclasses import dataclass
 
-from gateway.broker.channels.settings import ChannelSettings, ChannelsSettings
-from gateway.broker.settings import BrokerSettings
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.channel import ChannelSettings
 from tests.judge.items import Item
 from tests.judge.judge import Request
 from tests.judge.player import Profile
@@ -33,9 +33,7 @@ LESS = "topic readwrite #\nuser anna\ntopic read b/#\nuser mallory\ntopic readwr
 
 ANNA = Login("anna")
 JOBS = "$share/jobs/jobs/#"
-SETTINGS = BrokerSettings(
-    channels=ChannelsSettings((ChannelSettings("jobs", "jobs/#", inflight_timeout=86_400),))
-)
+SETTINGS = BrokerSettings(channels=(ChannelSettings("jobs", "jobs/#", inflight_timeout=86_400),))
 PROFILES = (
     Profile("a", expiry=3_600),  # publishes
     Profile("b", expiry=3_600, receive_maximum=3, login=ANNA),  # whose state changes

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from gateway.broker.channels.settings import ChannelSettings, ChannelsSettings
-from gateway.broker.settings import BrokerSettings
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.channel import ChannelSettings
 from tests.conformance.support import wire
 from tests.judge.items import Item
 from tests.judge.judge import Request
@@ -30,7 +30,7 @@ from tests.judge.steps import (
 USERS = None, "anna", "bob"
 WORDS = "read", "write", "readwrite"
 JOBS = "$share/jobs/jobs/#"
-CHANNELS = ChannelsSettings((ChannelSettings("jobs", "jobs/#", inflight_timeout=86_400),))
+CHANNELS = (ChannelSettings("jobs", "jobs/#", inflight_timeout=86_400),)
 LEFT_OUT = "limits", "shared"
 """Likings that are judged by themselves."""
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gateway.broker.settings import BrokerSettings
+from gateway.settings.broker import BrokerSettings
 from tests.judge.agreement import agree, finish
 from tests.judge.judge import Judge
 from tests.judge.player import Profile

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gateway.app.authenticators import Nobody
-from gateway.config.settings import ListenerConfig
 from gateway.mqtt.packets import ConnAck, Connect, PingReq
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.listener import ListenerSettings
 from tests.support.disk.storage import until
 from tests.support.places import Place, open_place
 from tests.support.processes.certificates import Authority, Pair
@@ -21,7 +21,7 @@ from tests.support.raw_client import RawClient
 async def guarded(tmp_path: Path, authority: Authority, server_pair: Pair) -> AsyncIterator[Place]:
     """Give a place at which the certificate of a client says who it is."""
 
-    def ask_for_certificates(listener: ListenerConfig) -> ListenerConfig:
+    def ask_for_certificates(listener: ListenerSettings) -> ListenerSettings:
         return replace(listener, client_ca=authority.ca_file, tls_identity="cn")
 
     opened = await open_place(

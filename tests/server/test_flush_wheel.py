@@ -1,11 +1,10 @@
 from gateway.broker.deadlines import Deadlines
-from gateway.broker.delivery_classes import DeliverySettings
 from gateway.broker.instant import Instant
-from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import Properties
 from gateway.server.flush_wheel import FlushWheel
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.delivery import DeliveryClassSettings, DeliverySettings
 from tests.support.disk.storage import until
 from tests.support.processes.server import HeldWriter, Server, serve
 from tests.support.raw_client import RawClient
@@ -71,7 +70,7 @@ def test_a_connection_that_holds_nothing_any_more_leaves_no_deadline() -> None:
 
 
 def held_for(seconds: float, sessions: int = 10) -> BrokerSettings:
-    policy = DeliveryPolicy(3, 1000, seconds)
+    policy = DeliveryClassSettings("buffered", 3, 1000, round(1000 * seconds))
     return BrokerSettings(delivery=DeliverySettings(device=policy, flush_sessions=sessions))
 
 

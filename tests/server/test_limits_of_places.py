@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from websockets.exceptions import InvalidMessage
 
-from gateway.broker.settings import BrokerSettings
-from gateway.config.settings import ListenerConfig
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnect, Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server import transport as transport_module
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.listener import ListenerSettings
 from tests.support.clocks import ManualClock
 from tests.support.disk.storage import until
 from tests.support.places import Open
@@ -48,7 +48,7 @@ async def trickle(client: RawClient, data: bytes) -> None:
         await asyncio.sleep(0.1)
 
 
-def with_limits(**limits: object) -> Callable[[ListenerConfig], ListenerConfig]:
+def with_limits(**limits: object) -> Callable[[ListenerSettings], ListenerSettings]:
     return lambda listener: replace(listener, **limits)  # type: ignore[arg-type]  # by name
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from gateway.broker.broker import Broker
 from gateway.broker.instant import Instant
-from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.server import socket_selector
 from gateway.server.turn import WRITING, Turn
+from gateway.settings.broker import BrokerSettings
 from tests.support.disk.storage import until
 from tests.support.processes.server import HeldWriter
 

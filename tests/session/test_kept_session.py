@@ -4,8 +4,9 @@ import pytest
 
 from gateway.session import continuation
 from gateway.session.kept import CLOCK_SET, KeptSpan, KeptTail, seconds_since
-from gateway.session.limits import SessionLimits, WhenFull
+from gateway.session.limits import SessionLimits
 from gateway.session.session import Session
+from gateway.settings.when_full import WhenFull
 from tests.support.broker.noted_journal import NotedJournal
 from tests.support.broker.publications import publish
 from tests.support.broker.sessions import (

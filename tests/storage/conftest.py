@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.session.queue import delivery_queue
+from gateway.settings.broker import BrokerSettings
 from gateway.storage.sessions import message_store, pager, restore
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.paged_queues import HEAD

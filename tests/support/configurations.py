@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from gateway.config.settings import Configuration
+from gateway.config.configuration import Configuration
 
 Load = Callable[[str], Configuration]
 URL = "mqtt://host:port, mqtts://host:port, ws://host:port/path or wss://host:port/path"

@@ -12,11 +12,11 @@ from websockets.exceptions import ConnectionClosed
 from websockets.typing import Origin, Subprotocol
 
 from gateway.broker.connecting.connection_info import Authenticator
-from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
-from gateway.config.settings import ListenerConfig
 from gateway.mqtt.packets import MQTT_5
 from gateway.server.tls.context import server_context
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.listener import ListenerSettings
 from tests.support.processes.certificates import Authority, Pair
 from tests.support.processes.server import HOST, HeldWriter, Server, serve
 from tests.support.raw_client import RawClient
@@ -127,11 +127,11 @@ async def open_place(
     *,
     settings: BrokerSettings | None = None,
     authenticator: Authenticator | None = None,
-    change: Callable[[ListenerConfig], ListenerConfig] = lambda listener: listener,
+    change: Callable[[ListenerSettings], ListenerSettings] = lambda listener: listener,
     clock: Clock | None = None,
 ) -> Place:
     """Return a place of this kind; `change` sets what else its listener is to do."""
-    listener = ListenerConfig(HOST, 0)
+    listener = ListenerSettings(HOST, 0)
     if kind in ("tls", "wss"):
         listener = replace(listener, tls_certificate=pair.certificate, tls_key=pair.key)
     if kind in ("websocket", "wss"):

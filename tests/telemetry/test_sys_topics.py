@@ -9,10 +9,10 @@ from random import randrange
 import pytest
 
 from gateway.broker.broker import Broker
-from gateway.broker.settings import BrokerSettings
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Publish
+from gateway.settings.broker import BrokerSettings
 from gateway.telemetry.sys_topics import SysTopics
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.sys_topics import declared, documented

@@ -5,10 +5,9 @@ import json
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
-from gateway.broker.subscribing.subscription_filters import SubscriptionFilter
 from gateway.mqtt.packets import Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties
+from gateway.settings.broker import BrokerSettings, SubscriptionFilter
 from gateway.telemetry.where_figures import BUSIEST, WhereFigures
 from tests.support.broker.broker_harness import Harness
 

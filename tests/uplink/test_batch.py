@@ -10,14 +10,13 @@ import gateway.uplink.fleet.fleet as fleet_module
 from gateway.mqtt.packets import ConnAck, Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.uplink.batch_limits import BatchLimits
 from pipeline.records.batch import read_batch
 from tests.support.disk.storage import Store, until
 from tests.support.fleet.fleet_broker import FleetBroker
 from tests.support.fleet.uplinks import add_rows, connected, running, uplink_settings
 
 BATCH = "tidegate/barn/batch"
-SOON = BatchLimits(messages=10, delay=0.05)
+SOON: dict[str, Any] = {"batch": "zlib", "batch_messages": 10, "batch_delay": 0.05}
 
 
 def _numbers(publish: Publish) -> list[int]:
@@ -33,7 +32,7 @@ async def test_rows_go_up_together_in_order_and_leave_together(
 ) -> None:
     add_rows(store, 1, 25)
     await store.settle()
-    async with running(store, uplink_settings(fleet_broker.port, batch=SOON)) as uplink:
+    async with running(store, uplink_settings(fleet_broker.port, **SOON)) as uplink:
         await connected(uplink)
         await until(lambda: store.outbox.rows == 0)
         add_rows(store, 26, 27)
@@ -56,12 +55,12 @@ async def test_rows_go_up_together_in_order_and_leave_together(
 async def test_bytes_bound_a_batch_and_large_messages_go_alone_in_their_place(
     store: Store, fleet_broker: FleetBroker
 ) -> None:
-    limits = BatchLimits(messages=100, bytes=2_000, delay=0.05)
+    limits: dict[str, Any] = {"batch_messages": 100, "batch_bytes": 2_000, "batch_delay": 0.05}
     add_rows(store, 1, 20)
     add_rows(store, 21, 21, payload=bytes(2_000))
     add_rows(store, 22, 24)
     await store.settle()
-    async with running(store, uplink_settings(fleet_broker.port, batch=limits)):
+    async with running(store, uplink_settings(fleet_broker.port, batch="zlib", **limits)):
         await until(lambda: store.outbox.rows == 0)
     order: list[int] = []
     for publish in fleet_broker.publishes[1:]:
@@ -77,8 +76,9 @@ async def test_bytes_bound_a_batch_and_large_messages_go_alone_in_their_place(
 async def test_a_batch_waits_for_more_no_longer_than_its_delay(
     store: Store, fleet_broker: FleetBroker
 ) -> None:
-    limits = BatchLimits(delay=0.3)
-    async with running(store, uplink_settings(fleet_broker.port, batch=limits)) as uplink:
+    async with running(
+        store, uplink_settings(fleet_broker.port, batch="zlib", batch_delay=0.3)
+    ) as uplink:
         await connected(uplink)
         add_rows(store, 1, 1)
         await store.settle()
@@ -95,7 +95,7 @@ async def test_a_batch_is_one_message_to_the_servers_window(
     fleet_broker.puback = lambda _publish: None
     add_rows(store, 1, 100)
     await store.settle()
-    async with running(store, uplink_settings(fleet_broker.port, window=5, batch=SOON)) as uplink:
+    async with running(store, uplink_settings(fleet_broker.port, window=5, **SOON)) as uplink:
         await until(lambda: fleet_broker.unacknowledged == receive_maximum)
         fleet_broker.puback = lambda _publish: ReasonCode.SUCCESS
         for publish in list(fleet_broker.publishes):
@@ -113,7 +113,7 @@ async def test_a_batch_that_is_refused_for_good_is_taken_apart(
         return ReasonCode.NOT_AUTHORIZED if bad else ReasonCode.SUCCESS
 
     fleet_broker.puback = answer
-    async with running(store, uplink_settings(fleet_broker.port, batch=SOON)) as uplink:
+    async with running(store, uplink_settings(fleet_broker.port, **SOON)) as uplink:
         await connected(uplink)
         add_rows(store, 1, 3)
         await until(lambda: store.outbox.rows == 0)
@@ -128,7 +128,7 @@ async def test_a_batch_that_is_refused_for_now_goes_again(
     store: Store, fleet_broker: FleetBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fleet_module, "TICK_SECONDS", 0.05)
-    async with running(store, uplink_settings(fleet_broker.port, batch=SOON)) as uplink:
+    async with running(store, uplink_settings(fleet_broker.port, **SOON)) as uplink:
         await connected(uplink)
         fleet_broker.puback = lambda _publish: ReasonCode.QUOTA_EXCEEDED
         add_rows(store, 1, 3)
@@ -146,7 +146,7 @@ async def test_a_batch_is_no_larger_than_the_server_takes(
     fleet_broker.connack = ConnAck(properties=Properties(maximum_packet_size=2_048))
     add_rows(store, 1, 200)
     await store.settle()
-    async with running(store, uplink_settings(fleet_broker.port, batch=BatchLimits())):
+    async with running(store, uplink_settings(fleet_broker.port, batch="zlib")):
         await until(lambda: store.outbox.rows == 0)
     batches = _batches(fleet_broker)
     assert [number for batch in batches for number in batch] == [*range(1, 201)]
@@ -164,7 +164,7 @@ async def test_mqtt_3_1_1_will_do_with_batches(
     fleet_broker.speaks_5 = False
     add_rows(store, 1, 3, **fields)
     await store.settle()
-    async with running(store, uplink_settings(fleet_broker.port, batch=SOON)) as uplink:
+    async with running(store, uplink_settings(fleet_broker.port, **SOON)) as uplink:
         await connected(uplink)
         await until(lambda: store.outbox.rows == 0)
     assert [connect.protocol_version for connect in fleet_broker.connects] == [5, 4]
@@ -180,7 +180,7 @@ async def test_a_broker_that_speaks_neither_is_asked_for_both_in_turn(
     store: Store, fleet_broker: FleetBroker
 ) -> None:
     fleet_broker.raw_connack = b"\x20\x02\x00\x01"
-    async with running(store, uplink_settings(fleet_broker.port, batch=SOON)) as uplink:
+    async with running(store, uplink_settings(fleet_broker.port, **SOON)) as uplink:
         await until(lambda: len(fleet_broker.connects) == 3)
         assert uplink.state in ("connecting", "disconnected")
     assert [connect.protocol_version for connect in fleet_broker.connects] == [5, 4, 5]

@@ -9,7 +9,6 @@ from gateway.mqtt.packets import ConnAck, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.state.uplink_session import leave_resumable, take_resumable
-from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessage, ControlMessages
 from pipeline.records.batch import read_batch
@@ -113,7 +112,7 @@ async def test_own_messages_and_the_status_are_repeated_too(
 
 
 async def test_batches_are_repeated_whole(store: Store, fleet_broker: FleetBroker) -> None:
-    settings = uplink_settings(fleet_broker.port, batch=BatchLimits(messages=4, delay=0.05))
+    settings = uplink_settings(fleet_broker.port, batch="zlib", batch_messages=4, batch_delay=0.05)
     async with running(store, settings) as uplink:
         await connected(uplink)
         await until(lambda: store.counters.values["tidegate/uplink/inflight"] == 0)

@@ -6,16 +6,16 @@ from typing import Any
 from gateway.app.access import access_policies
 from gateway.app.checks.topic_lengths import rules_without_topic
 from gateway.app.listeners import check_listener
-from gateway.config import checks
+from gateway.config.configuration import Configuration
 from gateway.config.credentials import secret_path
-from gateway.config.described import Check
 from gateway.config.errors import ConfigurationError, raise_all
 from gateway.config.named_file import open_named
-from gateway.config.sections.uplinks import DEFAULT_RULE, rules_of
-from gateway.config.settings import Configuration
 from gateway.config.values import values_of
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter, topic_matches
+from gateway.settings import checks
+from gateway.settings.declaration import Check
+from gateway.settings.uplinks import DEFAULT_RULE, rules_of
 from gateway.where.compile import compile_where
 from gateway.where.language.errors import WhereError
 
@@ -108,9 +108,9 @@ def _circling_dead_letters(configuration: Configuration) -> Iterator[Configurati
     """Give channels whose dead letters would come back to them, without end."""
     for index, channel in enumerate(configuration.channels):
         topic = channel.dead_letter_topic
-        if topic is not None and topic_matches(channel.filter, topic):
+        if topic is not None and topic_matches(channel.topic_filter, topic):
             key = f"channel[{index}].dead_letter_topic"
-            allowed = f"a topic that is not the channel's own: its filter is {channel.filter}"
+            allowed = f"a topic that is not the channel's own: its filter is {channel.topic_filter}"
             yield ConfigurationError(configuration.file, key, topic, allowed)
 
 

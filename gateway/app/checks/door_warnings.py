@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from gateway.config.settings import Configuration, ListenerConfig
-from gateway.config.web_address import ANY, OPAQUE
+from gateway.config.configuration import Configuration
+from gateway.settings.listener import ListenerSettings
+from gateway.settings.web_address import ANY, OPAQUE
 
 
 def door_warnings(configuration: Configuration) -> Iterator[str]:
@@ -21,7 +22,7 @@ def door_warnings(configuration: Configuration) -> Iterator[str]:
             )
 
 
-def _of_websocket(key: str, listener: ListenerConfig) -> Iterator[str]:
+def _of_websocket(key: str, listener: ListenerSettings) -> Iterator[str]:
     named = listener.websocket_origins or ()
     if ANY in named:
         yield (
@@ -41,7 +42,7 @@ def _of_websocket(key: str, listener: ListenerConfig) -> Iterator[str]:
         )
 
 
-def _is_closed_by_roles(configuration: Configuration, listener: ListenerConfig) -> bool:
+def _is_closed_by_roles(configuration: Configuration, listener: ListenerSettings) -> bool:
     """Return whether roles leave those without a user name in, and nothing to do."""
     roles = configuration.access.roles
     if not roles or listener.acl_file is not None or listener.path is not None:
@@ -49,7 +50,7 @@ def _is_closed_by_roles(configuration: Configuration, listener: ListenerConfig) 
     return admits_anonymous(listener) and not any(role.anonymous for role in roles)
 
 
-def admits_anonymous(listener: ListenerConfig) -> bool:
+def admits_anonymous(listener: ListenerSettings) -> bool:
     """Return whether a client without a user name is let in."""
     if listener.password_file is not None:
         return bool(listener.allow_anonymous)

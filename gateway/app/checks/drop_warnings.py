@@ -3,8 +3,9 @@
 `drop-newest` is the default: it gives up nothing that waits, and an alarm tells.
 """
 
-from gateway.config.sections.uplinks import place_of
-from gateway.config.settings import Configuration, OutboxConfig, StreamConfig
+from gateway.config.configuration import Configuration
+from gateway.settings.outbox import OutboxSettings, StreamSettings
+from gateway.settings.uplinks import place_of
 
 
 def drop_warnings(configuration: Configuration) -> list[str]:
@@ -27,7 +28,7 @@ def drop_warnings(configuration: Configuration) -> list[str]:
     return warnings
 
 
-def _warnings_of_stream(key: str, stream: StreamConfig) -> list[str]:
+def _warnings_of_stream(key: str, stream: StreamSettings) -> list[str]:
     warnings = _warnings(key, stream)
     if stream.mode == "latest":
         warnings.append(f'{key}.mode: "latest" gives up messages for newer ones of their topic')
@@ -36,7 +37,7 @@ def _warnings_of_stream(key: str, stream: StreamConfig) -> list[str]:
     return warnings
 
 
-def _warnings(key: str, config: OutboxConfig | StreamConfig) -> list[str]:
+def _warnings(key: str, config: OutboxSettings | StreamSettings) -> list[str]:
     warnings = []
     if config.when_full in ("drop-oldest", "drop-lowest-priority"):
         text = f'"{config.when_full}" gives up acknowledged messages for want of room'

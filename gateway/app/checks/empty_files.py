@@ -5,9 +5,10 @@ from pathlib import Path
 
 from gateway.app.access import read_acl
 from gateway.app.authenticators import password_file
+from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
-from gateway.config.settings import Configuration, ListenerConfig
 from gateway.pieces import EMPTY_ON_PURPOSE, complete
+from gateway.settings.listener import ListenerSettings
 
 LOOKED_AT = 64 * 1024
 """Bytes of a file up to which it may say nothing; a longer one is taken to say something."""
@@ -25,7 +26,7 @@ def empty_file_warnings(configuration: Configuration) -> Iterator[str]:
             continue  # which the check of the listener tells
 
 
-def _of_listener(name: str, listener: ListenerConfig) -> Iterator[str]:
+def _of_listener(name: str, listener: ListenerSettings) -> Iterator[str]:
     purpose = f"; if that is meant, say so in it: # {EMPTY_ON_PURPOSE}"
     if _is_short(listener.acl_file):
         acl = complete(read_acl(listener))

@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.config import checks
+from gateway.config.configuration import Configuration
 from gateway.config.credentials import PREFIX, secret_path
-from gateway.config.settings import Configuration
 from gateway.config.values import values_of
+from gateway.settings import checks
 from gateway.storage.engine.database import database_file
 
 MAXIMUM = 20

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from gateway.config.settings import Configuration
+from gateway.config.configuration import Configuration
 
 
 class Health(StrEnum):

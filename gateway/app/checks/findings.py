@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gateway.app.checks.finding import Finding, Health, Patient
 from gateway.app.checks.uplink_findings import landing, outbox
-from gateway.config.settings import Configuration
+from gateway.config.configuration import Configuration
 from gateway.errors import TidegateError
 from gateway.salvage.form import PAGE_BYTES
 from gateway.storage.engine.beside import open_beside

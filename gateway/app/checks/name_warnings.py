@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from gateway.config.configuration import Configuration
 from gateway.config.host_name import is_common
-from gateway.config.settings import Configuration
 
 
 def name_warnings(configuration: Configuration) -> Iterator[str]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
-from gateway.config.sections.uplink import UplinkConfig
-from gateway.config.sections.uplinks import PlacedRule, place_of, rules_of
-from gateway.config.settings import Configuration
+from gateway.settings.uplink import UplinkSettings
+from gateway.settings.uplinks import PlacedRule, place_of, rules_of
 
 
 def rules_without_topic(configuration: Configuration) -> Iterator[ConfigurationError]:
@@ -28,7 +28,7 @@ def rules_without_topic(configuration: Configuration) -> Iterator[ConfigurationE
                 break
 
 
-def _shortest_topic(gateway_id: str, uplink: UplinkConfig, placed: PlacedRule) -> str:
+def _shortest_topic(gateway_id: str, uplink: UplinkSettings, placed: PlacedRule) -> str:
     from gateway.uplink.rules.targets import fill
 
     levels = placed.rule.topic.removesuffix("#").removesuffix("/").split("/")
@@ -37,7 +37,7 @@ def _shortest_topic(gateway_id: str, uplink: UplinkConfig, placed: PlacedRule) -
     return fill(target, gateway_id, topic)
 
 
-def _named(placed: PlacedRule, place: str, uplink: UplinkConfig) -> tuple[str, str]:
+def _named(placed: PlacedRule, place: str, uplink: UplinkSettings) -> tuple[str, str]:
     """Return the key to shorten, and its value."""
     if not placed.key:  # the rule that nobody wrote
         return f"{place}.prefix", uplink.prefix

@@ -5,17 +5,14 @@ from pathlib import Path
 
 from gateway.app.checks.finding import Finding, Health, Patient
 from gateway.app.uplink.landing import landing_directory
-from gateway.config.settings import OutboxConfig, UplinkConfig
 from gateway.errors import TidegateError
+from gateway.settings.outbox import OutboxSettings
+from gateway.settings.uplink import WAIT, UplinkSettings
 from gateway.storage.engine.beside import open_beside
 from gateway.storage.engine.database import database_file
-from gateway.storage.outbox.bounds import (
-    SMALL_ROW,
-    for_rows,
-)
+from gateway.storage.outbox.bounds import SMALL_ROW, for_rows
 from gateway.telemetry.card_life import spell_bytes
 from gateway.uplink.landing.folder import landed_files
-from gateway.uplink.landing_bounds import WAIT
 
 NEARLY_FULL = 0.8
 """The part of a bound from which on it deserves a warning."""
@@ -56,7 +53,7 @@ def landing(patient: Patient) -> Iterator[Finding]:
             yield _landing(uplink, directory / configuration.gateway_id)
 
 
-def _landing(uplink: UplinkConfig, folder: Path) -> Finding:
+def _landing(uplink: UplinkSettings, folder: Path) -> Finding:
     count = size = 0
     for file in landed_files(folder):
         count += 1
@@ -71,7 +68,7 @@ def _landing(uplink: UplinkConfig, folder: Path) -> Finding:
     return Finding(Health.OK, text)
 
 
-def _used(config: OutboxConfig, rows: int, size: int) -> float:
+def _used(config: OutboxSettings, rows: int, size: int) -> float:
     """Return which part of the tightest bound is used; 1 and more where nothing small fits."""
     used = (size + SMALL_ROW) / for_rows(config.maximum_bytes)
     if config.maximum_messages is not None:

@@ -9,9 +9,9 @@ from gateway.app.checks.drop_warnings import drop_warnings
 from gateway.app.checks.empty_files import empty_file_warnings
 from gateway.app.checks.file_warnings import file_warnings
 from gateway.app.checks.name_warnings import name_warnings
-from gateway.config import checks
-from gateway.config.settings import Configuration
+from gateway.config.configuration import Configuration
 from gateway.config.values import values_of
+from gateway.settings import checks
 
 
 def warnings(configuration: Configuration, data: Path | None = None) -> list[str]:

@@ -13,12 +13,12 @@ from gateway.uplink.down import Down, DownRule
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
-    from gateway.config.settings import DownConfig
     from gateway.counters import Counters
+    from gateway.settings.uplink import DownSettings
 
 
 async def open_down(
-    gateway: "Gateway", configured: "tuple[DownConfig, ...]", uplink: str, counters: "Counters"
+    gateway: "Gateway", configured: "tuple[DownSettings, ...]", uplink: str, counters: "Counters"
 ) -> Down | None:
     """Return what publishes an uplink's messages here, None if nothing comes down by it."""
     if not configured:
@@ -46,7 +46,7 @@ async def open_down(
     )
 
 
-def _rule(gateway: "Gateway", config: "DownConfig") -> DownRule:
+def _rule(gateway: "Gateway", config: "DownSettings") -> DownRule:
     rule = DownRule(config.topic, config.local, config.qos)
     username = config.username
     if username is None:

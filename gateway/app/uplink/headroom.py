@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
-from gateway.config.sections.uplinks import place_of
-from gateway.config.settings import Configuration, OutboxConfig
+from gateway.settings.outbox import OutboxSettings
+from gateway.settings.uplinks import place_of
 from gateway.storage.engine.reserve import RESERVE_BYTES
 from gateway.storage.outbox.bounds import for_rows
 from gateway.storage.outbox.row import (
@@ -90,7 +91,7 @@ def check_promise(configuration: Configuration, free: int | None = None) -> str 
     return f"survives {spell_seconds(survives(load, room))} offline: {_needs(config, load)}"
 
 
-def _needs(config: OutboxConfig, load: Load) -> str:
+def _needs(config: OutboxSettings, load: Load) -> str:
     messages = load.rate * config.survive
     return (
         f"{load.rate:g} messages a second of {config.expected_bytes} bytes, which take"

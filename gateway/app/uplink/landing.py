@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from gateway.config.settings import UplinkConfig
+from gateway.settings.uplink import UplinkSettings
 
 LANDING = "landing"
 """The default destination: a directory in the data folder."""
 
 
-def landing_directory(config: UplinkConfig, data: Path) -> Path | None:
+def landing_directory(config: UplinkSettings, data: Path) -> Path | None:
     """Return the directory of an uplink without a `url`, None with one."""
     if config.url is not None:
         return None

@@ -12,7 +12,7 @@ from gateway.app.uplink.headroom import (
     spell_seconds,
     survives,
 )
-from gateway.config.when_full import CONSEQUENCES, WhenFull
+from gateway.settings.when_full import CONSEQUENCES, WhenFull
 from gateway.storage.engine.damage import free_bytes
 from gateway.storage.engine.reserve import RESERVE_BYTES
 from gateway.storage.outbox.bounds import for_rows

@@ -6,18 +6,14 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gateway.config.settings import Configuration, OutboxConfig, StreamConfig
-from gateway.config.when_full import WhenFull
+from gateway.config.configuration import Configuration
+from gateway.settings.outbox import OutboxSettings, StreamSettings
+from gateway.settings.when_full import WhenFull
 from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.ledger.ledger import Ledger, note_lost
 from gateway.storage.ledger.pages import LedgerPages
 from gateway.storage.ledger.starts import Starts
-from gateway.storage.outbox.bounds import (
-    Mode,
-    OutboxSettings,
-    Retention,
-    StreamSettings,
-)
+from gateway.storage.outbox import bounds
 from gateway.storage.outbox.outbox import (
     Outbox,
 )
@@ -60,31 +56,30 @@ async def start_outbox(
     return outbox
 
 
-def outbox_settings(configuration: Configuration, streams: Iterable[str]) -> OutboxSettings:
+def outbox_settings(configuration: Configuration, streams: Iterable[str]) -> bounds.OutboxSettings:
     """Return the bounds of the outbox and of each stream, configured or not."""
     configured = {each.name: each for up in configuration.uplinks for each in up.streams}
     names = dict.fromkeys((*configured, *streams))
-    whole = WhenFull(configuration.outbox.when_full)
+    whole = configuration.outbox.when_full
     usual = whole if whole is WhenFull.REJECT else WhenFull.DROP_NEWEST
-    return OutboxSettings(
+    return bounds.OutboxSettings(
         _retention(configuration.outbox, usual),
-        tuple(_stream(configured.get(name, StreamConfig(name)), usual) for name in names),
+        tuple(_stream(configured.get(name, StreamSettings(name)), usual) for name in names),
     )
 
 
-def _retention(config: OutboxConfig | StreamConfig, usual: WhenFull) -> Retention:
-    return Retention(
-        config.maximum_bytes,
-        config.maximum_messages,
-        config.maximum_age or None,
-        usual if config.when_full is None else WhenFull(config.when_full),
+def _retention(table: OutboxSettings | StreamSettings, usual: WhenFull) -> bounds.Retention:
+    return bounds.Retention(
+        table.maximum_bytes,
+        table.maximum_messages,
+        table.maximum_age or None,
+        usual if table.when_full is None else table.when_full,
     )
 
 
-def _stream(config: StreamConfig, usual: WhenFull) -> StreamSettings:
-    retention = _retention(config, usual)
-    return StreamSettings(
-        config.name, config.priority, retention, Mode(config.mode), config.expire_after
+def _stream(table: StreamSettings, usual: WhenFull) -> bounds.StreamSettings:
+    return bounds.StreamSettings(
+        table.name, table.priority, _retention(table, usual), table.mode, table.expire_after
     )
 
 

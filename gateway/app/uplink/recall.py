@@ -20,13 +20,13 @@ from gateway.uplink.uplink import Uplink
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
-    from gateway.config.settings import UplinkConfig
+    from gateway.settings.uplink import UplinkSettings
 
 logger = logging.getLogger(__name__)
 
 
 def start_recall(
-    gateway: "Gateway", outbox: Outbox, uplinks: "Sequence[tuple[Uplink, UplinkConfig]]"
+    gateway: "Gateway", outbox: Outbox, uplinks: "Sequence[tuple[Uplink, UplinkSettings]]"
 ) -> None:
     """Answer `$CONTROL/tidegate/recall`, and the fleet's requests by uplinks where it may ask."""
     keeps = gateway.configuration.history.keep > 0

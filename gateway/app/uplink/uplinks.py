@@ -25,11 +25,11 @@ from gateway.app.uplink.outbox import (
 from gateway.app.uplink.recall import start_recall
 from gateway.app.uplink.rejected import RejectedRequests
 from gateway.app.uplink.settings import uplink_rules, uplink_settings
-from gateway.config.sections.uplinks import PlacedRule, rules_of
-from gateway.config.settings import UplinkConfig
 from gateway.counters import Counters
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_transport import SocketTransport
+from gateway.settings.uplink import UplinkSettings
+from gateway.settings.uplinks import PlacedRule, rules_of
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
@@ -116,7 +116,7 @@ async def _make_all(
 
 async def _make(
     gateway: "Gateway",
-    config: UplinkConfig,
+    config: UplinkSettings,
     name: str,
     rules: Sequence[PlacedRule],
     outbox: Outbox,
@@ -151,7 +151,7 @@ def _leave(gateway: "Gateway", uplink: Uplink) -> None:
 
 
 async def _metering(
-    gateway: "Gateway", config: UplinkConfig, name: str, counters: Counters
+    gateway: "Gateway", config: UplinkSettings, name: str, counters: Counters
 ) -> Metering:
     """Return what counts the day's budget, with what an earlier run used of it."""
     if config.budget is None:

@@ -7,8 +7,9 @@ from uuid import UUID
 
 from gateway.bridges.readings.number_forms import invalid, is_marker, shortest
 from gateway.bridges.settings import BridgeSettings, bridge_name, instance, key, tables
-from gateway.config.checks import boolean, number, one_of, text, whole_number
-from gateway.config.described import check
+from gateway.settings.checks import boolean, number, one_of, text, whole_number
+from gateway.settings.declaration import check
+from gateway.settings.quantities import duration
 
 ADDRESS = re.compile("(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
 KEY = re.compile(r"[0-9a-fA-F]{32}|[0-9a-fA-F]{24}")
@@ -81,7 +82,7 @@ class Characteristic:
         (),
     )
     notify: bool = key(boolean, "whether the device tells it by itself", default=False)
-    interval: float = key(number(1, 86_400), "seconds between two reads", 60.0)
+    interval: float = key(duration(1, 86_400), "seconds between two reads", 60.0)
 
     def value(self, data: bytes) -> bool | int | float | str:
         """Return the value of the first bytes; raise ValueError if there are too few."""
@@ -159,13 +160,13 @@ class BleSettings(BridgeSettings):
     )
     rssi: int = key(whole_number(-127, 20), "the weakest signal that is taken, in dBm", -100)
     interval: float = key(
-        number(0, 86_400),
+        duration(0, 86_400),
         "seconds between two advertisements of a device that are taken; events and changes of what"
         " is true or false always are",
         1.0,
     )
     stall: float = key(
-        number(0.1, 86_400),
+        duration(0.1, 86_400),
         "seconds without any advertisement before the scan counts as stalled",
         60.0,
     )

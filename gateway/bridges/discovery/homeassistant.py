@@ -24,10 +24,10 @@ from gateway.bridges.readings.registry import Kind
 from gateway.bridges.settings import BridgeSettings, key
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.supervision.silence import Silence
-from gateway.config.checks import number, topic_prefix
-from gateway.config.quantities import duration_from
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.settings.checks import number, topic_prefix
+from gateway.settings.quantities import seconds
 
 NODES_MAX = 1_000
 """Nodes that are announced; further ones are counted and left out."""
@@ -75,9 +75,7 @@ class HomeAssistantSettings(BridgeSettings):
         " has no value; 0: for ever",
         10.0,
     )
-    forget: int = key(
-        duration_from(1), 'silence after which a node is taken away, such as `"7d"`', WEEK
-    )
+    forget: int = key(seconds(1), 'silence after which a node is taken away, such as `"7d"`', WEEK)
 
 
 class Heard(NamedTuple):

@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 from gateway.bridges.modbus.register import REGISTERS_MAX, Register
 from gateway.bridges.modbus.requests import WORDS_MAX, Request
 from gateway.bridges.settings import BridgeSettings, key, tables
-from gateway.config.checks import number, one_of, text, whole_number
+from gateway.settings.checks import one_of, text, whole_number
+from gateway.settings.quantities import duration
 
 RTU_OVER_TCP = "rtu+tcp://"
 SCHEMES = ("tcp", "rtu+tcp")
@@ -42,13 +43,13 @@ class ModbusSettings(BridgeSettings):
     parity: str = key(one_of("none", "even", "odd"), "`none`, `even` or `odd`", "even")
     stop_bits: int = key(whole_number(1, 2), "1 or 2", 1)
     timeout: float = key(
-        number(0.01, 60),
+        duration(0.01, 60),
         "seconds that a device has to begin its answer; on a serial line, also behind an adapter,"
         " the time that question and answer take at `baud` is added",
         0.5,
     )
     pause: float = key(
-        number(0, 10),
+        duration(0, 10),
         "seconds of quiet between two requests; at least 3.5 characters on a serial port",
         0.0,
     )

@@ -10,9 +10,9 @@ from gateway.bridges.readings.number_forms import invalid, is_marker, shortest
 from gateway.bridges.readings.reading import Value, series_topic
 from gateway.bridges.settings import bridge_name, instance, key
 from gateway.bridges.supervision.control import BUTTON, SWITCH, Control
-from gateway.config.checks import boolean, number, one_of, text, whole_number
-from gateway.config.declaration import Mistake
-from gateway.config.described import check
+from gateway.settings.checks import boolean, number, one_of, text, whole_number
+from gateway.settings.declaration import Mistake, check
+from gateway.settings.quantities import duration
 
 TABLES = ("coil", "discrete", "input", "holding")
 BIT_TABLES = ("coil", "discrete")
@@ -99,12 +99,12 @@ class Register:
         " `type`",
         (),
     )
-    interval: float = key(number(0.05, 86_400), "seconds between two questions", 10.0)
+    interval: float = key(duration(0.05, 86_400), "seconds between two questions", 10.0)
     deadband: float | None = key(
         number(0, 1e12), "a value is published only when it differs by more", None
     )
     refresh: float = key(
-        number(1, 604_800), "seconds after which it is published whatever it is", 3600.0
+        duration(1, 604_800), "seconds after which it is published whatever it is", 3600.0
     )
     minimum: float | None = key(
         number(-1e12, 1e12), "the least that may be written; what the `type` holds", None

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gateway.bridges.readings.reading import NAME_MAX, instance_name
-from gateway.config.described import check
+from gateway.settings.declaration import check
 
 FIELD = re.compile(r"\{([^{}]+)\}")
 NAME = re.compile(r"[^/+#\x00-\x1f\x7f]+")

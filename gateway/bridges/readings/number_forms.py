@@ -2,7 +2,7 @@
 
 import struct
 
-from gateway.config.described import check
+from gateway.settings.declaration import check
 
 USUAL = "usual"
 """What stands for the markers that are usual for a type."""

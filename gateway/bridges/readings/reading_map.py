@@ -15,7 +15,7 @@ from gateway.bridges.readings.registry import (
     quantity_name,
     unit_name,
 )
-from gateway.config.described import check
+from gateway.settings.declaration import check
 
 FIELDS_MAX = 64
 """Readings of one object or line; what comes behind them is left out."""

@@ -9,7 +9,7 @@ from gateway.bridges.serial.regex_lines import check_pattern
 from gateway.bridges.serial.remote_port import check_url
 from gateway.bridges.serial.topic_port import SCHEME
 from gateway.bridges.settings import BridgeSettings, key
-from gateway.config.checks import one_of, text, whole_number
+from gateway.settings.checks import one_of, text, whole_number
 
 TELEGRAMS = ("vedirect", "dsmr", "d0")
 """Formats whose telegrams have checks."""

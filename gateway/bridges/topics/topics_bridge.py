@@ -15,9 +15,9 @@ from gateway.bridges.settings import BridgeSettings, key
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.topics.presets import PRESETS, Preset
 from gateway.bridges.topics.topic_pattern import TopicPattern
-from gateway.config.checks import one_of, texts
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.checks import one_of, texts
 
 ADDRESS = re.compile("(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
 """A node that is named by its address, which has no colons elsewhere."""

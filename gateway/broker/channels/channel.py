@@ -12,7 +12,6 @@ from gateway.broker.channels.earlier_run import EarlierRun
 from gateway.broker.channels.figures import ChannelFigures
 from gateway.broker.channels.message_sizes import MessageSizes
 from gateway.broker.channels.offer import Offer
-from gateway.broker.channels.settings import ChannelSettings
 from gateway.broker.channels.waiting import Waiting
 from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
@@ -28,9 +27,11 @@ from gateway.session.kept import KeptSession
 from gateway.session.limits import SessionLimits
 from gateway.session.queue import overflow
 from gateway.session.queue.memory import QueueMemory
-from gateway.session.session import NEVER, Session
+from gateway.session.session import Session
 from gateway.session.span import Span
 from gateway.session.traffic import Traffic
+from gateway.settings.broker import NEVER
+from gateway.settings.channel import ChannelSettings
 
 AT_ONCE = 128
 """Times that a channel gives out messages in one turn: some 3 ms; its queue may have 100,000."""
@@ -70,13 +71,13 @@ class Channel(Session):
     ) -> None:
         limits = SessionLimits(
             maximum_queued_messages=(
-                settings.memory_messages if settings.temporary else settings.maximum_messages
+                settings.memory_messages if settings.in_memory else settings.maximum_messages
             ),
             maximum_queued_bytes=settings.disk_bytes,
             when_full=settings.when_full,
             memory=memory,
         )
-        name = f"{PREFIX}{settings.name}/{settings.topic_filter}"
+        name = f"{PREFIX}{settings.share_name}/{settings.topic_filter}"
         super().__init__(name, counters, limits, traffic)
         self.queue.head_messages = settings.memory_messages
         self.settings = settings
@@ -93,7 +94,7 @@ class Channel(Session):
             deliveries,
             randrange,
             guarded=settings.topic_filter.startswith("$"),
-            durable=not settings.temporary,
+            durable=not settings.in_memory,
         )
         self._dead_letters = letters = DeadLetters(
             self, settings, figures, waiting, self.alarm, publish

@@ -4,12 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 
 from gateway.broker.channels.channel import Channel
 from gateway.broker.channels.consumers import session_of
-from gateway.broker.channels.settings import (
-    MAXIMUM_PAUSED_FILTERS,
-    ChannelSettings,
-    ChannelsSettings,
-    Unconfigured,
-)
 from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
 from gateway.broker.own_names import PREFIX
@@ -19,8 +13,13 @@ from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.kept import KeptSession
-from gateway.session.limits import WhenFull
-from gateway.session.session import NEVER, Session
+from gateway.session.session import Session
+from gateway.settings.broker import NEVER, BrokerSettings, Unconfigured
+from gateway.settings.channel import ChannelSettings
+from gateway.settings.when_full import WhenFull
+
+MAXIMUM_PAUSED_FILTERS = 100
+"""Topic filters whose messages no channel gives out: each is compared with every message."""
 
 
 class Channels:
@@ -51,7 +50,7 @@ class Channels:
 
     def __init__(
         self,
-        settings: ChannelsSettings,
+        settings: BrokerSettings,
         make: Callable[[ChannelSettings], Channel],
         router: Router,
         deadlines: Deadlines,
@@ -76,16 +75,16 @@ class Channels:
         router.on_add.append(self._joined)
         router.on_discard.append(self._left)
         self._temporary = {
-            _shared_filter(each): each for each in settings.channels if each.temporary
+            _shared_filter(each): each for each in settings.channels if each.in_memory
         }
         for each in settings.channels:
-            if not each.temporary:
+            if not each.in_memory:
                 self._begin(each)
 
     def start(self) -> None:
         """Let the channels be kept that are to be and that no earlier run has left."""
         for channel in self:
-            if not channel.settings.temporary and not channel.persistent:
+            if not channel.settings.in_memory and not channel.persistent:
                 self._keep(channel)
 
     def __iter__(self) -> Iterator[Channel]:
@@ -96,7 +95,7 @@ class Channels:
 
     def named(self, name: str) -> list[Channel]:
         """Return the channels of this name: one, or several with different topic filters."""
-        return [channel for channel in self if channel.settings.name == name]
+        return [channel for channel in self if channel.settings.share_name == name]
 
     def full(self, session: Session, topic_filter: str) -> bool:
         """Return whether a channel has no room for this session as another consumer."""
@@ -109,12 +108,12 @@ class Channels:
         """Return whether a topic filter is that of a durable channel, or begins one."""
         channel = self._by_filter.get(topic_filter)
         if channel is not None:
-            return not channel.settings.temporary
+            return not channel.settings.in_memory
         return (
             topic_filter.startswith(SHARED_PREFIX)
             and topic_filter not in self._temporary
-            and self._settings.unconfigured is Unconfigured.DURABLE
-            and len(self) < self._settings.maximum
+            and self._settings.unconfigured_channels is Unconfigured.DURABLE
+            and len(self) < self._settings.maximum_channels
         )
 
     def restore(self, kept: KeptSession) -> None:
@@ -199,7 +198,7 @@ class Channels:
         channel = self._by_filter[topic_filter] = self._make(settings)
         channel.consumers.serve(self._router.attach(topic_filter, channel))
         channel.waiting.paused_filters = self.paused_filters
-        if settings.temporary:
+        if settings.in_memory:
             self._ending[channel] = None
         return channel
 
@@ -227,13 +226,13 @@ class Channels:
         shares, settings = self._shares, self._temporary.get(topic_filter)
         configured = settings is not None
         if settings is None:
-            kind = self._settings.unconfigured
+            kind = self._settings.unconfigured_channels
             if kind is Unconfigured.SHARED:
                 return None
             name, shared_filter = split_shared(topic_filter)
             temporary = kind is Unconfigured.TEMPORARY
             settings = self._of_consumers(name or "", shared_filter, temporary=temporary)
-        if len(self) >= self._settings.maximum or (
+        if len(self) >= self._settings.maximum_channels or (
             not configured and shares.refuse(shares.channels, session.client_id, session.holder)
         ):
             self.refused += 1
@@ -242,7 +241,7 @@ class Channels:
         if not configured:
             shares.channels.add(session.client_id, session.holder)
             self._makers[channel] = session.client_id
-        if not settings.temporary:
+        if not settings.in_memory:
             self._keep(channel)
         return channel
 
@@ -264,4 +263,4 @@ class Channels:
 
 
 def _shared_filter(settings: ChannelSettings) -> str:
-    return f"{SHARED_PREFIX}{settings.name}/{settings.topic_filter}"
+    return f"{SHARED_PREFIX}{settings.share_name}/{settings.topic_filter}"

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from gateway.broker.channels.deliveries import Deliveries
 from gateway.broker.channels.moves import Moves
-from gateway.broker.channels.settings import Choice
 from gateway.mqtt.publication import Publication
 from gateway.routing.filters.selection import Selection
 from gateway.routing.router import RUN, Router
 from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscription import Subscription
+from gateway.settings.channel import Choice
 
 if TYPE_CHECKING:
     from gateway.session.session import Session

@@ -5,12 +5,12 @@ import logging
 from gateway.broker.channels.alarm import Alarm
 from gateway.broker.channels.figures import ChannelFigures
 from gateway.broker.channels.offer import Offer
-from gateway.broker.channels.settings import ChannelSettings
 from gateway.broker.channels.waiting import Waiting
 from gateway.broker.instant import Instant
 from gateway.broker.publishing.inline import Publish
 from gateway.mqtt.reason_codes import FAILURE
 from gateway.session.session import Session
+from gateway.settings.channel import ChannelSettings
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class DeadLetters:
             figures.dropped += 1
             logger.warning(
                 "channel %s: a message on %.80r is given up%s after %d attempts",
-                settings.name,
+                settings.share_name,
                 message.topic,
                 " as too large for its consumers" if letter.above else "",
                 letter.attempts,
@@ -74,7 +74,7 @@ class DeadLetters:
         message.user_properties = (
             *message.user_properties,
             ("topic", message.topic),
-            ("channel", settings.name),
+            ("channel", settings.share_name),
             ("attempt", str(letter.attempts)),
         )
         message.topic, message.retain = settings.dead_letter_topic, False

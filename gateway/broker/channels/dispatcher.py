@@ -10,7 +10,6 @@ from gateway.broker.channels.dead_letters import DeadLetters
 from gateway.broker.channels.deliveries import Deliveries
 from gateway.broker.channels.figures import ChannelFigures
 from gateway.broker.channels.offer import Offer
-from gateway.broker.channels.settings import ChannelSettings
 from gateway.broker.channels.waiting import Waiting
 from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.connection import Connection
@@ -20,6 +19,7 @@ from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.sending import send, send_span
 from gateway.session.session import Session, held_until
 from gateway.session.span import Span
+from gateway.settings.channel import ChannelSettings
 
 ATTEMPT = "attempt"
 """The user property of a message that a consumer gets again: how many times it was given out.

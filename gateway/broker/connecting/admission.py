@@ -7,13 +7,12 @@ from gateway.broker.access import access_of, is_owner, origin_of
 from gateway.broker.client import SHOWN, Client, user_of
 from gateway.broker.own_names import is_own_name
 from gateway.broker.publishing.publish import is_what_it_says
-from gateway.broker.settings import BrokerSettings
 from gateway.broker.shares import holder_of
 from gateway.broker.state import State
 from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.session.session import NEVER
+from gateway.settings.broker import NEVER, BrokerSettings
 
 
 class Refusal(NamedTuple):

@@ -13,7 +13,6 @@ from gateway.broker.connecting.admission import (
 )
 from gateway.broker.instant import Instant
 from gateway.broker.sessions import catch_up, end, resume, set_expiry, set_username, take_over
-from gateway.broker.settings import BrokerSettings
 from gateway.broker.state import State
 from gateway.broker.wills import set_will
 from gateway.counters import Counters
@@ -23,6 +22,7 @@ from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, ConnAck, Connect
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.inflight import MAXIMUM_PACKET_ID
+from gateway.settings.broker import BrokerSettings
 
 logger = logging.getLogger(__name__)
 

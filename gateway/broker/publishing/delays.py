@@ -19,9 +19,10 @@ from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.session.kept import KeptSession
 from gateway.session.limits import SessionLimits
-from gateway.session.session import NEVER, Session
+from gateway.session.session import Session
 from gateway.session.span import Span
 from gateway.session.traffic import Traffic
+from gateway.settings.broker import NEVER
 
 MAXIMUM_MESSAGES = 10_000
 """Messages that may wait for their moment; one more is refused with 0x97."""

@@ -1,23 +1,12 @@
 """Which durability class a client and a message have, as the configuration says."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from gateway.broker.client_pattern import client_matcher
 from gateway.mqtt.topics import topic_matches
 from gateway.session.durability_class import DurabilityClass
-
-
-@dataclass(frozen=True, slots=True)
-class DurabilityEntry:
-    """A class for the clients that `client` names, or for the topics that `topic_filter` matches.
-
-    One of the two is given. `commit_within` is as in DurabilityClass.
-    """
-
-    commit_within: float | None
-    client: str | None = None
-    topic_filter: str | None = None
+from gateway.settings.durability import commit_within
+from gateway.settings.storage import DurabilityRule
 
 
 class DurabilityClasses:
@@ -30,18 +19,18 @@ class DurabilityClasses:
 
     def __init__(
         self,
-        entries: Iterable[DurabilityEntry],
-        default: float | None,
+        entries: Iterable[DurabilityRule],
+        default: str,
     ) -> None:
-        self.default = DurabilityClass(default)
+        self.default = DurabilityClass(commit_within(default))
         self._clients: list[tuple[Callable[[str], bool], DurabilityClass]] = []
         self._topics: list[tuple[str, DurabilityClass]] = []
         for place, entry in enumerate(entries):
-            found = DurabilityClass(entry.commit_within, place)
+            found = DurabilityClass(commit_within(entry.durability), place)
             if entry.client is not None:
                 self._clients.append((client_matcher(entry.client), found))
-            if entry.topic_filter is not None:
-                self._topics.append((entry.topic_filter, found))
+            if entry.topic is not None:
+                self._topics.append((entry.topic, found))
 
     def of_client(self, client_id: str, of_listener: DurabilityClass | None) -> DurabilityClass:
         """Return the class of what this client changes, and publishes where no topic says else."""

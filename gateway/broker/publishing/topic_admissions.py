@@ -7,7 +7,6 @@ from gateway.access.rule import WRITE
 from gateway.access.topics import DELAY, DELAY_FAULT, delay_of, is_guarded, may_publish
 from gateway.broker.publishing.durability_classes import DurabilityClasses
 from gateway.broker.publishing.topic_limits import TopicLimits
-from gateway.broker.settings import MAXIMUM_ADMISSION_BYTES
 from gateway.mqtt.codec.fields import to_text, write_string
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.reason_codes import ReasonCode
@@ -16,6 +15,7 @@ from gateway.routing.filters.selection import Rights
 from gateway.routing.route import Match, Route, text_size
 from gateway.routing.router import Router
 from gateway.session.durability_class import DurabilityClass
+from gateway.settings.broker import MAXIMUM_ROUTE_BYTES
 
 LARGEST = 4
 """An admission above the fourth part of the bound is not kept: it would drive all others out."""
@@ -123,7 +123,7 @@ class TopicAdmissions:
         durability_classes: DurabilityClasses,
         *,
         p2p: bool,
-        maximum_bytes: int = MAXIMUM_ADMISSION_BYTES,
+        maximum_bytes: int = MAXIMUM_ROUTE_BYTES,
     ) -> None:
         self._router = router
         self._limits = limits

@@ -1,8 +1,5 @@
 """How deep and how long topics may be, within what the specification allows."""
 
-MAXIMUM_TOPIC_LEVELS = 256
-"""Levels of a topic name or filter; one of 65,536 would be as many nodes of every tree."""
-
 
 class TopicLimits:
     """Bounds of topic names and topic filters: levels, and bytes of UTF-8."""

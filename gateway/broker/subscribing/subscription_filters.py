@@ -4,23 +4,10 @@ MQTT 3.1.1 has no user properties, and so no `$where` of its own ($where languag
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from gateway.broker.client_pattern import client_matcher
+from gateway.settings.broker import SubscriptionFilter
 from gateway.where.compile import Where, compile_where
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionFilter:
-    """`where` for the clients that `client` names when they subscribe to `topic_filter`.
-
-    `client` is a client identifier in which `*` stands for any characters, also none;
-    `topic_filter` is as the client writes it, with `$share/<name>/` if it is shared.
-    """
-
-    client: str
-    topic_filter: str
-    where: str
 
 
 class SubscriptionFilters:

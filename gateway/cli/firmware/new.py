@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from gateway.config.did_you_mean import did_you_mean
 from gateway.errors import TidegateError
 from gateway.flashing.hardware import BOARDS, SENSORS
 from gateway.flashing.new_settings import new_settings
 from gateway.flashing.settings import node_name
+from gateway.settings.did_you_mean import did_you_mean
 
 
 def write_new(board: str, sensors: list[str], name: str, file: Path) -> int:

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Iterable
 from enum import Enum
 
-from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
 from gateway.server.listening.connection_rate import ConnectionRate
 from gateway.server.listening.newcomers import Newcomers, give_up_one
+from gateway.settings.listener import ListenerSettings
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class ConnectionLimits:
     )
 
     def __init__(
-        self, name: str, settings: ListenerConfig, counters: Counters, room: Room | None
+        self, name: str, settings: ListenerSettings, counters: Counters, room: Room | None
     ) -> None:
         self._name = name
         self._counters = counters

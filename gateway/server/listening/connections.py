@@ -9,8 +9,6 @@ from gateway.access.listeners import ListenerRights
 from gateway.access.policy import OPEN, AccessPolicy
 from gateway.broker.access import AT_ONCE
 from gateway.broker.connecting.connection_info import Authenticator, ConnectionInfo
-from gateway.config.durability import commit_within
-from gateway.config.settings import ListenerConfig
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.pieces import Pieces
 from gateway.server.listening.connection_limits import ConnectionLimits, Verdict
@@ -20,6 +18,8 @@ from gateway.server.transport import ClientTransport
 from gateway.server.transport_stack import TransportStack
 from gateway.server.turn import Turn
 from gateway.session.durability_class import DurabilityClass
+from gateway.settings.durability import commit_within
+from gateway.settings.listener import ListenerSettings
 
 if TYPE_CHECKING:
     from gateway.server.passwords.file import PasswordFile
@@ -49,7 +49,7 @@ class Connections:
 
     def __init__(
         self,
-        settings: ListenerConfig,
+        settings: ListenerSettings,
         authenticator: Authenticator,
         turn: Turn,
         stack: TransportStack,

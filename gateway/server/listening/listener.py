@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from gateway.access.policy import OPEN, AccessPolicy
 from gateway.broker.connecting.connection_info import Authenticator
-from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.gateway_loop import GatewayLoop
@@ -19,6 +18,7 @@ from gateway.server.listening.unix_socket import bind_unix_socket, remove_unix_s
 from gateway.server.peer import address_name
 from gateway.server.transport_stack import TransportStack
 from gateway.server.turn import Turn
+from gateway.settings.listener import ListenerSettings
 
 if TYPE_CHECKING:
     import ssl
@@ -48,7 +48,7 @@ class Listener:
 
     def __init__(
         self,
-        settings: ListenerConfig,
+        settings: ListenerSettings,
         authenticator: Authenticator,
         turn: Turn,
         *,

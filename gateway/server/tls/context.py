@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.config.errors import ConfigurationError
 from gateway.config.named_file import open_named
-from gateway.config.settings import ListenerConfig
+from gateway.settings.listener import ListenerSettings
 
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """Of TLS 1.2 only forward secrecy with authenticated encryption; TLS 1.3 has nothing else."""
@@ -21,7 +21,7 @@ OPTIONS = (
 FILES = ("tls_certificate", "tls_key", "client_ca")
 
 
-def server_context(settings: ListenerConfig, file: str, index: int) -> ssl.SSLContext | None:
+def server_context(settings: ListenerSettings, file: str, index: int) -> ssl.SSLContext | None:
     """Return the TLS context of the listener at this place of the configuration file, if any.
 
     Raises ConfigurationError if a file cannot be read, is not what it should be, or the key does
@@ -60,7 +60,7 @@ class _FileError(Exception):
         self.allowed = allowed
 
 
-def _check_readable(settings: ListenerConfig, key: str) -> None:
+def _check_readable(settings: ListenerSettings, key: str) -> None:
     path = getattr(settings, key)
     if path is None:
         return
@@ -71,7 +71,7 @@ def _check_readable(settings: ListenerConfig, key: str) -> None:
         raise _FileError(key, f"a file that can be read ({error.strerror})") from error
 
 
-def _context(settings: ListenerConfig, certificate: str) -> ssl.SSLContext:
+def _context(settings: ListenerSettings, certificate: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= OPTIONS

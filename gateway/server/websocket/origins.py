@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gateway.config.own_hosts import OwnHosts
-from gateway.config.web_address import ANY, DEFAULT_PORTS, OPAQUE, authority, origin
+from gateway.settings.web_address import ANY, DEFAULT_PORTS, OPAQUE, authority, origin
 
 
 class Origins:

@@ -1,11 +1,5 @@
 """Bounds of what waits for one session."""
 
-MAXIMUM_MESSAGES = 1_000_000
-"""Deliveries that wait for one session: eleven days without the client at one a second."""
-
-MAXIMUM_BYTES = 256 * 1024 * 1024
-"""Bytes of what waits for one session, on disk; 900,000 messages of 200 bytes fit."""
-
 MAXIMUM_MEMORY = 64 * 1024 * 1024
 """Bytes of what waits for one session in memory: it is kept there alone, or not yet on disk."""
 

@@ -10,13 +10,12 @@ from gateway.session.queue.bounds import (
     HEAD_MESSAGES,
     HELD_BACK_BYTES,
     HELD_BACK_MESSAGES,
-    MAXIMUM_BYTES,
-    MAXIMUM_MESSAGES,
 )
 from gateway.session.queue.memory import QueueMemory
 from gateway.session.queue.paged_tail import NO_TAIL, PagedTail
 from gateway.session.queue.usage import QueueUsage
 from gateway.session.span import Span
+from gateway.settings.broker import MAXIMUM_QUEUED_BYTES, MAXIMUM_QUEUED_MESSAGES
 
 NO_SPANS: Final[deque[Span]] = deque(maxlen=0)
 """Stands for the deque that is made when it is needed: 760 bytes, even while it is empty."""
@@ -50,8 +49,8 @@ class DeliveryQueue(QueueUsage):
 
     def __init__(
         self,
-        maximum_messages: int = MAXIMUM_MESSAGES,
-        maximum_bytes: int = MAXIMUM_BYTES,
+        maximum_messages: int = MAXIMUM_QUEUED_MESSAGES,
+        maximum_bytes: int = MAXIMUM_QUEUED_BYTES,
         memory: QueueMemory | None = None,
     ) -> None:
         super().__init__(maximum_messages, maximum_bytes, memory)

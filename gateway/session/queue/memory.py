@@ -4,12 +4,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from gateway.session.span import SPAN_OVERHEAD, Span
+from gateway.settings.broker import MAXIMUM_QUEUED_BYTES_TOTAL
 
 MAXIMUM_BYTES_TOTAL = 128 * 1024 * 1024
 """Bytes of what all sessions hold: a quarter of the smallest board's memory."""
-
-MAXIMUM_DISK_BYTES = 1024 * 1024 * 1024
-"""Bytes of what all sessions hold on disk; a message that several wait for counts for each."""
 
 MAXIMUM_HEAD_BYTES = 32 * 1024 * 1024
 """Bytes in memory beyond which a queue keeps there no more of what is on disk than what is next."""
@@ -56,7 +54,7 @@ class QueueMemory:
     def __init__(
         self,
         maximum_bytes: int = MAXIMUM_BYTES_TOTAL,
-        maximum_disk_bytes: int = MAXIMUM_DISK_BYTES,
+        maximum_disk_bytes: int = MAXIMUM_QUEUED_BYTES_TOTAL,
     ) -> None:
         self.maximum_bytes = maximum_bytes
         self.maximum_disk_bytes = maximum_disk_bytes

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.session.limits import WhenFull
 from gateway.session.span import Span
+from gateway.settings.when_full import WhenFull
 
 if TYPE_CHECKING:
     from gateway.session.session import Session

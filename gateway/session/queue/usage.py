@@ -3,9 +3,10 @@
 import math
 
 from gateway.mqtt.publication import Publication
-from gateway.session.queue.bounds import MAXIMUM_BYTES, MAXIMUM_MEMORY, MAXIMUM_MESSAGES
+from gateway.session.queue.bounds import MAXIMUM_MEMORY
 from gateway.session.queue.memory import QueueMemory
 from gateway.session.span import SPAN_OVERHEAD, Span
+from gateway.settings.broker import MAXIMUM_QUEUED_BYTES, MAXIMUM_QUEUED_MESSAGES
 
 _SPAN_OVERHEAD = SPAN_OVERHEAD  # compiled, C names that no other module sees
 _MAXIMUM_MEMORY = MAXIMUM_MEMORY
@@ -35,8 +36,8 @@ class QueueUsage:
 
     def __init__(
         self,
-        maximum_messages: int = MAXIMUM_MESSAGES,
-        maximum_bytes: int = MAXIMUM_BYTES,
+        maximum_messages: int = MAXIMUM_QUEUED_MESSAGES,
+        maximum_bytes: int = MAXIMUM_QUEUED_BYTES,
         memory: QueueMemory | None = None,
     ) -> None:
         self.maximum_messages = maximum_messages

@@ -4,11 +4,11 @@ import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gateway.config.when_full import WhenFull
+from gateway.settings.outbox import Mode
+from gateway.settings.when_full import WhenFull
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.log_file import known_log_bytes, log_of
 from gateway.storage.engine.writer import Writer
@@ -53,14 +53,6 @@ _CLEAR = "DELETE FROM outbox_totals"
 
 IsClaimed = Callable[[int], bool]
 """Whether the row of an id is on its way to the fleet: then it is not given up."""
-
-
-class Mode(StrEnum):
-    """What waits of each topic: all messages, the newest only, or each for a limited time."""
-
-    ALL = "all"
-    LATEST = "latest"
-    EXPIRE = "expire"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ is for a row that came before.
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
+from gateway.settings.outbox import Mode
 from gateway.storage.engine.database import Database
-from gateway.storage.outbox.bounds import Mode, OutboxBounds, StreamSettings
+from gateway.storage.outbox.bounds import OutboxBounds, StreamSettings
 from gateway.storage.outbox.reader import OutboxReader
 from gateway.storage.outbox.row import RECALL, OutboxRow, has_expired
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from gateway.config.when_full import GIVING_UP, WhenFull
 from gateway.counters import Counters
 from gateway.mqtt.output import Barrier
+from gateway.settings.outbox import Mode
+from gateway.settings.when_full import GIVING_UP, WhenFull
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.bounds import (
     MAX_LATEST_TOPICS,
-    Mode,
     OutboxBounds,
     OutboxSettings,
     OutboxTotals,

@@ -13,9 +13,9 @@ from gateway.session.kept import (
     KeptTail,
     KeptWill,
 )
-from gateway.session.limits import MAXIMUM_INFLIGHT
 from gateway.session.queue.bounds import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.queue.memory import MAXIMUM_HEAD_BYTES
+from gateway.settings.broker import MAXIMUM_INFLIGHT
 from gateway.storage.engine.message_columns import property_fields
 from gateway.storage.engine.reading import Values
 from gateway.storage.sessions import kept_retained, message_row, will_store

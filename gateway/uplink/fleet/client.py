@@ -27,6 +27,7 @@ from gateway.mqtt.packets import (
     Will,
 )
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.settings.uplink import UplinkSettings
 from gateway.uplink.begin_connection import BeginConnection, begin_connection
 from gateway.uplink.errors import (
     End,
@@ -52,7 +53,6 @@ from gateway.uplink.fleet.stream import (
     make_stream,
     open_socket,
 )
-from gateway.uplink.settings import UplinkSettings
 
 logger = logging.getLogger(__name__)
 
@@ -145,7 +145,7 @@ class FleetClient:
     What is published leaves with `flush`. Call `service` whenever `wake` was called, and now and
     then. `on_acknowledged` gets the packet identifier and the reason code of each PUBACK, as it
     comes; behind those of one read `on_read` is called, and nobody is woken for them.
-    A message that is too large (`settings.maximum_packet_size`), or has more properties than are
+    A message that is too large (`settings.packet_bytes`), or has more properties than are
     read, is acknowledged, at MQTT 5 with 0x97, and left out: `on_left_out` is told. A connection
     that ended over it would end again and again, since the message would come on the next one.
     Without `mqtt_5` the connection speaks MQTT 3.1.1. `packet_identifiers.last` is for the next
@@ -196,7 +196,7 @@ class FleetClient:
         self._on_message: OnMessage | None = None
         self._loop = asyncio.get_running_loop()
         self.on_left_out: OnLeftOut = lambda _topic, _why: None
-        self._framer = Framer(settings.maximum_packet_size)
+        self._framer = Framer(settings.packet_bytes)
         self._oversized: OversizedPublish | None = None
         self._stream: FleetStream | None = None
         self._keep_alive = KeepAlive(KEEP_ALIVE, self._loop.time())
@@ -309,7 +309,7 @@ class FleetClient:
         """Start the protocol on a connected socket, with TLS if configured."""
         url = self._settings.url or ""
         stream = self._stream = make_stream(
-            sock, self._wake, self._arrived, url, self._settings.maximum_packet_size
+            sock, self._wake, self._arrived, url, self._settings.packet_bytes
         )
         try:
             await self._begin_connection(sock, stream, tls, host)
@@ -377,7 +377,7 @@ class FleetClient:
         behind = oversized.pass_by(data)
         if oversized.over:
             self._oversized = None
-            most = self._settings.maximum_packet_size
+            most = self._settings.packet_bytes
             self._leave_out(oversized, f"it has {oversized.size} bytes; at most {most}")
         return behind
 

@@ -8,8 +8,8 @@ from gateway.config.named_file import open_named
 from gateway.mqtt.packets import MQTT_5, ConnAck, Connect, Will
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.settings.uplink import UplinkSettings
 from gateway.uplink.errors import LinkError, OldBrokerError, RetainError, end_of, in_words
-from gateway.uplink.settings import UplinkSettings
 
 KEEP_ALIVE = 30
 """Keep Alive in seconds; a dead link is found half a minute later at most."""
@@ -34,14 +34,14 @@ def connect_packet(
     """
     username, password = settings.username, None
     if settings.username_file is not None:
-        username = _secret(settings.username_file)
+        username = _secret(Path(settings.username_file))
     if settings.password_file is not None:
-        password = _secret(settings.password_file).encode()
+        password = _secret(Path(settings.password_file)).encode()
     properties = NO_PROPERTIES
     if version == MQTT_5:
         properties = Properties(
             session_expiry_interval=settings.session_expiry,
-            maximum_packet_size=settings.maximum_packet_size,
+            maximum_packet_size=settings.packet_bytes,
             receive_maximum=RECEIVE_MAXIMUM,
         )
     return Connect(
@@ -58,8 +58,7 @@ def connect_packet(
 
 def tls_context(settings: UplinkSettings) -> ssl.SSLContext:
     """Return the context that checks the server's certificate; raise OSError or ssl.SSLError."""
-    ca_file = settings.ca_file
-    context = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
+    context = ssl.create_default_context(cafile=settings.ca_file)
     if settings.tls_certificate is not None:
         context.load_cert_chain(settings.tls_certificate, settings.tls_key)
     return context

@@ -52,7 +52,7 @@ class FleetDestination:
         self._settings = context.settings
         self._clock = context.clock
         self._hold = Backoff(HOLD_FIRST, HOLD_LONGEST, random)
-        self._pacing = Pacing(context.settings.pacing, context.clock.monotonic())
+        self._pacing = Pacing(context.settings, context.clock.monotonic())
         self._mqtt_5 = True
         self._retains = True
         self._session = context.session

@@ -213,7 +213,7 @@ class Inflight:
         cause = cause or f"0x{code:02X}"
         uplink = self._uplink
         self.refusals.discard(row.id)
-        name = self._context.settings.name
+        name = self._context.settings.name or ""
         self._context.rejected.add(row, code, self._clock.wall_ms(), cause, name)
         self._outbox.remove([row], Outcome.REJECTED, cause, 0.0, uplink)
         self._outbox.end_turn()

@@ -13,10 +13,11 @@ from gateway.mqtt.codec.property_codec import write_fields
 from gateway.mqtt.codec.publish import DUP, QOS_SHIFT, publish_first_byte
 from gateway.mqtt.packets import MQTT_5, PacketType
 from gateway.mqtt.properties import Properties
+from gateway.settings.uplink import UplinkSettings
 from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.envelope import has_more, remaining_expiry, write_user_properties
 from gateway.uplink.rules.targets import Targets
-from gateway.uplink.settings import UplinkSettings
+from gateway.uplink.topic_bounds import TopicBounds
 
 PACKET_IDENTIFIER = 2
 """Bytes of a packet identifier (section 2.2.1)."""
@@ -76,7 +77,7 @@ class FleetMessages:
     ) -> None:
         prefix = settings.topic("data/")
         self._prefix = prefix.encode()
-        self._bounds = settings.topic_bounds
+        self._bounds = TopicBounds(settings.maximum_topic_bytes, settings.maximum_topic_levels)
         self._identity = settings.identity
         self._aliases = aliases
         self._mqtt_5 = mqtt_5

@@ -349,9 +349,11 @@ class Sender:
 
 def batch_limits(context: UplinkContext, server: ServerLimits) -> BatchLimits | None:
     """Return the limits of the settings, within what the server takes in one packet."""
-    limits, maximum = context.settings.batch, server.maximum_packet_size
-    if limits is None or maximum is None:
-        return limits
-    topic = context.settings.topic(SUFFIX)
-    room = maximum - maximum // 1000 - len(topic.encode()) - PACKET_OVERHEAD
-    return BatchLimits(limits.messages, min(limits.bytes, room), limits.delay)
+    settings, maximum = context.settings, server.maximum_packet_size
+    if settings.batch is None:
+        return None
+    size = settings.batch_bytes
+    if maximum is not None:
+        topic = settings.topic(SUFFIX).encode()
+        size = min(size, maximum - maximum // 1000 - len(topic) - PACKET_OVERHEAD)
+    return BatchLimits(settings.batch_messages, size, settings.batch_delay)

@@ -48,7 +48,8 @@ class DirectoryDestination:
     file under the same numbers.
     """
 
-    def __init__(self, directory: Path, context: UplinkContext) -> None:
+    def __init__(self, context: UplinkContext) -> None:
+        directory = Path(context.settings.directory or "")
         self.name = str(directory)
         self._context = context
         self._settings = context.settings
@@ -63,7 +64,7 @@ class DirectoryDestination:
         self._boundary = 0
         self._own_files = 0
         self._prepared: set[Path] = set()
-        self._landing = LandingFolder(self._folder, context.settings.landing)
+        self._landing = LandingFolder(self._folder, context.settings)
         self._open_files: dict[FileKey, LandingFile] = {}
         self._counters.set("tidegate/uplink/landing_bytes", 0)
         self._counters.add("tidegate/uplink/landing_deleted", 0)

@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from gateway.settings.uplink import UplinkSettings
 from gateway.storage.engine.sync_folder import make_folder, sync_folder
 from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.landing.record import file_name, landing_line
-from gateway.uplink.settings import UplinkSettings
 
 logger = logging.getLogger(__name__)
 

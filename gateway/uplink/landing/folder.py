@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gateway.settings.uplink import WAIT, UplinkSettings
 from gateway.uplink.errors import LinkError
-from gateway.uplink.landing_bounds import WAIT, LandingBounds
 
 logger = logging.getLogger(__name__)
 
@@ -49,11 +49,11 @@ class LandingFolder:
     `deleted` counts the files that were deleted.
     """
 
-    def __init__(self, folder: Path, bounds: LandingBounds) -> None:
+    def __init__(self, folder: Path, settings: UplinkSettings) -> None:
         self.bytes = 0
         self.deleted = 0
         self._folder = folder
-        self._bounds = bounds
+        self._settings = settings
         self._next_count = 0.0
         self._ahead: float | None = None  # the wall clock, of the monotonic one
 
@@ -69,16 +69,16 @@ class LandingFolder:
         self._next_count = monotonic + SCAN_SECONDS
         self._delete_old(wall)
         self._count()
-        if self._full and self._bounds.when_full == WAIT:
+        if self._full and self._settings.landing_when_full == WAIT:
             raise LinkError(
                 f"{self._folder} holds {self.bytes} bytes, and landing_maximum_bytes is"
-                f" {self._bounds.maximum_bytes}: it waits until files are removed"
+                f" {self._settings.landing_maximum_bytes}: it waits until files are removed"
             )
         while self._full:
             if not self._delete_oldest():
                 raise LinkError(
                     f"{self._folder} holds {self.bytes} bytes, landing_maximum_bytes is"
-                    f" {self._bounds.maximum_bytes}, and no file of it can be deleted:"
+                    f" {self._settings.landing_maximum_bytes}, and no file of it can be deleted:"
                     " let the gateway's user write to it"
                 )
             self._count()
@@ -90,7 +90,7 @@ class LandingFolder:
 
     @property
     def _full(self) -> bool:
-        return self._bounds.maximum_bytes is not None and self.bytes > self._bounds.maximum_bytes
+        return self.bytes > self._settings.landing_maximum_bytes
 
     def _follow_clock(self, monotonic: float, wall: float) -> None:
         """Set the times of the files with the clock, so that a step makes none older or younger.
@@ -102,7 +102,7 @@ class LandingFolder:
         step = 0.0 if self._ahead is None else ahead - self._ahead
         if self._ahead is None or abs(step) >= STEP_SECONDS:
             self._ahead = ahead
-        if self._bounds.maximum_age is None or abs(step) < STEP_SECONDS:
+        if not self._settings.landing_maximum_age or abs(step) < STEP_SECONDS:
             return
         first = -math.inf if step > 0 else wall
         for file in list(landed_files(self._folder)):
@@ -111,8 +111,8 @@ class LandingFolder:
                     os.utime(file.path, (file.changed + step,) * 2)
 
     def _delete_old(self, wall: float) -> None:
-        age = self._bounds.maximum_age
-        if age is not None:
+        age = self._settings.landing_maximum_age
+        if age:
             for file in list(landed_files(self._folder)):
                 if file.changed < wall - age:
                     self._delete(file)
@@ -122,7 +122,7 @@ class LandingFolder:
 
     def _delete_oldest(self) -> bool:
         """Delete the oldest files until some room is free; return whether there were any."""
-        low = LOW_MARK * (self._bounds.maximum_bytes or 0)
+        low = LOW_MARK * self._settings.landing_maximum_bytes
         left, deleted = self.bytes, self.deleted
         for file in heapq.nsmallest(OLDEST, landed_files(self._folder)):
             if left <= low:

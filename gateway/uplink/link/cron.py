@@ -7,7 +7,7 @@ from datetime import UTC, datetime, tzinfo
 
 from cronsim import CronSim, CronSimError
 
-from gateway.config.quantities import duration
+from gateway.settings.quantities import seconds as whole_seconds
 
 LONGEST_SECONDS = 24 * 3600
 """The longest window; two that touch are one to the link."""
@@ -76,7 +76,7 @@ def _is_valid(fields: list[str]) -> bool:
 
 
 def _length(text: str) -> int:
-    seconds = duration(text)
+    seconds = whole_seconds()(text)
     if not 60 <= seconds <= LONGEST_SECONDS:
         raise ValueError('a length from "1m" to "24h"')
     return seconds

@@ -1,6 +1,6 @@
 """Adapts the rate of the backlog to the link, without delaying live messages."""
 
-from dataclasses import dataclass
+from gateway.settings.uplink import UplinkSettings
 
 BURST = 0.1
 """Seconds' worth of the rate that may be sent in one burst."""
@@ -164,17 +164,6 @@ class AdaptiveRate:
         return rate + max(self._minimum_step, self._threshold / STEPS)
 
 
-@dataclass(frozen=True, slots=True)
-class PacingLimits:
-    """Configured maximum rates of the backlog, a second; None for no maximum."""
-
-    messages: int | None = None
-    bytes: int | None = None
-
-
-NO_LIMITS = PacingLimits()
-
-
 class Pacing:
     """Limits the backlog in messages and bytes a second; live messages are not limited.
 
@@ -186,14 +175,22 @@ class Pacing:
     what the last PUBACK took. All times are monotonic seconds.
     """
 
-    def __init__(self, limits: PacingLimits, now: float) -> None:
+    def __init__(self, settings: UplinkSettings, now: float) -> None:
         self.slowdowns = 0
         self.last_delay = 0.0
         self._messages = AdaptiveRate(
-            START_MESSAGES, LEAST_STEP_MESSAGES, LEAST_MESSAGES, limits.messages or UNLIMITED, now
+            START_MESSAGES,
+            LEAST_STEP_MESSAGES,
+            LEAST_MESSAGES,
+            settings.backlog_messages_per_second or UNLIMITED,
+            now,
         )
         self._bytes = AdaptiveRate(
-            START_BYTES, LEAST_STEP_BYTES, LEAST_BYTES, limits.bytes or UNLIMITED, now
+            START_BYTES,
+            LEAST_STEP_BYTES,
+            LEAST_BYTES,
+            settings.backlog_bytes_per_second or UNLIMITED,
+            now,
         )
         self._inflight = 0
         self._acknowledged = 0

@@ -94,3 +94,12 @@ def _closed(text: str, now: float, opens: float | None) -> Closed:
         return Closed(f"{text} for ever", LONGEST_WAIT)
     until = datetime.fromtimestamp(opens).astimezone()
     return Closed(f"{text} until {until:%Y-%m-%d %H:%M}", min(LONGEST_WAIT, opens - now))
+
+
+def schedule_of(windows: Sequence[str]) -> Schedule | None:
+    """Return the schedule of the checked windows, None without any."""
+    if not windows:
+        return None
+    from gateway.uplink.link.cron import parse_window  # where it is used alone
+
+    return Schedule([parse_window(text) for text in windows])

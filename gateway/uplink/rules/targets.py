@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from gateway.config.checks import TOPIC_PLACE
 from gateway.mqtt.topics import topic_matches
+from gateway.settings.checks import TOPIC_PLACE
+from gateway.settings.uplink import RuleSettings
 from gateway.storage.outbox.row import OutboxRow
 
 KNOWN_TOPICS = 4_096
@@ -33,24 +33,13 @@ def fill(template: str, gateway_id: str, topic: str) -> str:
     return TOPIC_PLACE.sub(value, template)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a rule says of the way of its messages; without `target` they go below `data/`."""
-
-    stream: str
-    topic_filter: str
-    target: str | None = None
-    retain: bool = False
-    qos: int = 1
-
-
 class Targets:
     """Finds the target of a row by its stream and topic: that of the first rule that has them.
 
     The configuration lets no other rule with the same stream and topic have another one.
     """
 
-    def __init__(self, targets: Sequence[Target], gateway_id: str, prefix: str) -> None:
+    def __init__(self, targets: Sequence[RuleSettings], gateway_id: str, prefix: str) -> None:
         self._targets = targets
         self._gateway_id = gateway_id
         self._prefix = prefix
@@ -68,7 +57,7 @@ class Targets:
 
     def _find(self, row: OutboxRow) -> Address:
         for each in self._targets:
-            if each.stream == row.stream and topic_matches(each.topic_filter, row.topic):
+            if each.stream == row.stream and topic_matches(each.topic, row.topic):
                 topic = f"{self._prefix}{row.topic}"
                 if each.target is not None:
                     topic = fill(each.target, self._gateway_id, row.topic)

@@ -3,18 +3,20 @@
 from dataclasses import replace
 
 from gateway.app.checks.door_warnings import admits_anonymous, door_warnings
-from gateway.config.settings import AccessConfig, Configuration, ListenerConfig, RoleConfig
+from gateway.config.configuration import Configuration
+from gateway.settings.access import AccessSettings, RoleSettings
+from gateway.settings.listener import ListenerSettings
 
-WEB = ListenerConfig(websocket=True)
+WEB = ListenerSettings(websocket=True)
 
 
-def warned(listener: ListenerConfig, *roles: RoleConfig) -> list[str]:
-    access = AccessConfig(roles=roles)
+def warned(listener: ListenerSettings, *roles: RoleSettings) -> list[str]:
+    access = AccessSettings(roles=roles)
     return list(door_warnings(Configuration("file", "id", listeners=(listener,), access=access)))
 
 
 def test_an_ordinary_listener_is_no_news() -> None:
-    assert warned(ListenerConfig()) == []
+    assert warned(ListenerSettings()) == []
     assert warned(replace(WEB, password_file="users", websocket_origins=("https://a",))) == []
     assert warned(replace(WEB, client_ca="ca")) == []
 
@@ -36,23 +38,23 @@ def test_origins_that_open_more_than_that() -> None:
 
 
 def test_roles_that_close_loopback() -> None:
-    sensor = RoleConfig("sensor", ("s-*",), write=("s/#",))
-    (warning,) = warned(ListenerConfig(), sensor)
+    sensor = RoleSettings("sensor", ("s-*",), write=("s/#",))
+    (warning,) = warned(ListenerSettings(), sensor)
     assert "programs of this machine among them: give a role anonymous = true" in warning
     assert "by a socket of their own" in warning
-    assert warned(ListenerConfig(), sensor, RoleConfig("guest", anonymous=True)) == []
+    assert warned(ListenerSettings(), sensor, RoleSettings("guest", anonymous=True)) == []
     for listener in (
-        ListenerConfig(password_file="users"),
-        ListenerConfig(acl_file="acl"),
-        ListenerConfig(path="socket"),
-        ListenerConfig(allow_anonymous=False),
+        ListenerSettings(password_file="users"),
+        ListenerSettings(acl_file="acl"),
+        ListenerSettings(path="socket"),
+        ListenerSettings(allow_anonymous=False),
     ):
         assert warned(listener, sensor) == []
 
 
 def test_who_is_let_in_without_a_user_name() -> None:
-    assert admits_anonymous(ListenerConfig())
-    assert admits_anonymous(ListenerConfig(password_file="users", allow_anonymous=True))
-    assert not admits_anonymous(ListenerConfig(password_file="users"))
-    assert not admits_anonymous(ListenerConfig(tls_identity="cn"))
-    assert not admits_anonymous(ListenerConfig(allow_anonymous=False))
+    assert admits_anonymous(ListenerSettings())
+    assert admits_anonymous(ListenerSettings(password_file="users", allow_anonymous=True))
+    assert not admits_anonymous(ListenerSettings(password_file="users"))
+    assert not admits_anonymous(ListenerSettings(tls_identity="cn"))
+    assert not admits_anonymous(ListenerSettings(allow_anonymous=False))

@@ -2,8 +2,9 @@ from pathlib import Path
 
 from gateway.app.checks import empty_files
 from gateway.app.checks.empty_files import empty_file_warnings
-from gateway.config.settings import Configuration, ListenerConfig
+from gateway.config.configuration import Configuration
 from gateway.server.passwords.hashing import hash_password
+from gateway.settings.listener import ListenerSettings
 from tests.support.table import table
 
 HASHED = hash_password(b"secret", cost=4)
@@ -22,7 +23,9 @@ FILES = [
 def test_what_says_nothing_is_told(tmp_path: Path, acl: str, users: str, said: list[str]) -> None:
     (tmp_path / "acl").write_text(acl)
     (tmp_path / "users").write_text(users)
-    listener = ListenerConfig(acl_file=str(tmp_path / "acl"), password_file=str(tmp_path / "users"))
+    listener = ListenerSettings(
+        acl_file=str(tmp_path / "acl"), password_file=str(tmp_path / "users")
+    )
     found = list(empty_file_warnings(Configuration("file", "id", listeners=(listener,))))
     assert len(found) == len(said)
     for line, part in zip(found, said, strict=True):
@@ -33,5 +36,8 @@ def test_what_says_nothing_is_told(tmp_path: Path, acl: str, users: str, said: l
 
 def test_what_is_long_or_not_there_is_not_looked_at(tmp_path: Path) -> None:
     (tmp_path / "acl").write_text("#\n" * empty_files.LOOKED_AT)
-    listeners = (ListenerConfig(acl_file=str(tmp_path / "acl")), ListenerConfig(acl_file="none"))
+    listeners = (
+        ListenerSettings(acl_file=str(tmp_path / "acl")),
+        ListenerSettings(acl_file="none"),
+    )
     assert not list(empty_file_warnings(Configuration("file", "id", listeners=listeners)))

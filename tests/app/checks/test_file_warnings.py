@@ -8,8 +8,9 @@ import pytest
 
 from gateway.app.checks import file_warnings as module
 from gateway.app.checks.file_warnings import MAXIMUM, file_warnings
+from gateway.config.configuration import Configuration
 from gateway.config.load import read
-from gateway.config.settings import Configuration, ListenerConfig
+from gateway.settings.listener import ListenerSettings
 from tests.support.table import table
 
 CONFIG = """
@@ -128,7 +129,7 @@ def test_whose_files_are_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_file_that_cannot_be_looked_at_is_somebody_else_s_business(tmp_path: Path) -> None:
-    gone = ListenerConfig(acl_file=str(tmp_path / "no" / "acl"), password_file="credential:users")
+    gone = ListenerSettings(acl_file=str(tmp_path / "no" / "acl"), password_file="credential:users")
     assert file_warnings(Configuration("(none)", "id", listeners=(gone,))) == []
 
 
@@ -138,7 +139,7 @@ def test_many_are_bounded(tmp_path: Path) -> None:
         file = tmp_path / str(number)
         file.touch()
         file.chmod(0o666)
-        listeners.append(ListenerConfig(acl_file=str(file)))
+        listeners.append(ListenerSettings(acl_file=str(file)))
     told = file_warnings(Configuration("(none)", "id", listeners=tuple(listeners)))
     assert len(told) == MAXIMUM + 1
     assert told[-1] == "5 more things that others may read or change"

@@ -7,10 +7,10 @@ from typing import Any, cast
 import pytest
 
 from gateway.app.uplink.down import open_down
-from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import KeepsNothing
-from gateway.config.settings import DownConfig
 from gateway.mqtt.packets import Publish
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.uplink import DownSettings
 from gateway.uplink import down as down_module
 from gateway.uplink.down import Down
 from tests.support.broker.broker_harness import Harness
@@ -32,7 +32,7 @@ async def _down(harness: Harness, store: Store) -> Down:
         writer=store.writer,
         turn=SimpleNamespace(instant=harness.instant, when_on_disk=lambda call: call()),
     )
-    configured = (DownConfig("all/#", local="{2+}"),)
+    configured = (DownSettings("all/#", local="{2+}"),)
     made = await open_down(cast("Any", gateway), configured, "", store.counters)
     assert made is not None
     return made

@@ -6,15 +6,11 @@ import pytest
 
 from gateway.app.checks.drop_warnings import drop_warnings
 from gateway.app.uplink.outbox import outbox_settings
+from gateway.config.configuration import Configuration
 from gateway.config.load import load
-from gateway.config.settings import Configuration
-from gateway.config.when_full import WhenFull
-from gateway.storage.outbox.bounds import (
-    Mode,
-    OutboxSettings,
-    Retention,
-    StreamSettings,
-)
+from gateway.settings.outbox import Mode
+from gateway.settings.when_full import WhenFull
+from gateway.storage.outbox.bounds import OutboxSettings, Retention, StreamSettings
 
 CONFIG = """
 [outbox]

@@ -1,10 +1,10 @@
 from gateway.broker.channels.channel import AT_ONCE
-from gateway.broker.channels.settings import ChannelSettings, ChannelsSettings
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck, Publish, Subscribe
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.session.limits import WhenFull
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.channel import ChannelSettings
+from gateway.settings.when_full import WhenFull
 from tests.support.broker.channel_harness import (
     SHARED,
     channel_of,
@@ -49,9 +49,7 @@ def test_a_message_on_disk_alone_comes_in_its_turn() -> None:
 
 def test_each_channel_and_each_subscription_gets_every_message() -> None:
     harness = DurableHarness(
-        BrokerSettings(
-            channels=ChannelsSettings((ChannelSettings("a", "t/#"), ChannelSettings("b", "+/a")))
-        )
+        BrokerSettings(channels=(ChannelSettings("a", "t/#"), ChannelSettings("b", "+/a")))
     )
     plain, shared = harness.connect("plain"), harness.connect("shared")
     plain.subscribe("t/a", 1)

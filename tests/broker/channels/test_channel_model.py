@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from gateway.broker.channels.channel import Channel
-from gateway.broker.channels.settings import ChannelSettings, ChannelsSettings, Choice
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.channel import ChannelSettings, Choice
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.memory_client import MemoryClient
 
@@ -26,7 +26,7 @@ class ChannelModel(RuleBasedStateMachine):
             "jobs", "t/#", choice, memory_messages=memory, inflight_timeout=TIMEOUT
         )
         self.choice = choice
-        self.harness = DurableHarness(BrokerSettings(channels=ChannelsSettings((found,))))
+        self.harness = DurableHarness(BrokerSettings(channels=(found,)))
         self.clients: dict[str, MemoryClient] = {}
         self.held: dict[str, dict[int, int]] = {}  # by consumer: messages by packet identifier
         self.published = 0

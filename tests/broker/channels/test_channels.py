@@ -1,10 +1,9 @@
 import pytest
 
-from gateway.broker.channels.settings import ChannelsSettings, Unconfigured
 from gateway.broker.own_names import PREFIX
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, ConnAck, Connect, PubAck, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings, Unconfigured
 from tests.support.broker.channel_harness import (
     SHARED,
     channel_of,
@@ -101,8 +100,7 @@ def test_a_channel_that_is_not_configured_any_more_stays() -> None:
 
 
 def test_a_channel_that_began_with_its_consumers_comes_back_before_them() -> None:
-    channels = ChannelsSettings(unconfigured=Unconfigured.DURABLE)
-    harness = DurableHarness(BrokerSettings(channels=channels))
+    harness = DurableHarness(BrokerSettings(unconfigured_channels=Unconfigured.DURABLE))
     harness.persistent("c").subscribe(SHARED, 1)
     harness.clients[-1].drop()
     publish(harness, "ab")
@@ -115,9 +113,7 @@ def test_a_channel_that_began_with_its_consumers_comes_back_before_them() -> Non
 
 @pytest.mark.parametrize("kind", [Unconfigured.TEMPORARY, Unconfigured.DURABLE])
 def test_any_shared_subscription_can_be_a_channel(kind: Unconfigured) -> None:
-    harness = DurableHarness(
-        BrokerSettings(channels=ChannelsSettings(unconfigured=kind, maximum=1))
-    )
+    harness = DurableHarness(BrokerSettings(unconfigured_channels=kind, maximum_channels=1))
     client = consumer(harness, "c")
     other = harness.connect("d")
     other.subscribe("$share/other/t/#", 1)
@@ -140,8 +136,7 @@ def test_no_client_may_have_the_name_of_a_channel() -> None:
 
 
 def test_a_channel_that_a_client_makes_and_leaves_stops_no_publisher() -> None:
-    channels = ChannelsSettings(unconfigured=Unconfigured.DURABLE)
-    harness = DurableHarness(BrokerSettings(channels=channels))
+    harness = DurableHarness(BrokerSettings(unconfigured_channels=Unconfigured.DURABLE))
     maker = harness.persistent("maker")
     maker.subscribe("$share/mine/#", 1)
     maker.drop()

@@ -2,10 +2,10 @@ from itertools import pairwise
 
 import pytest
 
-from gateway.broker.channels.settings import ChannelsSettings, Choice, Unconfigured
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings, Unconfigured
+from gateway.settings.channel import Choice
 from tests.support.broker.channel_harness import (
     SHARED,
     TIMEOUT,
@@ -162,7 +162,7 @@ def test_a_durable_channel_takes_no_consumer_that_acknowledges_nothing(
 def test_who_would_begin_a_durable_channel_acknowledges(
     kind: Unconfigured, code: ReasonCode
 ) -> None:
-    harness = DurableHarness(BrokerSettings(channels=ChannelsSettings((), kind)))
+    harness = DurableHarness(BrokerSettings(unconfigured_channels=kind))
     client = harness.connect("c")
     assert client.subscribe("$share/new/t", 0) == code
     assert client.subscribe("t", 0) == ReasonCode.SUCCESS

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from gateway.broker.own_names import UPLINK_CLIENT
+from gateway.settings.when_full import WhenFull
 from tests.support.broker.channel_harness import (
     TIMEOUT,
     channel_of,
@@ -45,7 +46,7 @@ def test_without_a_topic_for_them_dead_letters_are_given_up() -> None:
 
 def test_a_dead_letter_that_is_refused_is_tried_again() -> None:
     of_channel = settings(max_attempts=1, dead_letter_topic="dead")
-    harness = DurableHarness(replace(of_channel, queue_when_full="reject"))
+    harness = DurableHarness(replace(of_channel, queue_when_full=WhenFull.REJECT))
     full = harness.persistent("full")
     full.subscribe("dead", 1)
     full.drop()

@@ -1,10 +1,10 @@
 import pytest
 
-from gateway.broker.channels.settings import Choice
 from gateway.broker.subscribing import subscribe
 from gateway.mqtt.packets import Publish, Unsubscribe
 from gateway.mqtt.properties import Properties
 from gateway.session.kept import KeptSubscription
+from gateway.settings.channel import Choice
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.channel_harness import (
     SHARED,

@@ -2,11 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.broker.channels.settings import Choice
-from gateway.broker.delivery_classes import DeliverySettings
-from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.mqtt.packets import PingReq, Subscribe
 from gateway.mqtt.properties import Properties
+from gateway.settings.channel import Choice
+from gateway.settings.delivery import DeliveryClassSettings, DeliverySettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.channel_harness import (
     SHARED,
@@ -47,7 +46,7 @@ def test_a_consumer_has_messages_held_as_its_subscription_asks(choice: Choice, q
 
 
 def test_a_consumer_has_messages_held_as_its_class_says() -> None:
-    buffered = DeliverySettings(device=DeliveryPolicy(3, 1000, 1.0))
+    buffered = DeliverySettings(device=DeliveryClassSettings("buffered", 3, 1000, 1000))
     harness = Harness(replace(settings(temporary=True), delivery=buffered))
     client = consumer(harness, "c")
     publish(harness, "ab")

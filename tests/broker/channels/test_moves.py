@@ -1,7 +1,7 @@
 import pytest
 
-from gateway.broker.channels.settings import Choice
 from gateway.mqtt.packets import PubAck, Publish
+from gateway.settings.channel import Choice
 from tests.support.broker.channel_harness import (
     TIMEOUT,
     channel_of,

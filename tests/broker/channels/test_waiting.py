@@ -1,7 +1,7 @@
-from gateway.broker.channels.settings import Choice
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import Properties
 from gateway.session.queue.bounds import HEAD_BYTES
+from gateway.settings.channel import Choice
 from tests.support.broker.channel_harness import (
     channel_of,
     consumer,

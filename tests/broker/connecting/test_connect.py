@@ -2,9 +2,9 @@
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import ConnAck, Connect, PingReq, PingResp
 from gateway.mqtt.properties import Properties
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.versions import VERSIONS
 

@@ -6,7 +6,6 @@ import pytest
 
 from gateway.broker.broker import SIGN_OF_LIFE
 from gateway.broker.connecting.connection_info import ConnectionInfo
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import (
     MQTT_3_1,
@@ -20,6 +19,7 @@ from gateway.mqtt.packets import (
     Publish,
 )
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.users import Users
 from tests.support.versions import VERSIONS

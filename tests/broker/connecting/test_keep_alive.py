@@ -2,9 +2,9 @@
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_5, Connect, Disconnect, PingReq, PingResp
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.versions import VERSIONS
 

@@ -1,9 +1,9 @@
 """Logins that wait: for a password that is hashed elsewhere, or for the failures before them."""
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import ConnAck, Connect, PingReq, PingResp, PubAck, Publish, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.broker.users import Users

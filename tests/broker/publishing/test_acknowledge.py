@@ -3,8 +3,6 @@ from functools import partial
 
 import pytest
 
-from gateway.broker.publishing.durability_classes import DurabilityEntry
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -17,6 +15,8 @@ from gateway.mqtt.packets import (
     PubRel,
 )
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.storage import DurabilityRule
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.memory_client import MemoryClient
@@ -144,7 +144,7 @@ def test_qos_0_keeps_its_place_behind_what_waits(harness: Harness) -> None:
 
 
 def test_a_pubrel_that_waits_for_no_disk_does_not_wait_for_the_next() -> None:
-    memory = DurabilityEntry(None, topic_filter="memory")
+    memory = DurabilityRule("memory", topic="memory")
     harness = DurableHarness(BrokerSettings(durability=(memory,)))
     client = harness.persistent()
     client.subscribe("+", 2)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, PubAck, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.aliases import TOPIC, alias_of, subscriber, taken
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.inline import Inline

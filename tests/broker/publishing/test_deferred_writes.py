@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.broker.publishing.durability_classes import DurabilityEntry
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import Connect, Disconnect, PubAck, Publish, PubRec
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.storage import DurabilityRule
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.broker.payloads import payloads
@@ -277,7 +277,7 @@ def test_a_publisher_that_goes_gets_its_answer_if_it_still_can(*, says: bool) ->
 
 
 def test_what_waits_for_its_class_waits_as_long() -> None:
-    scene = Scene("a", durability=(DurabilityEntry(0.2, topic_filter="t"),))
+    scene = Scene("a", durability=(DurabilityRule("batch(200)", topic="t"),))
     delay = scene.disk.commit_delay
     scene.publish(1)
     scene.harness.pass_time(delay)
@@ -288,7 +288,7 @@ def test_what_waits_for_its_class_waits_as_long() -> None:
 
 
 def test_what_is_kept_in_memory_alone_waits_for_nothing() -> None:
-    scene = Scene("a", durability=(DurabilityEntry(None, topic_filter="t"),))
+    scene = Scene("a", durability=(DurabilityRule("memory", topic="t"),))
     scene.publish(2)
     assert scene.answers() == [1, 2]
     acknowledge(scene.receivers[0])

@@ -3,23 +3,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.broker.connecting.connection_info import ConnectionInfo
-from gateway.broker.publishing.durability_classes import DurabilityClasses, DurabilityEntry
+from gateway.broker.publishing.durability_classes import DurabilityClasses
 from gateway.broker.publishing.topic_admissions import TopicAdmission
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import PubAck, Publish, PubRec, Will
 from gateway.routing.route import NOWHERE, Route
 from gateway.session.durability_class import DurabilityClass
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.durability import commit_within
+from gateway.settings.storage import DurabilityRule
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.inline import Inline
 from tests.support.disk.held_disk import Disk
 
-MEMORY = DurabilityEntry(None, topic_filter="position/+")
-SENSORS = DurabilityEntry(0.05, client="sensor-*")
-VALVES = DurabilityEntry(0.0, topic_filter="valves/#")
+MEMORY = DurabilityRule("memory", topic="position/+")
+SENSORS = DurabilityRule("batch(50)", client="sensor-*")
+VALVES = DurabilityRule("commit", topic="valves/#")
 
 
-def classes(*entries: DurabilityEntry, default: float | None = 0.0) -> DurabilityClasses:
+def classes(*entries: DurabilityRule, default: str = "commit") -> DurabilityClasses:
     return DurabilityClasses(entries, default)
 
 
@@ -35,9 +37,9 @@ def within(
 
 def test_without_entries_the_listener_and_then_the_default_hold() -> None:
     assert within(classes(), "c", "a") == 0.0
-    assert within(classes(default=0.2), "c", "a") == 0.2
-    assert within(classes(default=0.2), "c", "a", listener=None) is None
-    assert within(classes(default=None), "c", "a", listener=0.0) == 0.0
+    assert within(classes(default="batch(200)"), "c", "a") == 0.2
+    assert within(classes(default="batch(200)"), "c", "a", listener=None) is None
+    assert within(classes(default="memory"), "c", "a", listener=0.0) == 0.0
 
 
 CASES = [
@@ -48,15 +50,15 @@ CASES = [
     ((SENSORS, MEMORY), "sensor-", "other", 0.05),
     ((SENSORS, MEMORY), "my-sensor-1", "other", 0.3),
     ((VALVES, SENSORS), "sensor-1", "valves", 0.0),
-    ((DurabilityEntry(0.1, client="*"), VALVES), "sensor-1", "valves/1", 0.1),
-    ((DurabilityEntry(0.1, topic_filter="#"), VALVES), "sensor-1", "valves/1", 0.1),
-    ((DurabilityEntry(0.1, topic_filter="#"),), "sensor-1", "$SYS/a", 0.3),
+    ((DurabilityRule("batch(100)", client="*"), VALVES), "sensor-1", "valves/1", 0.1),
+    ((DurabilityRule("batch(100)", topic="#"), VALVES), "sensor-1", "valves/1", 0.1),
+    ((DurabilityRule("batch(100)", topic="#"),), "sensor-1", "$SYS/a", 0.3),
 ]
 
 
 @pytest.mark.parametrize(("entries", "client_id", "topic", "expected"), CASES)
 def test_the_first_entry_that_fits_holds(
-    entries: tuple[DurabilityEntry, ...], client_id: str, topic: str, expected: float | None
+    entries: tuple[DurabilityRule, ...], client_id: str, topic: str, expected: float | None
 ) -> None:
     assert within(classes(*entries), client_id, topic, listener=0.3) == expected
 
@@ -66,11 +68,11 @@ def test_the_first_entry_that_fits_holds(
     st.lists(
         st.builds(
             lambda within, pattern, by_client: (
-                DurabilityEntry(within, client=pattern)
+                DurabilityRule(within, client=pattern)
                 if by_client
-                else DurabilityEntry(within, topic_filter=pattern)
+                else DurabilityRule(within, topic=pattern)
             ),
-            st.sampled_from([0.0, 0.01, 0.5, None]),
+            st.sampled_from(["commit", "batch(10)", "batch(500)", "memory"]),
             st.sampled_from(["a", "b"]),
             st.booleans(),
         ),
@@ -80,17 +82,19 @@ def test_the_first_entry_that_fits_holds(
     st.sampled_from(["a", "b", "c"]),
 )
 def test_the_order_of_the_configuration_decides(
-    entries: list[DurabilityEntry], client_id: str, topic: str
+    entries: list[DurabilityRule], client_id: str, topic: str
 ) -> None:
-    fitting = (each for each in entries if each.client == client_id or each.topic_filter == topic)
-    first = next(fitting, DurabilityEntry(0.25))
-    assert within(classes(*entries), client_id, topic, listener=0.25) == first.commit_within
+    fitting = (each for each in entries if each.client == client_id or each.topic == topic)
+    first = next(fitting, DurabilityRule("batch(250)"))
+    assert within(classes(*entries), client_id, topic, listener=0.25) == commit_within(
+        first.durability
+    )
 
 
 # --- in the broker --------------------------------------------------------------------------
 
 
-def harness(*entries: DurabilityEntry, default: float | None = 0.0) -> tuple[Harness, Inline]:
+def harness(*entries: DurabilityRule, default: str = "commit") -> tuple[Harness, Inline]:
     made = Harness(BrokerSettings(durability=entries, default_durability=default), Disk())
     rows = Inline(disk=made.disk)
     made.broker.subscribe_inline(rows, ["#"])
@@ -98,7 +102,7 @@ def harness(*entries: DurabilityEntry, default: float | None = 0.0) -> tuple[Har
 
 
 def test_a_message_has_the_class_of_its_publisher_or_topic() -> None:
-    made, rows = harness(MEMORY, SENSORS, default=0.2)
+    made, rows = harness(MEMORY, SENSORS, default="batch(200)")
     for client_id in ("sensor-1", "pump"):
         client = made.connect(client_id)
         client.send(Publish("position/a"), Publish("other"))
@@ -108,7 +112,7 @@ def test_a_message_has_the_class_of_its_publisher_or_topic() -> None:
 
 
 def test_a_message_of_the_gateway_has_the_class_of_its_topic() -> None:
-    made, rows = harness(MEMORY, DurabilityEntry(0.05, client="*"), default=0.2)
+    made, rows = harness(MEMORY, DurabilityRule("batch(50)", client="*"), default="batch(200)")
     for topic in ("position/a", "other"):
         made.broker.publish(Message(topic, client_id="serial"), made.instant)
     kept = Message("other")
@@ -136,7 +140,7 @@ def test_a_will_is_a_message_of_its_client() -> None:
 
 
 def test_a_session_has_the_class_of_its_client_anew_with_each_connection() -> None:
-    made, _ = harness(SENSORS, MEMORY, default=0.2)
+    made, _ = harness(SENSORS, MEMORY, default="batch(200)")
     made.persistent("sensor-1").drop()
     assert made.session("sensor-1").durability_class.commit_within == 0.05
     made.persistent("pump").drop()

@@ -5,7 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from gateway.broker.settings import BrokerSettings
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.exact_clients import ExactClient, ExactPublisher, ExactSubscriber
 

@@ -7,9 +7,9 @@ from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish, PubRec, Wi
 from gateway.mqtt.publish_encoder import make_publication
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.session.limits import MAXIMUM_INFLIGHT
 from gateway.session.queue.delivery_queue import DeliveryQueue
 from gateway.session.span import SPAN_OVERHEAD
+from gateway.settings.broker import MAXIMUM_INFLIGHT
 from tests.support.broker.broker_harness import REFUSING, Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.inline import Inline

@@ -5,12 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from gateway.broker.publishing.publish import MAXIMUM_LOOKED_AT
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.connection import MAXIMUM_UNSENT
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, PubRec, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.when_full import WhenFull
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.inline import Inline
@@ -222,7 +223,7 @@ def test_what_is_looked_at_one_by_one_is_bounded(harness: Harness, by: str) -> N
 def test_the_smallest_room_bounds_what_is_taken_of_a_batch(
     make: Callable[[BrokerSettings], Harness], qos: int
 ) -> None:
-    harness = make(BrokerSettings(maximum_queued_messages=5, queue_when_full="reject"))
+    harness = make(BrokerSettings(maximum_queued_messages=5, queue_when_full=WhenFull.REJECT))
     plain = harness.connect("plain")
     plain.subscribe("a/b", 1)
     away(harness, "c")
@@ -235,7 +236,7 @@ def test_the_smallest_room_bounds_what_is_taken_of_a_batch(
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_only_what_a_filtered_session_has_no_room_for_is_refused(*, plain: bool) -> None:
-    harness = Harness(BrokerSettings(maximum_queued_messages=2, queue_when_full="reject"))
+    harness = Harness(BrokerSettings(maximum_queued_messages=2, queue_when_full=WhenFull.REJECT))
     if plain:
         harness.connect("plain").subscribe("a/b", 1)
     client = harness.persistent("c")

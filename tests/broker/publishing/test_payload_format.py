@@ -1,9 +1,9 @@
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import ConnAck, Connect, Disconnect, PubAck, Publish, PubRec, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 
 INVALID = ReasonCode.PAYLOAD_FORMAT_INVALID

@@ -3,11 +3,11 @@ from dataclasses import replace
 import pytest
 
 from gateway.broker.publishing.topic_admissions import addressee_of
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, PubRec, SubscriptionRequest, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.queue.delivery_queue import DeliveryQueue
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import REFUSING, Harness
 from tests.support.broker.inline import Inline
 

@@ -1,7 +1,6 @@
 import pytest
 
 from gateway.broker.connecting.connection_info import ConnectionInfo
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -15,6 +14,7 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.incoming import IDENTIFIER_OVERHEAD
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.inline import Inline
 from tests.support.broker.publishing import subscriber

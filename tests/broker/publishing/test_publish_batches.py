@@ -3,12 +3,12 @@
 import pytest
 
 from gateway.broker.publishing.publish import MAXIMUM_BATCH, MAXIMUM_NUMBERED
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_5, Disconnect, PubAck, Publish, PubRec
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.traffic import TURN_BYTES
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import UNSHARED, Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.memory_client import MemoryClient

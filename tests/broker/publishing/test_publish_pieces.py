@@ -2,12 +2,12 @@
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_5, PingReq, PubAck, Publish, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import PIECES
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.inline import Inline
 from tests.support.broker.memory_client import MemoryClient

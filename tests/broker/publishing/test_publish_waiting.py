@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, PubComp, PubRec
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.payloads import payloads
@@ -89,7 +89,7 @@ def test_a_batch_for_who_is_away_is_answered_when_it_is_on_disk(qos: int) -> Non
 
 @pytest.mark.parametrize("qos", [1, 2])
 def test_what_is_kept_in_memory_alone_waits_for_no_disk(qos: int) -> None:
-    harness = DurableHarness(BrokerSettings(default_durability=None))
+    harness = DurableHarness(BrokerSettings(default_durability="memory"))
     _leave(harness, "away", qos)
     publisher = harness.persistent("publisher")
     harness.commits = False

@@ -2,9 +2,10 @@
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck, SubscriptionRequest
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.when_full import WhenFull
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.payloads import payloads
 
@@ -22,7 +23,9 @@ from tests.support.broker.payloads import payloads
 def test_a_queue_that_is_full_by_itself(
     policy: str, codes: list[int], left: list[bytes], counter: str, crash: bool
 ) -> None:
-    harness = DurableHarness(BrokerSettings(maximum_queued_messages=2, queue_when_full=policy))
+    harness = DurableHarness(
+        BrokerSettings(maximum_queued_messages=2, queue_when_full=WhenFull(policy))
+    )
     away(harness)
     assert [harness.publish("t", b"%d" % each, 1) for each in range(4)] == codes
     assert harness.counters.count(counter) == 2
@@ -34,7 +37,9 @@ def test_a_queue_that_is_full_by_itself(
 
 
 def test_what_is_not_kept_needs_no_room() -> None:
-    harness = DurableHarness(BrokerSettings(maximum_queued_messages=2, queue_when_full="reject"))
+    harness = DurableHarness(
+        BrokerSettings(maximum_queued_messages=2, queue_when_full=WhenFull.REJECT)
+    )
     client = harness.persistent()
     client.subscribe_all([SubscriptionRequest("t", 1)], where="payload < 9")
     client.subscribe("$share/group/t", 0)
@@ -45,7 +50,7 @@ def test_what_is_not_kept_needs_no_room() -> None:
 
 def test_a_large_message_takes_the_place_of_many() -> None:
     harness = DurableHarness(
-        BrokerSettings(maximum_queued_bytes=3_000, queue_when_full="drop-oldest")
+        BrokerSettings(maximum_queued_bytes=3_000, queue_when_full=WhenFull.DROP_OLDEST)
     )
     away(harness)
     for _ in range(3):
@@ -57,7 +62,7 @@ def test_a_large_message_takes_the_place_of_many() -> None:
 
 def test_room_that_others_take_is_not_made_by_giving_up_everything() -> None:
     harness = DurableHarness(
-        BrokerSettings(maximum_queued_bytes_total=8_000, queue_when_full="drop-oldest")
+        BrokerSettings(maximum_queued_bytes_total=8_000, queue_when_full=WhenFull.DROP_OLDEST)
     )
     away(harness, "hog", "hog")
     away(harness)
@@ -72,7 +77,7 @@ def test_room_that_others_take_is_not_made_by_giving_up_everything() -> None:
 
 def test_a_queue_that_has_nothing_to_give_up_drops_the_newest() -> None:
     harness = DurableHarness(
-        BrokerSettings(maximum_queued_bytes_total=8_000, queue_when_full="drop-oldest")
+        BrokerSettings(maximum_queued_bytes_total=8_000, queue_when_full=WhenFull.DROP_OLDEST)
     )
     away(harness, "hog", "hog")
     away(harness)
@@ -85,7 +90,7 @@ def test_a_queue_that_has_nothing_to_give_up_drops_the_newest() -> None:
 @pytest.mark.parametrize("qos", [0, 1])
 def test_a_session_that_ends_with_its_connection_drops_the_newest(qos: int) -> None:
     harness = DurableHarness(
-        BrokerSettings(maximum_queued_messages=1, queue_when_full="drop-oldest")
+        BrokerSettings(maximum_queued_messages=1, queue_when_full=WhenFull.DROP_OLDEST)
     )
     client = harness.connect("c")
     client.subscribe("t", qos)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from gateway.mqtt.packets import PubAck, Publish, SubscriptionRequest
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.router import RUN
-from gateway.session.limits import SessionLimits, WhenFull
+from gateway.session.limits import SessionLimits
+from gateway.settings.when_full import WhenFull
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.broker.payloads import payloads

@@ -1,10 +1,9 @@
 import pytest
 
 from gateway.access.policy import EVERYTHING
-from gateway.broker.publishing.durability_classes import DurabilityClasses, DurabilityEntry
+from gateway.broker.publishing.durability_classes import DurabilityClasses
 from gateway.broker.publishing.topic_admissions import LARGEST, TopicAdmission, TopicAdmissions
 from gateway.broker.publishing.topic_limits import TopicLimits
-from gateway.broker.settings import BrokerSettings
 from gateway.counters import Counters
 from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.errors import MqttError
@@ -14,6 +13,8 @@ from gateway.routing.route import NOWHERE, Route
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.session import Session
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.storage import DurabilityRule
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.inline import Inline
 from tests.support.broker.publishing import batch
@@ -21,7 +22,7 @@ from tests.support.broker.publishing import batch
 ROUTE = Route(NOWHERE).size
 """Bytes of the route that all topics have to which nobody subscribes."""
 
-MEMORY = DurabilityEntry(None, topic_filter="memory/#")
+MEMORY = DurabilityRule("memory", topic="memory/#")
 
 
 class Scene:
@@ -33,7 +34,7 @@ class Scene:
         self.admissions = TopicAdmissions(
             self.router,
             TopicLimits(4, 100),
-            DurabilityClasses([MEMORY], 0.0),
+            DurabilityClasses([MEMORY], "commit"),
             p2p=p2p,
             maximum_bytes=maximum_bytes,
         )

@@ -25,7 +25,7 @@ BYTES = 8_000
 
 
 def admissions_of(router: Router, maximum_bytes: int) -> TopicAdmissions:
-    limits, classes = TopicLimits(256, 65_535), DurabilityClasses((), 0.0)
+    limits, classes = TopicLimits(256, 65_535), DurabilityClasses((), "commit")
     return TopicAdmissions(router, limits, classes, p2p=False, maximum_bytes=maximum_bytes)
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import Disconnect, Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.aliases import TOPIC, subscriber, taken
 from tests.support.broker.broker_harness import Harness
 

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.broker.publishing.topic_limits import MAXIMUM_TOPIC_LEVELS, TopicLimits
-from gateway.broker.settings import BrokerSettings
+from gateway.broker.publishing.topic_limits import TopicLimits
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     ConnAck,
@@ -15,6 +14,7 @@ from gateway.mqtt.packets import (
     Will,
 )
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import MAXIMUM_TOPIC_LEVELS, BrokerSettings
 from tests.support.broker.broker_harness import Harness
 
 INVALID = ReasonCode.TOPIC_NAME_INVALID

@@ -9,15 +9,15 @@ from gateway.access.policy import AccessPolicy
 from gateway.broker import access
 from gateway.broker.broker import DEAR_AT_ONCE
 from gateway.broker.connecting.connection_info import ConnectionInfo
-from gateway.broker.publishing.durability_classes import DurabilityEntry
 from gateway.broker.publishing.publish import MAXIMUM_SKIPPED
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, PubAck, Publish, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.pieces import complete
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.storage import DurabilityRule
 from tests.support.broker.broker_harness import UNSHARED, Harness
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.publishing import codes, published
@@ -122,7 +122,7 @@ class Scene:
 
 
 USUAL = BrokerSettings()
-MEMORY = BrokerSettings(durability=(DurabilityEntry(None, topic_filter="s/1"),))
+MEMORY = BrokerSettings(durability=(DurabilityRule("memory", topic="s/1"),))
 READ_ALL = "user u\ntopic read #\n"
 KEPT_TOGETHER = {
     "nothing stands against it": Scene(USUAL),

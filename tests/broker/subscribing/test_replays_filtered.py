@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import Publish
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.broker.subscribing import request, topics

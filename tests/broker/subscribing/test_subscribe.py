@@ -2,10 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.broker.publishing.topic_limits import MAXIMUM_TOPIC_LEVELS
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, SubAck, Subscribe, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import MAXIMUM_TOPIC_LEVELS, BrokerSettings
 from tests.support.broker.broker_harness import UNSHARED, Harness
 from tests.support.broker.subscribing import request
 

@@ -1,10 +1,10 @@
 import pytest
 
-from gateway.broker.settings import BrokerSettings
-from gateway.broker.subscribing.subscription_filters import SubscriptionFilter, SubscriptionFilters
+from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings, SubscriptionFilter
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.memory_client import MemoryClient
 

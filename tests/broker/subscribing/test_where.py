@@ -3,11 +3,11 @@
 import pytest
 
 from gateway.broker.connecting.connection_info import ConnectionInfo
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_5, PubAck, Publish, SubAck, Subscribe, Unsubscribe
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.subscribing import request, topics
 

@@ -2,7 +2,6 @@ import logging
 
 import pytest
 
-from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
 from gateway.server.listening.connection_limits import (
     LOG_INTERVAL,
@@ -11,6 +10,7 @@ from gateway.server.listening.connection_limits import (
     Room,
     Verdict,
 )
+from gateway.settings.listener import ListenerSettings
 
 ADMITTED, REFUSED, CLOSED = Verdict.ADMITTED, Verdict.REFUSED, Verdict.CLOSED
 
@@ -21,7 +21,7 @@ def counters() -> Counters:
 
 
 def limits(counters: Counters, room: Room | None = None, **settings: float) -> ConnectionLimits:
-    return ConnectionLimits("here", ListenerConfig(**settings), counters, room)  # type: ignore[arg-type]  # by name
+    return ConnectionLimits("here", ListenerSettings(**settings), counters, room)  # type: ignore[arg-type]  # by name
 
 
 def test_without_limits_everyone_is_admitted(counters: Counters) -> None:

@@ -4,18 +4,18 @@ import socket
 import pytest
 
 from gateway.broker.connecting.connection_info import Anonymous
-from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, Will
 from gateway.server.listening import listener as listener_module
 from gateway.server.listening.listener import Listener
+from gateway.settings.listener import ListenerSettings
 from tests.support.disk.storage import Store, until
 from tests.support.processes.server import HOST, HeldWriter, Server
 from tests.support.raw_client import RawClient
 
 
 async def test_nobody_is_let_in_before_the_gateway_is_ready(held: Server) -> None:
-    listener = Listener(ListenerConfig(HOST, 0), Anonymous(), held.turn)
+    listener = Listener(ListenerSettings(HOST, 0), Anonymous(), held.turn)
     await listener.bind()
     with pytest.raises(ConnectionRefusedError):
         await RawClient.open(listener.port)
@@ -25,7 +25,7 @@ async def test_nobody_is_let_in_before_the_gateway_is_ready(held: Server) -> Non
 
 
 async def test_a_busy_port_is_named(held: Server) -> None:
-    second = Listener(ListenerConfig(HOST, held.port), Anonymous(), held.turn)
+    second = Listener(ListenerSettings(HOST, held.port), Anonymous(), held.turn)
     with pytest.raises(StartError, match=f"cannot listen on {HOST}:{held.port}: .*in use"):
         await second.bind()
     await second.serve()
@@ -33,7 +33,7 @@ async def test_a_busy_port_is_named(held: Server) -> None:
 
 
 async def test_a_port_that_another_takes_between_bind_and_serve(held: Server) -> None:
-    first, second = (Listener(ListenerConfig(HOST, 0), Anonymous(), held.turn) for _ in range(2))
+    first, second = (Listener(ListenerSettings(HOST, 0), Anonymous(), held.turn) for _ in range(2))
     await first.bind()
     second.port = first.port
     await second.bind()
@@ -46,11 +46,11 @@ async def test_a_port_that_another_takes_between_bind_and_serve(held: Server) ->
 
 async def test_an_address_that_is_not_ours_is_named(held: Server) -> None:
     with pytest.raises(StartError, match=r"cannot listen on 192\.0\.2\.1:"):
-        await Listener(ListenerConfig("192.0.2.1", 1883), Anonymous(), held.turn).bind()
+        await Listener(ListenerSettings("192.0.2.1", 1883), Anonymous(), held.turn).bind()
 
 
 async def test_ipv6(held: Server) -> None:
-    listener = Listener(ListenerConfig("::1", 0), Anonymous(), held.turn)
+    listener = Listener(ListenerSettings("::1", 0), Anonymous(), held.turn)
     try:
         await listener.bind()
     except StartError:
@@ -123,4 +123,4 @@ async def test_a_socket_that_never_became_a_connection_does_not_hold_up_the_stop
 
 
 async def test_closing_what_never_listened(held: Server) -> None:
-    await Listener(ListenerConfig(HOST, 0), Anonymous(), held.turn).close()
+    await Listener(ListenerSettings(HOST, 0), Anonymous(), held.turn).close()

@@ -11,12 +11,12 @@ import pytest
 
 from gateway.broker.connecting.connection_info import Authenticator, Credentials, Decide
 from gateway.broker.instant import Instant
-from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
 from gateway.mqtt.packets import ConnAck, Connect, PingReq, PingResp
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.listening.connection_limits import ConnectionLimits, Room, Verdict
 from gateway.server.listening.newcomers import Newcomers
+from gateway.settings.listener import ListenerSettings
 from tests.support.disk.storage import until
 from tests.support.places import Place, open_place
 from tests.support.processes.certificates import Authority, Pair
@@ -87,7 +87,7 @@ async def open_door(
     async def open_one(
         kind: str = "tcp", maximum: int = MAXIMUM, authenticator: Authenticator | None = None
     ) -> Door:
-        def narrow(listener: ListenerConfig) -> ListenerConfig:
+        def narrow(listener: ListenerSettings) -> ListenerSettings:
             return replace(listener, maximum_connections=maximum)
 
         place = await open_place(
@@ -212,7 +212,7 @@ def test_a_full_process_closes_newcomers_of_the_listener_that_has_most() -> None
             return True
 
     room, counters = Room(3), Counters()
-    limits = ConnectionLimits("here", ListenerConfig(), counters, room)
+    limits = ConnectionLimits("here", ListenerSettings(), counters, room)
     few, many = Counted(1), Counted(2)
     room.newcomers.extend([few, many])
     assert [limits.judge(0.0) for _ in range(7)] == [Verdict.ADMITTED] * 6 + [Verdict.CLOSED]

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from gateway.config.errors import ConfigurationError
-from gateway.config.settings import ListenerConfig
 from gateway.server.tls.context import common_name, server_context
+from gateway.settings.listener import ListenerSettings
 from tests.support.processes.certificates import Authority, Pair
 
 
 @pytest.fixture
-def settings(authority: Authority, server_pair: Pair) -> ListenerConfig:
-    return ListenerConfig(
+def settings(authority: Authority, server_pair: Pair) -> ListenerSettings:
+    return ListenerSettings(
         tls_certificate=server_pair.certificate,
         tls_key=server_pair.key,
         client_ca=authority.ca_file,
@@ -23,10 +23,10 @@ def settings(authority: Authority, server_pair: Pair) -> ListenerConfig:
 
 
 def test_a_listener_without_a_certificate_has_no_tls() -> None:
-    assert server_context(ListenerConfig(), "file", 0) is None
+    assert server_context(ListenerSettings(), "file", 0) is None
 
 
-def test_what_is_offered_is_what_a_scanner_calls_good(settings: ListenerConfig) -> None:
+def test_what_is_offered_is_what_a_scanner_calls_good(settings: ListenerSettings) -> None:
     context = server_context(settings, "file", 0)
     assert context is not None
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2
@@ -39,7 +39,9 @@ def test_what_is_offered_is_what_a_scanner_calls_good(settings: ListenerConfig) 
         assert cipher["aead"]
 
 
-def test_client_certificates_are_asked_for_only_with_a_client_ca(settings: ListenerConfig) -> None:
+def test_client_certificates_are_asked_for_only_with_a_client_ca(
+    settings: ListenerSettings,
+) -> None:
     context = server_context(settings, "file", 0)
     assert context is not None
     assert context.verify_mode == ssl.CERT_REQUIRED
@@ -49,7 +51,7 @@ def test_client_certificates_are_asked_for_only_with_a_client_ca(settings: Liste
 
 
 def test_the_key_may_stand_in_the_certificate_s_file(
-    settings: ListenerConfig, server_pair: Pair, tmp_path: Path
+    settings: ListenerSettings, server_pair: Pair, tmp_path: Path
 ) -> None:
     both = tmp_path / "both.pem"
     both.write_bytes(
@@ -75,7 +77,7 @@ def test_the_key_may_stand_in_the_certificate_s_file(
     ],
 )
 def test_a_file_that_cannot_be_used_is_named(
-    settings: ListenerConfig,
+    settings: ListenerSettings,
     authority: Authority,
     server_pair: Pair,
     tmp_path: Path,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_5, Connect
+from gateway.settings.broker import BrokerSettings
 from tests.support.disk.storage import until
 from tests.support.places import open_place, open_websocket
 from tests.support.processes.certificates import Authority, Pair

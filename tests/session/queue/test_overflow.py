@@ -2,8 +2,9 @@
 
 import pytest
 
-from gateway.session.limits import SessionLimits, WhenFull
+from gateway.session.limits import SessionLimits
 from gateway.session.queue.memory import QueueMemory
+from gateway.settings.when_full import WhenFull
 from tests.support.broker.sessions import deliver, open_connection, payloads, persistent
 from tests.support.broker.spans import unkept
 

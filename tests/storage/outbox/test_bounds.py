@@ -7,14 +7,10 @@ import pytest
 
 import gateway.storage.outbox.bounds as bounds_module
 import gateway.storage.outbox.oldest as oldest_module
-from gateway.config.when_full import WhenFull
+from gateway.settings.outbox import Mode
+from gateway.settings.when_full import WhenFull
 from gateway.storage.engine.database import FILE_NAME
-from gateway.storage.outbox.bounds import (
-    Mode,
-    OutboxSettings,
-    Retention,
-    StreamSettings,
-)
+from gateway.storage.outbox.bounds import OutboxSettings, Retention, StreamSettings
 from gateway.storage.outbox.row import Outcome
 from tests.support.disk.storage import Store, bounded, open_store, outbox_row, until
 

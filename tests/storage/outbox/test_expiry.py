@@ -5,12 +5,8 @@ from pathlib import Path
 import pytest
 
 import gateway.storage.outbox.expiry as expiry_module
-from gateway.storage.outbox.bounds import (
-    Mode,
-    OutboxSettings,
-    Retention,
-    StreamSettings,
-)
+from gateway.settings.outbox import Mode
+from gateway.storage.outbox.bounds import OutboxSettings, Retention, StreamSettings
 from gateway.storage.outbox.expiry import MAX_STEPS, WITHOUT_END, ClockSteps
 from gateway.storage.outbox.row import Outcome
 from tests.support.disk.storage import Store, open_store, outbox_row

@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import gateway.storage.outbox.bounds as totals_module
-from gateway.config.when_full import WhenFull
-from gateway.storage.outbox.bounds import (
-    Mode,
-    OutboxSettings,
-    Retention,
-    StreamSettings,
-)
+from gateway.settings.outbox import Mode
+from gateway.settings.when_full import WhenFull
+from gateway.storage.outbox.bounds import OutboxSettings, Retention, StreamSettings
 from gateway.storage.outbox.row import (
     OutboxRow,
     Outcome,

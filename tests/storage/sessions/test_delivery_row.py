@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from gateway.broker.publishing.publish import MAXIMUM_NUMBERED
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5
 from gateway.mqtt.properties import Properties
+from gateway.settings.broker import BrokerSettings
 from gateway.storage.sessions import session_rows
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.publishing import published

@@ -2,9 +2,10 @@
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.when_full import WhenFull
 from gateway.storage.sessions.kept_size import KEPT_OVERHEAD
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.paged_queues import HEAD, MESSAGES, drain, fill, numbers
@@ -45,7 +46,7 @@ def test_messages_kept_in_memory_alone_keep_their_place(harness: DurableHarness)
 @pytest.mark.parametrize("crash", [False, True])
 def test_the_oldest_are_dropped_also_where_they_are_on_disk(crash: bool) -> None:
     harness = DurableHarness(
-        BrokerSettings(maximum_queued_messages=10, queue_when_full="drop-oldest")
+        BrokerSettings(maximum_queued_messages=10, queue_when_full=WhenFull.DROP_OLDEST)
     )
     away(harness)
     fill(harness, 10)
@@ -64,7 +65,9 @@ def test_the_oldest_are_dropped_also_where_they_are_on_disk(crash: bool) -> None
 
 
 def test_the_bounds_count_bytes_on_disk() -> None:
-    harness = DurableHarness(BrokerSettings(maximum_queued_bytes=10_000, queue_when_full="reject"))
+    harness = DurableHarness(
+        BrokerSettings(maximum_queued_bytes=10_000, queue_when_full=WhenFull.REJECT)
+    )
     away(harness)
     accepted = 0
     while harness.publish("t", b"x" * 900, 1) is ReasonCode.SUCCESS:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.session.queue import delivery_queue
 from gateway.session.queue import memory as queue_memory
+from gateway.settings.broker import BrokerSettings
 from gateway.storage.sessions import pager, restore
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.memory_client import MemoryClient

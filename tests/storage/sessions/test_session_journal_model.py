@@ -13,7 +13,6 @@ from random import Random
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -27,6 +26,7 @@ from gateway.mqtt.packets import (
     PubRel,
 )
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.disk.batch_rows import nothing_is_left

@@ -11,7 +11,6 @@ from gateway.broker.connecting.connection_info import (
     ConnectionInfo,
 )
 from gateway.broker.instant import Instant
-from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Store
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
@@ -19,11 +18,13 @@ from gateway.mqtt.packets import MQTT_5, ConnAck, Connect
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.session import Session
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.when_full import WhenFull
 from tests.support.broker.memory_client import MemoryClient
 from tests.support.disk.held_disk import Disk
 from tests.support.disk.sqlite_disk import SqliteDisk
 
-REFUSING = BrokerSettings(queue_when_full="reject")
+REFUSING = BrokerSettings(queue_when_full=WhenFull.REJECT)
 """Of a broker that refuses publishers while a session that stays has no room."""
 
 

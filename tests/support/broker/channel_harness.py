@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gateway.broker.channels.channel import Channel
-from gateway.broker.channels.settings import ChannelSettings, ChannelsSettings
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck, Publish
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.channel import ChannelSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 from tests.support.broker.memory_client import MemoryClient
@@ -16,7 +16,7 @@ TIMEOUT = 10.0
 
 def settings(**fields: object) -> BrokerSettings:
     found = ChannelSettings("jobs", "t/#", **{"inflight_timeout": TIMEOUT, **fields})  # type: ignore[arg-type]  # by name
-    return BrokerSettings(channels=ChannelsSettings((found,)))
+    return BrokerSettings(channels=(found,))
 
 
 def durable(**fields: object) -> DurableHarness:

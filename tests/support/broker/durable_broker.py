@@ -2,7 +2,7 @@
 
 from gateway.access.listeners import Listeners
 from gateway.broker.restore import restore
-from gateway.broker.settings import BrokerSettings
+from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.disk.sqlite_disk import SqliteDisk
 

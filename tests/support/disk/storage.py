@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from gateway.clock import Clock
-from gateway.config.when_full import WhenFull
 from gateway.counters import Counters
+from gateway.settings.when_full import WhenFull
 from gateway.storage.engine.database import FILE_NAME, Database, open_database
 from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.engine.writer import Writer

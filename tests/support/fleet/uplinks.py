@@ -2,14 +2,12 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gateway.clock import Clock
-from gateway.uplink.landing.directory import DirectoryDestination
+from gateway.settings.uplink import UplinkSettings
 from gateway.uplink.link.budget import Metering
-from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
 from tests.support.disk.storage import Store, outbox_row, until
 
@@ -24,7 +22,7 @@ def uplink_settings(
     if port is not None:
         values["url"] = f"mqtt://127.0.0.1:{port}"
     if directory is not None:
-        values["destination"] = partial(DirectoryDestination, directory)
+        values["directory"] = str(directory)
     return UplinkSettings(**{**values, **fields})
 
 

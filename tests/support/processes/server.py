@@ -9,14 +9,14 @@ from types import SimpleNamespace
 from gateway.access.policy import EVERYTHING
 from gateway.broker.broker import Broker
 from gateway.broker.connecting.connection_info import Anonymous, Authenticator
-from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
-from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.listening.listener import Listener
 from gateway.server.turn import Turn
+from gateway.settings.broker import BrokerSettings
+from gateway.settings.listener import ListenerSettings
 from gateway.storage.engine.wake_up import WakeUp
 from gateway.storage.engine.writer import Writer
 from tests.support.raw_client import Clients
@@ -119,7 +119,7 @@ async def serve(
     writer: Writer | HeldWriter,
     settings: BrokerSettings | None = None,
     authenticator: Authenticator | None = None,
-    listener_settings: ListenerConfig | None = None,
+    listener_settings: ListenerSettings | None = None,
     tls: ssl.SSLContext | None = None,
     clock: Clock | None = None,
 ) -> Server:
@@ -135,7 +135,7 @@ async def serve(
     rows = Rows(writer)
     broker.subscribe_inline(rows, ["up/#"])
     listener = Listener(
-        listener_settings or ListenerConfig(HOST, 0), authenticator or Anonymous(), turn, tls=tls
+        listener_settings or ListenerSettings(HOST, 0), authenticator or Anonymous(), turn, tls=tls
     )
     await listener.bind()
     await listener.serve()

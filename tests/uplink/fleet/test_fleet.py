@@ -10,7 +10,7 @@ import gateway.uplink.fleet.inflight as inflight_module
 from gateway.mqtt.packets import ConnAck, Disconnect
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.uplink.link.pacing import START_MESSAGES, PacingLimits
+from gateway.uplink.link.pacing import START_MESSAGES
 from tests.support.disk.storage import Store, crash_image, open_store, outbox_row, until
 from tests.support.fleet.fleet_broker import FleetBroker, numbers_of
 from tests.support.fleet.uplinks import EPOCH, add_rows, connected, running, uplink_settings
@@ -240,7 +240,7 @@ async def test_topics_get_as_many_aliases_as_both_ends_take(
 async def test_live_rows_are_not_paced(store: Store, fleet_broker: FleetBroker) -> None:
     add_rows(store, 1, 50)
     await store.settle()
-    settings = uplink_settings(fleet_broker.port, pacing=PacingLimits(messages=1))
+    settings = uplink_settings(fleet_broker.port, backlog_messages_per_second=1)
     async with running(store, settings) as uplink:
         await connected(uplink)
         add_rows(store, 51, 90)

@@ -2,13 +2,13 @@
 
 import asyncio
 
-from gateway.uplink.rules.targets import Target
+from gateway.settings.uplink import RuleSettings
 from tests.support.disk.storage import Store, until
 from tests.support.fleet.fleet_broker import FleetBroker, numbers_of
 from tests.support.fleet.uplinks import add_rows, connected, running, uplink_settings
 from tests.support.ports import free_port
 
-QOS_0 = (Target("main", "#", qos=0),)
+QOS_0 = (RuleSettings("#", stream="main", qos=0),)
 CONNACK = b"\x20\x03\x00\x00\x00"
 
 

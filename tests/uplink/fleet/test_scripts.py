@@ -19,7 +19,6 @@ from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.outbox.row import Outcome
 from gateway.uplink import take_overs
-from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.reports.control_messages import ControlMessage
 from tests.support.disk.storage import Store, bounded, open_store, until
 from tests.support.fleet.scripted_fleet import (
@@ -196,11 +195,12 @@ async def test_after_the_second_end_one_message_is_in_flight(
     assert await _rejected(store) == [(7, "closed")]
 
 
+BATCHES: dict[str, Any] = {"batch": "zlib", "batch_messages": 4, "batch_delay": 0.01}
 WAYS: dict[str, tuple[dict[str, Any], bool]] = {
     "plain": ({"plain": True}, True),
     "plain, 3.1.1": ({"plain": True}, False),
-    "batches": ({"batch": BatchLimits(messages=4, delay=0.01)}, True),
-    "batches, 3.1.1": ({"batch": BatchLimits(messages=4, delay=0.01)}, False),
+    "batches": (BATCHES, True),
+    "batches, 3.1.1": (BATCHES, False),
     "small window": ({"window": 2}, True),
     "clean": ({"session_expiry": 0}, True),
     "without reports": ({"reports": False}, True),
@@ -713,8 +713,7 @@ async def test_one_message_refused_in_its_batch_goes_alone(
             talk.take(publish)
 
     fleet.script = script
-    batch = BatchLimits(messages=4, delay=0.01)
-    settings = uplink_settings(fleet.port, batch=batch, retry_refused_for=1.5)
+    settings = uplink_settings(fleet.port, **BATCHES, retry_refused_for=1.5)
     async with running(store, settings) as uplink:
         await connected(uplink)
         add_rows(store, 1, MESSAGES)

@@ -6,9 +6,9 @@ from time import time
 
 import pytest
 
+from gateway.settings.uplink import UplinkSettings
 from gateway.uplink.errors import LinkError
 from gateway.uplink.landing.folder import SCAN_SECONDS, LandingFolder
-from gateway.uplink.landing_bounds import LandingBounds
 from tests.support.disk.storage import Store, until
 from tests.support.fleet.uplinks import add_rows, folder_files, running, uplink_settings
 
@@ -36,7 +36,7 @@ def test_the_oldest_files_make_room_and_a_tail_stays(tmp_path: Path) -> None:
         _land(tmp_path, f"e.main.{number}.jsonl", 100 - number)
     _land(tmp_path, "ledger/e.1.jsonl", 200)
     _land(tmp_path, "keep.txt", 500)
-    landing = LandingFolder(tmp_path, LandingBounds(maximum_bytes=10 * BLOCKS))
+    landing = LandingFolder(tmp_path, UplinkSettings(landing_maximum_bytes=10 * BLOCKS))
     landing.make_room(1.0, time())
     assert _there(tmp_path) == [f"e.main.{number}.jsonl" for number in range(1, 10)]
     assert (landing.deleted, landing.bytes) == (2, 9 * BLOCKS)
@@ -53,7 +53,9 @@ def test_old_files_go_whatever_the_policy(tmp_path: Path) -> None:
     _land(tmp_path, "e.main.1.jsonl", 3_700)
     _land(tmp_path, "clock/e.1.jsonl", 3_700)
     _land(tmp_path, "e.main.2.jsonl", 3_500)
-    landing = LandingFolder(tmp_path, LandingBounds(maximum_age=3_600, when_full="wait"))
+    landing = LandingFolder(
+        tmp_path, UplinkSettings(landing_maximum_age=3_600, landing_when_full="wait")
+    )
     landing.make_room(1.0, time())
     assert _there(tmp_path) == ["e.main.2.jsonl"]
     os.utime(tmp_path / "e.main.2.jsonl", (0, 0))
@@ -67,7 +69,7 @@ def test_old_files_go_whatever_the_policy(tmp_path: Path) -> None:
 def test_a_step_of_the_clock_makes_no_file_older_or_younger(tmp_path: Path, step: float) -> None:
     """Set while the gateway runs; what an earlier start has written by another clock stays."""
     before = time() - step
-    landing = LandingFolder(tmp_path, LandingBounds(maximum_age=3_600))
+    landing = LandingFolder(tmp_path, UplinkSettings(landing_maximum_age=3_600))
     landing.make_room(0.0, before)
     written = _land(tmp_path, "e.main.1.jsonl", 0)
     os.utime(written, (before, before))
@@ -83,7 +85,7 @@ def test_a_step_of_the_clock_makes_no_file_older_or_younger(tmp_path: Path, step
 
 def test_with_wait_nothing_is_deleted(tmp_path: Path) -> None:
     paths = [_land(tmp_path, f"e.main.{number}.jsonl", 1) for number in range(2)]
-    bounds = LandingBounds(maximum_bytes=BLOCKS, when_full="wait")
+    bounds = UplinkSettings(landing_maximum_bytes=BLOCKS, landing_when_full="wait")
     landing = LandingFolder(tmp_path, bounds)
     with pytest.raises(LinkError, match=f"holds {2 * BLOCKS} bytes, and landing_maximum_bytes"):
         landing.make_room(1.0, time())
@@ -95,8 +97,9 @@ def test_with_wait_nothing_is_deleted(tmp_path: Path) -> None:
 async def test_a_full_folder_leaves_messages_in_the_outbox(store: Store, tmp_path: Path) -> None:
     folder = tmp_path / "landing" / "barn"
     path = _land(folder, "e.main.1.jsonl", 1)
-    bounds = LandingBounds(maximum_bytes=BLOCKS // 2, when_full="wait")
-    settings = uplink_settings(directory=tmp_path / "landing", landing=bounds)
+    settings = uplink_settings(
+        directory=tmp_path / "landing", landing_maximum_bytes=BLOCKS // 2, landing_when_full="wait"
+    )
     add_rows(store, 1, 3)
     await store.settle()
     async with running(store, settings) as uplink:
@@ -116,9 +119,7 @@ async def test_deleted_files_are_counted_and_said(
 ) -> None:
     folder = tmp_path / "landing" / "barn"
     _land(folder, "e.main.1.jsonl", 1)
-    settings = uplink_settings(
-        directory=tmp_path / "landing", landing=LandingBounds(maximum_bytes=BLOCKS // 2)
-    )
+    settings = uplink_settings(directory=tmp_path / "landing", landing_maximum_bytes=BLOCKS // 2)
     add_rows(store, 1, 3)
     await store.settle()
     async with running(store, settings):
@@ -146,7 +147,7 @@ def test_a_file_that_cannot_be_deleted_hinders_no_other(
     for number, name in enumerate(names):
         _land(tmp_path, name, 100 - number)
     _refuse(monkeypatch, names[0])
-    landing = LandingFolder(tmp_path, LandingBounds(maximum_bytes=3 * BLOCKS))
+    landing = LandingFolder(tmp_path, UplinkSettings(landing_maximum_bytes=3 * BLOCKS))
     landing.make_room(1.0, time())
     assert _there(tmp_path) == [names[0], names[3]]
     assert f"{names[0]} cannot be deleted" in caplog.text
@@ -158,12 +159,12 @@ def test_a_bound_holds_where_nothing_can_be_deleted(
     for number in range(2):
         _land(tmp_path, f"e.main.{number}.jsonl", 0)
     _refuse(monkeypatch, "e.main.0.jsonl", "e.main.1.jsonl")
-    landing = LandingFolder(tmp_path, LandingBounds(maximum_bytes=BLOCKS))
+    landing = LandingFolder(tmp_path, UplinkSettings(landing_maximum_bytes=BLOCKS))
     with pytest.raises(LinkError, match="no file of it can be deleted"):
         landing.make_room(1.0, time())
 
 
 def test_a_file_whose_reader_was_quicker_is_no_error(tmp_path: Path) -> None:
-    landing = LandingFolder(tmp_path, LandingBounds())
+    landing = LandingFolder(tmp_path, UplinkSettings())
     landing.wrote(tmp_path / "e.main.1-1.1.jsonl")
     assert landing.bytes == 0

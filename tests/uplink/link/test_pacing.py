@@ -6,15 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.settings.uplink import UplinkSettings
 from gateway.uplink.link.pacing import (
     DELAY_TARGET,
     LEAST_BYTES,
     LEAST_MESSAGES,
-    NO_LIMITS,
     QUICK_INTERVAL,
     START_MESSAGES,
     Pacing,
-    PacingLimits,
     TokenBucket,
 )
 from tests.support.table import table
@@ -77,6 +76,7 @@ def test_a_clock_that_stands_still_gives_nothing() -> None:
     assert bucket.ready(6.0)
 
 
+NO_LIMITS = UplinkSettings()
 SIZE = 200
 DOUBLINGS = 6 * QUICK_INTERVAL
 
@@ -95,7 +95,7 @@ def _drive(
     return sent
 
 
-def _pacing(limits: PacingLimits = NO_LIMITS) -> Pacing:
+def _pacing(limits: UplinkSettings = NO_LIMITS) -> Pacing:
     pacing = Pacing(limits, 0.0)
     pacing.begin(0.001, 0.0)
     return pacing
@@ -115,7 +115,7 @@ def test_it_doubles_while_nothing_is_wrong_as_fast_as_that_is_felt(
 
 
 def test_a_moment_in_which_nothing_could_go_does_not_count_as_all_there_was() -> None:
-    pacing = _pacing(PacingLimits(messages=4_000))
+    pacing = _pacing(UplinkSettings(backlog_messages_per_second=4_000))
     _drive(pacing, 3.0)
     pacing.ready(3.0)
     pacing.ready(3.3)  # nothing was answered for a while
@@ -169,7 +169,7 @@ def test_a_rate_that_nobody_needs_does_not_grow() -> None:
 @pytest.mark.uncovered
 @given(st.lists(st.sampled_from(["slow", "go", "begin", "late"]), max_size=80))
 def test_it_never_stops_for_good(events: list[str]) -> None:
-    pacing = _pacing(PacingLimits(messages=300))
+    pacing = _pacing(UplinkSettings(backlog_messages_per_second=300))
     now = 0.0
     for event in events:
         now += 1.0
@@ -188,16 +188,19 @@ def test_it_never_stops_for_good(events: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("limits", "most"),
-    [(PacingLimits(messages=300), 300), (PacingLimits(bytes=20_000), 20_000 / SIZE)],
+    [
+        (UplinkSettings(backlog_messages_per_second=300), 300),
+        (UplinkSettings(backlog_bytes_per_second=20_000), 20_000 / SIZE),
+    ],
 )
-def test_the_limits_of_the_settings_hold(limits: PacingLimits, most: float) -> None:
+def test_the_limits_of_the_settings_hold(limits: UplinkSettings, most: float) -> None:
     pacing = _pacing(limits)
     assert _drive(pacing, 20.0) <= most * 20.1 + 2
     assert _drive(pacing, 10.0, 20.0) >= most * 9.5
 
 
 def test_what_is_in_flight_is_bounded_by_what_was_carried() -> None:
-    pacing = _pacing(PacingLimits(bytes=100_000))
+    pacing = _pacing(UplinkSettings(backlog_bytes_per_second=100_000))
     _drive(pacing, 10.0)
     sent, now = 0, 10.0
     while now < 15.0:  # nobody answers

@@ -8,8 +8,8 @@ import pytest
 
 import gateway.storage.history.recall as history_recall_module
 import gateway.uplink.recalls.recall as recall_module
-from gateway.config.when_full import WhenFull
 from gateway.mqtt.message import Message
+from gateway.settings.when_full import WhenFull
 from gateway.storage.history.history import History
 from gateway.storage.history.recall import HistoryRecall, Window
 from gateway.storage.history.row import Numbered

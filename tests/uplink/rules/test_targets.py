@@ -9,7 +9,8 @@ import pytest
 from gateway.app.checks.check import check_configuration
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import read
-from gateway.uplink.rules.targets import Target, Targets, overlap
+from gateway.settings.uplink import RuleSettings
+from gateway.uplink.rules.targets import Targets, overlap
 from gateway.uplink.topic_bounds import TopicBounds
 from tests.support.disk.storage import Store, outbox_row, until
 from tests.support.fleet.fleet_broker import FleetBroker
@@ -17,9 +18,11 @@ from tests.support.fleet.uplinks import add_rows, running, uplink_settings
 from tests.support.table import table
 
 TARGETS = (
-    Target("main", "sensors/+/temperature", "plant/{gateway}/{2}/{3+}", retain=True),
-    Target("main", "sensors/#"),
-    Target("slow", "#", "slow/{topic}"),
+    RuleSettings(
+        "sensors/+/temperature", stream="main", target="plant/{gateway}/{2}/{3+}", retain=True
+    ),
+    RuleSettings("sensors/#", stream="main"),
+    RuleSettings("#", stream="slow", target="slow/{topic}"),
 )
 
 
@@ -107,9 +110,10 @@ def test_one_stream_and_topic_has_one_target(tmp_path: Path) -> None:
 async def test_a_topic_that_is_too_long_is_given_up_and_named(
     store: Store, fleet: FleetBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bounds = TopicBounds(maximum_bytes=19, maximum_levels=3)
-    targets = (Target("main", "sensors/#", "plant/{2+}"),)
-    settings = uplink_settings(fleet.port, targets=targets, topic_bounds=bounds)
+    targets = (RuleSettings("sensors/#", stream="main", target="plant/{2+}"),)
+    settings = uplink_settings(
+        fleet.port, targets=targets, maximum_topic_bytes=19, maximum_topic_levels=3
+    )
     add_rows(store, 1, 1, topic="sensors/n1/temperature")
     add_rows(store, 2, 2, topic="sensors/n1/t")
     add_rows(store, 3, 3, topic="sensors/n1/t/2")
@@ -128,15 +132,19 @@ async def test_a_topic_that_is_too_long_is_given_up_and_named(
 @table(
     "topic, bounds, problem",
     [
-        ("", TopicBounds(), "its topic at the fleet is empty"),
-        ("a" * 65_535, TopicBounds(), ""),
+        ("", TopicBounds(65_535, None), "its topic at the fleet is empty"),
+        ("a" * 65_535, TopicBounds(65_535, None), ""),
         (
             "a" * 65_536,
-            TopicBounds(),
+            TopicBounds(65_535, None),
             "its topic at the fleet has 65,536 bytes, and maximum_topic_bytes is 65,535",
         ),
-        ("äb", TopicBounds(3), ""),
-        ("äbc", TopicBounds(3), "its topic at the fleet has 4 bytes, and maximum_topic_bytes is 3"),
+        ("äb", TopicBounds(3, None), ""),
+        (
+            "äbc",
+            TopicBounds(3, None),
+            "its topic at the fleet has 4 bytes, and maximum_topic_bytes is 3",
+        ),
         ("/a/", TopicBounds(9, 3), ""),
         (
             "/a/b/",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gateway.config.checks import (
+from gateway.settings.checks import (
     boolean,
     number,
     one_of,
@@ -14,9 +14,10 @@ from gateway.config.checks import (
     unix_path,
     whole_number,
 )
-from gateway.config.declaration import Mistake, key
-from gateway.config.durability import durability
-from gateway.config.loopback import is_loopback
+from gateway.settings.declaration import Mistake, key
+from gateway.settings.durability import durability
+from gateway.settings.loopback import is_loopback
+from gateway.settings.quantities import seconds, size
 
 NEEDS = (
     ("mode", "path"),
@@ -41,7 +42,7 @@ PROOFS = frozenset({"password_file", "client_ca", "allow_anonymous"})
 
 
 @dataclass(frozen=True, slots=True)
-class ListenerConfig:
+class ListenerSettings:
     """Where clients connect, and under which limits; without any, 127.0.0.1:1883.
 
     Anonymous access is allowed on loopback and on a Unix socket unless the table says otherwise.
@@ -129,13 +130,13 @@ class ListenerConfig:
         shown="what the process can hold",
     )
     maximum_packet_size: int | None = key(
-        whole_number(1024, 256 * 1024 * 1024),
+        size(1024, 256 * 1024 * 1024),
         "bytes, as there",
         None,
         shown="that of `[broker]`",
     )
     maximum_keep_alive: int | None = key(
-        whole_number(1, 65_535),
+        seconds(1, 65_535),
         "seconds; MQTT 5 clients that ask for more, or for none, are told to use this. "
         "Earlier versions cannot be told",
         None,

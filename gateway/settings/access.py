@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from gateway.config.checks import boolean, text, texts
-from gateway.config.declaration import key, tables
+from gateway.settings.checks import boolean, text, texts
+from gateway.settings.declaration import key, tables
 
 
 @dataclass(frozen=True, slots=True)
-class RoleConfig:
+class RoleSettings:
     """A [role](access.md#roles): what some users may read and write. At most 1000 of them.
 
     In the topic filters `%c` stands for the client identifier and `%u` for the user name.
@@ -50,7 +50,7 @@ class RoleConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class AccessConfig:
+class AccessSettings:
     """[Access](access.md) beside the `acl_file` of a listener."""
 
     operators: tuple[str, ...] = key(
@@ -59,4 +59,4 @@ class AccessConfig:
         "anywhere](access.md#commands-and-the-log)",
         (),
     )
-    roles: tuple[RoleConfig, ...] = tables(RoleConfig, name="role")
+    roles: tuple[RoleSettings, ...] = tables(RoleSettings, name="role")

@@ -1,4 +1,4 @@
-"""What becomes of a message for which the outbox has no room: the words of `when_full`."""
+"""What happens to a message when a queue or the outbox is full: the words of `when_full`."""
 
 from enum import StrEnum
 
@@ -17,8 +17,8 @@ class WhenFull(StrEnum):
     DROP_LOWEST_PRIORITY = "drop-lowest-priority"
 
 
-OF_A_STREAM = tuple(each for each in WhenFull if each is not WhenFull.DROP_LOWEST_PRIORITY)
-"""Those that make sense within one stream, which has one priority."""
+OF_ONE_QUEUE = tuple(each for each in WhenFull if each is not WhenFull.DROP_LOWEST_PRIORITY)
+"""Those that make sense within one queue, channel or stream, which has one priority."""
 
 GIVING_UP = tuple(each for each in WhenFull if each is not WhenFull.REJECT)
 """Those by which a message that was acknowledged may be lost."""

@@ -2,7 +2,7 @@
 
 import re
 
-from gateway.config.described import check
+from gateway.settings.declaration import check
 
 MAXIMUM_WINDOW = 60_000
 """Milliseconds that a commit may be put off by `batch(<ms>)`: a publisher waits all that time."""

@@ -1,32 +1,102 @@
-"""Limits of the broker, and filters for clients that have none: `[broker]`."""
+"""What the person who runs the gateway can set about its broker: `[broker]` and what is near it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 
-from gateway.config.checks import (
+from gateway.settings.channel import ChannelSettings
+from gateway.settings.checks import (
     boolean,
     expression,
-    number,
     one_of,
     text,
     topic_beginning,
     topic_filter,
     whole_number,
 )
-from gateway.config.declaration import Mistake, key
+from gateway.settings.declaration import Mistake, key
+from gateway.settings.delivery import DeliverySettings
+from gateway.settings.quantities import duration, seconds, size
+from gateway.settings.storage import DurabilityRule
+from gateway.settings.when_full import OF_ONE_QUEUE, WhenFull
+
+NEVER = 0xFFFFFFFF
+"""A Session Expiry Interval that does not end (MQTT 5, section 3.1.2.11.2)."""
+
+ALIAS_CLIENT_BYTES = 32 * 1024
+"""Bytes of one connection's topic names and the objects around them; 128 short names fit."""
+
+ALIAS_SOFT_BYTES = 16 * 1024 * 1024
+"""Bytes for all connections from which on none gets a further alias."""
+
+ALIAS_HARD_BYTES = 32 * 1024 * 1024
+"""Bytes for all connections that are never exceeded: who would, gives up all its aliases."""
+
+MAXIMUM_INFLIGHT = 1_000
+"""Unacknowledged messages to one client: as many as a fast client leaves unacknowledged between two
+reads; `inflight.MAXIMUM_BYTES` bounds what they hold."""
+
+MAXIMUM_QUEUED_MESSAGES = 1_000_000
+"""Deliveries that wait for one session: eleven days without the client at one a second."""
+
+MAXIMUM_QUEUED_BYTES = 256 * 1024 * 1024
+"""Bytes of what waits for one session, on disk; 900,000 messages of 200 bytes fit."""
+
+MAXIMUM_QUEUED_BYTES_TOTAL = 1024 * 1024 * 1024
+"""Bytes of what all sessions hold on disk; a message that several wait for counts for each."""
+
+MAXIMUM_SUBSCRIPTION_BYTES = 128 * 1024 * 1024
+"""Bytes of all subscriptions: well over a million of some forty characters."""
+
+MAXIMUM_ROUTE_BYTES = 16 * 1024 * 1024
+"""Bytes of what is known of the topics that were published to lately: some 5,000 of them with a
+subscriber or two each."""
+
+MAXIMUM_TOPIC_LEVELS = 256
+"""Levels of a topic name or filter; one of 65,536 would be as many nodes of every tree."""
+
+
+class Unconfigured(StrEnum):
+    """What a shared subscription is that no channel is configured for."""
+
+    SHARED = "shared"  # as MQTT has it: each message goes to a member at once
+    TEMPORARY = "temporary"
+    DURABLE = "durable"
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerConfig:
+class SubscriptionFilter:
+    """An expression for clients that subscribe without one of their own.
+
+    The first table that fits a subscription counts; there may be 1,000 of them.
+    """
+
+    client: str = key(
+        text,
+        "client identifier, in which `*` stands for any characters",
+    )
+    topic_filter: str = key(
+        topic_filter,
+        "topic filter to which the client subscribes, exactly so",
+        name="filter",
+    )
+    where: str = key(
+        expression,
+        "the expression",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
     """Limits of the broker, in bytes, seconds and counts."""
 
     maximum_packet_size: int = key(
-        whole_number(1024, 256 * 1024 * 1024),
+        size(1024, 256 * 1024 * 1024),
         "bytes; a larger packet ends its connection with 0x95",
         4 * 1024 * 1024,
     )
     connect_timeout: int = key(
-        whole_number(1, 3600),
+        seconds(1, 3600),
         "seconds from the network connection to CONNECT, TLS and WebSocket included",
         10,
     )
@@ -37,8 +107,8 @@ class BrokerConfig:
         16,
     )
     sys_interval: float = key(
-        number(0.1, 3600),
-        "seconds between two looks at the figures under `$SYS`",
+        duration(0.1, 3600),
+        "seconds between two updates of the figures under `$SYS`",
         1.0,
     )
     topic_alias_maximum_out: int = key(
@@ -48,21 +118,21 @@ class BrokerConfig:
         128,
     )
     topic_alias_client_bytes: int = key(
-        whole_number(0, 1024**3),
+        size(0, 1024**3),
         "bytes of these for one client; beyond, the least recently used alias is given "
         "to the new topic",
-        32 * 1024,
+        ALIAS_CLIENT_BYTES,
     )
     topic_alias_soft_bytes: int = key(
-        whole_number(0, 1024**4),
+        size(0, 1024**4),
         "bytes of these for all clients; beyond, a client keeps the number of aliases it has",
-        16 * 1024 * 1024,
+        ALIAS_SOFT_BYTES,
     )
     topic_alias_hard_bytes: int = key(
-        whole_number(0, 1024**4),
+        size(0, 1024**4),
         "bytes of these for all clients, never exceeded: a client that would exceed "
         "them gets no aliases",
-        32 * 1024 * 1024,
+        ALIAS_HARD_BYTES,
     )
     receive_maximum: int = key(
         whole_number(1, 65_535),
@@ -71,18 +141,19 @@ class BrokerConfig:
         10_000,
     )
     maximum_connect_size: int = key(
-        whole_number(1024, 256 * 1024 * 1024),
+        size(1024, 256 * 1024 * 1024),
         "bytes of a packet of a client that has not been let in yet",
         128 * 1024,
     )
     maximum_session_expiry: int = key(
-        whole_number(0, 0xFFFFFFFF),
+        seconds(0, NEVER),
         "seconds that a session may outlive its connection, 4294967295 for ever; "
         "CONNACK tells clients that ask for more",
-        0xFFFFFFFF,
+        NEVER,
+        shown="`4294967295`",
     )
     maximum_anonymous_session_expiry: int = key(
-        whole_number(0, 0xFFFFFFFF),
+        seconds(0, NEVER),
         "the same for clients without a user name that a password, a certificate or a method of "
         "authentication proves; a day by default",
         86_400,
@@ -104,29 +175,29 @@ class BrokerConfig:
         whole_number(1, 65_535),
         "unacknowledged QoS 1 and 2 messages to one client, where its own Receive "
         "Maximum is not less",
-        1_000,
+        MAXIMUM_INFLIGHT,
     )
     maximum_queued_messages: int = key(
         whole_number(1, 100_000_000),
         "messages that wait for one session, on disk where there is one; see [below](#full-queues)",
-        1_000_000,
+        MAXIMUM_QUEUED_MESSAGES,
     )
     maximum_queued_bytes: int = key(
-        whole_number(1024, 1024**4),
+        size(1024, 1024**4),
         "bytes of these",
-        256 * 1024 * 1024,
+        MAXIMUM_QUEUED_BYTES,
     )
     maximum_queued_bytes_total: int = key(
-        whole_number(1024, 1024**4),
+        size(1024, 1024**4),
         "what waits for all sessions; on disk a message that several wait for counts "
         "for each, without a disk once, and the most is 134217728",
-        1024 * 1024 * 1024,
+        MAXIMUM_QUEUED_BYTES_TOTAL,
     )
-    queue_when_full: str = key(
-        one_of("reject", "drop-oldest", "drop-newest"),
+    queue_when_full: WhenFull = key(
+        one_of(*OF_ONE_QUEUE),
         "what happens to a QoS 1 or 2 message for a session that outlives its "
         "connection and whose [queue is full](#full-queues)",
-        "drop-newest",
+        WhenFull.DROP_NEWEST,
     )
     maximum_subscriptions: int = key(
         whole_number(1, 100_000_000),
@@ -149,21 +220,21 @@ class BrokerConfig:
         10_000,
     )
     maximum_subscription_bytes: int = key(
-        whole_number(1024, 1024**4),
+        size(1024, 1024**4),
         "what the subscriptions of all clients occupy; the next gets 0x97",
-        128 * 1024 * 1024,
+        MAXIMUM_SUBSCRIPTION_BYTES,
     )
     maximum_route_bytes: int = key(
-        whole_number(0, 1024**4),
+        size(0, 1024**4),
         "bytes of what is known of the topics that were published to lately: who may "
         "publish, who gets it; 0 looks that up anew for each message",
-        16 * 1024 * 1024,
+        MAXIMUM_ROUTE_BYTES,
     )
-    unconfigured_channels: str = key(
-        one_of("shared", "temporary", "durable"),
+    unconfigured_channels: Unconfigured = key(
+        one_of(*Unconfigured),
         "what a shared subscription is that no `[[channel]]` names: shared as MQTT has it, or a "
         "[channel](channels.md) from its first consumer on",
-        "shared",
+        Unconfigured.SHARED,
     )
     maximum_channels: int = key(
         whole_number(1, 100_000),
@@ -174,10 +245,10 @@ class BrokerConfig:
         whole_number(1, 65_536),
         "levels of a topic name or filter. A message beyond gets 0x90, at QoS 0 by "
         "DISCONNECT; a subscription 0x8F",
-        256,
+        MAXIMUM_TOPIC_LEVELS,
     )
     maximum_topic_length: int = key(
-        whole_number(1, 65_535),
+        size(1, 65_535),
         "bytes of a topic name or filter; beyond, as above",
         65_535,
     )
@@ -198,11 +269,19 @@ class BrokerConfig:
         default=False,
     )
     failed_login_delay: float = key(
-        number(0, 60),
+        duration(0, 60),
         "seconds by which the answer to a wrong password is put off, [doubled each "
         "time](access.md#failed-logins); 0 for never",
         1.0,
     )
+
+    # of other tables, and of this machine
+    subscription_filters: tuple[SubscriptionFilter, ...] = ()
+    durability: tuple[DurabilityRule, ...] = ()  # the first that fits holds
+    default_durability: str = "commit"  # where none fits
+    channels: tuple[ChannelSettings, ...] = ()
+    delivery: DeliverySettings = field(default_factory=DeliverySettings)
+    memory_limit: int = 512 * 1024 * 1024  # bytes of all that is held for clients
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape
         """Yield what does not go together."""
@@ -210,24 +289,3 @@ class BrokerConfig:
         if soft > hard:
             allowed = f"at most topic_alias_hard_bytes, which is {hard}"
             yield "topic_alias_soft_bytes", soft, allowed
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionFilterConfig:
-    """An expression for clients that subscribe without one of their own.
-
-    The first table that fits a subscription counts; there may be 1,000 of them.
-    """
-
-    client: str = key(
-        text,
-        "client identifier, in which `*` stands for any characters",
-    )
-    filter: str = key(
-        topic_filter,
-        "topic filter to which the client subscribes, exactly so",
-    )
-    where: str = key(
-        expression,
-        "the expression",
-    )

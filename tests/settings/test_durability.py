@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.config.durability import ALLOWED, commit_within, durability
+from gateway.settings.durability import ALLOWED, commit_within, durability
 
 CLASSES = [
     ("commit", 0.0),

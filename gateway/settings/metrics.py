@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gateway.config.checks import boolean, hosts, text, whole_number
-from gateway.config.declaration import Mistake, key
-from gateway.config.loopback import is_loopback
+from gateway.settings.checks import boolean, hosts, text, whole_number
+from gateway.settings.declaration import Mistake, key
+from gateway.settings.loopback import is_loopback
 
 
 @dataclass(frozen=True, slots=True)
-class MetricsConfig:
+class MetricsSettings:
     """Figures and health [over HTTP](metrics.md); the section alone turns them on."""
 
     host: str = key(

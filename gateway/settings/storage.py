@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gateway.config.checks import text, unshared_filter, whole_number
-from gateway.config.declaration import Mistake, key
-from gateway.config.durability import durability
-from gateway.config.quantities import bytes_a_day, duration, size
+from gateway.settings.checks import text, unshared_filter
+from gateway.settings.declaration import Mistake, key
+from gateway.settings.durability import durability
+from gateway.settings.quantities import bytes_a_day, milliseconds, seconds, size, size_from
 
 
 @dataclass(frozen=True, slots=True)
-class StorageConfig:
+class StorageSettings:
     """What is written to the card, and when."""
 
     durability: str = key(
@@ -20,7 +20,7 @@ class StorageConfig:
         "commit",
     )
     commit_delay: int = key(
-        whole_number(0, 1_000),
+        milliseconds(0, 1_000),
         "milliseconds by which a commit may be put off while everyone who is owed a "
         "message is online and can still acknowledge it: what all have acknowledged by "
         "then is not written",
@@ -34,7 +34,7 @@ class StorageConfig:
         None,
     )
     endurance: int | None = key(
-        size,
+        size_from(1),
         'bytes that the card bears in its life, such as `"20TB"`, from its data sheet: '
         "`tidegate doctor` says how long it lasts",
         None,
@@ -43,7 +43,7 @@ class StorageConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class DurabilityConfig:
+class DurabilityRule:
     """A [durability class](durability.md) for some clients, or for some topics.
 
     Either `client` or `topic` is given. The first table that fits counts, before the listener's
@@ -75,18 +75,18 @@ class DurabilityConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryConfig:
+class HistorySettings:
     """The messages that went through the gateway, as they were."""
 
     keep: int = key(
-        duration,
+        seconds(),
         'how far back every message is recorded; `"0"` for none, which deletes what '
         "there is. A write for every message: not for weak cards",
         0,
         shown='`"0"`, off',
     )
     maximum_bytes: int = key(
-        whole_number(64 * 1024, 1024**4),
+        size(64 * 1024, 1024**4),
         "bytes of the history, beyond which the oldest go",
         256 * 1024 * 1024,
     )

@@ -3,23 +3,30 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gateway.config.checks import (
+from gateway.settings.broker import NEVER
+from gateway.settings.checks import (
     boolean,
     fleet_url,
-    number,
     one_of,
     readable_file,
+    rule_expression,
     stream,
     text,
     topic_prefix,
+    topic_template,
+    unshared_filter,
+    uplink_names,
     whole_number,
     windows,
 )
-from gateway.config.declaration import Mistake, key, tables
-from gateway.config.quantities import bytes_a_day, duration, duration_from, size_from
-from gateway.config.sections.down import DownConfig
-from gateway.config.sections.rule import RuleConfig
-from gateway.config.sections.stream import StreamConfig
+from gateway.settings.declaration import Mistake, key, tables
+from gateway.settings.outbox import StreamSettings
+from gateway.settings.quantities import bytes_a_day, duration, seconds, size, size_from
+
+PACKET_BYTES = 4 * 1024 * 1024
+"""Bytes of the largest packet that comes down, where nothing else bounds it."""
+
+DELETE, WAIT = "delete-oldest", "wait"
 
 ONLY_WITH_URL = (
     *("batch", "schedule", "budget"),
@@ -30,7 +37,104 @@ ONLY_WITH_URL = (
 
 
 @dataclass(frozen=True, slots=True)
-class UplinkConfig:
+class RuleSettings:
+    """What goes up to the fleet: messages on `topic` for which `where` is TRUE.
+
+    Without any rule `sensors/#` goes up. Within a stream the rules are tried in order, and the
+    first whose `where` is TRUE takes the message.
+    """
+
+    topic: str = key(
+        unshared_filter,
+        "topic filter",
+    )
+    where: str | None = key(
+        rule_expression,
+        "an expression, which may [remember earlier "
+        "messages](where.md#only-what-changed); only messages for which it is TRUE go "
+        "up",
+        None,
+    )
+    stream: str = key(
+        stream,
+        "a message gets a number in each stream that has a rule for its topic",
+        "main",
+    )
+    lane: str = key(
+        one_of("live", "backlog"),
+        "`backlog`: after all live traffic, also while the link is up",
+        "live",
+    )
+    target: str | None = key(
+        topic_template,
+        "the topic at the fleet's broker, in which `{gateway}` is the gateway id, `{topic}` the "
+        "local topic, `{2}` its second level, and `{2+}` its levels from there on",
+        None,
+        shown="`tidegate/{gateway}/data/{topic}`",
+    )
+    retain: bool = key(
+        boolean,
+        "retained messages are retained at the fleet's broker, too",
+        default=False,
+    )
+    qos: int = key(
+        whole_number(0, 1),
+        "the QoS at which messages go up; at 0 they are deleted when they have left, and [may be "
+        "lost](fleet.md#targets)",
+        1,
+    )
+    commit_within: float | None = key(
+        duration(0, 60),
+        "`commit_within` of these messages, in place of the uplink's",
+        None,
+        shown="the uplink's",
+    )
+    uplink: tuple[str, ...] = key(
+        uplink_names,
+        "the `name` of the [[[uplink]]](fleet.md#several-uplinks) that the messages go up by, or a "
+        "list of several",
+        (),
+        shown="the one above it",
+    )
+
+    @property
+    def way(self) -> tuple[str | None, bool, int]:
+        """How the messages go up: one topic of a stream goes one way."""
+        return self.target, self.retain, self.qos
+
+
+@dataclass(frozen=True, slots=True)
+class DownSettings:
+    """What comes down from the fleet's broker: messages on `topic`, published as `local`.
+
+    The first table whose `topic` matches takes the message.
+    """
+
+    topic: str = key(
+        unshared_filter,
+        "topic filter at the fleet's broker, in which `{gateway}` is the gateway id",
+    )
+    local: str = key(
+        topic_template,
+        "the topic on which it is published here; `{gateway}`, `{topic}`, and of the fleet's "
+        "topic the level `{2}`, or `{3+}` with all behind it",
+        "{topic}",
+    )
+    qos: int = key(
+        whole_number(0, 1),
+        "QoS at which it is subscribed to; with 1 each message comes once, also after restarts",
+        1,
+    )
+    username: str | None = key(
+        text,
+        "publish only what this user may write by the [access rules](access.md)",
+        None,
+        shown="everything but topics that begin with `$`",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UplinkSettings:
     """The fleet's broker or a directory; without the section nothing goes up.
 
     There may be up to 8, as `[[uplink]]`, each with a name.
@@ -61,16 +165,16 @@ class UplinkConfig:
         1024 * 1024 * 1024,
     )
     landing_maximum_age: int = key(
-        duration,
+        seconds(),
         "how long a landing file is kept",
         0,
         shown='`"0"`, no bound',
     )
     landing_when_full: str = key(
-        one_of("delete-oldest", "wait"),
+        one_of(DELETE, WAIT),
         "what happens at `landing_maximum_bytes`: the oldest landing files are deleted, or "
         "messages wait in the outbox",
-        "delete-oldest",
+        DELETE,
     )
     username: str | None = key(
         text,
@@ -128,18 +232,18 @@ class UplinkConfig:
         1_000,
     )
     commit_within: float = key(
-        number(0, 60),
+        duration(0, 60),
         "seconds that a publisher's answer may wait for the fleet's PUBACK before its message is "
         "[written](durability.md#what-goes-up); 0 to write each message",
         0.25,
     )
     puback_timeout: int = key(
-        duration_from(1),
+        seconds(1),
         "without a PUBACK for so long the connection is made anew",
         30,
     )
     session_expiry: int = key(
-        duration,
+        seconds(0, NEVER),
         "how long the fleet's broker is asked to keep the gateway's session, with the "
         'requests that wait in it; `"0"` for connections that start clean',
         86_400,
@@ -151,7 +255,7 @@ class UplinkConfig:
         3,
     )
     retry_refused_for: int = key(
-        duration,
+        seconds(),
         "how long a message is tried again that the fleet [refuses for "
         "now](fleet.md#what-the-fleet-does-not-take), or that is too large for a connection, "
         "before it is rejected",
@@ -164,14 +268,14 @@ class UplinkConfig:
         128,
     )
     maximum_packet_size: int | None = key(
-        whole_number(1024, 256 * 1024 * 1024),
+        size(1024, 256 * 1024 * 1024),
         "bytes of a packet that may [come down](fleet.md#messages-that-are-too-large); the fleet's "
         "broker is told, and what is larger all the same is left out",
         None,
         shown="that of `[broker]`",
     )
     maximum_topic_bytes: int = key(
-        whole_number(1, 65_535),
+        size(1, 65_535),
         "bytes of the longest topic that the fleet's broker takes; a message whose topic there is "
         "longer is [given up](fleet.md#topics-that-are-too-long)",
         65_535,
@@ -216,7 +320,7 @@ class UplinkConfig:
         64 * 1024,
     )
     batch_delay: float = key(
-        number(0.01, 60),
+        duration(0.01, 60),
         "seconds since its first message after which it goes up",
         0.2,
     )
@@ -242,9 +346,29 @@ class UplinkConfig:
         "[service](presets.md) that takes messages alone",
         default=True,
     )
-    rules: tuple[RuleConfig, ...] = tables(RuleConfig, name="rule")
-    streams: tuple[StreamConfig, ...] = tables(StreamConfig, name="stream")
-    down: tuple[DownConfig, ...] = tables(DownConfig, name="down")
+    rules: tuple[RuleSettings, ...] = tables(RuleSettings, name="rule")
+    streams: tuple[StreamSettings, ...] = tables(StreamSettings, name="stream")
+    down: tuple[DownSettings, ...] = tables(DownSettings, name="down")
+
+    # of this run, and of other tables
+    gateway_id: str = ""
+    epoch: str = ""
+    version: str = ""
+    targets: tuple[RuleSettings, ...] = ()  # of the rules, none if no rule has one
+
+    @property
+    def fleet_client_id(self) -> str:
+        """The client identifier at the fleet's broker."""
+        return self.client_id or f"tidegate-{self.gateway_id}"
+
+    @property
+    def packet_bytes(self) -> int:
+        """Bytes of the largest packet that the fleet's broker may send."""
+        return self.maximum_packet_size or PACKET_BYTES
+
+    def topic(self, suffix: str) -> str:
+        """Return the fleet's topic of this gateway that ends with `suffix`."""
+        return f"{self.prefix}/{self.gateway_id}/{suffix}"
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
         """Yield what does not go together of the keys that are `given`, and of their tables."""

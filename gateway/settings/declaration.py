@@ -4,20 +4,59 @@ A table of the configuration file is a dataclass, and its keys are fields that `
 defaults, the documentation's tables and the JSON Schema all come from that.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, TypeVar, overload
-
-from gateway.config.described import Check
+from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
 D = TypeVar("D")
+
+Schema = Mapping[str, Any]
+"""The keywords of JSON Schema for one value."""
 
 TABLES_MAX = 1_000
 """Tables of one array where its declaration names no other bound."""
 
 Mistake = tuple[str, object, str]
 """A key, its value (None if it is not given), and what is allowed."""
+
+
+def spell(value: object) -> str:
+    """Return a value as TOML writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(spell, value))}]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check(Generic[T]):
+    """Called with a value of the file, returns what it means; raises ValueError with `allowed`.
+
+    `spell` turns what it means into what the file says.
+    """
+
+    read: Callable[[object], T]
+    allowed: str
+    schema: Schema = field(default_factory=dict)
+    spell: Callable[[Any], str] = spell
+
+    def __call__(self, value: object) -> T:
+        """Return what the value means; raise ValueError."""
+        return self.read(value)
+
+    @property
+    def words(self) -> list[str]:
+        """The words that are allowed where nothing else is; none where anything else is."""
+        return list(self.schema.get("enum", ()))
+
+
+def check(
+    allowed: str, spell: Callable[[Any], str] = spell, **schema: Any
+) -> Callable[[Callable[[object], T]], Check[T]]:
+    """Describe a function that checks: in the words of the documentation, and as JSON Schema."""
+    return lambda read: Check(read, allowed, schema, spell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +149,7 @@ def _key(
     needed: bool,
     name: str,
     meaning: str = "",
-    check: Check[Any] = Check(lambda value: value, ""),  # noqa: B008 - it holds nothing that changes
+    check: Check[Any] = Check(lambda value: value, ""),
     shown: str = "",
     table: type | None = None,
     many: int = 0,

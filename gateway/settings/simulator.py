@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from gateway.config.checks import number, text
-from gateway.config.declaration import key
+from gateway.settings.checks import text
+from gateway.settings.declaration import key
+from gateway.settings.quantities import duration
 
 
 @dataclass(frozen=True, slots=True)
-class SimulatorConfig:
+class SimulatorSettings:
     """A simulated node, which makes a pseudo-terminal that a `[[serial]]` opens."""
 
     port: str = key(
@@ -20,7 +21,7 @@ class SimulatorConfig:
         "demo",
     )
     interval: float = key(
-        number(0.01, 3600),
+        duration(0.01, 3600),
         "seconds between two samples",
         1.0,
     )

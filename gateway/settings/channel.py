@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
-from gateway.config.checks import (
+from gateway.settings.checks import (
     boolean,
     channel_name,
-    number,
     one_of,
     plain_topic,
     unshared_filter,
     whole_number,
 )
-from gateway.config.declaration import Mistake, key
+from gateway.settings.declaration import Mistake, key
+from gateway.settings.quantities import duration, size
+from gateway.settings.when_full import OF_ONE_QUEUE, WhenFull
 
 LARGEST_MESSAGE = 268_435_455
 """Bytes of the largest packet that MQTT knows."""
@@ -21,22 +23,32 @@ ENDINGS = ("#tmp", "#ephemeral")
 """What the name of a temporary channel may end with, as in NSQ and LMQ."""
 
 
+class Choice(StrEnum):
+    """Which of the consumers that have room gets a message."""
+
+    ROUND_ROBIN = "round_robin"  # whose turn it is
+    RANDOM = "random"
+    LEAST_INFLIGHT = "least_inflight"  # who has the fewest unacknowledged messages
+    STICKY = "sticky"  # the same for all messages of a topic, while the consumers stay
+
+
 @dataclass(frozen=True, slots=True)
-class ChannelConfig:
+class ChannelSettings:
     """A [channel](channels.md), whose consumers subscribe to `$share/<name>/<filter>`."""
 
     name: str = key(
         channel_name,
         "the share name; with `#tmp` or `#ephemeral` behind it the channel is temporary",
     )
-    filter: str = key(
+    topic_filter: str = key(
         unshared_filter,
         "topic filter",
+        name="filter",
     )
-    choice: str = key(
-        one_of("round_robin", "random", "least_inflight", "sticky"),
+    choice: Choice = key(
+        one_of(*Choice),
         "which consumer with room gets a message; `sticky`: the same for all of a topic",
-        "round_robin",
+        Choice.ROUND_ROBIN,
     )
     temporary: bool = key(
         boolean,
@@ -50,7 +62,7 @@ class ChannelConfig:
         1_000,
     )
     disk_bytes: int = key(
-        whole_number(1024, 1024**4),
+        size(1024, 1024**4),
         "bytes that may wait, on disk where there is one",
         256 * 1024 * 1024,
     )
@@ -59,13 +71,13 @@ class ChannelConfig:
         "messages that may wait",
         1_000_000,
     )
-    when_full: str = key(
-        one_of("reject", "drop-oldest", "drop-newest"),
+    when_full: WhenFull = key(
+        one_of(*OF_ONE_QUEUE),
         "what happens to a message for a durable channel that is full, as with `queue_when_full`",
-        "reject",
+        WhenFull.REJECT,
     )
     inflight_timeout: float = key(
-        number(0.1, 86_400),
+        duration(0.1, 86_400),
         "seconds in which a consumer is to acknowledge a message; then another one gets it",
         60.0,
     )
@@ -85,12 +97,12 @@ class ChannelConfig:
         1_000,
     )
     minimum_message_size: int = key(
-        whole_number(0, LARGEST_MESSAGE),
+        size(0, LARGEST_MESSAGE),
         "bytes of a payload; the channel does not take a smaller one",
         0,
     )
     maximum_message_size: int = key(
-        whole_number(0, LARGEST_MESSAGE),
+        size(0, LARGEST_MESSAGE),
         "bytes of a payload; the channel does not take a larger one",
         LARGEST_MESSAGE,
     )
@@ -112,3 +124,7 @@ class ChannelConfig:
     def in_memory(self) -> bool:
         """Whether the channel is temporary, by its key or its name."""
         return self.temporary or self.name.endswith(ENDINGS)
+
+    def is_last(self, attempts: int) -> bool:
+        """Return whether a message that was given out so many times is given up."""
+        return 0 < self.max_attempts <= attempts

@@ -3,15 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gateway.config.declaration import Mistake
-from gateway.config.did_you_mean import did_you_mean
-from gateway.config.sections.rule import RuleConfig
-from gateway.config.sections.uplink import UplinkConfig
+from gateway.settings.declaration import Mistake
+from gateway.settings.did_you_mean import did_you_mean
+from gateway.settings.uplink import RuleSettings, UplinkSettings
 
 MAX_UPLINKS = 8
 """Uplinks of one gateway; of each message it is known for which of them it still waits."""
 
-DEFAULT_RULE = RuleConfig("sensors/#")
+DEFAULT_RULE = RuleSettings("sensors/#")
 """What goes up by an uplink that no rule is for."""
 
 
@@ -19,7 +18,7 @@ class PlacedRule(NamedTuple):
     """A rule with its key in messages, and the places of its uplinks in the configuration."""
 
     key: str
-    rule: RuleConfig
+    rule: RuleSettings
     uplinks: tuple[int, ...]
 
     @property
@@ -28,12 +27,12 @@ class PlacedRule(NamedTuple):
         return sum(1 << place for place in self.uplinks)
 
 
-def place_of(uplinks: Sequence[UplinkConfig], index: int) -> str:
+def place_of(uplinks: Sequence[UplinkSettings], index: int) -> str:
     """Return the key of an uplink in messages."""
     return f"uplink[{index}]" if len(uplinks) > 1 else "uplink"
 
 
-def rules_of(uplinks: Sequence[UplinkConfig]) -> list[PlacedRule]:
+def rules_of(uplinks: Sequence[UplinkSettings]) -> list[PlacedRule]:
     """Return all rules in their order, and the default one for uplinks that none is for."""
     names = {uplink.name: place for place, uplink in enumerate(uplinks) if uplink.name}
     rules = []
@@ -50,7 +49,7 @@ def rules_of(uplinks: Sequence[UplinkConfig]) -> list[PlacedRule]:
     return rules
 
 
-def mistakes_of_uplinks(uplinks: Sequence[UplinkConfig]) -> Iterator[Mistake]:
+def mistakes_of_uplinks(uplinks: Sequence[UplinkSettings]) -> Iterator[Mistake]:
     """Yield what does not go together of uplinks that are each in order."""
     names = [uplink.name for uplink in uplinks if uplink.name]
     for index, uplink in enumerate(uplinks):
@@ -70,7 +69,7 @@ def mistakes_of_uplinks(uplinks: Sequence[UplinkConfig]) -> Iterator[Mistake]:
     yield from _mistakes_of_streams(uplinks)
 
 
-def _shared(uplinks: Sequence[UplinkConfig], index: int, where: str) -> Iterator[Mistake]:
+def _shared(uplinks: Sequence[UplinkSettings], index: int, where: str) -> Iterator[Mistake]:
     """Yield what an uplink cannot have in common with one before it."""
     uplink = uplinks[index]
     for other in uplinks[:index]:
@@ -85,7 +84,7 @@ def _shared(uplinks: Sequence[UplinkConfig], index: int, where: str) -> Iterator
         return
 
 
-def _mistakes_of_streams(uplinks: Sequence[UplinkConfig]) -> Iterator[Mistake]:
+def _mistakes_of_streams(uplinks: Sequence[UplinkSettings]) -> Iterator[Mistake]:
     used = sorted({each.rule.stream for each in rules_of(uplinks)})
     names: set[str] = set()
     for index, uplink in enumerate(uplinks):

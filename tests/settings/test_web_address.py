@@ -1,6 +1,6 @@
 """What Host and Origin fields say."""
 
-from gateway.config.web_address import authority, origin
+from gateway.settings.web_address import authority, origin
 from tests.support.table import table
 
 AUTHORITIES = {

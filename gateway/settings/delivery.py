@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gateway.config.checks import one_of, text, whole_number
-from gateway.config.declaration import Mistake, key, table, tables
+from gateway.settings.checks import one_of, text, whole_number
+from gateway.settings.declaration import Mistake, key, table, tables
+from gateway.settings.quantities import milliseconds, size
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryClassConfig:
+class DeliveryClassSettings:
     """The [delivery policy](delivery.md) of one class of clients."""
 
     policy: str = key(
@@ -24,12 +25,12 @@ class DeliveryClassConfig:
         shown="5, for `application` 10",
     )
     buffered_bytes: int = key(
-        whole_number(1, 256 * 1024),
+        size(1, 256 * 1024),
         "bytes of these",
         64 * 1024,
     )
     idle_flush: int | None = key(
-        whole_number(0, 10_000),
+        milliseconds(0, 10_000),
         "milliseconds for which a message is held at most; 0 holds it to the end of the batch "
         "it came in, without a timer",
         None,
@@ -38,7 +39,7 @@ class DeliveryClassConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryRuleConfig:
+class DeliveryRule:
     """Who is in which class; the first table that fits a client counts.
 
     A client that none fits is in the class of its listener, or else in `device` if its session
@@ -70,7 +71,7 @@ class DeliveryRuleConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryConfig:
+class DeliverySettings:
     """How messages leave for clients: see [delivery policies](delivery.md)."""
 
     flush_sessions: int = key(
@@ -79,12 +80,12 @@ class DeliveryConfig:
         10_000,
     )
     flush_interval: int = key(
-        whole_number(1, 1_000),
+        milliseconds(1, 1_000),
         "milliseconds between two moments at which held messages leave, at most; a quarter of "
         "`idle_flush` if that is less",
         100,
     )
-    device: DeliveryClassConfig = table(DeliveryClassConfig)
-    device_persistent: DeliveryClassConfig = table(DeliveryClassConfig)
-    application: DeliveryClassConfig = table(DeliveryClassConfig)
-    rules: tuple[DeliveryRuleConfig, ...] = tables(DeliveryRuleConfig, name="rule", most=100)
+    device: DeliveryClassSettings = table(DeliveryClassSettings)
+    device_persistent: DeliveryClassSettings = table(DeliveryClassSettings)
+    application: DeliveryClassSettings = table(DeliveryClassSettings)
+    rules: tuple[DeliveryRule, ...] = tables(DeliveryRule, name="rule", most=100)

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from gateway.config.declaration import key
-from gateway.config.quantities import size_from
+from gateway.settings.declaration import key
+from gateway.settings.quantities import size_from
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryConfig:
+class MemorySettings:
     """What all clients together may make the gateway hold in [memory](#memory)."""
 
     limit: int | None = key(

@@ -1,10 +1,13 @@
 """Checks of single settings: each returns the value or raises ValueError with what is allowed."""
 
 import re
+from typing import TypeVar
 from urllib.parse import SplitResult, urlsplit
 
-from gateway.config.described import Check, check
-from gateway.config.web_address import ANY, OPAQUE, authority, origin
+from gateway.settings.declaration import Check, check
+from gateway.settings.web_address import ANY, OPAQUE, authority, origin
+
+W = TypeVar("W", bound=str)
 
 GATEWAY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 CHANNEL = re.compile(r"[A-Za-z0-9_.-]{1,64}(#tmp|#ephemeral)?")
@@ -128,16 +131,17 @@ def number(lowest: float, highest: float) -> Check[float]:
     return real
 
 
-def one_of(*words: str) -> Check[str]:
-    """Return a check for one of these words."""
+def one_of(*words: W) -> Check[W]:
+    """Return a check for one of these words, which may be members of an enumeration."""
+    known = {str(word): word for word in words}
 
-    @check(", ".join(f'`"{word}"`' for word in words), enum=list(words))
-    def word(value: object) -> str:
-        if not isinstance(value, str) or value not in words:
-            raise ValueError("one of " + ", ".join(f'"{word}"' for word in words))
-        return value
+    @check(", ".join(f'`"{word}"`' for word in known), enum=list(known))
+    def one(value: object) -> W:
+        if not isinstance(value, str) or value not in known:
+            raise ValueError("one of " + ", ".join(f'"{word}"' for word in known))
+        return known[value]
 
-    return word
+    return one
 
 
 @check("1 to 64 letters, digits, `_`, `-`", type="string", pattern=f"^{GATEWAY_ID.pattern}$")

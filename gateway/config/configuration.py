@@ -1,0 +1,104 @@
+"""Everything that a configuration file may say, declared once.
+
+Each table is a class in `gateway/config/sections/`, and each key a field of it with its check, its
+default and its meaning.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gateway.config.bridges import BridgeConfig
+from gateway.settings.access import AccessSettings, RoleSettings
+from gateway.settings.broker import BrokerSettings, SubscriptionFilter
+from gateway.settings.channel import ChannelSettings
+from gateway.settings.checks import gateway_id
+from gateway.settings.declaration import Mistake, key, table, tables
+from gateway.settings.delivery import DeliverySettings
+from gateway.settings.listener import ListenerSettings
+from gateway.settings.memory import MemorySettings
+from gateway.settings.metrics import MetricsSettings
+from gateway.settings.outbox import OutboxSettings, StreamSettings
+from gateway.settings.simulator import SimulatorSettings
+from gateway.settings.storage import DurabilityRule, HistorySettings, StorageSettings
+from gateway.settings.uplink import DownSettings, RuleSettings, UplinkSettings
+from gateway.settings.uplinks import MAX_UPLINKS, mistakes_of_uplinks
+
+__all__ = [
+    "AccessSettings",
+    "BrokerSettings",
+    "ChannelSettings",
+    "Configuration",
+    "DeliverySettings",
+    "DownSettings",
+    "DurabilityRule",
+    "GatewaySettings",
+    "HistorySettings",
+    "ListenerSettings",
+    "MemorySettings",
+    "MetricsSettings",
+    "OutboxSettings",
+    "RoleSettings",
+    "RuleSettings",
+    "SimulatorSettings",
+    "StorageSettings",
+    "StreamSettings",
+    "SubscriptionFilter",
+    "UplinkSettings",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    """The gateway's name."""
+
+    id: str | None = key(
+        gateway_id,
+        "the gateway's name at the fleet; begins with a letter or digit",
+        None,
+        shown="the host's name up to its first dot, "
+        "[made unique](#the-gateways-name) if it is common",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A configuration file.
+
+    `file` is its path, for messages, and `gateway_id` the name in use. `bridges` are the tables
+    that bridges declare (docs/bridges.md).
+    """
+
+    file: str
+    gateway_id: str
+    gateway: GatewaySettings = table(GatewaySettings)
+    listeners: tuple[ListenerSettings, ...] = tables(
+        ListenerSettings, name="listener", default=(ListenerSettings(),)
+    )
+    access: AccessSettings = table(AccessSettings)
+    broker: BrokerSettings = table(BrokerSettings)
+    subscription_filters: tuple[SubscriptionFilter, ...] = tables(
+        SubscriptionFilter,
+        name="subscription_filter",
+        most=1_000,  # looked at for each filter
+    )
+    channels: tuple[ChannelSettings, ...] = tables(ChannelSettings, name="channel")
+    uplinks: tuple[UplinkSettings, ...] = tables(
+        UplinkSettings, name="uplink", most=MAX_UPLINKS, alone=True
+    )
+    outbox: OutboxSettings = table(OutboxSettings)
+    memory: MemorySettings = table(MemorySettings)
+    storage: StorageSettings = table(StorageSettings)
+    durability: tuple[DurabilityRule, ...] = tables(
+        DurabilityRule,
+        name="durability",
+        most=100,  # looked at for each topic
+    )
+    delivery: DeliverySettings = table(DeliverySettings)
+    history: HistorySettings = table(HistorySettings)
+    metrics: MetricsSettings | None = table(MetricsSettings, default=None)
+    simulators: tuple[SimulatorSettings, ...] = tables(SimulatorSettings, name="simulator")
+    bridges: tuple[BridgeConfig, ...] = ()
+
+    def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - `Related`
+        """Yield what does not go together of tables that are each in order."""
+        yield from mistakes_of_uplinks(self.uplinks)

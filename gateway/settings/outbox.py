@@ -1,0 +1,124 @@
+"""What of all streams may wait for the fleet: `[outbox]`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gateway.settings.checks import number, one_of, stream, whole_number
+from gateway.settings.declaration import Mistake, key
+from gateway.settings.quantities import seconds, size_from
+from gateway.settings.when_full import OF_ONE_QUEUE, WhenFull
+
+
+class Mode(StrEnum):
+    """What waits of each topic: all messages, the newest only, or each for a limited time."""
+
+    ALL = "all"
+    LATEST = "latest"
+    EXPIRE = "expire"
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxSettings:
+    """What of all streams may [wait for the fleet](#what-waits-for-the-fleet)."""
+
+    maximum_bytes: int = key(
+        size_from(64 * 1024),
+        "bytes of the database that may wait for the fleet, the write-ahead log included",
+        1024 * 1024 * 1024,
+    )
+    maximum_messages: int | None = key(
+        whole_number(1, 1_000_000_000),
+        "messages that may wait",
+        None,
+    )
+    maximum_age: int = key(
+        seconds(),
+        "how long a message may wait; older ones end as expired",
+        0,
+        shown='`"0"`, no bound',
+    )
+    when_full: WhenFull = key(
+        one_of(*WhenFull),
+        "[what happens](#what-waits-for-the-fleet) to a message that has no room; by default "
+        "local subscribers get it and the fleet does not",
+        WhenFull.DROP_NEWEST,
+    )
+    survive: int = key(
+        seconds(),
+        "how long an outage of the fleet must be borne at the expected load: a "
+        "configuration that [cannot keep it](#outages) is refused",
+        0,
+        shown='`"0"`, no promise',
+    )
+    expected_rate: float | None = key(
+        number(0.0001, 1_000_000),
+        "messages a second that the rules take; required with `survive`",
+        None,
+    )
+    expected_bytes: int | None = key(
+        size_from(1),
+        "bytes of a topic and its payload; required with `survive`",
+        None,
+    )
+
+    def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
+        """Yield what a promise lacks."""
+        for name in ("expected_rate", "expected_bytes"):
+            if self.survive and name not in given:
+                yield name, None, "must be given with survive"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSettings:
+    """What of one stream may wait for the fleet."""
+
+    name: str = key(
+        stream,
+        "a stream of the rules that has [bounds or a mode of its own](#what-waits-for-the-fleet)",
+    )
+    priority: int = key(
+        whole_number(1, 10),
+        "the backlog of a higher priority goes up first, and `drop-lowest-priority` "
+        "gives up the lowest first",
+        5,
+    )
+    maximum_bytes: int | None = key(
+        size_from(64 * 1024),
+        "bytes that may wait of this stream, as in `[outbox]`",
+        None,
+    )
+    maximum_messages: int | None = key(
+        whole_number(1, 1_000_000_000),
+        "messages of this stream that may wait",
+        None,
+    )
+    maximum_age: int = key(
+        seconds(),
+        "how long a message of this stream may wait",
+        0,
+        shown='`"0"`, no bound',
+    )
+    when_full: WhenFull | None = key(
+        one_of(*OF_ONE_QUEUE),
+        "what happens at the stream's own bounds",
+        None,
+        shown='`"reject"` if `[outbox]` says so, otherwise `"drop-newest"`',
+    )
+    mode: Mode = key(
+        one_of(*Mode),
+        "`latest`: of each topic only the newest message waits; `expire`: each waits "
+        "for `expire_after` at most",
+        Mode.ALL,
+    )
+    expire_after: int = key(
+        seconds(),
+        'how long each message waits at most, with `mode = "expire"`',
+        0,
+    )
+
+    def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape
+        """Yield what does not go together."""
+        if (self.mode is Mode.EXPIRE) != (self.expire_after > 0):
+            allowed = 'a time such as "1h" with mode = "expire", and only with it'
+            yield "expire_after", self.expire_after, allowed
