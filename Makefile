@@ -107,8 +107,8 @@ crashtest: $(DEVELOP) ## kill gateways CRASH_ROUNDS times, by signal and at thei
 	@tools/setup.sh system
 	TIDEGATE_CRASH_ROUNDS=$(CRASH_ROUNDS) $(BIN)/pytest tests/crash tests/storage/engine/test_failing_calls.py \
 		tests/uplink/landing/test_failing_calls.py --timeout 7200
-	TIDEGATE_SCHEMA_STRIDE=7 TIDEGATE_LIVES=5000 TIDEGATE_JUDGE=2000 $(BIN)/pytest -n $(WORKERS) tests/judge \
-		tests/storage/engine/test_any_damage.py tests/storage/sessions/test_session_journal_model.py tests/salvage/test_damaged_schema.py --timeout 7200
+	TIDEGATE_PAGE_STRIDE=1 TIDEGATE_SCHEMA_STRIDE=7 TIDEGATE_LIVES=5000 TIDEGATE_JUDGE=2000 $(BIN)/pytest -n $(WORKERS) tests/judge \
+		tests/storage/engine/test_any_damage.py tests/storage/sessions/test_session_journal_model.py tests/salvage --timeout 7200
 
 hostile: $(DEVELOP) ## attack gateways as large as tests/hostile says; writes docs/robustness.md
 	@tools/setup.sh system

@@ -14,7 +14,7 @@ from tests.support.disk.salvaged import missing, salvaged
 
 
 @pytest.mark.uncovered
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=settings().max_examples // 3)
 @given(frame=st.integers(0, 10_000), seed=st.integers(0, 1 << 30))
 def test_a_damaged_frame_of_the_log_costs_no_other_page(
     tmp_path_factory: pytest.TempPathFactory, left_open: Known, frame: int, seed: int

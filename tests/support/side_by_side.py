@@ -40,10 +40,38 @@ TOGETHER = (
 """What the path of tests begins with that have one worker, one after the other, since they share
 what takes long to make or would disturb each other."""
 
+SECONDS = {
+    "": 0.2,
+    "app": 0.12,
+    "bench": 0.2,
+    "bridges": 0.04,
+    "broker": 0.04,
+    "cli": 0.2,
+    "config": 0.03,
+    "conformance": 0.02,
+    "contract": 0.12,
+    "crash": 1.0,
+    "end_to_end": 1.3,
+    "firmware": 0.1,
+    "flashing": 0.4,
+    "hostile": 1.0,
+    "judge": 0.5,
+    "mqtt": 0.05,
+    "pipeline": 0.4,
+    "routing": 0.25,
+    "salvage": 0.4,
+    "server": 0.05,
+    "session": 0.04,
+    "storage": 0.06,
+    "systemd": 0.5,
+    "telemetry": 0.06,
+    "tui": 0.1,
+    "uplink": 0.1,
+    "where": 0.08,
+}
+OTHER = 0.1
 SLOW = 5.0
-SECONDS = {"broker": 0.1, "conformance": 0.03, "server": 0.1}
-OTHER = 0.2
-"""What tests take of one processor on average: each that is marked slow, those of a folder."""
+"""What a test takes of one processor: of each folder's on average, of a new one, if it is slow."""
 
 MOST_REPEATED = 3
 """Tests that may pass in a second run: a machine that is busy upsets few of them at a time."""

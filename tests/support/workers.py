@@ -16,10 +16,10 @@ import pytest
 from _pytest.capture import CaptureManager
 from _pytest.terminal import TerminalReporter
 
-from tests.support.side_by_side import SideBySide, is_slow, together
+from tests.support.side_by_side import SideBySide, is_slow, together, usual_seconds
 
-MOST = 25
-"""Tests of one file that a worker takes at a time: they share what the file's fixtures start."""
+UNIT_SECONDS = 5.0
+"""Of the tests of one file that a worker takes at a time: they share what its fixtures start."""
 
 PROGRESS = "progress"
 """The name of the plugin that only the first process has."""
@@ -236,9 +236,14 @@ def units(items: list[pytest.Item]) -> list[Unit]:
     numbers = sorted(range(len(items)), key=lambda number: turn(items[number]))
     made: list[Unit] = []
     for _, group in groupby(numbers, lambda number: _unit(items[number])):
-        tests = list(group)
-        size = len(tests) if together(items[tests[0]]) else MOST
-        made += [tests[first : first + size] for first in range(0, len(tests), size)]
+        seconds = 0.0
+        made.append([])
+        for number in group:
+            if seconds >= UNIT_SECONDS and not together(items[number]):
+                seconds = 0.0
+                made.append([])
+            made[-1].append(number)
+            seconds += usual_seconds(items[number])
     return made
 
 
