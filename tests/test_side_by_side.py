@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from tests.support import side_by_side
 from tests.support.progress import Estimate
 from tests.support.waiting import until
+from tests.support.workers import units
 
 ROOT = Path(__file__).parents[1]
 
@@ -39,6 +41,7 @@ def at_random(number):
 
 TESTS = """
 from pathlib import Path
+from typing import cast
 
 import pytest
 from gateway import code
@@ -201,6 +204,25 @@ def test_how_far_a_run_is_and_how_long_it_takes() -> None:
     assert estimate.percent == 25
     assert estimate.whole(75.0) == 300.0, "as fast as usual"
     assert 500.0 < estimate.whole(150.0) < 600.0, "half as fast"
+
+
+class Item:
+    """What is asked of a test before it runs."""
+
+    def __init__(self, nodeid: str, marker: str = "") -> None:
+        self.nodeid = nodeid
+        self._marker = marker
+
+    def get_closest_marker(self, name: str) -> object:
+        return name if name == self._marker else None
+
+
+def test_a_worker_takes_what_belongs_together_then_what_is_slow_then_parts_of_a_file() -> None:
+    many = [Item(f"tests/crash/test_many.py::test_{number}") for number in range(12)]
+    slow = [Item(f"tests/mqtt/test_two.py::test_{number}", "slow") for number in range(2)]
+    spark = [Item(f"tests/pipeline/test_{name}.py::test", "spark") for name in "ab"]
+    dealt = units(cast("list[pytest.Item]", [*many, *slow, *spark]))
+    assert dealt == [[14, 15], [12], [13], [0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11]]
 
 
 def test_the_folders_are_there() -> None:

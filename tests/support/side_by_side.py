@@ -32,13 +32,12 @@ UNMEASURED = frozenset(
 measure coverage takes more than half of the time of what is measured."""
 
 TOGETHER = (
-    "tests/pipeline/",  # one Java for all of them
     "tests/conformance/scenarios/test_time.py",  # its scenarios wait at the same time
     "tests/systemd/test_booted.py",  # one system is booted
     "tests/test_setup.py",  # one source distribution is built
 )
 """What the path of tests begins with that have one worker, one after the other, since they share
-what takes long to make or would disturb each other."""
+what takes long to make or would disturb each other. So do those that run Spark, with one Java."""
 
 SECONDS = {
     "": 0.2,
@@ -72,6 +71,9 @@ SECONDS = {
 OTHER = 0.1
 SLOW = 5.0
 """What a test takes of one processor: of each folder's on average, of a new one, if it is slow."""
+
+SECOND_LOOP = "[asyncio"
+"""Part of the names of tests that run under asyncio's own loop after the gateway's."""
 
 MOST_REPEATED = 3
 """Tests that may pass in a second run: a machine that is busy upsets few of them at a time."""
@@ -159,7 +161,9 @@ def is_deterministic(item: pytest.Item) -> bool:
 
 def is_measured(item: pytest.Item) -> bool:
     """Return whether the lines that a test reaches count."""
-    return _folder(item) not in UNMEASURED and item.get_closest_marker("uncovered") is None
+    if _folder(item) in UNMEASURED or SECOND_LOOP in item.nodeid:
+        return False
+    return item.get_closest_marker("uncovered") is None
 
 
 def _folder(item: pytest.Item) -> str:
@@ -172,7 +176,9 @@ def usual_seconds(item: pytest.Item) -> float:
 
 
 def together(item: pytest.Item) -> str:
-    """Return which of TOGETHER a test belongs to; empty if none."""
+    """Return the name of the tests that one worker runs with this one; empty if there are none."""
+    if item.get_closest_marker("spark") is not None:
+        return "spark"
     return next((path for path in TOGETHER if item.nodeid.startswith(path)), "")
 
 

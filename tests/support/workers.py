@@ -24,6 +24,9 @@ UNIT_SECONDS = 5.0
 PROGRESS = "progress"
 """The name of the plugin that only the first process has."""
 
+NICE = 4
+"""By how much all workers but the first stand back; a process's weight halves at three."""
+
 Unit = list[int]
 """Numbers of tests that one worker runs, one after the other."""
 
@@ -172,6 +175,8 @@ def work(session: pytest.Session, beside: SideBySide, connection: Connection, nu
     status = 1
     try:
         _be_another(session.config, number)
+        if number > 1:  # the first takes what takes longest, and all others leave it the time
+            os.nice(NICE)
         beside.begin_work()
         reports = Reports(session.config, connection)
         session.config.pluginmanager.register(reports, "sent-reports")
