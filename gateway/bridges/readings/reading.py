@@ -9,6 +9,9 @@ from gateway.mqtt.message import Message
 NAME_MAX = 64
 """Bytes of a node's or quantity's name in UTF-8; together they stay far below a topic's 65,535."""
 
+NOT_IN_NAMES = "/+#"
+"""Characters that mean something in a topic or a topic filter."""
+
 UNIT_MAX = 32
 """Bytes of a unit in UTF-8."""
 
@@ -45,10 +48,10 @@ class Reading:
     quality: str = ""
 
     def __post_init__(self) -> None:
-        _check_name("node", self.node)
-        _check_name("quantity", self.quantity)
+        _check_text("node", self.node, NAME_MAX, NOT_IN_NAMES)
+        _check_text("quantity", self.quantity, NAME_MAX, NOT_IN_NAMES)
         if self.instance:
-            _check_name("instance", self.instance)
+            _check_text("instance", self.instance, NAME_MAX, NOT_IN_NAMES)
             if self.instance in INSTANCES_RESERVED:
                 raise RefusedReadingError(f"instance {self.instance!r}: it is a level of commands")
         _check_value(self.quantity, self.value)
@@ -86,7 +89,9 @@ def series_topic(node: str, quantity: str, instance: str = "") -> str:
 
 def instance_name(text: str) -> str:
     """Return a text as the name of an instance: `/`, `+`, `#` and the like become `-`."""
-    safe = "".join("-" if each in "/+#" or _is_forbidden(each) else each for each in text.strip())
+    safe = "".join(
+        "-" if each in NOT_IN_NAMES or _is_forbidden(each) else each for each in text.strip()
+    )
     name = safe.encode()[:NAME_MAX].decode(errors="ignore")
     return f"{name}-" if name in INSTANCES_RESERVED else name
 
@@ -106,19 +111,16 @@ def to_message(
     )
 
 
-def _check_name(field: str, name: str) -> None:
-    _check_text(field, name, NAME_MAX)
-    for forbidden in "/+#":
-        if forbidden in name:
-            raise RefusedReadingError(f"{field} {name!r}: {forbidden!r} is not allowed")
-
-
-def _check_text(field: str, text: str, limit: int) -> None:
-    if any(map(_is_forbidden, text)):
+def _check_text(field: str, text: str, limit: int, forbidden: str = "") -> None:
+    # no character that is forbidden is printable; most texts are asked of none of them
+    if not text.isprintable() and any(map(_is_forbidden, text)):
         raise RefusedReadingError(f"{field} {text!r}: control characters are not allowed")
     size = len(text.encode())
     if not 1 <= size <= limit:
         raise RefusedReadingError(f"{field} {text!r} has {size} bytes: 1 to {limit} are allowed")
+    for each in forbidden:
+        if each in text:
+            raise RefusedReadingError(f"{field} {text!r}: {each!r} is not allowed")
 
 
 def _is_forbidden(character: str) -> bool:

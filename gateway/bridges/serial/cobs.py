@@ -12,7 +12,7 @@ def stuff(data: bytes) -> bytes:
     """Return `data` (at most DATA_MAX bytes) without zero bytes, one byte longer."""
     if len(data) > DATA_MAX:
         raise StuffingError(f"{len(data)} bytes: at most {DATA_MAX} can be stuffed")
-    return b"".join(bytes((len(run) + 1,)) + run for run in data.split(b"\0"))
+    return b"".join([bytes((len(run) + 1,)) + run for run in data.split(b"\0")])
 
 
 def unstuff(stuffed: bytes) -> bytes:

@@ -31,6 +31,7 @@ EXPONENT_MAX = 9
 _VERSION_AND_TYPE = struct.Struct("<BB")
 _HEAD = struct.Struct("<BIIQII")
 _ACKNOWLEDGEMENT = struct.Struct("<BBBII")
+_DECIMAL = struct.Struct("<bi")
 
 
 class Status(IntEnum):
@@ -121,13 +122,18 @@ def decode_readings(body: bytes) -> ReadingsFrame | None:
         raise fields.malformed(f"flags {flags:#04x}, sequence number {sequence}")
     wall = int.from_bytes(fields.take(8), "little") if flags & HAS_WALL_TIME else None
     node = fields.text(1, NAME_MAX)
-    readings = tuple(_decode_reading(fields) for _ in range(fields.byte()))
-    if not readings or not fields.at_end:
-        raise fields.malformed(f"{len(readings)} readings in {len(body)} bytes")
-    known = tuple(reading for reading in readings if reading is not None)
-    unknown = len(readings) - len(known)
+    count, known = fields.byte(), []
+    for _ in range(count):
+        reading = _decode_reading(fields)
+        if reading is not None:
+            known.append(reading)
+    if not count or not fields.at_end:
+        raise fields.malformed(f"{count} readings in {len(body)} bytes")
     earlier = bool(flags & EARLIER_START)
-    return ReadingsFrame(node, boot, sequence, clock, age, dropped, wall, known, unknown, earlier)
+    return ReadingsFrame(
+        *(node, boot, sequence, clock, age, dropped, wall),
+        *(tuple(known), count - len(known), earlier),
+    )
 
 
 class _Fields:
@@ -158,7 +164,11 @@ class _Fields:
         return layout.unpack(self.take(layout.size))
 
     def byte(self) -> int:
-        return self.take(1)[0]
+        position = self._position
+        if position == len(self._body):
+            self.take(1)  # which says what is wrong
+        self._position = position + 1
+        return self._body[position]
 
     def text(self, shortest: int, longest: int) -> str:
         size = self.byte()
@@ -205,7 +215,7 @@ def _decode_value(fields: _Fields) -> Value:
 
 def _decode_decimal(fields: _Fields) -> int | float:
     """Return the number nearest to mantissa times ten to the exponent; whole ones are exact."""
-    exponent, mantissa = fields.unpack(struct.Struct("<bi"))
+    exponent, mantissa = fields.unpack(_DECIMAL)
     if abs(exponent) > EXPONENT_MAX:
         raise fields.malformed(f"exponent {exponent}: -{EXPONENT_MAX} to {EXPONENT_MAX}")
     return mantissa * 10**exponent if exponent >= 0 else float(f"{mantissa}e{exponent}")
