@@ -41,10 +41,10 @@ class CommitDue:
 
     `at` is a second of the loop's clock: 0.0 for at once, infinite while nobody wants anything, or
     only what counts from the end of a turn that has not ended. `wanted` is True once somebody has
-    asked for a commit.
+    asked for a commit, and `within` the shortest delay that was asked for.
     """
 
-    __slots__ = ("_after_turn", "_within", "at", "wanted")
+    __slots__ = ("_after_turn", "at", "wanted", "within")
 
     def __init__(self) -> None:
         self.clear()
@@ -53,7 +53,7 @@ class CommitDue:
         """Begin with a new batch, of which nobody has wanted anything."""
         self.wanted = False
         self.at = math.inf
-        self._within = math.inf  # the shortest delay that was asked for
+        self.within = math.inf
         self._after_turn = math.inf  # the same, as far as it counts from the turn's end
 
     @property
@@ -63,9 +63,9 @@ class CommitDue:
 
     def schedule(self, within: float, commit_delay: float, stretch: float) -> None:
         """Have it begin at most `within` seconds from now (`Writer.schedule_commit`)."""
-        if within >= self._within:
+        if within >= self.within:
             return  # asked for earlier, and for no longer: that is due before
-        self._within = within
+        self.within = within
         self.wanted = True
         if within <= 0.0:
             self.at = 0.0
@@ -161,7 +161,8 @@ class Writer:
         Its commit begins at this turn's end, or at most `within` seconds from now, which is None
         for the class `memory`.
         """
-        self.schedule_commit(within)
+        if within is None or within < self.due.within:  # else somebody wants it as soon
+            self.schedule_commit(within)
         if self._open_batch and self._open_batch[-1][0] == statement:
             self._open_batch[-1][1].append(row)
         else:
@@ -183,7 +184,8 @@ class Writer:
         """
         if not rows:
             return
-        self.schedule_commit(0.0)
+        if self.due.within > 0.0:
+            self.schedule_commit(0.0)
         size += ROW_OVERHEAD * len(rows)
         self._open_batch.append((statement, rows))
         self._open_rows += len(rows)

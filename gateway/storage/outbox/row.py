@@ -11,7 +11,6 @@ from gateway.salvage.form import PAGE_BYTES
 from gateway.storage.engine.message_columns import (
     MESSAGE_COLUMNS,
     PROPERTY_COLUMNS,
-    fields_of,
     to_fields,
     to_values,
 )
@@ -186,7 +185,25 @@ class OutboxRow:
 
 def row_of_message(message: Message, epoch: str, stream: str, seq: int, lane: str) -> OutboxRow:
     """Return the row that keeps all of `message` under the number (epoch, stream, seq)."""
-    return OutboxRow(epoch, stream, seq, lane, *fields_of(message))
+    return OutboxRow(
+        epoch,
+        stream,
+        seq,
+        lane,
+        message.topic,
+        message.payload,
+        message.qos,
+        message.retain,
+        message.received_at or 0,
+        message.client_id,
+        message.username,
+        message.content_type,
+        message.response_topic,
+        message.correlation_data,
+        message.message_expiry,
+        message.payload_format,
+        message.user_properties,
+    )
 
 
 def to_columns(row: OutboxRow) -> tuple[object, ...]:
