@@ -104,7 +104,7 @@ class CommitAttempts:
                     await self._closing.wait()
                     return False
                 ended = clock()
-                self._figures.count(sum(len(rows) for _, rows in batch), ended - began)
+                self._figures.count(sum([len(rows) for _, rows in batch]), ended - began)
                 self._recovered()
                 if self.free_space is not None:
                     await self.free_space.limit_log(ended)

@@ -21,7 +21,7 @@ class OwnFiles:
     """The files of an open database, as they were when it was opened.
 
     Whoever deletes or renames them leaves SQLite with files that it can use and nobody else can
-    find: it commits as ever, and after the next start all is gone. A look takes microseconds.
+    find: it commits as ever, and after the next start all is gone. A check takes microseconds.
 
     The index is kept open, and `close` is for when the database is closed: a process that closes
     any descriptor of a file gives up all its locks on it (fcntl(2)), SQLite's among them, and
@@ -38,14 +38,15 @@ class OwnFiles:
             self._descriptor = os.open(self._index, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             self._descriptor = -1
-        self._bytes = _size(path) or 0
-        self._known = {each: _identity(each) for each in (path, self._log, self._index)}
+        found = _stat(path)
+        self._bytes = 0 if found is None else found.st_size
+        self._known = {each: _identity(_stat(each)) for each in (path, self._log, self._index)}
         if self._known[path] is None:
             raise FileNotFoundError(path)
 
     def fault(self) -> str:
         """Return what has become of one of them, "" while all is well."""
-        return self._gone() or self._truncated()
+        return self._fault()[0]
 
     def close(self) -> None:
         """Look no more; the database must be closed before."""
@@ -59,41 +60,50 @@ class OwnFiles:
 
         What stands under their names when they are gone says nothing of them.
         """
-        return not self._gone() and bool(self._truncated())
+        return self._fault()[1]
 
-    def _gone(self) -> str:
-        for each, known in self._known.items():
-            if known is not None and (found := _identity(each)) != known:
-                return f"{each} was {'deleted or renamed' if found is None else 'replaced'}"
-        return ""
-
-    def _truncated(self) -> str:
-        if _size(self._path) == 0:
-            return f"{self._path} was truncated"
+    def _fault(self) -> tuple[str, bool]:
+        """Return the fault, and whether it is a file that was truncated."""
+        # The log grows before its index says so, so its size is asked for behind the index. It is
+        # cut only after that, as the database is: what is short then is another's doing, unless
+        # the index has changed meanwhile.
         before = self._read_index()
-        short = self._path if self._lacks_pages(*before) else None
-        if self._lacks_frames(*before):
+        sizes: list[int | None] = []
+        for each, known in self._known.items():
+            found = _stat(each)
+            if found is None or not found.st_nlink:
+                if known is not None:
+                    return f"{each} was deleted or renamed", False
+                found = None
+            elif known is not None and (found.st_dev, found.st_ino) != known:
+                return f"{each} was replaced", False
+            sizes.append(None if found is None else found.st_size)
+        size, log_size, _ = sizes
+        if size == 0:
+            return f"{self._path} was truncated", True
+        short = self._path if self._lacks_pages(size, before) else None
+        if self._lacks_frames(log_size, before):
             short = self._log
-        # The log grows before its index says so, and is cut only after that, as the database is:
-        # it is another's doing, unless the index has changed meanwhile.
-        return f"{short} was truncated" if short and self._read_index() == before else ""
+        if short and self._read_index() == before:
+            return f"{short} was truncated", True
+        return "", False
 
-    def _lacks_frames(self, _changes: int, frames: int, _pages: int) -> bool:
-        """Return whether frames that the index knows are not in the log."""
-        size = _size(self._log)
+    def _lacks_frames(self, size: int | None, index: _Index) -> bool:
+        """Return whether frames that the index knows are not in a log of this size."""
+        _, frames, _ = index
         if not frames or size is None:
             return False
         return size < HEADER_BYTES + frames * frame_bytes(self._page_bytes) or not _begins(
             self._log
         )
 
-    def _lacks_pages(self, _changes: int, frames: int, pages: int) -> bool:
-        """Return whether pages are neither in the database nor in its log.
+    def _lacks_pages(self, size: int | None, index: _Index) -> bool:
+        """Return whether pages are neither in a database of this size nor in its log.
 
-        The log is read only if the database is shorter than at the last look, as it is after it
+        The log is read only if the database is shorter than at the last check, as it is after it
         has given space back.
         """
-        size = _size(self._path)
+        _, frames, pages = index
         if size is None:
             return False
         if size < min(self._bytes, pages * self._page_bytes):
@@ -118,12 +128,15 @@ class OwnFiles:
         return changes, frames, pages
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _stat(path: Path) -> os.stat_result | None:
     try:
-        found = os.stat(path)  # noqa: PTH116 - a third of the time, after each commit
+        return os.stat(path)  # noqa: PTH116 - a third of the time, after each commit
     except OSError:
         return None
-    return (found.st_dev, found.st_ino) if found.st_nlink else None
+
+
+def _identity(found: os.stat_result | None) -> tuple[int, int] | None:
+    return None if found is None or not found.st_nlink else (found.st_dev, found.st_ino)
 
 
 def _begins(log: Path) -> bool:
@@ -133,10 +146,3 @@ def _begins(log: Path) -> bool:
             return any(file.read(HEADER_BYTES))
     except OSError:
         return True
-
-
-def _size(path: Path) -> int | None:
-    try:
-        return os.stat(path).st_size  # noqa: PTH116 - a third of the time, after each commit
-    except OSError:
-        return None
