@@ -20,10 +20,10 @@ TOOL = Path(__file__).parents[1] / "tools/ways.py"
 MOST = {  # files, calls
     "local": (24, 117),
     "filtered": (37, 163),
-    "away": (57, 280),
-    "forwarded": (56, 222),
+    "away": (56, 268),
+    "forwarded": (55, 216),
     "subscribe": (54, 400),
-    "serial": (85, 760),
+    "serial": (82, 620),
 }
 """What each story took when it was measured last. Lower a figure with the change that makes it
 lower; a change that raises one says why."""

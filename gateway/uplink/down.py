@@ -21,7 +21,7 @@ from gateway.uplink.rules.targets import fill
 logger = logging.getLogger(__name__)
 
 MAXIMUM_WAITING = 1_000
-"""Messages that wait for room here. By MQTT 5 the fleet sends a tenth."""
+"""Messages that wait here. By MQTT 5 the fleet sends a tenth."""
 
 MAXIMUM_WAITING_BYTES = 16 * 1024 * 1024
 """Bytes of these; one message may wait whatever its size.
@@ -30,7 +30,7 @@ What is beyond one of the two is left with the fleet, with all that comes behind
 waits is published: then the connection is made anew, and the fleet sends it again."""
 
 RETRY_SECONDS = 1.0
-"""Seconds until a message that found no room here is tried again."""
+"""Seconds until a message that is refused here is tried again."""
 
 PATIENCE = 300
 """Tries after which a message goes to everyone who has room, and those who have none go without:
@@ -75,9 +75,9 @@ class _Waiting:
 class Down:
     """Publishes what comes down, in its order, and acknowledges what is on disk.
 
-    What finds no room here waits, and the fleet keeps the rest: `fetch_again` says when it is time
+    What is refused here waits, and the fleet keeps the rest: `fetch_again` says when it is time
     to connect anew for that. A message that comes again because its acknowledgement was lost is
-    known by packet identifier and content. `refusal` says why a message found no room. `publish`
+    known by packet identifier and content. `refusal` says why a message is refused. `publish`
     gets a message, and whether it is to go to everyone who has room; it may refuse all the same.
     """
 
@@ -91,7 +91,7 @@ class Down:
         publish: Callable[[Message, bool], ReasonCode],
         when_on_disk: Callable[[Callable[[], None]], None],
         later: Callable[[float, Callable[[], None]], object],
-        refusal: Callable[[], str] = lambda: "there is no room",
+        refusal: Callable[[], str] = lambda: "nothing fits",
     ) -> None:
         self.fetch_again = False
         self._gateway_id = gateway_id
@@ -105,7 +105,7 @@ class Down:
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self._delayed = False
-        self._left = False  # since the connection began, something with the fleet
+        self._refused = False  # since the connection began, something with the fleet
         self._tries = 0  # of what is first
         for name in ("down", "down_repeated", "down_dropped", "down_left", "down_too_large"):
             counters.add(f"tidegate/uplink/{name}", 0)
@@ -121,13 +121,13 @@ class Down:
         ]
 
     def receive(self, publish: Publish, acknowledge: Callable[[], None], *, resumed: bool) -> None:
-        """Take a message of a connection; `resumed` says that its session was there before."""
+        """Accept a message of a connection; `resumed` says that its session was there before."""
         value = _hash_of(publish)
         if publish.qos and publish.dup and resumed and self._repeated(publish, value, acknowledge):
             self._counters.add("tidegate/uplink/down_repeated")
             return
-        if self._left or not self._has_room(publish):
-            self._leave(publish)
+        if self._refused or not self._has_capacity(publish):
+            self._refuse(publish)
             return
         self._waiting.append(_Waiting(publish, value, acknowledge))
         self._waiting_bytes += message_size(publish)
@@ -135,24 +135,24 @@ class Down:
             self._go_on()
 
     def begin(self) -> None:
-        """Begin with a new connection, on which comes again what was left with the fleet."""
-        self.fetch_again = self._left = False
+        """Begin with a new connection, on which comes again what stayed with the fleet."""
+        self.fetch_again = self._refused = False
 
-    def _has_room(self, publish: Publish) -> bool:
+    def _has_capacity(self, publish: Publish) -> bool:
         waiting, size = self._waiting, self._waiting_bytes + message_size(publish)
         return not waiting or (len(waiting) < MAXIMUM_WAITING and size <= MAXIMUM_WAITING_BYTES)
 
-    def _leave(self, publish: Publish) -> None:
-        """Leave a message with the fleet; what is behind it must not overtake it.
+    def _refuse(self, publish: Publish) -> None:
+        """Refuse a message, which stays with the fleet; what is behind it must not overtake it.
 
         At QoS 0 the fleet does not keep it.
         """
         name = "down_left" if publish.qos else "down_dropped"
         self._counters.add(f"tidegate/uplink/{name}")
-        if not self._left:
-            self._left = True
+        if not self._refused:
+            self._refused = True
             logger.warning(
-                "%d messages (%d bytes) that came down wait for room here; "
+                "%d messages (%d bytes) that came down wait here; "
                 "the others stay with the fleet until then",
                 len(self._waiting),
                 self._waiting_bytes,
@@ -172,7 +172,7 @@ class Down:
         self._delayed = False
         while self._waiting:
             each = self._waiting[0]
-            if not self._take(each.publish):
+            if not self._publish_queued(each.publish):
                 self._wait(each.publish)
                 return
             self._waiting.popleft()
@@ -181,17 +181,17 @@ class Down:
             if each.publish.qos:
                 self._seen.remember(each.publish.packet_id, each.hash)
             self._when_on_disk(each.acknowledge)
-        self.fetch_again = self._left
+        self.fetch_again = self._refused
 
     def _wait(self, publish: Publish) -> None:
         self._tries += 1
         if self._tries == 1:
-            logger.warning("%.80r came down and waits for room: %s", publish.topic, self._refusal())
+            logger.warning("%.80r came down and waits: %s", publish.topic, self._refusal())
         self._delayed = True
         self._later(RETRY_SECONDS, self._go_on)
 
-    def _take(self, publish: Publish) -> bool:
-        """Publish a message here; return False if there is no room for it now."""
+    def _publish_queued(self, publish: Publish) -> bool:
+        """Publish a message here; return False if it is refused for now."""
         local = self._local_topic(publish)
         if local is None:
             self._counters.add("tidegate/uplink/down_dropped")

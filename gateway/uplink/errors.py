@@ -38,10 +38,10 @@ class LinkError(TidegateError):
 
 
 class FetchAgainError(LinkError):
-    """What came down and found no room is fetched from the fleet's broker, by a new connection."""
+    """What came down and was refused is fetched from the fleet's broker, by a new connection."""
 
     def __init__(self) -> None:
-        super().__init__("connecting anew for what came down and found no room", End.RENEWED)
+        super().__init__("connecting anew for what came down and was refused", End.RENEWED)
 
 
 class TakenOverError(LinkError):

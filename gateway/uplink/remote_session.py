@@ -20,8 +20,8 @@ class RemoteSession:
     They are repeated under the same identifiers when the server has kept the session
     [MQTT-4.4.0-1]; when it has not, their rows come out of the outbox again. `known` says that
     this side has its half of a session and may resume it [MQTT-3.2.2-4]: from the first
-    connection on, or from the start when an earlier run left nothing unanswered behind. With
-    `kept` False every connection starts clean. `last_packet_identifier` is where the next
+    connection on, or from the start when an earlier run left nothing unanswered behind. Unless it
+    is `persistent`, every connection starts clean. `last_packet_identifier` is where the next
     connection goes on, so that it gives nobody an identifier that is in use [MQTT-2.2.1-3].
     `suspects` are packets on which connections ended, and `refusals` messages that the fleet
     refused for now. A packet with the identifier 0 goes up as if for the first time.
@@ -31,15 +31,15 @@ class RemoteSession:
         self,
         control_messages: ControlMessages,
         *,
-        kept: bool,
+        persistent: bool,
         known: bool = False,
         maximum_ends: int = 3,
         patience: float = 0.0,
     ) -> None:
         self.suspects = Suspects(maximum_ends, patience)
         self.refusals = Refusals(patience)
-        self.kept = kept
-        self.known = kept and known
+        self.persistent = persistent
+        self.known = persistent and known
         self.unanswered: deque[tuple[int, Sent]] = deque()
         self.last_packet_identifier = 0
         self._own_messages = control_messages
@@ -53,7 +53,7 @@ class RemoteSession:
 
     def begin(self, *, present: bool) -> None:
         """Compare the CONNACK's Session Present with what is kept."""
-        self.known = self.kept
+        self.known = self.persistent
         if not present:
             self._forget()
         self.suspects.begin(present=present)
@@ -78,7 +78,7 @@ class RemoteSession:
         old = [each for each in self.unanswered if each[1].is_status][:-1]
         for status in old:
             self.unanswered.remove(status)
-        if not self.kept:
+        if not self.persistent:
             self._forget()
         return given_up
 

@@ -11,7 +11,7 @@ ALARM = "uplink_taken_over"
 
 
 class TakeOvers:
-    """Looks at how connections end; `alarm` gets the name and text, "" when it is over.
+    """Follows how connections end; `alarm` gets the name and text, "" when it is over.
 
     Only what the fleet's broker says is a take-over (0x8E): a connection that ends without a word
     may as well have ended with the broker.
@@ -28,7 +28,7 @@ class TakeOvers:
             self._raised = True
             self.alarm(self._alarm_name, str(error))
 
-    def look(self, seconds_up: float) -> None:
+    def check(self, seconds_up: float) -> None:
         """End the alarm once a link has been up for long enough."""
         if self._raised and seconds_up >= ALONE_SECONDS:
             self._raised = False

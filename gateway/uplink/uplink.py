@@ -68,7 +68,7 @@ class Uplink:
         metering = metering or Metering(None, None, counters, clock)
         self.session = RemoteSession(
             self.control_messages,
-            kept=settings.session_expiry > 0,
+            persistent=settings.session_expiry > 0,
             known=resume,
             maximum_ends=settings.reject_after_ends,
             patience=settings.retry_refused_for,
@@ -198,7 +198,7 @@ class Uplink:
         while self._permit.closed() is None:
             await asyncio.sleep(LOOK_SECONDS)
             if self._up_since is not None:
-                self.take_overs.look(self._clock.monotonic() - self._up_since)
+                self.take_overs.check(self._clock.monotonic() - self._up_since)
         link.stop()
 
     def _failed(

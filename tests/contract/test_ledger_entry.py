@@ -62,7 +62,7 @@ async def _tell(kept: LedgerStore, settings: UplinkSettings) -> None:
 
         async with asyncio.timeout(60):
             while kept.ledger.rows or kept.starts.unannounced:
-                await reports.look()
+                await reports.send_due()
                 await kept.settle()
                 await asyncio.sleep(0.002)
 

@@ -196,10 +196,10 @@ async def test_bytes_that_wait_are_bounded_too(
     for packet_id in range(1, 6):
         scene.receive(_command(packet_id, bytes(5 * 1024 * 1024)))
     assert scene.count("down_left") == 2
-    assert "commands/light/1' came down and waits for room: it is full" in caplog.text
+    assert "commands/light/1' came down and waits: it is full" in caplog.text
     assert caplog.text.count("stay with the fleet until then") == 1
     scene.later.pop()()
-    assert caplog.text.count("waits for room") == 1
+    assert caplog.text.count("came down and waits") == 1
     scene.code = ReasonCode.SUCCESS
     scene.later.pop()()
     scene.commit()

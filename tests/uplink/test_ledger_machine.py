@@ -123,7 +123,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def tell(self, answers: list[ReasonCode | None]) -> None:
         """Have the fleet take, refuse, or take and lose the PUBACK with the connection."""
         self.kept.clock.step(reports_module.PASS_SECONDS)
-        self._run(self.kept.reports.look())
+        self._run(self.kept.reports.send_due())
         self._run(self._answer(answers))
 
     @rule()

@@ -195,7 +195,7 @@ async def test_the_note_for_the_next_run_is_taken_once(tmp_path: Path) -> None:
 
 def test_each_repetition_is_counted_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_session_module, "MAXIMUM_SENT", 3)
-    session = RemoteSession(ControlMessages(), kept=True)
+    session = RemoteSession(ControlMessages(), persistent=True)
     rows = [outbox_row(seq) for seq in range(5)]
     for row in rows:
         row.id = row.seq

@@ -14,10 +14,10 @@ def test_one_that_is_named_raises_the_alarm_once_and_ends_it() -> None:
     looking.ended(error)
     looking.ended(error)
     assert alarms == [(ALARM, str(error))]
-    looking.look(ALONE_SECONDS - 1)
+    looking.check(ALONE_SECONDS - 1)
     assert len(alarms) == 1
-    looking.look(ALONE_SECONDS)
-    looking.look(ALONE_SECONDS + 1)
+    looking.check(ALONE_SECONDS)
+    looking.check(ALONE_SECONDS + 1)
     assert alarms[1:] == [(ALARM, "")]
 
 

@@ -89,7 +89,7 @@ def _folder(patient: Patient) -> Iterator[Finding]:
         yield Finding(Health.NOTE, f"mount {mount.target} with noatime: each read is a write now")
 
 
-def _room(patient: Patient) -> Iterator[Finding]:
+def _capacity(patient: Patient) -> Iterator[Finding]:
     usage = shutil.disk_usage(patient.data)
     health = Health.OK if usage.free > LITTLE_ROOM * usage.total else Health.WARNING
     text = f"{spell_bytes(usage.free)} of {spell_bytes(usage.total)} are free"
@@ -213,7 +213,7 @@ def _bridges(patient: Patient) -> Iterator[Finding]:
 
 CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
     _folder,
-    _room,
+    _capacity,
     _database,
     outbox,
     landing,

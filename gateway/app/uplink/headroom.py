@@ -30,7 +30,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Capacity:
     """What may still wait: bytes of the file, free bytes of the disk, messages; None: any."""
 
     quota: int
@@ -38,14 +38,14 @@ class Room:
     messages: int | None = None
 
 
-def survives(load: Load, room: Room) -> float:
-    """Return the seconds until an outage that begins now finds no more room."""
+def survives(load: Load, capacity: Capacity) -> float:
+    """Return the seconds until an outage that begins now finds the outbox full."""
     if load.rate <= 0:
         return FOR_EVER
-    space = room.quota if room.disk is None else min(room.quota, room.disk)
+    space = capacity.quota if capacity.disk is None else min(capacity.quota, capacity.disk)
     messages = space / load.row_bytes
-    if room.messages is not None:
-        messages = min(messages, room.messages)
+    if capacity.messages is not None:
+        messages = min(messages, capacity.messages)
     return min(FOR_EVER, max(0.0, messages / load.rate))
 
 
@@ -80,15 +80,15 @@ def check_promise(configuration: Configuration, free: int | None = None) -> str 
         return None
     row = OutboxRow("0" * 10, "main", 1, "live", "", bytes(config.expected_bytes or 0))
     load = Load(config.expected_rate or 0.0, row_size(row))
-    room = Room(
+    capacity = Capacity(
         for_rows(config.maximum_bytes),
         None if free is None else max(0, free - RESERVE_BYTES),
         config.maximum_messages,
     )
-    for broken in _broken(configuration, load, room):
+    for broken in _broken(configuration, load, capacity):
         value = spell_seconds(config.survive)
         raise ConfigurationError(configuration.file, "outbox.survive", value, broken)
-    return f"survives {spell_seconds(survives(load, room))} offline: {_needs(config, load)}"
+    return f"survives {spell_seconds(survives(load, capacity))} offline: {_needs(config, load)}"
 
 
 def _needs(config: OutboxSettings, load: Load) -> str:
@@ -100,13 +100,19 @@ def _needs(config: OutboxSettings, load: Load) -> str:
     )
 
 
-def _broken(configuration: Configuration, load: Load, room: Room) -> Iterator[str]:
+def _broken(configuration: Configuration, load: Load, capacity: Capacity) -> Iterator[str]:
     """Give each bound that breaks the promise, with the arithmetic."""
     config, uplinks = configuration.outbox, configuration.uplinks
     bounds = (
-        (Room(room.quota), f"maximum_bytes leaves {spell_bytes(room.quota)} for rows"),
-        (Room(room.quota, messages=room.messages), f"maximum_messages is {room.messages}"),
-        (Room(room.quota, room.disk), f"the disk has {spell_bytes(room.disk or 0)} free"),
+        (Capacity(capacity.quota), f"maximum_bytes leaves {spell_bytes(capacity.quota)} for rows"),
+        (
+            Capacity(capacity.quota, messages=capacity.messages),
+            f"maximum_messages is {capacity.messages}",
+        ),
+        (
+            Capacity(capacity.quota, capacity.disk),
+            f"the disk has {spell_bytes(capacity.disk or 0)} free",
+        ),
     )
     for bound, text in bounds:
         seconds = survives(load, bound)

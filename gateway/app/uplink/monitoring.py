@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gateway.app.uplink.headroom import (
+    Capacity,
     Load,
-    Room,
     drains,
     spell_seconds,
     survives,
@@ -93,8 +93,8 @@ class Outage:
         self._measure()
         if not self._row_bytes:
             return
-        load, room = Load(self._rate, self._row_bytes), self._room()
-        seconds = survives(load, room)
+        load, capacity = Load(self._rate, self._row_bytes), self._capacity()
+        seconds = survives(load, capacity)
         counters = self._gateway.counters
         counters.set("tidegate/outbox/survives_seconds", int(seconds))
         if self._best:
@@ -115,7 +115,7 @@ class Outage:
         if self._outbox.rows:
             self._row_bytes = self._outbox.bytes / self._outbox.rows
 
-    def _room(self) -> Room:
+    def _capacity(self) -> Capacity:
         config = self._gateway.configuration.outbox
         disk = None
         if not self._gateway.database.in_memory:
@@ -124,7 +124,7 @@ class Outage:
         messages = None
         if config.maximum_messages is not None:
             messages = max(0, config.maximum_messages - self._outbox.rows)
-        return Room(max(0, for_rows(config.maximum_bytes) - self._outbox.bytes), disk, messages)
+        return Capacity(max(0, for_rows(config.maximum_bytes) - self._outbox.bytes), disk, messages)
 
     def _warn(self, seconds: float) -> None:
         """Raise the alarm `headroom` while an outage of the promised length would be too long.
@@ -181,11 +181,11 @@ class FullOutbox:
     def _end(self) -> None:
         self.text = ""
         lost = self._counted - self._before
-        logger.warning("the outbox has room again: meanwhile it had none for %d messages", lost)
+        logger.warning("the outbox accepts messages again: meanwhile %d did not fit", lost)
         self._gateway.telemetry.alarm(ALARM, "")
 
     def _count(self) -> int:
-        """Return how many messages found no room, or were given up for others, so far."""
+        """Return how many messages did not fit, or were given up for others, so far."""
         counters = self._gateway.counters
         evicted = sum(counters.count(f"tidegate/outbox/evicted/{policy}") for policy in WhenFull)
         return evicted + counters.count("tidegate/outbox/rejected")

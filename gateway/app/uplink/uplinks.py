@@ -110,7 +110,7 @@ async def _make_all(
         own = [each for each in rules if index in each.uplinks]
         made = await _make(gateway, configs[index], name, own, outbox, rejected, counters, index)
         uplinks.append(made)
-    await keep_pause(gateway, uplinks)
+    await restore_pauses(gateway, uplinks)
     return uplinks
 
 
@@ -161,7 +161,7 @@ async def _metering(
     return Metering(Budget(config.budget, day, used), usage, counters, gateway.clock)
 
 
-async def keep_pause(gateway: "Gateway", uplinks: Sequence[Uplink]) -> None:
+async def restore_pauses(gateway: "Gateway", uplinks: Sequence[Uplink]) -> None:
     """Take up the pauses of an earlier run, and let clients pause and resume uplinks.
 
     They ask for all, or for one by its name. Whoever asks is answered when it is on disk.

@@ -19,7 +19,7 @@ cdef class FleetClient:
     cdef object _unnumbered
     cdef object _wake
     cdef readonly object limits
-    cdef public object on_left_out
+    cdef public object on_skipped
     cdef public object on_read
     cdef readonly object packet_identifiers
     cdef readonly bint session_present

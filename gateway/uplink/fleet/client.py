@@ -75,7 +75,7 @@ _OLD_CONNACK = b"\x00\x01"
 OnMessage = Callable[[Publish, Callable[[], None]], None]
 """Gets a message and what acknowledges it, at once or later."""
 
-OnLeftOut = Callable[[str, str], None]
+OnSkipped = Callable[[str, str], None]
 """Gets the topic of a message, and what is too much of it."""
 
 
@@ -146,7 +146,7 @@ class FleetClient:
     then. `on_acknowledged` gets the packet identifier and the reason code of each PUBACK, as it
     comes; behind those of one read `on_read` is called, and nobody is woken for them.
     A message that is too large (`settings.packet_bytes`), or has more properties than are
-    read, is acknowledged, at MQTT 5 with 0x97, and left out: `on_left_out` is told. A connection
+    read, is acknowledged, at MQTT 5 with 0x97, and skipped: `on_skipped` is called. A connection
     that ended over it would end again and again, since the message would come on the next one.
     Without `mqtt_5` the connection speaks MQTT 3.1.1. `packet_identifiers.last` is for the next
     connection of the session, which goes on behind it.
@@ -168,8 +168,8 @@ class FleetClient:
         "_unnumbered",
         "_wake",
         "limits",
-        "on_left_out",
         "on_read",
+        "on_skipped",
         "packet_identifiers",
         "session_present",
         "version",
@@ -195,7 +195,7 @@ class FleetClient:
         self._begin_connection = begin
         self._on_message: OnMessage | None = None
         self._loop = asyncio.get_running_loop()
-        self.on_left_out: OnLeftOut = lambda _topic, _why: None
+        self.on_skipped: OnSkipped = lambda _topic, _why: None
         self._framer = Framer(settings.packet_bytes)
         self._oversized: OversizedPublish | None = None
         self._stream: FleetStream | None = None
@@ -264,10 +264,10 @@ class FleetClient:
             self._keep_alive.sent(self._loop.time())
 
     def service(self) -> None:
-        """Look after the keep alive; raise LinkError if the connection has ended."""
+        """Check the keep alive; raise LinkError if the connection has ended."""
         stream = self._stream
         if stream is not None:
-            self._look_at(stream)
+            self._check(stream)
         if self._error is not None:
             raise self._error
 
@@ -326,7 +326,7 @@ class FleetClient:
         if self._stream is not None:
             self._stream.write(data)
 
-    def _look_at(self, stream: FleetStream) -> None:
+    def _check(self, stream: FleetStream) -> None:
         """Raise LinkError if the connection has ended, and send PINGREQ when due."""
         now = self._loop.time()
         if stream.lost is not None:
@@ -378,12 +378,12 @@ class FleetClient:
         if oversized.over:
             self._oversized = None
             most = self._settings.packet_bytes
-            self._leave_out(oversized, f"it has {oversized.size} bytes; at most {most}")
+            self._skip(oversized, f"it has {oversized.size} bytes; at most {most}")
         return behind
 
-    def _leave_out(self, oversized: OversizedPublish, why: str) -> None:
+    def _skip(self, oversized: OversizedPublish, why: str) -> None:
         topic, packet_id = oversized.head()
-        self.on_left_out(topic, why)
+        self.on_skipped(topic, why)
         if packet_id:
             self._send(PubAck(packet_id, ReasonCode.QUOTA_EXCEEDED))
             self.flush()
@@ -414,7 +414,7 @@ class FleetClient:
                 raise
             oversized = OversizedPublish(buffer[self._framer.start : end])
             oversized.pass_by(buffer[self._framer.start : end])
-            self._leave_out(oversized, error.reason)
+            self._skip(oversized, error.reason)
         else:
             self._handle(packet)
 

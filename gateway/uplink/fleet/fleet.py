@@ -117,7 +117,7 @@ class FleetDestination:
         """Return the limits of the CONNACK, None if the link stops before it arrives."""
         # what waited in the session comes right behind the CONNACK
         client.listen(lambda publish, acknowledge: self._received(client, publish, acknowledge))
-        client.on_left_out = self._left_out
+        client.on_skipped = self._skipped
         if self._context.requests.down is not None:
             self._context.requests.down.begin()
         client.connect(self._will(), clean_start=not self._session.known)
@@ -145,7 +145,7 @@ class FleetDestination:
             return
         acknowledge()
 
-    def _left_out(self, topic: str, why: str) -> None:
+    def _skipped(self, topic: str, why: str) -> None:
         self._context.counters.add("tidegate/uplink/down_too_large")
         logger.warning("%.80r did not come down from %s: %s", topic, self.name, why)
 
@@ -184,7 +184,7 @@ class FleetDestination:
         self, client: FleetClient, inflight: Inflight, link: Link, sender: Sender
     ) -> None:
         while not link.stopping:
-            _take_in(client, inflight, link)
+            _receive(client, inflight, link)
             down = self._context.requests.down
             if down is not None and down.fetch_again:
                 raise FetchAgainError
@@ -202,7 +202,7 @@ class FleetDestination:
     ) -> None:
         leave_by = self._clock.monotonic() + LEAVE_SECONDS
         while len(inflight) and self._clock.monotonic() < leave_by:
-            _take_in(client, inflight, link)
+            _receive(client, inflight, link)
             await link.wait(LEAVE_SECONDS / 10)
 
     def _show_pacing(self) -> None:
@@ -227,7 +227,7 @@ class FleetDestination:
         return json.dumps(status, separators=(",", ":")).encode()
 
 
-def _take_in(client: FleetClient, inflight: Inflight, link: Link) -> None:
+def _receive(client: FleetClient, inflight: Inflight, link: Link) -> None:
     """Handle received packets, and remove acknowledged rows from the outbox."""
     client.service()
     inflight.settle()

@@ -30,17 +30,17 @@ class OversizedPublish:
         self.size = self._body + length
         """Bytes of the packet."""
         self._head = b""
-        self._left = self.size
+        self._remaining = self.size
 
     @property
     def over(self) -> bool:
         """Whether its last byte has come."""
-        return not self._left
+        return not self._remaining
 
     def pass_by(self, data: bytes) -> bytes:
         """Take its next bytes, from its first one on; return those behind it."""
-        own = data[: self._left]
-        self._left -= len(own)
+        own = data[: self._remaining]
+        self._remaining -= len(own)
         self._head += own[: HEAD_BYTES - len(self._head)]
         return data[len(own) :]
 

@@ -37,7 +37,7 @@ class Sender:
     [MQTT-4.6.0-1]. Control messages follow, then what was refused for now and is due, live rows,
     and the backlog as its pacing allows. With batches, rows wait until a batch is full or due.
     Without them live rows go up in the turn in which they are added (`LiveSender`): `on_live` has
-    what is queued sent at its end. `idle` says that nothing else waits for room in the window, and
+    what is queued sent at its end. `idle` says that nothing else waits for the window, and
     `careful` that all is for `send_what_fits`, since a message is looked for that ends connections
     (`Suspects`).
     """
@@ -217,7 +217,7 @@ class Sender:
         return self._may_send()
 
     async def _read(self, now: float) -> Picked | None:
-        """Read the next row; meanwhile nothing else takes the room that it is for."""
+        """Read the next row; meanwhile nothing else takes its place in the window."""
         self._picking = True
         try:
             return await self._on_disk(now)

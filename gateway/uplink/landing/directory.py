@@ -42,7 +42,7 @@ class _PendingFile:
 class DirectoryDestination:
     """Moves the outbox into files below `<directory>/<gateway_id>/`.
 
-    Live rows are appended to open files (`LiveLanding`). What waited is gathered in memory and
+    Live rows are appended to open files (`LiveLanding`). What waited is collected in memory and
     stays in the outbox; its file is written whole under a hidden name, synced, renamed, its
     folder synced, and only then are its rows removed. A crash in between repeats rows in a later
     file under the same numbers.
@@ -81,10 +81,10 @@ class DirectoryDestination:
             for key in list(self._open_files):
                 await finish_file(self._open_files, key, self._landing)
             await asyncio.to_thread(recover, self._folder)
-            await self._make_room()
+            await self._delete_oldest()
             await removals_on_disk(self._outbox, self._uplink, link)
             link.connected()
-            await self._gather(link)
+            await self._collect(link)
             await self._land_all()
         except OSError as error:
             raise LinkError(f"the landing folder takes nothing: {error}") from error
@@ -94,7 +94,7 @@ class DirectoryDestination:
             self._pending.clear()
             self._bytes = 0
 
-    async def _gather(self, link: Link) -> None:
+    async def _collect(self, link: Link) -> None:
         """Land rows until the link stops, and then what came just before."""
         self._boundary = self._outbox.last_id
         lanes = Lanes(self._outbox, self._uplink)
@@ -102,7 +102,7 @@ class DirectoryDestination:
             self._context,
             self._folder,
             self._landing,
-            self._make_room,
+            self._delete_oldest,
             lanes,
             link,
             self._open_files,
@@ -113,7 +113,7 @@ class DirectoryDestination:
             while not stopping:
                 stopping = link.stopping
                 more = await live.land(all_rows=stopping)
-                more = await self._gather_backlog(lanes) or more
+                more = await self._collect_backlog(lanes) or more
                 await self._land_control_messages()
                 await live.finish(all_files=stopping)
                 await self._land_due()
@@ -129,7 +129,7 @@ class DirectoryDestination:
                 del self._open_files[key]
                 continue
             try:
-                await asyncio.to_thread(file.keep)
+                await asyncio.to_thread(file.restore)
             except OSError as error:
                 del self._open_files[key]
                 self._put_back(file, error)
@@ -153,7 +153,7 @@ class DirectoryDestination:
             len(rows),
         )
 
-    async def _gather_backlog(self, lanes: Lanes) -> bool:
+    async def _collect_backlog(self, lanes: Lanes) -> bool:
         """Gather some rows of the backlog; return whether there may be more."""
         for _ in range(landing_file.FILE_LINES):
             if not lanes.backlog_waits:
@@ -161,10 +161,10 @@ class DirectoryDestination:
             row = lanes.next_waited() or await lanes.backlog()
             if row is None:
                 return False
-            await self._gather_row(row)
+            await self._collect_row(row)
         return True
 
-    async def _gather_row(self, row: OutboxRow) -> None:
+    async def _collect_row(self, row: OutboxRow) -> None:
         key = (row.epoch, row.stream, row.lane == RECALL)  # whose numbers rise each on their own
         file = self._pending.get(key)
         if file is None:
@@ -174,7 +174,7 @@ class DirectoryDestination:
         self._bytes += row.size
         if len(file.rows) >= landing_file.FILE_LINES:
             await self._land(key)
-        elif self._bytes >= landing_file.MAX_GATHERED_BYTES:
+        elif self._bytes >= landing_file.MAX_COLLECTED_BYTES:
             await self._land_all()
 
     def _seconds_left(self, live: LiveLanding) -> float | None:
@@ -195,14 +195,14 @@ class DirectoryDestination:
             await self._land(key)
 
     async def _land(self, key: tuple[str, str, bool]) -> None:
-        gathered = self._pending.pop(key).rows
-        self._bytes -= sum(row.size for row in gathered)
+        collected = self._pending.pop(key).rows
+        self._bytes -= sum(row.size for row in collected)
         now = self._clock.wall_ms()
-        rows = [row for row in gathered if self._outbox.claim(row, now, self._uplink)]
+        rows = [row for row in collected if self._outbox.claim(row, now, self._uplink)]
         if not rows:
             return
         resent = [row.id <= self._boundary or row.lane == RECALL for row in rows]
-        await self._make_room()
+        await self._delete_oldest()
         await asyncio.to_thread(self._write, rows, resent, now)
         self._counters.set("tidegate/uplink/landing_bytes", self._landing.bytes)
         self._outbox.remove(rows, Outcome.DELIVERED, uplink=self._uplink)
@@ -210,12 +210,12 @@ class DirectoryDestination:
         self._counters.add("tidegate/uplink/sent", len(rows))
         self._counters.add("tidegate/uplink/acknowledged", len(rows))
 
-    async def _make_room(self) -> None:
+    async def _delete_oldest(self) -> None:
         """Keep the bounds of the landing folder; raise LinkError if it is full and stays so."""
         before = self._landing.deleted
         now, wall = self._clock.monotonic(), self._clock.wall_ms() / 1000
         try:
-            await asyncio.to_thread(self._landing.make_room, now, wall)
+            await asyncio.to_thread(self._landing.delete_oldest, now, wall)
         finally:
             self._counters.set("tidegate/uplink/landing_bytes", self._landing.bytes)
         deleted = self._landing.deleted - before

@@ -22,7 +22,7 @@ FILE_LINES = 1_000
 FILE_SECONDS = 5.0
 """Seconds after its first line at which a landing file is closed."""
 
-MAX_GATHERED_BYTES = 8 * 1024 * 1024
+MAX_COLLECTED_BYTES = 8 * 1024 * 1024
 """Bytes of all open files, or of rows in memory, at which files are closed: large payloads."""
 
 OPEN = ".jsonl.open"
@@ -76,13 +76,13 @@ class LandingFile:
             self._make(self._path, data)
         else:
             if self._descriptor is None:
-                self.keep()
+                self.restore()
             self._append(data)
         self._rows += [(row, received) for row in rows]
         self.bytes += len(data)
-        self.keep()
+        self.restore()
 
-    def keep(self) -> None:
+    def restore(self) -> None:
         """Write the file anew if it was deleted, renamed, replaced or truncated; raise OSError."""
         if self._is_in_place():
             return
@@ -100,7 +100,7 @@ class LandingFile:
         Once it `has_landed` it is its reader's, also if the sync of its folder failed: what a loss
         of power leaves then is the file under its hidden name, which `recover` finds.
         """
-        self.keep()
+        self.restore()
         first, last = self._rows[0][0], self._rows[-1][0]
         name = file_name(first.epoch, first.stream, first.seq, last.seq, self.lines)
         self._path = self._path.rename(self._folder / name)

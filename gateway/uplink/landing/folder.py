@@ -57,7 +57,7 @@ class LandingFolder:
         self._next_count = 0.0
         self._ahead: float | None = None  # the wall clock, of the monotonic one
 
-    def make_room(self, monotonic: float, wall: float) -> None:
+    def delete_oldest(self, monotonic: float, wall: float) -> None:
         """Delete what is too old or too much before another file is written.
 
         `wall` is the time in seconds since 1970. Raises LinkError where the bound is reached and

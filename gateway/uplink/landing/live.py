@@ -16,7 +16,7 @@ from gateway.uplink.lanes import MAX_FRESH_BYTES, Lanes
 UNHURRIED_SECONDS = 0.5
 """Seconds for which live rows that nobody waits for are held in memory."""
 
-LOOK_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 """Seconds between two looks whether open files are still there, beside those after each write."""
 
 FileKey = tuple[str, str]
@@ -36,7 +36,7 @@ class LiveLanding:
         context: UplinkContext,
         folder: Path,
         landing: LandingFolder,
-        make_room: Callable[[], Awaitable[None]],
+        delete_oldest: Callable[[], Awaitable[None]],
         lanes: Lanes,
         link: Link,
         files: dict[FileKey, LandingFile],
@@ -44,7 +44,7 @@ class LiveLanding:
         self._context = context
         self._folder = folder
         self._landing = landing
-        self._make_room = make_room
+        self._delete_oldest = delete_oldest
         self._lanes = lanes
         self._link = link
         self._files = files
@@ -52,7 +52,7 @@ class LiveLanding:
         self.accepts = lanes.accepts
         self.live: Live | None = None
         self._awaited = False
-        self._look = 0.0
+        self._check_at = 0.0
         self._since: float | None = None  # the first row in memory came at this monotonic time
 
     def send(self, row: OutboxRow) -> None:
@@ -68,7 +68,7 @@ class LiveLanding:
 
     def seconds_left(self) -> float | None:
         """Return the seconds until there is something to do without being woken."""
-        due = [min(file.due, self._look) for file in self._files.values()]
+        due = [min(file.due, self._check_at) for file in self._files.values()]
         if self._since is not None:
             due.append(self._since + UNHURRIED_SECONDS)
         return max(0.0, min(due) - self._context.clock.monotonic()) if due else None
@@ -95,10 +95,10 @@ class LiveLanding:
     async def finish(self, *, all_files: bool = False) -> None:
         """Name the files that have been open for long enough, and look after the others."""
         now = self._context.clock.monotonic()
-        if now >= self._look:
-            self._look = now + LOOK_SECONDS
+        if now >= self._check_at:
+            self._check_at = now + CHECK_SECONDS
             for file in self._files.values():
-                await asyncio.to_thread(file.keep)
+                await asyncio.to_thread(file.restore)
         for key in [key for key, file in self._files.items() if all_files or file.due <= now]:
             await self._finish(key)
 
@@ -132,17 +132,17 @@ class LiveLanding:
         while rows:
             file = self._files.get(key)
             if file is None:
-                await self._make_room()
+                await self._delete_oldest()
                 due = self._context.clock.monotonic() + landing_file.FILE_SECONDS
                 file = LandingFile(self._folder, self._context.settings, due)
                 self._files[key] = file
-            room = landing_file.FILE_LINES - file.lines
-            part, rows = rows[:room], rows[room:]
+            left = landing_file.FILE_LINES - file.lines
+            part, rows = rows[:left], rows[left:]
             await asyncio.to_thread(file.write, part, wall)
             self._end(part)
             if file.lines >= landing_file.FILE_LINES:
                 await self._finish(key)
-            elif self._open_bytes >= landing_file.MAX_GATHERED_BYTES:
+            elif self._open_bytes >= landing_file.MAX_COLLECTED_BYTES:
                 for each in list(self._files):
                     await self._finish(each)
 

@@ -25,7 +25,7 @@ MAX_RECALL_MESSAGES = 100_000
 MAX_WAITING = 256
 """Recalled messages in the outbox at a time: little is written twice when nobody takes them."""
 
-ROOM_SECONDS = 1.0
+CAPACITY_SECONDS = 1.0
 """Seconds between two checks whether a full outbox has room."""
 
 Report = dict[str, object]
@@ -48,8 +48,8 @@ class Recall:
         self._history = history
         self._uplinks = 1
         self._task: asyncio.Task[None] | None = None
-        self._room = asyncio.Event()
-        outbox.on_change.append(self._room.set)
+        self._changed = asyncio.Event()
+        outbox.on_change.append(self._changed.set)
         for name in ("requests", "refused", "messages"):
             counters.set(f"tidegate/recall/{name}", 0)
         counters.set("tidegate/recall/running", 0)
@@ -116,12 +116,12 @@ class Recall:
         while self._outbox.recalled >= MAX_WAITING or not self._outbox.fits(row):
             if self._outbox.rows == 0 and not self._outbox.fits(row):
                 return False
-            self._room.clear()
+            self._changed.clear()
             try:
-                async with asyncio.timeout(ROOM_SECONDS):
-                    await self._room.wait()
+                async with asyncio.timeout(CAPACITY_SECONDS):
+                    await self._changed.wait()
             except TimeoutError:
-                continue  # other things than commits make room, too
+                continue  # space becomes free without a commit, too
         row.uplinks = self._uplinks
         self._outbox.add(row)
         self._outbox.end_turn()

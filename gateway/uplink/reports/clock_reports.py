@@ -41,20 +41,20 @@ class ClockReports:
     ) -> None:
         self._store = store
         self._messages = KeptMessages(SUFFIX, own, counters, clock)
-        self._messages.on_room.append(self.send)
+        self._messages.on_capacity.append(self.send)
         self._sent = 0
 
     def send(self) -> None:
-        """Send as many records as there is room for, and resend refused ones."""
+        """Send as many records as there is capacity for, and resend refused ones."""
         self._messages.resend()
         for identifier in [known for known in self._store.records if known > self._sent]:
-            if not self._messages.room:
+            if not self._messages.has_capacity:
                 return
             self._sent = identifier
             payload = self._store.records[identifier].encode("ascii")
-            self._messages.send(payload, partial(self._taken, identifier))
+            self._messages.send(payload, partial(self._reported, identifier))
 
-    def _taken(self, identifier: int) -> None:
+    def _reported(self, identifier: int) -> None:
         self._store.reported(identifier)
         self._store.end_turn()
 

@@ -21,14 +21,14 @@ REFUSED_SECONDS = 60.0
 class KeptMessages:
     """Sends messages below `…/<suffix>`, at most MAX_UNANSWERED at a time.
 
-    `room` says whether one more may be sent. Call `resend` about once a second: it sends refused
-    messages again when they have waited. `on_room` are called whenever there is room again.
+    `has_capacity` says whether one more may be sent; `on_capacity` are called whenever that becomes
+    true. Call `resend` about once a second: it sends refused messages again when they have waited.
     """
 
     def __init__(
         self, suffix: str, control_messages: ControlMessages, counters: Counters, clock: Clock
     ) -> None:
-        self.on_room: list[Callable[[], None]] = []
+        self.on_capacity: list[Callable[[], None]] = []
         self._suffix = suffix
         self._control_messages = control_messages
         self._counters = counters
@@ -39,7 +39,7 @@ class KeptMessages:
         self._codes_logged: set[int] = set()
 
     @property
-    def room(self) -> bool:
+    def has_capacity(self) -> bool:
         """Whether one more message may be sent."""
         return self._unanswered < MAX_UNANSWERED
 
@@ -74,7 +74,7 @@ class KeptMessages:
         self._unanswered -= 1
         self._counters.add(f"tidegate/{self._suffix}/acknowledged")
         on_delivered()
-        for callback in self.on_room:
+        for callback in self.on_capacity:
             callback()
 
     def _put_off(self, payload: bytes, on_delivered: Callable[[], None], code: int) -> None:

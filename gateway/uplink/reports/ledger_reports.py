@@ -109,7 +109,7 @@ class LedgerReports:
         self._clock = clock
         self._counters = counters
         self._messages = KeptMessages(SUFFIX, own, counters, clock)
-        self._messages.on_room.append(self._wake)
+        self._messages.on_capacity.append(self._wake)
         self._woken = asyncio.Event()
         self._pass_at = 0.0
         self._task: asyncio.Task[None] | None = None
@@ -125,11 +125,11 @@ class LedgerReports:
             with suppress(asyncio.CancelledError):
                 await self._task
 
-    async def look(self) -> None:
-        """Send what is due and what there is room for."""
+    async def send_due(self) -> None:
+        """Send what is due and what there is capacity for."""
         self._messages.resend()
         await self._pages.shorten()
-        while self._messages.room and self._is_due():
+        while self._messages.has_capacity and self._is_due():
             page = await self._pages.next_page(PAGE_RANGES)
             if page is None:
                 return
@@ -156,7 +156,7 @@ class LedgerReports:
         self.announce()
         while True:
             try:
-                await self.look()
+                await self.send_due()
             except sqlite3.Error as error:
                 logger.warning("the ledger could not be read: %s", error)
             # Not wait_for: Python 3.11 loses a cancellation that meets the event there, and the

@@ -161,13 +161,13 @@ class ActiveRule:
     def _remember(self, where: RuleWhere, message: Message, result: bool | None) -> RuleResult:
         overflows = where.memory.overflows
         if where.record(message, result):
-            self._keep(where, message, result)
+            self._save_row(where, message, result)
         self._counters.set(f"{self._prefix}topics", len(where.memory))
         self._counters.set(f"{self._prefix}state_overflow", where.memory.overflows)
         epoch = 0 if self._state is None else self._state.epoch
         return RuleResult(self._index, epoch, result, where.memory.overflows > overflows)
 
-    def _keep(self, where: RuleWhere, message: Message, result: bool | None) -> None:
+    def _save_row(self, where: RuleWhere, message: Message, result: bool | None) -> None:
         if self._state is None:
             return
         row = where.memory.get(message.topic)

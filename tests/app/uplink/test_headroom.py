@@ -7,8 +7,8 @@ import pytest
 from gateway.app.checks.check import check_configuration
 from gateway.app.uplink.headroom import (
     FOR_EVER,
+    Capacity,
     Load,
-    Room,
     check_promise,
     drains,
     spell_seconds,
@@ -25,20 +25,20 @@ PROMISE = '[outbox]\nsurvive = "7d"\nexpected_rate = 2\nexpected_bytes = 200\n'
 
 
 @pytest.mark.parametrize(
-    ("load_", "room", "seconds"),
+    ("load_", "capacity", "seconds"),
     [
-        (Load(10, 1_000), Room(864 * MB), DAY),
-        (Load(10, 1_000), Room(864 * MB, disk=432 * MB), DAY / 2),
-        (Load(10, 1_000), Room(864 * MB, disk=4_320 * MB), DAY),
-        (Load(10, 1_000), Room(864 * MB, messages=100), 10),
-        (Load(10, 1_000), Room(0), 0),
-        (Load(10, 1_000), Room(1, messages=0), 0),
-        (Load(0, 1_000), Room(0), FOR_EVER),
-        (Load(1e-9, 1), Room(10**15), FOR_EVER),
+        (Load(10, 1_000), Capacity(864 * MB), DAY),
+        (Load(10, 1_000), Capacity(864 * MB, disk=432 * MB), DAY / 2),
+        (Load(10, 1_000), Capacity(864 * MB, disk=4_320 * MB), DAY),
+        (Load(10, 1_000), Capacity(864 * MB, messages=100), 10),
+        (Load(10, 1_000), Capacity(0), 0),
+        (Load(10, 1_000), Capacity(1, messages=0), 0),
+        (Load(0, 1_000), Capacity(0), FOR_EVER),
+        (Load(1e-9, 1), Capacity(10**15), FOR_EVER),
     ],
 )
-def test_survives(load_: Load, room: Room, seconds: float) -> None:
-    assert survives(load_, room) == pytest.approx(seconds)
+def test_survives(load_: Load, capacity: Capacity, seconds: float) -> None:
+    assert survives(load_, capacity) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ async def test_the_alarm_is_raised_and_ends(
         assert full.text == text
         clock.step(QUIET_SECONDS + 1)
         full.check()
-        assert len(alarms) == 1, "there is no room yet"
+        assert len(alarms) == 1, "it is still full"
         outbox.end_turn()
         await until(lambda: outbox.committed_id == 2)
         outbox.remove(await outbox.fetch(0, 1), Outcome.DELIVERED)
@@ -90,7 +90,7 @@ async def test_the_alarm_is_raised_and_ends(
         assert alarms[1:] == [("outbox_full", "")]
         assert not full.text
     lines = [record.message for record in caplog.records if "outbox" in record.message]
-    assert lines == [text, "the outbox has room again: meanwhile it had none for 1 messages"]
+    assert lines == [text, "the outbox accepts messages again: meanwhile 1 did not fit"]
 
 
 class Rig:

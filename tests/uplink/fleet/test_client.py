@@ -221,7 +221,7 @@ async def test_a_message_that_is_too_large_is_left_out_and_acknowledged(
     taken: list[bytes] = []
     left_out: list[tuple[str, str]] = []
     wired.client.listen(_into(taken))
-    wired.client.on_left_out = lambda topic, why: left_out.append((topic, why))
+    wired.client.on_skipped = lambda topic, why: left_out.append((topic, why))
     await wired.connected()
     properties = Properties(user_properties=(("", ""),) * 4_097)
     packets = [

@@ -49,7 +49,7 @@ async def test_what_a_frame_may_hold(
     settings = uplink_settings(url=f"ws://127.0.0.1:{port}", maximum_packet_size=10_000)
     client = FleetClient(settings, lambda: None, lambda _mid, _code: None, mqtt_5=False)
     client.listen(lambda publish, _acknowledge: got.append(len(publish.payload)))
-    client.on_left_out = lambda topic, _why: left.append(topic)
+    client.on_skipped = lambda topic, _why: left.append(topic)
 
     def ended() -> bool:
         try:

@@ -78,7 +78,7 @@ async def test_a_file_is_closed_at_a_thousand_lines_and_at_stop(
 async def test_large_payloads_close_files_earlier(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(landing_file_module, "MAX_GATHERED_BYTES", 10_000)
+    monkeypatch.setattr(landing_file_module, "MAX_COLLECTED_BYTES", 10_000)
     add_rows(store, 1, 5, payload=bytes(4_000))
     async with running(store, uplink_settings(directory=tmp_path / "landing")):
         await until(lambda: store.outbox.rows <= 2)

@@ -45,7 +45,7 @@ KINDS = (*ERRORS, SHORT)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.005)
     monkeypatch.setattr(uplink_module, "RECONNECT_LONGEST", 0.01)
-    monkeypatch.setattr(live_module, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(live_module, "CHECK_SECONDS", 0.01)
     monkeypatch.setattr(landing_file_module, "FILE_LINES", 4)
     monkeypatch.setattr(landing_file_module, "FILE_SECONDS", 0.03)
 

@@ -37,14 +37,14 @@ def test_the_oldest_files_make_room_and_a_tail_stays(tmp_path: Path) -> None:
     _land(tmp_path, "ledger/e.1.jsonl", 200)
     _land(tmp_path, "keep.txt", 500)
     landing = LandingFolder(tmp_path, UplinkSettings(landing_maximum_bytes=10 * BLOCKS))
-    landing.make_room(1.0, time())
+    landing.delete_oldest(1.0, time())
     assert _there(tmp_path) == [f"e.main.{number}.jsonl" for number in range(1, 10)]
     assert (landing.deleted, landing.bytes) == (2, 9 * BLOCKS)
     landing.wrote(_land(tmp_path, "e.main.10.jsonl", 0))
-    landing.make_room(2.0, time())
+    landing.delete_oldest(2.0, time())
     assert landing.deleted == 2, "there is just room"
     landing.wrote(_land(tmp_path, "e.main.11.jsonl", 0))
-    landing.make_room(3.0, time())
+    landing.delete_oldest(3.0, time())
     assert landing.deleted == 4
     assert (tmp_path / "keep.txt").exists()
 
@@ -56,12 +56,12 @@ def test_old_files_go_whatever_the_policy(tmp_path: Path) -> None:
     landing = LandingFolder(
         tmp_path, UplinkSettings(landing_maximum_age=3_600, landing_when_full="wait")
     )
-    landing.make_room(1.0, time())
+    landing.delete_oldest(1.0, time())
     assert _there(tmp_path) == ["e.main.2.jsonl"]
     os.utime(tmp_path / "e.main.2.jsonl", (0, 0))
-    landing.make_room(SCAN_SECONDS, time())
+    landing.delete_oldest(SCAN_SECONDS, time())
     assert _there(tmp_path) == ["e.main.2.jsonl"], "it is not counted all the time"
-    landing.make_room(SCAN_SECONDS + 1, time())
+    landing.delete_oldest(SCAN_SECONDS + 1, time())
     assert _there(tmp_path) == []
 
 
@@ -70,15 +70,15 @@ def test_a_step_of_the_clock_makes_no_file_older_or_younger(tmp_path: Path, step
     """Set while the gateway runs; what an earlier start has written by another clock stays."""
     before = time() - step
     landing = LandingFolder(tmp_path, UplinkSettings(landing_maximum_age=3_600))
-    landing.make_room(0.0, before)
+    landing.delete_oldest(0.0, before)
     written = _land(tmp_path, "e.main.1.jsonl", 0)
     os.utime(written, (before, before))
     earlier = _land(tmp_path, "d.main.1.jsonl", -HOUR if step > 0 else 10.0)
-    landing.make_room(60.0, time() + 60)
+    landing.delete_oldest(60.0, time() + 60)
     landing.wrote(_land(tmp_path, "e.main.2.jsonl", -120))
-    landing.make_room(3_000.0, time() + 3_000)
+    landing.delete_oldest(3_000.0, time() + 3_000)
     assert _there(tmp_path) == ["d.main.1.jsonl", "e.main.1.jsonl", "e.main.2.jsonl"]
-    landing.make_room(3_700.0, time() + 3_700)
+    landing.delete_oldest(3_700.0, time() + 3_700)
     assert not written.exists()
     assert earlier.exists() == (step > 0)
 
@@ -88,9 +88,9 @@ def test_with_wait_nothing_is_deleted(tmp_path: Path) -> None:
     bounds = UplinkSettings(landing_maximum_bytes=BLOCKS, landing_when_full="wait")
     landing = LandingFolder(tmp_path, bounds)
     with pytest.raises(LinkError, match=f"holds {2 * BLOCKS} bytes, and landing_maximum_bytes"):
-        landing.make_room(1.0, time())
+        landing.delete_oldest(1.0, time())
     paths[0].unlink()
-    landing.make_room(2.0, time())
+    landing.delete_oldest(2.0, time())
     assert landing.deleted == 0
 
 
@@ -148,7 +148,7 @@ def test_a_file_that_cannot_be_deleted_hinders_no_other(
         _land(tmp_path, name, 100 - number)
     _refuse(monkeypatch, names[0])
     landing = LandingFolder(tmp_path, UplinkSettings(landing_maximum_bytes=3 * BLOCKS))
-    landing.make_room(1.0, time())
+    landing.delete_oldest(1.0, time())
     assert _there(tmp_path) == [names[0], names[3]]
     assert f"{names[0]} cannot be deleted" in caplog.text
 
@@ -161,7 +161,7 @@ def test_a_bound_holds_where_nothing_can_be_deleted(
     _refuse(monkeypatch, "e.main.0.jsonl", "e.main.1.jsonl")
     landing = LandingFolder(tmp_path, UplinkSettings(landing_maximum_bytes=BLOCKS))
     with pytest.raises(LinkError, match="no file of it can be deleted"):
-        landing.make_room(1.0, time())
+        landing.delete_oldest(1.0, time())
 
 
 def test_a_file_whose_reader_was_quicker_is_no_error(tmp_path: Path) -> None:

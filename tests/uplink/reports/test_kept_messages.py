@@ -40,12 +40,12 @@ def test_there_is_room_for_so_many() -> None:
     own = ControlMessages()
     kept = KeptMessages("ledger", own, Counters(), ManualClock())
     woken: list[bool] = []
-    kept.on_room.append(lambda: woken.append(kept.room))
+    kept.on_capacity.append(lambda: woken.append(kept.has_capacity))
     rooms = []
     for _ in range(MAX_UNANSWERED):
-        rooms.append(kept.room)
+        rooms.append(kept.has_capacity)
         kept.send(b"{}", lambda: None)
-    assert (all(rooms), kept.room) == (True, False)
+    assert (all(rooms), kept.has_capacity) == (True, False)
     message = own.next()
     assert message is not None
     own.answered(message, ReasonCode.SUCCESS)

@@ -75,7 +75,7 @@ async def _look(kept: LedgerStore) -> list[dict[str, Any]]:
     """Look twice, as a change that is not on disk yet puts the first look off."""
     entries = []
     for _ in range(2):
-        await kept.reports.look()
+        await kept.reports.send_due()
         entries += answer_all(kept.own)
         await kept.store.settle()
     return entries
@@ -124,8 +124,8 @@ async def test_what_the_fleet_refuses_is_kept(tmp_path: Path) -> None:
     kept = await open_ledger_store(tmp_path / "data")
     kept.filter(1)
     await kept.settle()
-    await kept.reports.look()
-    await kept.reports.look()
+    await kept.reports.send_due()
+    await kept.reports.send_due()
     assert len(answer_all(kept.own, ReasonCode.NOT_AUTHORIZED)) == 1
     await kept.settle()
     assert len(await kept.on_disk()) == 1
