@@ -158,5 +158,6 @@ $(PIPELINE): $(RECIPE) | $(GATEWAY)
 	@touch $@
 
 $(DEVELOP): $(RECIPE)
+	@echo "installing what tests and checks need into $(VENV), which takes a minute or two"
 	@TIDEGATE_CYTHON=off tools/setup.sh install serial,regex,modbus,ble,tui,flash,websocket,pipeline "dev"
 	@touch $(GATEWAY) $(PIPELINE) $@

@@ -1,5 +1,6 @@
 """Users and access rules of a running gateway, which change while it runs."""
 
+import asyncio
 import os
 import signal
 import time
@@ -84,6 +85,12 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
     gateway.kill()
 
 
+async def ask(client: RawClient) -> None:
+    """Let a client be answered, a moment later: files are looked at a few times a second."""
+    await asyncio.sleep(0.02)
+    await client.waiting()
+
+
 async def publish(client: RawClient, topic: str, payload: bytes = b"x") -> ReasonCode:
     await client.send(Publish(topic, payload, 1, packet_id=7))
     while not isinstance(answer := await client.receive(), PubAck):
@@ -118,7 +125,7 @@ async def test_what_changes_holds_without_a_restart(
     place.write(acl="user anna\ntopic read t/#\nuser sensor\ntopic #\n")
     tell(place)
     while await publish(sensor, "t/1") == DENIED:
-        await anna.waiting()
+        await ask(anna)
     await publish(sensor, "s/1")
     came = await anna.waiting()
     assert {packet.topic for packet in came if isinstance(packet, Publish)} == {"t/1"}
@@ -126,7 +133,7 @@ async def test_what_changes_holds_without_a_restart(
     tell(place)
     log = place.gateway.log
     while "keeps its old files" not in log():
-        await anna.waiting()
+        await ask(anna)
     assert "acl: line 1 = 'nonsense' is not allowed: user NAME, topic [" in log()
     place.write(users="sensor new", acl=ACL)
     tell(place)
@@ -188,20 +195,20 @@ async def test_a_file_that_is_half_written_for_a_while_is_not_read(place: Place)
         begin = time.monotonic()
         while time.monotonic() < begin + 3:
             assert await publish(sensor, "s/1") != DENIED
-            await anna.waiting()
+            await ask(anna)
         acl.write_text(ACL)
     assert "access rules of" not in place.gateway.log()
     place.move("acl", "# later\n")
     while "half written" not in place.gateway.log():
         assert await publish(sensor, "s/1") != DENIED
-        await anna.waiting()
+        await ask(anna)
     place.move("acl", ACL)
     place.move("users", "# nobody yet\n")
     while "without a user that does not say" not in place.gateway.log():
-        await anna.waiting()
+        await ask(anna)
     place.write(acl="# empty on purpose\n")
     while await publish(sensor, "s/1") != DENIED:
-        await anna.waiting()
+        await ask(anna)
     assert "acl have changed: 0 rules came, 2 went: user 'anna' +0 -1" in place.gateway.log()
 
 
@@ -212,4 +219,4 @@ async def test_nobody_waits_for_a_file_that_became_a_pipe(place: Place, name: st
     os.mkfifo(place.folder / name)
     hang_up(place)
     while f"keeps its old files: {name}: no regular file" not in place.gateway.log():
-        await sensor.waiting()
+        await ask(sensor)

@@ -34,7 +34,7 @@ class Estimate:
     @property
     def percent(self) -> int:
         """Return how far the run is."""
-        return int(100 * self._done / self._usual) if self._usual else 100
+        return int(100 * self._done / self._usual + 1e-6) if self._usual else 100
 
     def whole(self, elapsed: float) -> float:
         """Return the seconds of the whole run, after so many."""
@@ -59,6 +59,9 @@ class Progress:
         self._seconds: dict[str, float] = {}
         self._estimate = Estimate(0.0, 1)
         self._shown = 0
+
+    def pytest_collection(self) -> None:
+        self._write("collecting the tests", "\n")
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self.expect(session.items)
