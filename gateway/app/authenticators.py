@@ -1,16 +1,19 @@
 """Who may connect at which listener."""
 
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.broker.connecting.connection_info import Anonymous, Authenticator, Credentials, Decide
+from gateway.broker.connecting.failed_logins import FailedLogins
 from gateway.broker.instant import Instant
 from gateway.pieces import Pieces
+from gateway.server.turn import Turn
 from gateway.settings.listener import ListenerSettings
 
 if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
     from gateway.server.passwords.file import PasswordFile
+    from gateway.server.passwords.logins import PasswordThread
 
 
 def password_file(listener: ListenerSettings) -> "Pieces[PasswordFile | None]":
@@ -26,17 +29,35 @@ def password_file(listener: ListenerSettings) -> "Pieces[PasswordFile | None]":
 
 
 def authenticator(
-    gateway: "Gateway", listener: ListenerSettings, file: "PasswordFile | None"
+    passwords: "Passwords", listener: ListenerSettings, file: "PasswordFile | None"
 ) -> Authenticator:
     """Return who decides at a listener that has this password file."""
     if file is not None:
         from gateway.server.passwords.logins import PasswordLogins
 
-        thread = gateway.password_thread()
-        return PasswordLogins(file, thread, anonymous=bool(listener.allow_anonymous))
+        return PasswordLogins(file, passwords.thread(), anonymous=bool(listener.allow_anonymous))
     if listener.tls_identity is not None or listener.allow_anonymous is False:
         return Nobody()  # but those whom their certificate names, who are not asked
     return Anonymous()
+
+
+class Passwords:
+    """The thread in which passwords are checked; it begins with the first listener that has any."""
+
+    def __init__(self, turn: Turn, failed_logins: FailedLogins, stack: AsyncExitStack) -> None:
+        self._turn = turn
+        self._failed_logins = failed_logins
+        self._stack = stack
+        self._thread: PasswordThread | None = None
+
+    def thread(self) -> "PasswordThread":
+        """Return the thread."""
+        if self._thread is None:
+            from gateway.server.passwords.logins import PasswordThread
+
+            self._thread = PasswordThread(self._turn.loop, self._turn.now, self._failed_logins)
+            self._stack.callback(self._thread.close)
+        return self._thread
 
 
 class Nobody:

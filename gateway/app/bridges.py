@@ -6,12 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.app.control import Control
+from gateway.app.parts import Core, Run, Storage
+from gateway.broker.broker import Broker
 from gateway.config.bridges import BridgeConfig
 from gateway.config.errors import ConfigurationError
 from gateway.telemetry.bridge_metrics import kind_figures
 
 if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
     from gateway.app.lending import Lending
     from gateway.bridges.supervision.interfaces import Receive, Services, Update
     from gateway.bridges.supervision.supervisor import Supervisor
@@ -21,30 +23,33 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-async def start_bridges(gateway: "Gateway") -> None:
+async def start_bridges(run: Run, storage: Storage, core: Core, control: Control) -> "Bridges":
     """Start what the configuration names; raise StartError if a simulator cannot run."""
-    if gateway.configuration.simulators:
-        await _start_simulators(gateway)
-    bridges = Bridges(gateway)
-    gateway.stack.push_async_callback(bridges.close)
-    await bridges.apply(gateway.configuration)
-    gateway.bridges = bridges
+    if run.configuration.simulators:
+        await _start_simulators(run)
+    bridges = Bridges(run, storage, core, control)
+    run.stack.push_async_callback(bridges.close)
+    await bridges.apply(run.configuration)
+    return bridges
 
 
-async def _start_simulators(gateway: "Gateway") -> None:
+async def _start_simulators(run: Run) -> None:
     from gateway.app.simulator import Simulator
 
-    for settings in gateway.configuration.simulators:
+    for settings in run.configuration.simulators:
         simulator = Simulator(settings)
         await simulator.start()
-        gateway.stack.push_async_callback(simulator.close)
+        run.stack.push_async_callback(simulator.close)
 
 
 class Bridges:
     """The bridges of a gateway; nothing of them is in memory while none is configured."""
 
-    def __init__(self, gateway: "Gateway") -> None:
-        self._gateway = gateway
+    def __init__(self, run: Run, storage: Storage, core: Core, control: Control) -> None:
+        self._run = run
+        self._storage = storage
+        self._core = core
+        self._control = control
         self._supervisor: Supervisor | None = None
         self._lending: Lending | None = None
         self._configured: tuple[BridgeConfig, ...] = ()
@@ -60,10 +65,11 @@ class Bridges:
             from gateway.app.node_requests import NodeRequests
             from gateway.bridges.supervision.supervisor import Supervisor
 
-            self._supervisor = Supervisor(await _services(self._gateway, self._update))
+            services = await _services(self._run, self._storage, self._core, self._update)
+            self._supervisor = Supervisor(services)
             self._lending = Lending(self._supervisor)
-            self._gateway.control.answer("port", self._lending.receive)
-            self._gateway.control.answer("node", NodeRequests(self._supervisor).receive)
+            self._control.answer("port", self._lending.receive)
+            self._control.answer("node", NodeRequests(self._supervisor).receive)
         await self._supervisor.apply(configuration.bridges)
 
     async def _update(self, port: str) -> str:
@@ -100,7 +106,7 @@ class Bridges:
         """Apply the file as it is now; one with a mistake changes nothing and raises an alarm."""
         from gateway.config.load import load
 
-        file = self._gateway.configuration.file
+        file = self._run.configuration.file
         trouble = ""
         try:
             await self.apply(await asyncio.to_thread(load, Path(file)))
@@ -109,44 +115,44 @@ class Bridges:
             logger.error("the bridges stay as they are: %s", error)  # noqa: TRY400 - a mistake of the file, not of ours
         else:
             logger.info("the bridges are as %s has them", file)
-        self._gateway.telemetry.alarm("configuration", trouble)
+        self._run.alarm("configuration", trouble)
 
 
-async def _services(gateway: "Gateway", update: "Update") -> "Services":
+async def _services(run: Run, storage: Storage, core: Core, update: "Update") -> "Services":
     from gateway.bridges.supervision.interfaces import Services
     from gateway.storage.state.node_frames import NodeFrames
     from gateway.storage.state.packet_counters import PacketCounters
     from gateway.storage.state.series_labels import SeriesLabels
 
-    frames = NodeFrames(gateway.database, gateway.writer)
+    frames = NodeFrames(storage.database, storage.writer)
     await frames.load()
-    packet_counters = PacketCounters(gateway.database, gateway.writer)
+    packet_counters = PacketCounters(storage.database, storage.writer)
     await packet_counters.load()
-    series_labels = SeriesLabels(gateway.database, gateway.writer)
+    series_labels = SeriesLabels(storage.database, storage.writer)
     await series_labels.load()
     return Services(
-        gateway_id=gateway.configuration.gateway_id,
-        publish=gateway.publish,
-        subscribe=lambda *subscription: _subscribe(gateway, *subscription),
-        retained=lambda topic_filter: _retained(gateway, topic_filter),
-        when_on_disk=gateway.turn.when_on_disk,
+        gateway_id=run.configuration.gateway_id,
+        publish=core.publish,
+        subscribe=lambda *subscription: _subscribe(core.broker, *subscription),
+        retained=lambda topic_filter: _retained(core, topic_filter),
+        when_on_disk=core.turn.when_on_disk,
         frames=frames,
         packet_counters=packet_counters,
         series_labels=series_labels,
-        alarm=gateway.telemetry.alarm,
-        counters=gateway.counters,
-        clock=gateway.clock,
+        alarm=run.alarm,
+        counters=run.counters,
+        clock=run.clock,
         update=update,
     )
 
 
 def _subscribe(
-    gateway: "Gateway", client_id: str, topic_filter: str, receive: "Receive"
+    broker: Broker, client_id: str, topic_filter: str, receive: "Receive"
 ) -> Callable[[], None]:
     from gateway.bridges.supervision.subscriber import Subscriber
 
-    subscriber, router = Subscriber(client_id, receive), gateway.broker.router
-    gateway.broker.subscribe_inline(subscriber, [topic_filter])
+    subscriber, router = Subscriber(client_id, receive), broker.router
+    broker.subscribe_inline(subscriber, [topic_filter])
 
     def end() -> None:
         number = router.find(subscriber, topic_filter)
@@ -156,7 +162,7 @@ def _subscribe(
     return end
 
 
-def _retained(gateway: "Gateway", topic_filter: str) -> list[tuple[str, bytes]]:
+def _retained(core: Core, topic_filter: str) -> list[tuple[str, bytes]]:
 
-    found = gateway.broker.retained.find(topic_filter, gateway.turn.instant.monotonic)
+    found = core.broker.retained.find(topic_filter, core.turn.instant.monotonic)
     return [(each.topic, bytes(each.message(0).payload)) for each in found]

@@ -1,21 +1,17 @@
 """What `$SYS` says of channels."""
 
 import json
-from typing import TYPE_CHECKING
 
 from gateway.broker.channels.channel import Channel
-
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
+from gateway.broker.channels.channels import Channels
+from gateway.counters import Counters
 
 FIGURES = "tidegate/channels/"
 """What the names of channels' figures begin with, before the channel's name."""
 
 
-def show_channels(gateway: "Gateway") -> None:
+def show_channels(channels: Channels, counters: Counters, now: float) -> None:
     """Set the figures of every channel, and forget those of channels that are gone."""
-    channels = gateway.broker.channels
-    counters, now = gateway.counters, gateway.clock.monotonic()
     gone = {name for name in counters.values if name.startswith(FIGURES)}
     for channel in channels:
         for name, value in _figures(channel, now).items():

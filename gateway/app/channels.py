@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from gateway.app.channel_figures import FIGURES, show_channels
+from gateway.app.control import Control
+from gateway.app.parts import Core, Run, Storage
 from gateway.broker.channels.channel import Channel
 from gateway.broker.channels.channels import MAXIMUM_PAUSED_FILTERS
 from gateway.broker.instant import Instant
@@ -13,9 +14,7 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_filter
 from gateway.storage.state.note import is_noted, note, note_of, noted_parts
-
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
+from gateway.telemetry.sys_topics import SysTopics
 
 logger = logging.getLogger(__name__)
 
@@ -32,12 +31,16 @@ LATEST = 86_400
 """Seconds by which `requeue` may put messages off: a day."""
 
 
-class ChannelDesk:
+class ChannelCommands:
     """Carries out commands for channels."""
 
-    def __init__(self, gateway: "Gateway") -> None:
-        self._gateway = gateway
-        self._channels = channels = gateway.broker.channels
+    def __init__(
+        self, run: Run, storage: Storage, core: Core, control: Control, sys_topics: SysTopics
+    ) -> None:
+        self._database, self._writer, _ = storage
+        self._core = core
+        self._sys_topics = sys_topics
+        self._channels = channels = core.broker.channels
         self._commands: dict[str, Callable[[Channel, Message], object]] = {
             "pause": self._pause,
             "resume": self._resume,
@@ -46,8 +49,10 @@ class ChannelDesk:
             "touch": self._touch,
             "requeue": self._requeue,
         }
-        gateway.control.answer_below(PART, self.receive)
-        gateway.telemetry.sys_topics.refresh.append(lambda: show_channels(gateway))
+        control.answer_below(PART, self.receive)
+        sys_topics.refresh.append(
+            lambda: show_channels(channels, run.counters, run.clock.monotonic())
+        )
 
     def receive(self, rest: str, message: Message) -> ReasonCode:
         """Carry out `<name>/<command>`, or one for a topic filter; others are refused with 0x83."""
@@ -69,18 +74,18 @@ class ChannelDesk:
             command(channel, message)
         return ReasonCode.SUCCESS
 
-    async def keep_pauses(self) -> None:
+    async def restore_pauses(self) -> None:
         """Pause the channels that were paused in an earlier run."""
         for channel in self._channels:
             name = channel.settings.share_name
-            if await is_noted(self._gateway.database, note_of(PAUSED, name)):
+            if await is_noted(self._database, note_of(PAUSED, name)):
                 logger.warning(
                     "channel %s: paused before the start; `tidegate channel resume %s` ends that",
                     *(name, name),
                 )
                 self._channels.pause(channel)
 
-        for topic_filter in await noted_parts(self._gateway.database, PAUSED_FILTER):
+        for topic_filter in await noted_parts(self._database, PAUSED_FILTER):
             logger.warning("channels: topic filter %.80r paused before the start", topic_filter)
             self._channels.pause_filter(topic_filter)
 
@@ -98,37 +103,37 @@ class ChannelDesk:
             why = f"{MAXIMUM_PAUSED_FILTERS} are" if pauses else "it is not"
             logger.warning("channels: %s of %.80r: %s paused", word, topic_filter, why)
             return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
-        note(self._gateway.writer, note_of(PAUSED_FILTER, topic_filter), there=pauses)
+        note(self._writer, note_of(PAUSED_FILTER, topic_filter), there=pauses)
         who = message.client_id
         logger.info("channels: %s %.80r, asked for by client %.80r", word, topic_filter, who)
         return ReasonCode.SUCCESS
 
     def _pause(self, channel: Channel, _: Message) -> None:
         if not channel.settings.in_memory:
-            note(self._gateway.writer, note_of(PAUSED, channel.settings.share_name))
+            note(self._writer, note_of(PAUSED, channel.settings.share_name))
         self._channels.pause(channel)
 
     def _resume(self, channel: Channel, _: Message) -> None:
-        note(self._gateway.writer, note_of(PAUSED, channel.settings.share_name), there=False)
+        note(self._writer, note_of(PAUSED, channel.settings.share_name), there=False)
         self._channels.resume(channel)
 
     def _delete(self, channel: Channel, _: Message) -> None:
-        gateway, name = self._gateway, channel.settings.share_name
-        note(gateway.writer, note_of(PAUSED, name), there=False)
+        name = channel.settings.share_name
+        note(self._writer, note_of(PAUSED, name), there=False)
         self._channels.delete(channel)
         figures = f"{FIGURES}{name}/"  # taken back when this message has been handled
 
         def forget(_key: object, _instant: Instant) -> None:
-            gateway.telemetry.sys_topics.forget(figures)
+            self._sys_topics.forget(figures)
 
-        gateway.broker.deadlines.set(figures, 0.0, forget)
+        self._core.broker.deadlines.set(figures, 0.0, forget)
 
     def _touch(self, channel: Channel, message: Message) -> None:
-        channel.deliveries.touch(message.client_id or "", self._gateway.turn.instant.monotonic)
+        channel.deliveries.touch(message.client_id or "", self._core.turn.instant.monotonic)
 
     def _requeue(self, channel: Channel, message: Message) -> None:
         delay = _delay(message)
-        second = self._gateway.turn.instant.monotonic + delay if delay else 0.0
+        second = self._core.turn.instant.monotonic + delay if delay else 0.0
         channel.requeue(message.client_id or "", second)
 
 

@@ -1,9 +1,8 @@
 """Watches the wall clock for steps, and reports them to the fleet and under `$SYS`."""
 
-import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from gateway.app.parts import Run, Storage
 from gateway.clock.spans import STEP_MS, ClockSpans, Finding
 from gateway.mqtt.message import Message
 from gateway.storage.ledger.starts import Starts
@@ -11,65 +10,61 @@ from gateway.storage.state.clock_store import ClockStore
 from gateway.uplink.reports.clock_reports import ClockReports, clock_text
 from gateway.uplink.reports.control_messages import ControlMessages
 
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
-
-LOOK_SECONDS = 2.0
+CHECK_SECONDS = 2.0
 """Seconds between two checks of the clock without a message."""
 
 
 class ClockWatch:
-    """Looks every LOOK_SECONDS, and when a message shows that the clock was set since.
+    """Checks the clock every CHECK_SECONDS, and when a message shows that the clock was set since.
 
     So a step lies between two numbers: the first of them is of the span before, the second of
     the span that begins with it.
     """
 
-    def __init__(self, gateway: "Gateway", starts: Starts) -> None:
-        self._gateway = gateway
+    def __init__(self, run: Run, storage: Storage, starts: Starts) -> None:
+        self._run = run
         self._starts = starts
-        self._store = ClockStore(gateway.database, gateway.writer, gateway.counters)
+        self._store = ClockStore(storage.database, storage.writer, run.counters)
         self._reports: list[ClockReports] = []
         self._offset = 0.0
         self.spans: ClockSpans
 
     async def load(self) -> None:
         """Start the first span of this run."""
-        clock = self._gateway.clock
+        clock = self._run.clock
         earlier = await self._store.load(clock.boot_id())
-        self.spans = ClockSpans(clock, self._gateway.epoch, earlier)
+        self.spans = ClockSpans(clock, self._run.epoch, earlier)
         self._measure()
-        self._keep()
+        self._save()
 
     def report(self, uplinks: Sequence[ControlMessages]) -> None:
         """Start reporting to the fleet by each of the uplinks, with the current span first."""
-        gateway = self._gateway
+        run = self._run
         self._store.listeners = len(uplinks)
         self._reports = [
-            ClockReports(self._store, each, gateway.counters, gateway.clock) for each in uplinks
+            ClockReports(self._store, each, run.counters, run.clock) for each in uplinks
         ]
         if uplinks:
             self._note([self.spans.beginning()])
-        looking = asyncio.get_running_loop().create_task(self._run())
-        gateway.stack.callback(looking.cancel)
+        run.every(CHECK_SECONDS, self._check_and_send)
 
     def before_number(self, message: Message) -> None:
         """Check the clock if the message's times show that it was set."""
         if message.received_at is None or not message.arrived:
             return
         if abs(message.received_at - 1000 * message.arrived - self._offset) > STEP_MS:
-            self.look()
+            self.check()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Record a step or synchronization of the clock."""
         self._measure()
         findings = self.spans.look(self._starts.present.last)
         if findings:
-            self._tell(findings)
+            self._report_findings(findings)
         self._show()
 
-    def _tell(self, findings: list[Finding]) -> None:
-        self._keep()
+    def _report_findings(self, findings: list[Finding]) -> None:
+        self._save()
         if self._reports:
             self._note(findings)
 
@@ -81,7 +76,7 @@ class ClockWatch:
         for each in self._reports:
             each.send()
 
-    def _keep(self) -> None:
+    def _save(self) -> None:
         spans = self.spans
         self._store.save_spans(
             spans.uncorrected if spans.synchronized else [*spans.uncorrected, spans.span]
@@ -90,11 +85,11 @@ class ClockWatch:
 
     def _measure(self) -> None:
         """Note how wall time and the loop's monotonic time lie: a suspension parts them, too."""
-        clock = self._gateway.clock
+        clock = self._run.clock
         self._offset = clock.wall_ms() - 1000 * clock.monotonic()
 
     def _show(self) -> None:
-        counters, spans = self._gateway.counters, self.spans
+        counters, spans = self._run.counters, self.spans
         uncertainty = spans.uncertainty
         counters.set("tidegate/clock/synchronized", int(spans.synchronized))
         counters.set(
@@ -103,9 +98,7 @@ class ClockWatch:
         counters.set("tidegate/clock/offset_ms", spans.last_offset)
         counters.set("tidegate/clock/steps", spans.steps)
 
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            self.look()
-            for each in self._reports:
-                each.send()
+    def _check_and_send(self) -> None:
+        self.check()
+        for each in self._reports:
+            each.send()

@@ -1,19 +1,16 @@
 """Notes on disk what the wall clock says, so that no step of it ends anything early."""
 
-from typing import TYPE_CHECKING
-
 from gateway.broker.instant import Instant
-from gateway.broker.publishing.expiry import STEP
+from gateway.broker.publishing.expiry import STEP, Expiry
+from gateway.clock import Clock
 from gateway.storage.engine.connection import Batch
 from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.expiry import NEWEST, NOTE
 from gateway.storage.sessions.broker_store import FORWARD
 from gateway.storage.state.clock_store import Stamp, boot_number, read_stamp
 
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
-
-KERNEL_LOOK_SECONDS = 10.0
+KERNEL_SECONDS = 10.0
 """Seconds between two questions to the kernel whether the clock is right."""
 
 WALL_SECONDS = 1.0
@@ -21,15 +18,14 @@ WALL_SECONDS = 1.0
 anyway."""
 
 
-async def open_clock_stamp(gateway: "Gateway") -> "ClockStamp":
+async def open_clock_stamp(clock: Clock, database: Database) -> "ClockStamp":
     """Return the stamp of this start, once the times on disk are those of its clock.
 
     A clock that was set forward since the last stamp has all times counted from as much later. One
     that was set back lets things last longer; it is noted for the outbox, whose messages would be
     given the way forward again, and last for years.
     """
-    stamp = ClockStamp(gateway)
-    database = gateway.database
+    stamp = ClockStamp(clock)
     last = await read_stamp(database)
     now = stamp.at_start()[1]
     gained = 0 if last is None else await _gained(database, last, stamp.stamp, now)
@@ -60,50 +56,48 @@ async def _gained(database: Database, last: Stamp, present: Stamp, now: int) -> 
 class ClockStamp:
     """The stamp as it is on disk, or in the batch that gathers now."""
 
-    def __init__(self, gateway: "Gateway") -> None:
-        self._gateway = gateway
-        self._boot = boot_number(gateway.clock.boot_id())
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._boot = boot_number(clock.boot_id())
         self._synchronized = False
-        self._kernel_look = -KERNEL_LOOK_SECONDS
-        monotonic, wall = gateway.clock.monotonic(), gateway.clock.wall_ms()
+        self._kernel_asked = -KERNEL_SECONDS
+        monotonic, wall = clock.monotonic(), clock.wall_ms()
         self._ahead = wall - round(1000 * monotonic)
-        self.stamp = self._made(monotonic, wall)
+        self.stamp = self._made(monotonic, wall, self._ahead)
 
     def at_start(self) -> tuple[float, int]:
         """Return monotonic seconds and the wall time by the clock as it was found."""
-        monotonic = self._gateway.clock.monotonic()
+        monotonic = self._clock.monotonic()
         return monotonic, round(1000 * monotonic) + self._ahead
 
-    def watch(self) -> None:
-        """Look at the clock before each batch, and write what it says with it."""
-        self._gateway.broker.expiry.clock_ahead = self._ahead
-        self._gateway.writer.before_batch.insert(0, self._gather)
+    def watch(self, expiry: Expiry, writer: Writer) -> None:
+        """Check the clock before each batch, and write what it says with it."""
+        expiry.clock_ahead = self._ahead
+        writer.before_batch.insert(0, lambda: self._gather(expiry, writer))
 
-    def look(self) -> None:
-        """Look whether the clock was set, apart from any turn."""
-        clock = self._gateway.clock
-        self._gateway.broker.expiry.check_clock(Instant(clock.monotonic(), clock.wall_ms()))
+    def check(self, expiry: Expiry) -> None:
+        """Check whether the clock was set, apart from any turn."""
+        expiry.check_clock(Instant(self._clock.monotonic(), self._clock.wall_ms()))
 
-    def _gather(self) -> None:
-        self.look()
-        clock = self._gateway.clock
-        present = self._made(clock.monotonic(), clock.wall_ms())
+    def _gather(self, expiry: Expiry, writer: Writer) -> None:
+        self.check(expiry)
+        ahead = self._ahead if expiry.clock_ahead is None else expiry.clock_ahead
+        clock = self._clock
+        present = self._made(clock.monotonic(), clock.wall_ms(), ahead)
         if self._is_news(present):
             gained = present.ahead - self.stamp.ahead
             if abs(gained) >= STEP:
-                self._gateway.writer.add(NOTE, (gained,))
+                writer.add(NOTE, (gained,))
             self.stamp = present
             for statement, rows in present.rows:
                 for row in rows:
-                    self._gateway.writer.add(statement, row)
+                    writer.add(statement, row)
 
-    def _made(self, monotonic: float, wall: int) -> Stamp:
+    def _made(self, monotonic: float, wall: int, ahead: int) -> Stamp:
         """Return the present stamp."""
-        if monotonic - self._kernel_look >= KERNEL_LOOK_SECONDS:
-            self._kernel_look = monotonic
-            self._synchronized = self._gateway.clock.synchronization().synchronized
-        broker = getattr(self._gateway, "broker", None)
-        ahead = self._ahead if broker is None else broker.expiry.clock_ahead
+        if monotonic - self._kernel_asked >= KERNEL_SECONDS:
+            self._kernel_asked = monotonic
+            self._synchronized = self._clock.synchronization().synchronized
         return Stamp(self._boot, ahead, None if self._synchronized else wall)
 
     def _is_news(self, present: Stamp) -> bool:

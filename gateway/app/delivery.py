@@ -1,22 +1,21 @@
 """What was written to each delivery class, for `$SYS`."""
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
+from gateway.broker.broker import Broker
+from gateway.counters import Counters
+from gateway.server.flush_wheel import FlushWheel
 
 
-def show_delivery(gateway: "Gateway") -> None:
+def show_delivery(broker: Broker, flushes: FlushWheel, counters: Counters) -> None:
     """Show under `$SYS` what was written to each class, and how long messages were held."""
-    counters, flushes = gateway.counters, gateway.turn.flushes
     counters.set("tidegate/delivery/held_sessions", flushes.sessions)
     counters.set("tidegate/delivery/not_held", flushes.refused)
     present: Counter[str] = Counter()
-    for client in gateway.broker.connections:
+    for client in broker.connections:
         if client.session is not None:
             present[client.session.delivery.name] += client.connection.packets_sent
-    for each in gateway.broker.delivery_classes:
+    for each in broker.delivery_classes:
         sent, writes = each.packets + present[each.name], max(1, each.flushes)
         packets, size = sent / writes, each.bytes / writes
         counters.set(f"tidegate/delivery/{each.name}/flushes", each.flushes)

@@ -2,23 +2,48 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gateway.app.clock_stamp import ClockStamp
+from gateway.app.parts import Run, Storage
 from gateway.broker.store import KeepsNothing, Store
+from gateway.server.turn import Turn
 from gateway.session.kept import Kept
 from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.engine.reading import Reading
+from gateway.storage.sessions.broker_store import BrokerStore
 from gateway.storage.sessions.pager import Pager
 from gateway.storage.sessions.restore import Restore
-
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
 
 RETRY_SECONDS = 1.0
 """Seconds between two attempts to read a queue after a disk error."""
 
 
-async def open_store(gateway: "Gateway", *, durable: bool) -> tuple[Store, Kept]:
+class StoreTime:
+    """When something is read from the store: at the start, or in the turn that is followed."""
+
+    def __init__(self, stamp: ClockStamp) -> None:
+        self._stamp = stamp
+        self._turn: Turn | None = None
+        self._store: BrokerStore | None = None
+
+    def follow(self, turn: Turn, store: Store) -> None:
+        """Return the time of this turn from now on."""
+        self._turn = turn
+        self._store = store if isinstance(store, BrokerStore) else None
+
+    def __call__(self) -> tuple[float, int]:
+        """Return monotonic seconds and the wall time in ms."""
+        if self._turn is None:
+            return self._stamp.at_start()
+        monotonic, wall = self._turn.instant
+        # what is read may be of before the clock was set
+        return monotonic, wall - (0 if self._store is None else self._store.lag)
+
+
+async def open_store(
+    run: Run, storage: Storage, now: StoreTime, *, durable: bool
+) -> tuple[Store, Kept]:
     """Return the broker's store and what an earlier run left in it.
 
     Without durability nothing is read and nothing is written: what is on disk stays for a run
@@ -26,13 +51,6 @@ async def open_store(gateway: "Gateway", *, durable: bool) -> tuple[Store, Kept]
     """
     if not durable:
         return KeepsNothing(), Kept()
-
-    def now() -> tuple[float, int]:
-        if not hasattr(gateway, "turn"):
-            return gateway.clock_stamp.at_start()
-        monotonic, wall = gateway.turn.instant
-        return monotonic, wall - store.lag  # what is read may be of before the clock was set
-
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -46,14 +64,14 @@ async def open_store(gateway: "Gateway", *, durable: bool) -> tuple[Store, Kept]
             task.cancel()
 
     pager = Pager(
-        Reading(gateway.database.reader, gateway.counters),
-        PendingBatch(gateway.writer),
+        Reading(storage.database.reader, run.counters),
+        PendingBatch(storage.writer),
         now,
         spawn,
         lambda call: loop.call_later(RETRY_SECONDS, call),
     )
-    gateway.stack.callback(stop)
-    store, kept = await Restore(pager, gateway.configuration.broker.maximum_inflight).run()
-    gateway.writer.before_batch.append(store.gather)
-    gateway.writer.on_committed.append(store.committed)
+    run.stack.callback(stop)
+    store, kept = await Restore(pager, run.configuration.broker.maximum_inflight).run()
+    storage.writer.before_batch.append(store.gather)
+    storage.writer.on_committed.append(store.committed)
     return store, kept

@@ -1,17 +1,14 @@
 """The alarm for clients that do not fetch what waits for them: which ones lose messages."""
 
-import asyncio
 import logging
-from typing import TYPE_CHECKING
 
+from gateway.app.parts import Run
+from gateway.broker.broker import Broker
 from gateway.session.queue.memory import MAXIMUM_NAMED
-
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 """Seconds between two checks."""
 
 LINE_SECONDS = 60.0
@@ -35,34 +32,29 @@ class FullQueues:
     `text` is the alarm's, "" while nothing is given up.
     """
 
-    def __init__(self, gateway: "Gateway") -> None:
+    def __init__(self, run: Run, broker: Broker) -> None:
         self.text = ""
-        self._gateway = gateway
-        self._memory = gateway.broker.queue_memory
+        self._run = run
+        self._broker = broker
+        self._memory = broker.queue_memory
         self._lost: dict[str, int] = {}  # messages, by client identifier; MAXIMUM_NAMED of them
         self._before: list[str] = []  # clients that the alarm names
         self._last = self._line = 0.0  # monotonic seconds of the last loss and the last log line
 
     def start(self) -> None:
         """Check at each interval while the gateway runs."""
-        task = asyncio.get_running_loop().create_task(self._run())
-        self._gateway.stack.callback(task.cancel)
+        self._run.every(CHECK_SECONDS, self.check)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Raise, renew or end the alarm by what was given up since the last check."""
         dropped, self._memory.dropped = self._memory.dropped, {}
-        now = self._gateway.clock.monotonic()
+        now = self._run.clock.monotonic()
         if dropped:
             self._last = now
             self._count(dropped)
             self._renew(now)
         elif self.text and now - self._last >= QUIET_SECONDS and not self._any_is_full():
             self._end()
-
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            self.look()
 
     def _count(self, dropped: dict[str, int]) -> None:
         for client_id, count in dropped.items():
@@ -74,18 +66,18 @@ class FullQueues:
         begins = not self.text
         if begins or now - self._line >= LINE_SECONDS:
             self._line = now
-            self._say(named)
+            self._raise(named)
             logger.warning("%s", self.text)
         elif set(named) != set(self._before):
-            self._say(named)
+            self._raise(named)
 
-    def _say(self, named: list[str]) -> None:
+    def _raise(self, named: list[str]) -> None:
         self._before = named
         names = ", ".join(f"{each[:SHOWN]!r} ({self._lost[each]:,})" for each in named)
         more = len(self._lost) - len(named)
         others = f" and {more:,} others" if more else ""
         self.text = f"messages are given up for clients that do not fetch them: {names}{others}"
-        self._gateway.telemetry.alarm(ALARM, self.text)
+        self._run.alarm(ALARM, self.text)
 
     def _end(self) -> None:
         logger.warning(
@@ -95,9 +87,9 @@ class FullQueues:
         )
         self.text = ""
         self._lost = {}
-        self._gateway.telemetry.alarm(ALARM, "")
+        self._run.alarm(ALARM, "")
 
     def _any_is_full(self) -> bool:
-        sessions = self._gateway.broker.sessions
+        sessions = self._broker.sessions
         found = [sessions[each] for each in self._before if each in sessions]
         return any(session.queue.full for session in found)

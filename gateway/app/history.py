@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gateway.access.policy import EVERYTHING
+from gateway.app.parts import Core, Run, Storage
 from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
@@ -13,7 +14,6 @@ from gateway.storage.history.history import History, RecordedRule
 from gateway.storage.history.subscriptions import HistorySubscriptions
 
 if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
     from gateway.uplink.rules.rule import Rule
     from gateway.uplink.rules.rules import RuleSet
 
@@ -50,11 +50,13 @@ class Recorder:
         return code
 
 
-async def record(gateway: "Gateway", rules: "RuleSet | None", configured: "Sequence[Rule]") -> bool:
+async def record(
+    run: Run, storage: Storage, core: Core, rules: "RuleSet | None", configured: "Sequence[Rule]"
+) -> bool:
     """Begin the history; return whether it is on, and then asks the rules itself."""
-    config = gateway.configuration.history
+    config = run.configuration.history
     history = History(
-        gateway.database, gateway.writer, gateway.counters, config.keep, config.maximum_bytes
+        storage.database, storage.writer, run.counters, config.keep, config.maximum_bytes
     )
     recorded = [
         RecordedRule(
@@ -66,17 +68,17 @@ async def record(gateway: "Gateway", rules: "RuleSet | None", configured: "Seque
         )
         for index, rule in enumerate(configured)
     ]
-    await history.begin(gateway.epoch, gateway.starts, recorded)
-    await _record_subscriptions(gateway, history)
+    await history.begin(run.epoch, storage.starts, recorded)
+    await _record_subscriptions(storage, core, history)
     if config.keep:
         recorder = Recorder(history, rules)
-        gateway.broker.subscribe_inline(recorder, recorder.topic_filters)
+        core.broker.subscribe_inline(recorder, recorder.topic_filters)
     return config.keep > 0
 
 
-async def _record_subscriptions(gateway: "Gateway", history: History) -> None:
+async def _record_subscriptions(storage: Storage, core: Core, history: History) -> None:
     """Record those of sessions; who the parts of the gateway are is no news."""
-    recorded = HistorySubscriptions(gateway.database, gateway.writer, history)
+    recorded = HistorySubscriptions(storage.database, storage.writer, history)
 
     def add(number: int, subscription: Subscription) -> None:
         if isinstance(subscription.subscriber, Session):
@@ -84,7 +86,7 @@ async def _record_subscriptions(gateway: "Gateway", history: History) -> None:
 
     await recorded.begin()
     if history.keep:
-        router = gateway.broker.router
+        router = core.broker.router
         for number, subscription in router.subscriptions():
             add(number, subscription)
         router.on_add.append(add)

@@ -2,11 +2,14 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from gateway.access.policy import AccessPolicy
 from gateway.app.access import read_acl
-from gateway.app.authenticators import authenticator, password_file
+from gateway.app.authenticators import Passwords, authenticator, password_file
 from gateway.app.file_changes import changed_rules, changed_users
+from gateway.app.parts import Core, Run
 from gateway.broker import access
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     import ssl
 
     from gateway.access.acl_file import AclRules
-    from gateway.app.gateway import Gateway
     from gateway.server.passwords.file import PasswordFile
 
 _Result = TypeVar("_Result")
@@ -28,17 +30,18 @@ _Result = TypeVar("_Result")
 logger = logging.getLogger(__name__)
 
 
-def make_listeners(gateway: "Gateway", room: Room) -> list[Listener]:
+def make_listeners(run: Run, core: Core, room: Room) -> list[Listener]:
     """Return the listeners, not bound yet; raise ConfigurationError or StartError."""
-    configuration = gateway.configuration
+    configuration = run.configuration
+    passwords = Passwords(core.turn, core.broker.failed_logins, run.stack)
     return [
         Listener(
             settings,
-            authenticator(gateway, settings, complete(password_file(settings))),
-            gateway.turn,
+            authenticator(passwords, settings, complete(password_file(settings))),
+            core.turn,
             tls=_tls(settings, configuration.file, index),
             room=room,
-            access=gateway.policies[index],
+            access=core.policies[index],
         )
         for index, settings in enumerate(configuration.listeners)
     ]
@@ -52,33 +55,33 @@ class Files(NamedTuple):
     acl: "AclRules | None"
 
 
-async def reload_listeners(gateway: "Gateway") -> None:
+async def reload_listeners(run: Run, core: Core, listeners: Sequence[Listener]) -> None:
     """Read certificates, password files and ACL files again, in pieces: they may be long.
 
     Access rules then hold for everybody, and a user whose password changed has to log in again.
     A listener whose files cannot be used keeps what it has, and the alarm `listener` says why.
     """
     trouble = ""
-    for index, listener in enumerate(gateway.listeners):
+    for index, listener in enumerate(listeners):
         try:
-            file = gateway.configuration.file
+            file = run.configuration.file
             files = await _between_turns(_read(listener.settings, file, index))
-            _check_not_emptied(gateway, index, files)
+            _check_not_emptied(listener, core.policies[index], files)
         except ConfigurationError as error:
             trouble = str(error)
             logger.error("%s keeps its old files: %s", listener.address, error)  # noqa: TRY400 - a mistake of the file, not of ours
             continue
         listener.stack.tls = files.tls
-        policy = gateway.policies[index]
+        policy = core.policies[index]
         rules = await _between_turns(changed_rules(policy.acl, files.acl))
         if rules:
             logger.info("access rules of %s have changed: %s", listener.settings.acl_file, rules)
         policy.replace(files.acl)
         if files.passwords is not None:
             await _replace_users(listener, files.passwords)
-    now = gateway.turn.now().monotonic
-    await _between_turns(access.apply(gateway.broker, gateway.policies, now))
-    gateway.telemetry.alarm("listener", trouble)
+    now = core.turn.now().monotonic
+    await _between_turns(access.apply(core.broker, core.policies, now))
+    run.alarm("listener", trouble)
     if not trouble:
         logger.info("certificates, password files and access rules are read again")
 
@@ -90,10 +93,9 @@ async def _replace_users(listener: Listener, passwords: "PasswordFile") -> None:
     await _between_turns(listener.connections.replace_users(passwords))
 
 
-def _check_not_emptied(gateway: "Gateway", index: int, files: Files) -> None:
+def _check_not_emptied(listener: Listener, policy: AccessPolicy, files: Files) -> None:
     """Raise ConfigurationError for a file that has lost all that it said, but not on purpose."""
-    listener, acl, passwords = gateway.listeners[index], files.acl, files.passwords
-    before = gateway.policies[index].acl
+    acl, passwords, before = files.acl, files.passwords, policy.acl
     if acl is not None and not acl and not acl.empty_on_purpose and before:
         raise _emptied(listener.settings.acl_file, "rule")
     if passwords is None or len(passwords) or passwords.empty_on_purpose:

@@ -3,31 +3,40 @@
 import logging
 from typing import TYPE_CHECKING
 
+from gateway.app.bridges import Bridges
+from gateway.app.parts import Run
+from gateway.storage.engine.writer import Writer
+from gateway.telemetry.sys_topics import SysTopics
+
 if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
-    from gateway.telemetry.http_server import HttpServer, Pages
+    from collections.abc import Callable
+
+    from gateway.telemetry.http_server import HttpServer, Page
 
 logger = logging.getLogger(__name__)
 
 
-async def bind_metrics(gateway: "Gateway") -> "HttpServer | None":
+async def bind_metrics(run: Run) -> "HttpServer | None":
     """Return the server at which they are asked for, not open yet; None if it is not configured.
 
     Raises StartError if its address cannot be had.
     """
-    config = gateway.configuration.metrics
-    if config is None:
+    settings = run.configuration.metrics
+    if settings is None:
         return None
     from gateway.telemetry.http_server import HttpServer
 
-    server = HttpServer(config.host, config.port, _pages(gateway), gateway.counters, config.hosts)
-    gateway.stack.push_async_callback(server.close)
+    server = HttpServer(settings.host, settings.port, {}, run.counters, settings.hosts)
+    run.stack.push_async_callback(server.close)
     await server.bind()
     logger.info("metrics at http://%s/metrics", server.address)
     return server
 
 
-def _pages(gateway: "Gateway") -> "Pages":
+def metrics_pages(
+    run: Run, writer: Writer, sys_topics: SysTopics, bridges: Bridges
+) -> "dict[str, Callable[[], Page]]":
+    """Return the pages by path: the figures, and whether all is well."""
     from http import HTTPStatus
 
     from gateway.telemetry.health import trouble
@@ -37,16 +46,16 @@ def _pages(gateway: "Gateway") -> "Pages":
 
     heartbeat = Heartbeat()
     heartbeat.start()
-    gateway.stack.callback(heartbeat.stop)
+    run.stack.callback(heartbeat.stop)
 
     def metrics() -> Page:
-        gateway.telemetry.sys_topics.update()
-        text = exposition(gateway.counters.values, gateway.bridges.figures())
+        sys_topics.update()
+        text = exposition(run.counters.values, bridges.figures())
         return Page(text, content_type=CONTENT_TYPE)
 
     def health() -> Page:
-        own = trouble(gateway.writer, heartbeat)
-        reason = "; ".join(filter(None, (own, *(ask() for ask in gateway.troubles))))
+        own = trouble(writer, heartbeat)
+        reason = "; ".join(filter(None, (own, *(ask() for ask in run.troubles))))
         return Page(
             f"{reason or 'ok'}\n", HTTPStatus.SERVICE_UNAVAILABLE if reason else HTTPStatus.OK
         )

@@ -7,20 +7,18 @@ import time
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gateway.access.policy import AccessPolicy
+from gateway.app.parts import Run
 from gateway.broker.connecting.connection_info import Anonymous
 from gateway.config.operator_socket import MODE, is_safe, is_too_long, own_folders, socket_name
 from gateway.errors import StartError
 from gateway.server.listening.connection_limits import Room
 from gateway.server.listening.listener import Listener
 from gateway.server.listening.unix_socket import answers
+from gateway.server.turn import Turn
 from gateway.settings.checks import MAXIMUM_UNIX_PATH
 from gateway.settings.listener import ListenerSettings
-
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
 
 logger = logging.getLogger(__name__)
 
@@ -34,39 +32,39 @@ LEFTOVER_SECONDS = 60.0
 """From this age on a socket at which nobody listens was left by a gateway that was killed."""
 
 
-async def bind_operator_socket(gateway: "Gateway", room: Room) -> None:
-    """Take the socket for commands, without which a gateway works all the same.
+async def bind_operator_socket(run: Run, turn: Turn, room: Room) -> Listener | None:
+    """Return the socket for commands, None without one: a gateway works all the same.
 
     Its permissions say who may use it, and who may use it is an operator: no rules hold there.
     """
     try:
-        name = socket_name(gateway.data)
+        name = socket_name(run.data)
     except OSError as error:
-        _go_without(f"{gateway.data}: {error.strerror}")
-        return
+        _go_without(f"{run.data}: {error.strerror}")
+        return None
     reasons = []
     for folder in own_folders():
         try:
-            listener = await _bound(gateway, room, folder, name)
+            listener = await _bound(turn, room, folder, name)
         except OSError as error:
             reasons.append(f"{folder}: {error.strerror or error}")
         except StartError as error:
             reasons.append(str(error))
         else:
-            gateway.stack.push_async_callback(listener.close)
-            gateway.operator_socket = listener
-            return
+            run.stack.push_async_callback(listener.close)
+            return listener
     _go_without("; ".join(reasons))
+    return None
 
 
-async def _bound(gateway: "Gateway", room: Room, folder: Path, name: str) -> Listener:
+async def _bound(turn: Turn, room: Room, folder: Path, name: str) -> Listener:
     """Return a listener in this folder; raise OSError or StartError if it cannot be had."""
     _prepare(folder)
     path = folder / name
     if is_too_long(path):
         raise StartError(f"{path} has {len(os.fsencode(path))} bytes; at most {MAXIMUM_UNIX_PATH}")
     settings = ListenerSettings(path=str(path), mode=MODE, maximum_connections=MAXIMUM_CONNECTIONS)
-    listener = Listener(settings, Anonymous(), gateway.turn, room=room, access=AccessPolicy())
+    listener = Listener(settings, Anonymous(), turn, room=room, access=AccessPolicy())
     await listener.bind()
     return listener
 

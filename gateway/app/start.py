@@ -8,14 +8,15 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from gateway.access.listeners import ListenerRights, Listeners
 from gateway.app.access import access_policies
 from gateway.app.allocator import give_back_regularly, keep_buffers
-from gateway.app.bridges import start_bridges
-from gateway.app.channels import ChannelDesk
+from gateway.app.bridges import Bridges, start_bridges
+from gateway.app.channels import ChannelCommands
 from gateway.app.checks.warnings import warnings
-from gateway.app.clock_stamp import open_clock_stamp
+from gateway.app.clock_stamp import ClockStamp, open_clock_stamp
 from gateway.app.control import Control
 from gateway.app.descriptors import connection_limit, make_room, raise_limit
 from gateway.app.disk.damage import have_it_salvaged
@@ -23,14 +24,14 @@ from gateway.app.disk.data_folder import DataFolder, keep_private
 from gateway.app.disk.own_files import watch_files
 from gateway.app.disk.storage import open_storage
 from gateway.app.disk.wear import Wear
-from gateway.app.durable_sessions import open_store
+from gateway.app.durable_sessions import StoreTime, open_store
 from gateway.app.full_queues import FullQueues
-from gateway.app.gateway import Gateway
 from gateway.app.history import record
 from gateway.app.listeners import make_listeners
 from gateway.app.memory_limit import default_limit, for_clients, occupied
-from gateway.app.metrics import bind_metrics
+from gateway.app.metrics import bind_metrics, metrics_pages
 from gateway.app.operator_socket import bind_operator_socket
+from gateway.app.parts import Core, Run, Storage
 from gateway.app.telemetry import Telemetry
 from gateway.app.watched_files import watch
 from gateway.broker import access
@@ -46,6 +47,7 @@ from gateway.server.listening.connection_limits import Room
 from gateway.server.listening.listener import Listener
 from gateway.server.turn import Turn
 from gateway.storage.engine.damage import UNREADABLE
+from gateway.storage.engine.writer import Writer
 from gateway.telemetry.systemd_notify import SystemdNotify
 from gateway.version import VERSION
 
@@ -84,160 +86,181 @@ async def _serve_once(
     """Run a gateway until it ends; return whether it is to start anew, and with which `alarms`."""
     loop = asyncio.get_running_loop()
     async with AsyncExitStack() as stack:
-        gateway = Gateway(configuration, data, stack)
-        gateway.alarms = dict(alarms)
+        run = Run(configuration, data, stack, alarms)
         alarms.clear()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, gateway.end)
+            loop.add_signal_handler(number, run.end)
         try:
-            await start(gateway, durable=durable)
+            gateway = await start(run, durable=durable)
         except UNREADABLE as error:
-            have_it_salvaged(gateway, error)
+            have_it_salvaged(run, error)
             return True
-        loop.add_signal_handler(signal.SIGHUP, _reload, gateway)
+        loop.add_signal_handler(signal.SIGHUP, gateway.reload)
         notify.ready(gateway.status)
         logger.info("tidegate %s (%s): %s", VERSION, build(), gateway.status)
         on_ready()
-        await gateway.ended.wait()
+        await run.ended.wait()
         logger.info("stopping")
-        if not gateway.anew:
+        if not run.anew:
             notify.stopping()
-    if gateway.fault:
-        raise RestartError(f"{data}: {gateway.fault}; start again")
-    alarms.update(gateway.next_alarms)
-    return gateway.anew
+    if run.fault:
+        raise RestartError(f"{data}: {run.fault}; start again")
+    alarms.update(run.next_alarms)
+    return run.anew
 
 
-async def start(gateway: Gateway, *, durable: bool) -> None:
+class Gateway(NamedTuple):
+    """The parts of a gateway that runs."""
+
+    run: Run
+    storage: Storage
+    core: Core
+    listeners: list[Listener]
+    operator_socket: Listener | None
+    telemetry: Telemetry
+    bridges: Bridges
+    files_changed: asyncio.Event
+    """Set by whoever says that files of listeners were changed."""
+
+    @property
+    def status(self) -> str:
+        """One line that says what runs and where."""
+        places = ", ".join(each.description for each in self.listeners)
+        return f"gateway {self.run.configuration.gateway_id} listens on {places}"
+
+    def reload(self) -> None:
+        """Read again what can change while it runs: certificates, passwords, bridges."""
+        self.files_changed.set()
+        self.bridges.reload()
+
+
+async def start(run: Run, *, durable: bool) -> Gateway:
     """Start every part; raise TidegateError if one cannot work."""
-    gateway.folder = DataFolder(gateway.data)
-    gateway.stack.callback(gateway.folder.close)
-    alarms = await open_storage(gateway, durable=durable)  # which goes on to add to them
-    gateway.folder.hold()  # the database may be a new one
-    alarms.update(gateway.alarms)
-    files = watch_files(gateway)
-    gateway.clock_stamp = await open_clock_stamp(gateway)
-    store, kept = await open_store(gateway, durable=durable)
-    _make_broker(gateway, store)
-    gateway.clock_stamp.watch()
-    await _bind_listeners(gateway)
-    metrics = await bind_metrics(gateway)
-    _start_telemetry(gateway, alarms)
+    folder = DataFolder(run.data)
+    run.stack.callback(folder.close)
+    storage = await open_storage(run, durable=durable)
+    folder.hold()  # the database may be a new one
+    files = watch_files(run, storage, folder)
+    clock_stamp = await open_clock_stamp(run.clock, storage.database)
+    store_time = StoreTime(clock_stamp)
+    store, kept = await open_store(run, storage, store_time, durable=durable)
+    core = _make_core(run, storage, store, clock_stamp)
+    store_time.follow(core.turn, store)
+    clock_stamp.watch(core.broker.expiry, storage.writer)
+    listeners, operator_socket = await _bind_listeners(run, core)
+    metrics = await bind_metrics(run)
+    telemetry = Telemetry(run, core)
+    run.stack.callback(telemetry.stop)
+    run.alarm.publish(telemetry.sys_topics.alarm)
+    telemetry.start()
     if files is not None:
-        files.start()
-    FullQueues(gateway).start()
-    _watch_wear(gateway)
-    gateway.control = Control()
-    channels = ChannelDesk(gateway)
-    gateway.broker.subscribe_inline(gateway.control, gateway.control.topic_filters)
-    await _start_uplink(gateway)
-    restore(gateway.broker, kept, Instant(*gateway.clock_stamp.at_start()))
-    await channels.keep_pauses()
-    gateway.telemetry.say()  # what was restored, before anyone can ask
-    for listener in gateway.listeners:
+        files.start(core.turn)
+    FullQueues(run, core.broker).start()
+    wear = Wear(run, storage.writer)
+    wear.start()
+    run.at_stop.append(wear.stop)
+    control = Control()
+    channels = ChannelCommands(run, storage, core, control, telemetry.sys_topics)
+    core.broker.subscribe_inline(control, control.topic_filters)
+    await _start_uplink(run, storage, core, control, telemetry)
+    restore(core.broker, kept, Instant(*clock_stamp.at_start()))
+    await channels.restore_pauses()
+    telemetry.sys_topics.say()  # what was restored, before anyone can ask
+    for listener in listeners:
         await listener.serve()
-    if gateway.operator_socket is not None:
-        await gateway.operator_socket.serve()
-    await start_bridges(gateway)
-    _give_memory_back(gateway)
-    _watch_files(gateway)
+    if operator_socket is not None:
+        await operator_socket.serve()
+    bridges = await start_bridges(run, storage, core, control)
+    _give_memory_back(run)
+    files_changed = _watch_files(run, core, listeners)
     if metrics is not None:
+        metrics.pages = metrics_pages(run, storage.writer, telemetry.sys_topics, bridges)
         await metrics.serve()
+    parts = (listeners, operator_socket, telemetry, bridges, files_changed)
+    return Gateway(run, storage, core, *parts)
 
 
-def _make_broker(gateway: Gateway, store: Store) -> None:
-    gateway.broker = Broker(
+def _make_core(run: Run, storage: Storage, store: Store, clock_stamp: ClockStamp) -> Core:
+    configuration = run.configuration
+    limit = configuration.memory.limit or default_limit()
+    broker = Broker(
         replace(
-            gateway.configuration.broker,
-            subscription_filters=gateway.configuration.subscription_filters,
-            durability=gateway.configuration.durability,
-            default_durability=gateway.configuration.storage.durability,
-            channels=gateway.configuration.channels,
-            delivery=gateway.configuration.delivery,
-            memory_limit=for_clients(
-                gateway.configuration.memory.limit or default_limit(), occupied()
-            ),
+            configuration.broker,
+            subscription_filters=configuration.subscription_filters,
+            durability=configuration.durability,
+            default_durability=configuration.storage.durability,
+            channels=configuration.channels,
+            delivery=configuration.delivery,
+            memory_limit=for_clients(limit, occupied()),
         ),
-        gateway.counters,
-        durability=gateway.writer,
+        run.counters,
+        durability=storage.writer,
         store=store,
         new_client_id=lambda: f"auto-{os.urandom(8).hex()}",
         # as even as makes no difference, and without the module `random` in memory
         randrange=lambda below: int.from_bytes(os.urandom(8), "little") % below,
-        timer=gateway.clock.nanoseconds,
+        timer=run.clock.nanoseconds,
     )
-    gateway.policies = access_policies(gateway.configuration)
-    complete(access.apply(gateway.broker, gateway.policies, now=0.0))  # there is no session yet
-    for warning in warnings(gateway.configuration, gateway.data):
+    policies = access_policies(configuration)
+    complete(access.apply(broker, policies, now=0.0))  # there is no session yet
+    for warning in warnings(configuration, run.data):
         logger.warning("%s", warning)
-    gateway.turn = Turn(gateway.broker, gateway.writer, gateway.clock)
-    gateway.stack.push_async_callback(_finish, gateway)
+    core = Core(broker, Turn(broker, storage.writer, run.clock), policies)
+    run.stack.push_async_callback(_finish, run, storage.writer, core, clock_stamp)
+    return core
 
 
-def _start_telemetry(gateway: Gateway, alarms: dict[str, str]) -> None:
-    gateway.telemetry = Telemetry(gateway)
-    gateway.stack.callback(gateway.telemetry.stop)
-    for name, text in alarms.items():
-        gateway.telemetry.alarm(name, text)
-    gateway.telemetry.start()
-
-
-def _watch_wear(gateway: Gateway) -> None:
-    wear = Wear(gateway)
-    wear.start()
-    gateway.at_stop.append(wear.stop)
-
-
-async def _start_uplink(gateway: Gateway) -> None:
+async def _start_uplink(
+    run: Run, storage: Storage, core: Core, control: Control, telemetry: Telemetry
+) -> None:
     """Join the history to the broker, and what goes up, where the configuration has it."""
-    if not gateway.configuration.uplinks:
-        await record(gateway, None, ())
+    if not run.configuration.uplinks:
+        await record(run, storage, core, None, ())
         return
     from gateway.app.uplink.uplinks import start_uplinks
 
-    await start_uplinks(gateway)
+    await start_uplinks(run, storage, core, control, telemetry)
 
 
-def _watch_files(gateway: Gateway) -> None:
-    watching = asyncio.get_running_loop().create_task(watch(gateway, gateway.files_changed))
-    gateway.stack.callback(watching.cancel)
+def _watch_files(run: Run, core: Core, listeners: Sequence[Listener]) -> asyncio.Event:
+    """Return the event by which somebody says that files of listeners were changed."""
+    changed = asyncio.Event()
+    watching = asyncio.get_running_loop().create_task(watch(run, core, listeners, changed))
+    run.stack.callback(watching.cancel)
+    return changed
 
 
-def _give_memory_back(gateway: Gateway) -> None:
+def _give_memory_back(run: Run) -> None:
     keep_buffers()
     giving = asyncio.get_running_loop().create_task(give_back_regularly())
-    gateway.stack.callback(giving.cancel)
+    run.stack.callback(giving.cancel)
 
 
-async def _bind_listeners(gateway: Gateway) -> None:
-    """Take every address first: a busy port ends the start before anything is sent."""
+async def _bind_listeners(run: Run, core: Core) -> tuple[list[Listener], Listener | None]:
+    """Take every address first: a busy port ends the start before anything is sent.
+
+    Returns the listeners, and the operators' socket where there is one.
+    """
     room = Room(connection_limit())
-    for listener in make_listeners(gateway, room):
+    listeners = make_listeners(run, core, room)
+    for listener in listeners:
         await listener.bind()
-        gateway.stack.push_async_callback(listener.close)
-        gateway.listeners.append(listener)
-    await bind_operator_socket(gateway, room)
-    socket = gateway.operator_socket
-    gateway.broker.listeners = Listeners(
-        _rights(gateway.listeners), _rights([socket] if socket is not None else [])
-    )
+        run.stack.push_async_callback(listener.close)
+    socket = await bind_operator_socket(run, core.turn, room)
+    sockets = [] if socket is None else [socket]
+    core.broker.listeners = Listeners(_rights(listeners), _rights(sockets))
+    return listeners, socket
 
 
 def _rights(listeners: Sequence[Listener]) -> dict[str, ListenerRights]:
     return {each.settings.name: each.connections.rights for each in listeners}
 
 
-async def _finish(gateway: Gateway) -> None:
+async def _finish(run: Run, writer: Writer, core: Core, clock_stamp: ClockStamp) -> None:
     """Bring what was gathered to disk; the listeners have seen their clients off before."""
-    gateway.clock_stamp.look()  # nothing else does any more
-    for gather in gateway.at_stop:
+    clock_stamp.check(core.broker.expiry)  # nothing else does any more
+    for gather in run.at_stop:
         gather()
-    await gateway.writer.close()
-    gateway.turn.end()
-    gateway.turn.stop()
-
-
-def _reload(gateway: Gateway) -> None:
-    """Read again what can change while the gateway runs: certificates, passwords, bridges."""
-    gateway.files_changed.set()
-    gateway.bridges.reload()
+    await writer.close()
+    core.turn.end()
+    core.turn.stop()

@@ -2,17 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gateway.app.listeners import reload_listeners
+from gateway.app.parts import Core, Run
 from gateway.config.configuration import Configuration
 from gateway.config.named_file import open_named
-
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
+from gateway.server.listening.listener import Listener
 
 logger = logging.getLogger(__name__)
 
@@ -102,9 +101,9 @@ class WatchedFiles:
             logger.warning("not read, since it changes all the time: %s", names)
 
 
-async def watch(gateway: "Gateway", asked: asyncio.Event) -> None:
+async def watch(run: Run, core: Core, listeners: Sequence[Listener], asked: asyncio.Event) -> None:
     """Read the listeners' files again whenever one of them has changed, or it is `asked` for."""
-    paths = watched(gateway.configuration)
+    paths = watched(run.configuration)
     loop = asyncio.get_running_loop()
     files = WatchedFiles(paths, loop.time())
     while True:
@@ -116,7 +115,7 @@ async def watch(gateway: "Gateway", asked: asyncio.Event) -> None:
             logger.info("changed: %s", ", ".join(str(path) for path in changed))
         else:
             continue
-        await reload_listeners(gateway)
+        await reload_listeners(run, core, listeners)
 
 
 async def _wait(asked: asyncio.Event, seconds: float | None) -> None:

@@ -66,7 +66,7 @@ class HttpServer:
         self.port = port
         self._host = host
         self._hosts = OwnHosts(host, named)
-        self._pages = pages
+        self.pages = pages
         self._counters = counters
         self._server: asyncio.Server | None = None
         self._exchanges: dict[Exchange, None] = {}  # the oldest first
@@ -156,7 +156,7 @@ class HttpServer:
             return _refusal(HTTPStatus.MISDIRECTED_REQUEST)
         if request.method not in METHODS:
             return _refusal(HTTPStatus.METHOD_NOT_ALLOWED)
-        make = self._pages.get(request.path)
+        make = self.pages.get(request.path)
         return _refusal(HTTPStatus.NOT_FOUND) if make is None else make()
 
     def _is_for_us(self, request: Request) -> bool:

@@ -17,7 +17,7 @@ from gateway.server.passwords.logins import PasswordThread
 from gateway.settings.listener import ListenerSettings
 
 if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
+    from gateway.app.authenticators import Passwords
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ class WithThread:
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
         self.thread = PasswordThread(loop, lambda: Instant(0.0, 0), FailedLogins(1.0))
-        self.it = cast("Gateway", SimpleNamespace(password_thread=lambda: self.thread))
+        self.it = cast("Passwords", SimpleNamespace(thread=lambda: self.thread))
 
 
 def at(gateway: WithThread, listener: ListenerSettings) -> Authenticator:

@@ -2,12 +2,14 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from gateway.app.channels import ChannelDesk
+from gateway.app.channels import ChannelCommands
 from gateway.app.checks.check import check_configuration
 from gateway.app.control import Control
+from gateway.app.parts import Core, Storage
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
 from gateway.mqtt.message import Message
@@ -50,17 +52,16 @@ class Desk:
         self.refresh: list[Callable[[], None]] = []
         self.forgotten: list[str] = []
         sys_topics = SimpleNamespace(refresh=self.refresh, forget=self.forgotten.append)
-        telemetry = SimpleNamespace(sys_topics=sys_topics)
-        gateway = SimpleNamespace(
-            broker=harness.broker,
-            control=self.control,
-            telemetry=telemetry,
-            counters=harness.counters,
-            clock=SimpleNamespace(monotonic=lambda: harness.now),
-            turn=SimpleNamespace(instant=harness.instant),
-            writer=harness.disk,
+        clock = SimpleNamespace(monotonic=lambda: harness.now)
+        run: Any = SimpleNamespace(counters=harness.counters, clock=clock)
+        turn: Any = SimpleNamespace(instant=harness.instant)
+        self.desk = ChannelCommands(
+            run,
+            Storage(cast("Any", None), cast("Any", harness.disk), 1),
+            Core(harness.broker, turn, []),
+            self.control,
+            cast("Any", sys_topics),
         )
-        self.desk = ChannelDesk(gateway)  # type: ignore[arg-type]  # by shape
 
     def ask(self, words: str, client_id: str = "me", payload: bytes = b"") -> ReasonCode:
         message = Message(f"$CONTROL/tidegate/channel/{words}", payload, client_id=client_id)

@@ -5,13 +5,12 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from gateway.app.gateway import Gateway
-from gateway.app.start import start
 from gateway.config.load import load
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.clocks import SetClock
 from tests.support.disk.storage import until
+from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 
 CONFIG = """
@@ -58,7 +57,7 @@ async def test_nothing_expires_by_the_clock_being_set_and_the_fleet_hears_of_it(
     async with AsyncExitStack() as stack:
         gateway = Gateway(load(file), tmp_path / "data", stack)
         clock = gateway.clock = SetClock(WRONG)
-        await start(gateway, durable=True)
+        await gateway.start()
         counters = gateway.counters
         assert gateway.publish(_message(gateway)) is ReasonCode.SUCCESS
         gateway.turn.end()

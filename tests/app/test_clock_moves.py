@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.gateway import Gateway
-from gateway.app.start import start
 from gateway.cli.crashtest.client import Client
 from gateway.config.load import load
 from gateway.mqtt.packets import Connect, Packet, PubAck, Publish, SubAck, Subscribe
@@ -16,6 +14,7 @@ from gateway.mqtt.packets import SubscriptionRequest as Request
 from gateway.mqtt.properties import Properties
 from tests.support.board_clock import NOW, BoardClock
 from tests.support.disk.storage import until
+from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 
 YEARS = 10 * 365 * 86_400
@@ -80,7 +79,7 @@ def look(gateway: Gateway) -> Left:
 async def started(folder: Path, clock: BoardClock, stack: AsyncExitStack) -> Gateway:
     gateway = Gateway(load(folder / "gateway.toml"), folder / "data", stack)
     gateway.clock = clock
-    await start(gateway, durable=True)
+    await gateway.start()
     return gateway
 
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.gateway import Gateway
-from gateway.app.start import start
 from gateway.app.uplink.outbox import outbox_settings
 from gateway.cli.crashtest.client import Client
 from gateway.clock import Clock
@@ -28,6 +26,7 @@ from gateway.mqtt.properties import Properties
 from gateway.storage.outbox.outbox import Outbox
 from tests.support.board_clock import NOW, BoardClock
 from tests.support.disk.storage import crash_image, until
+from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 
 YEARS = 10 * 365 * 86_400
@@ -53,7 +52,7 @@ async def started(folder: Path, clock: Clock, stack: AsyncExitStack) -> Gateway:
     file.write_text(CONFIGURATION.format(port=free_port()))
     gateway = Gateway(load(file), folder, stack)
     gateway.clock = clock
-    await start(gateway, durable=True)
+    await gateway.start()
     return gateway
 
 

@@ -1,5 +1,4 @@
 from random import randrange
-from types import SimpleNamespace
 
 from gateway.app.delivery import show_delivery
 from gateway.broker.broker import Broker
@@ -14,8 +13,7 @@ from tests.support.broker.broker_harness import Harness
 def figures(broker: Broker) -> dict[str, object]:
     """What is shown below `delivery/`."""
     counters = Counters()
-    turn = SimpleNamespace(flushes=FlushWheel(Deadlines(), 0))
-    show_delivery(SimpleNamespace(counters=counters, broker=broker, turn=turn))  # type: ignore[arg-type]  # by shape
+    show_delivery(broker, FlushWheel(Deadlines(), 0), counters)
     prefix = "tidegate/delivery/"
     values = counters.values.items()
     return {name.removeprefix(prefix): each for name, each in values if name.startswith(prefix)}

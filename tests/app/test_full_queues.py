@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from gateway.app.full_queues import LINE_SECONDS, NAMED, QUIET_SECONDS, FullQueues
-from gateway.app.gateway import Gateway
-from gateway.app.start import start
 from gateway.config.load import load
 from gateway.session.queue.memory import MAXIMUM_NAMED
 from gateway.settings.broker import BrokerSettings
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import away
 from tests.support.clocks import ManualClock
+from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 
 BEGIN = "messages are given up for clients that do not fetch them: "
@@ -27,21 +26,20 @@ async def test_the_alarm_names_who_loses_most_and_ends_with_room(
     async with AsyncExitStack() as stack:
         gateway = Gateway(load(file), tmp_path / "data", stack)
         clock = gateway.clock = ManualClock()
-        await start(gateway, durable=False)
+        await gateway.start(durable=False)
         alarms: list[str] = []
-        gateway.telemetry.alarm = lambda name, text: alarms.append(f"{name}:{text}")
-        harness, broker = Harness(BrokerSettings(maximum_queued_messages=1)), gateway.broker
-        gateway.broker = harness.broker
-        full = FullQueues(gateway)
+        gateway.alarm.publish(lambda name, text: alarms.append(f"{name}:{text}"))
+        harness = Harness(BrokerSettings(maximum_queued_messages=1))
+        full = FullQueues(gateway, harness.broker)
         for name in ("a", "b"):
             away(harness, name, name)
-        full.look()
+        full.check()
         assert not alarms
 
         def lose(topic: str, count: int) -> None:
             for _ in range(count):
                 harness.publish(topic, qos=1)
-            full.look()
+            full.check()
 
         lose("a", 3)
         assert alarms == [f"queue_full:{BEGIN}'a' (2)"]
@@ -53,20 +51,19 @@ async def test_the_alarm_names_who_loses_most_and_ends_with_room(
         lose("a", 1_000)
         assert alarms[2:] == [f"queue_full:{BEGIN}'a' (1,003), 'b' (5)"]
         clock.step(QUIET_SECONDS)
-        full.look()
+        full.check()
         assert len(alarms) == 3, "they have no room yet"
         harness.session("a").queue.take(1)
         harness.persistent("b", clean_start=True)
-        full.look()
+        full.check()
         assert alarms[3:] == ["queue_full:"]
         assert not full.text
         harness.broker.queue_memory.dropped = {f"{number:04}": 1 for number in range(MAXIMUM_NAMED)}
-        full.look()
+        full.check()
         harness.broker.queue_memory.dropped = {"one more": 1}
-        full.look()
+        full.check()
         names = ", ".join(f"'{number:04}' (1)" for number in range(NAMED))
         assert alarms[4:] == [f"queue_full:{BEGIN}{names} and 995 others"]
-        gateway.broker = broker
     lines = [record.message for record in caplog.records if "given up" in record.message]
     assert lines == [
         f"{BEGIN}'a' (2)",

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from gateway.app.gateway import Gateway
-from gateway.app.start import start
 from gateway.config.load import load
 from gateway.errors import StartError
 from gateway.storage.engine import writer
 from gateway.telemetry.heartbeat import INTERVAL
+from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 
 CONFIG = """
@@ -57,7 +56,7 @@ async def started(folder: Path, stack: AsyncExitStack, port: int) -> Gateway:
     file = folder / "gateway.toml"
     file.write_text(CONFIG.format(port=free_port(), metrics=port))
     gateway = Gateway(load(file), folder / "data", stack)
-    await start(gateway, durable=True)
+    await gateway.start()
     return gateway
 
 

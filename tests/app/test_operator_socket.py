@@ -7,12 +7,12 @@ import socket
 import stat
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from gateway.app import operator_socket as module
-from gateway.app.gateway import Gateway
-from gateway.app.start import start
+from gateway.app.parts import Run
 from gateway.config.load import bare, load
 from gateway.config.operator_socket import folders_of, is_safe, own_folders, socket_name
 from gateway.mqtt.packets import (
@@ -27,6 +27,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.listening.connection_limits import Room
+from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 from tests.support.raw_client import RawClient
 
@@ -51,7 +52,7 @@ async def started(
     file = folder / "gateway.toml"
     file.write_text(CLOSED.format(port=free_port(), listener=listener))
     gateway = Gateway(load(file), folder / data, stack)
-    await start(gateway, durable=True)
+    await gateway.start()
     return gateway
 
 
@@ -182,8 +183,8 @@ async def test_the_next_place_is_taken_where_the_first_cannot_be_had(
 
 
 def test_without_a_data_folder_there_is_none(caplog: pytest.LogCaptureFixture) -> None:
-    gateway = Gateway(bare(1883), Path("/no/such"), AsyncExitStack())
-    asyncio.run(module.bind_operator_socket(gateway, Room(1)))
+    run = Run(bare(1883), Path("/no/such"), AsyncExitStack())
+    asyncio.run(module.bind_operator_socket(run, cast("Any", None), Room(1)))
     assert "no socket for commands: /no/such: No such file" in caplog.text
 
 

@@ -10,8 +10,6 @@ from random import Random
 
 import pytest
 
-from gateway.app.gateway import Gateway
-from gateway.app.start import start
 from gateway.cli.crashtest.client import PATIENCE, Client
 from gateway.cli.crashtest.numbers import name_in, payload_of
 from gateway.config.load import load
@@ -27,6 +25,7 @@ from gateway.mqtt.properties import Properties
 from tests.crash.conftest import LONG, MakeGateway
 from tests.support.disk.disk_recorder import Operation, operations, recorder
 from tests.support.disk.promises import Number, Promises, _Connection
+from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 from tests.support.power_cut.clients import session
 from tests.support.power_cut.disk import Disk
@@ -132,7 +131,7 @@ async def come(image: Path, findings: list[str]) -> list[Number]:
     found: list[Number] = []
     async with AsyncExitStack() as stack:
         gateway = Gateway(load(file), image / "data", stack)
-        await start(gateway, durable=True)
+        await gateway.start()
         if gateway.database.salvage is not None:
             findings.append("the database was taken for damaged")
         (channel,) = gateway.broker.channels.named("jobs")

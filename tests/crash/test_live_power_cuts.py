@@ -11,8 +11,6 @@ from random import Random
 
 import pytest
 
-from gateway.app.gateway import Gateway
-from gateway.app.start import start
 from gateway.cli.crashtest.numbers import name_in
 from gateway.config.load import load
 from gateway.mqtt.packets import Publish
@@ -24,6 +22,7 @@ from tests.support.disk.live_promises import FleetPackets
 from tests.support.disk.promises import Number, Promises
 from tests.support.disk.storage import until
 from tests.support.fleet.fleet_broker import FleetBroker
+from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 from tests.support.power_cut.clients import MESSAGES, publish
 from tests.support.power_cut.disk import Disk
@@ -147,7 +146,7 @@ class LiveCuts:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(fleet.stop)
             gateway = Gateway(load(file), image / "data", stack)
-            await start(gateway, durable=True)
+            await gateway.start()
             assert gateway.database.salvage is None
             counters = gateway.counters
             await until(partial(_connected, fleet, 0), PATIENCE)

@@ -255,7 +255,7 @@ async def test_who_does_not_read_is_cut_off(
     server: HttpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_exchange, "EXCHANGE_TIMEOUT", 0.2)
-    server._pages = {"/page": lambda: Page(32 * 1024 * 1024 * "x")}
+    server.pages = {"/page": lambda: Page(32 * 1024 * 1024 * "x")}
     _, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
     writer.write(GET)
     await until(lambda: count(server, "refused") == 1)

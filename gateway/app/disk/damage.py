@@ -2,17 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from gateway.app.parts import Run
 from gateway.errors import StartError
 from gateway.storage.engine.damage import is_unreadable, note_damage
 from gateway.storage.engine.database import Database, database_file
 from gateway.storage.engine.refusal import cannot_start
 from gateway.storage.engine.replace import set_aside_between
-
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
+from gateway.storage.engine.writer import Writer
 
 logger = logging.getLogger(__name__)
 
@@ -33,9 +30,7 @@ ENDS_LATER = "since it was salvaged within the hour, the gateway ends when that 
 STAYS = "nor could a note be left for the next start: copy the data folder and put in another disk"
 
 
-def watch_for_damage(
-    gateway: "Gateway", database: Database, alarm: Callable[[str, str], None]
-) -> None:
+def watch_for_damage(run: Run, database: Database, writer: Writer) -> None:
     """Refuse publishers from then on, tell it as the alarm `database`, and end the gateway.
 
     It stays where the next start would not know: it would find nothing in the time for which
@@ -45,27 +40,27 @@ def watch_for_damage(
     earliest = loop.time() + (SALVAGE_INTERVAL if database.salvage is not None else 0.0)
 
     def found(text: str) -> None:
-        gateway.writer.refuses = "the database is damaged"
+        writer.refuses = "the database is damaged"
         wait = max(TELL_SECONDS, earliest - loop.time())
         what = STAYS
         if database.damage_noted:
             what = ENDS if wait == TELL_SECONDS else ENDS_LATER
-            timer = loop.call_later(wait, gateway.end, f"the database is damaged ({text})")
-            gateway.stack.callback(timer.cancel)
-        alarm("database", f"the database is damaged ({text}): publishers are refused; {what}")
+            timer = loop.call_later(wait, run.end, f"the database is damaged ({text})")
+            run.stack.callback(timer.cancel)
+        run.alarm("database", f"the database is damaged ({text}): publishers are refused; {what}")
         logger.critical("%s", what)
 
     database.on_damage.append(found)
 
 
-def have_it_salvaged(gateway: "Gateway", error: Exception) -> None:
+def have_it_salvaged(run: Run, error: Exception) -> None:
     """Leave a note that the database could not be read, for a start that follows at once.
 
     Raises StartError where that would not help: what was salvaged within the hour is no better
     for being salvaged again, and an error that is no damage has another remedy.
     """
-    path = database_file(gateway.data)
-    now = gateway.clock.wall_ms() / 1000
+    path = database_file(run.data)
+    now = run.clock.wall_ms() / 1000
     if not is_unreadable(error, path):
         raise cannot_start(error, path) from error
     if not path.is_file() or set_aside_between(path, now - SALVAGE_INTERVAL, now):

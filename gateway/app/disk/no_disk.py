@@ -1,15 +1,13 @@
 """Refuses publishers while the disk accepts no database at the start, and waits for it."""
 
 import asyncio
-from typing import TYPE_CHECKING
 
+from gateway.app.parts import Run
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.database_file import takes_again
+from gateway.storage.engine.writer import Writer
 
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
-
-LOOK_SECONDS = 5.0
+CHECK_SECONDS = 5.0
 """Seconds between two checks whether the disk accepts a database."""
 
 REFUSES = "the disk took nothing at the start"
@@ -25,19 +23,19 @@ WAITS = (
 )
 
 
-def wait_for_disk(gateway: "Gateway", database: Database) -> str:
+def wait_for_disk(run: Run, database: Database, writer: Writer) -> str:
     """Return the text of the alarm; where the disk may recover, refuse publishers until then."""
     if not database.may_recover:
         return READ_ONLY.format(reason=database.in_memory)
-    gateway.writer.refuses = REFUSES
-    looking = asyncio.get_running_loop().create_task(_until_it_takes(gateway, database))
-    gateway.stack.callback(looking.cancel)
+    writer.refuses = REFUSES
+    checking = asyncio.get_running_loop().create_task(_until_it_takes(run, database))
+    run.stack.callback(checking.cancel)
     return WAITS.format(reason=database.in_memory)
 
 
-async def _until_it_takes(gateway: "Gateway", database: Database) -> None:
+async def _until_it_takes(run: Run, database: Database) -> None:
     while True:
         if await asyncio.to_thread(takes_again, database.path):
-            gateway.start_anew()
+            run.start_anew()
             return
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(CHECK_SECONDS)

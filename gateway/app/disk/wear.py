@@ -2,16 +2,14 @@
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
 
+from gateway.app.parts import Run
+from gateway.storage.engine.writer import Writer
 from gateway.storage.state.write_diary import Written, note_written
 from gateway.telemetry.block_device import BlockDevice, block_device
 from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes
 from gateway.telemetry.process_io import bytes_written
 from gateway.telemetry.write_budget import WriteBudget
-
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
 
 logger = logging.getLogger(__name__)
 
@@ -28,23 +26,24 @@ NOTE_WITHIN = 60.0
 class Wear:
     """Shows what is written, keeps to `[storage] write_budget`, and notes it for `doctor`."""
 
-    def __init__(self, gateway: "Gateway") -> None:
-        self._gateway = gateway
-        config = gateway.configuration.storage
+    def __init__(self, run: Run, writer: Writer) -> None:
+        self._run = run
+        self._writer = writer
+        config = run.configuration.storage
         self._budget = WriteBudget(config.write_budget)
-        self._device = block_device(gateway.data)
+        self._device = block_device(run.data)
         self._endurance = config.endurance or _endurance_of(self._device)
         self._flushes = None if self._device is None else self._device.flushes()
         self._noted = Written(0, 0, 0)
-        self._started = gateway.clock.monotonic()
+        self._started = run.clock.monotonic()
         self._exceeded = False
         self._task: asyncio.Task[None] | None = None
-        gateway.counters.set("tidegate/storage/write_budget", config.write_budget or 0)
+        run.counters.set("tidegate/storage/write_budget", config.write_budget or 0)
 
     def start(self) -> None:
         """Measure now and at each interval; do nothing if Linux does not count."""
         if bytes_written() is not None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
+            self._task = asyncio.get_running_loop().create_task(self._measure())
 
     def stop(self) -> None:
         """Stop measuring and add the last record to the pending batch."""
@@ -52,22 +51,22 @@ class Wear:
             self._task.cancel()
             self._note()
 
-    async def _run(self) -> None:
+    async def _measure(self) -> None:
         note_due = self._started + NOTE_SECONDS
         while True:
-            self.look()
+            self.update()
             await asyncio.sleep(INTERVAL)
-            if self._gateway.clock.monotonic() >= note_due:
+            if self._run.clock.monotonic() >= note_due:
                 note_due += NOTE_SECONDS
                 self._note()
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Update figures, budget and alarm."""
         written = bytes_written() or 0
         budget = self._budget
-        budget.look(self._gateway.clock.monotonic(), written)
-        self._gateway.writer.stretch = budget.stretch
-        counters = self._gateway.counters
+        budget.look(self._run.clock.monotonic(), written)
+        self._writer.stretch = budget.stretch
+        counters = self._run.counters
         counters.set("tidegate/storage/written_bytes", written)
         counters.set("tidegate/storage/written_per_day", budget.bytes_per_day)
         counters.set("tidegate/storage/stretch_percent", round(100 * budget.stretch))
@@ -77,7 +76,7 @@ class Wear:
             self._alarm()
 
     def _show_device(self) -> None:
-        counters = self._gateway.counters
+        counters = self._run.counters
         if self._device is not None and self._flushes is not None:
             flushes = self._device.flushes()
             counters.set("tidegate/storage/device_flushes", (flushes or 0) - self._flushes)
@@ -92,23 +91,23 @@ class Wear:
             budget = spell_bytes(self._budget.budget or 0)
             text = f"{rate} a day are written, above the write budget of {budget} a day"
             logger.warning("%s, although commits wait for their whole window", text)
-        self._gateway.telemetry.alarm("write_budget", text)
+        self._run.alarm("write_budget", text)
 
     def _note(self) -> None:
-        gateway, noted = self._gateway, self._noted
+        run, noted = self._run, self._noted
         self._noted = now = Written(
             bytes_written() or 0,
-            gateway.counters.count("tidegate/storage/commits"),
-            int(gateway.clock.monotonic() - self._started),
+            run.counters.count("tidegate/storage/commits"),
+            int(run.clock.monotonic() - self._started),
         )
         more = Written(
             now.written - noted.written, now.commits - noted.commits, now.seconds - noted.seconds
         )
 
         def add(statement: str, row: tuple[object, ...]) -> int:
-            return gateway.writer.add(statement, row, within=NOTE_WITHIN)
+            return self._writer.add(statement, row, within=NOTE_WITHIN)
 
-        note_written(add, gateway.clock.wall_ms(), more)
+        note_written(add, run.clock.wall_ms(), more)
 
 
 def _endurance_of(device: BlockDevice | None) -> int | None:

@@ -2,13 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from gateway.app.parts import Core
 from gateway.broker.own_names import CONTROL_CLIENT
 from gateway.mqtt.message import Message
-
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
 
 
 def to_json(answer: Mapping[str, object]) -> bytes:
@@ -17,11 +14,11 @@ def to_json(answer: Mapping[str, object]) -> bytes:
 
 
 def publish_answer(
-    gateway: "Gateway", topic: str, answer: Mapping[str, object], correlation_data: bytes | None
+    core: Core, topic: str, answer: Mapping[str, object], correlation_data: bytes | None
 ) -> None:
     """Publish an answer; `topic` and `correlation_data` are the request's."""
-    instant = gateway.turn.instant
-    gateway.publish(
+    instant = core.turn.instant
+    core.publish(
         Message(
             topic,
             to_json(answer),

@@ -4,7 +4,9 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gateway.access.policy import AccessPolicy
 from gateway.access.rule import WRITE
+from gateway.app.parts import Core, Storage
 from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
@@ -12,22 +14,26 @@ from gateway.storage.state.down_seen import DownSeen
 from gateway.uplink.down import Down, DownRule
 
 if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
     from gateway.counters import Counters
     from gateway.settings.uplink import DownSettings
 
 
 async def open_down(
-    gateway: "Gateway", configured: "tuple[DownSettings, ...]", uplink: str, counters: "Counters"
+    gateway_id: str,
+    storage: Storage,
+    core: Core,
+    configured: "tuple[DownSettings, ...]",
+    uplink: str,
+    counters: "Counters",
 ) -> Down | None:
     """Return what publishes an uplink's messages here, None if nothing comes down by it."""
     if not configured:
         return None
-    seen = DownSeen(gateway.database, gateway.writer, uplink)
+    seen = DownSeen(storage.database, storage.writer, uplink)
     await seen.load()
 
     def publish(message: Message, forced: bool) -> ReasonCode:
-        broker, instant = gateway.broker, gateway.turn.instant
+        broker, instant = core.broker, core.turn.instant
         message.received_at, message.arrived = instant.wall, instant.monotonic
         if broker.topic_limits.fault(message.topic):
             return ReasonCode.TOPIC_NAME_INVALID
@@ -35,18 +41,18 @@ async def open_down(
         return broker.publish(message, instant, only_once=forced and not broker.store.full)
 
     return Down(
-        gateway.configuration.gateway_id,
-        [_rule(gateway, each) for each in configured],
+        gateway_id,
+        [_rule(core.policies, each) for each in configured],
         seen,
         counters,
         publish=publish,
-        when_on_disk=gateway.turn.when_on_disk,
+        when_on_disk=core.turn.when_on_disk,
         later=asyncio.get_running_loop().call_later,
-        refusal=lambda: gateway.broker.refusals.reason,
+        refusal=lambda: core.broker.refusals.reason,
     )
 
 
-def _rule(gateway: "Gateway", config: "DownSettings") -> DownRule:
+def _rule(policies: list[AccessPolicy], config: "DownSettings") -> DownRule:
     rule = DownRule(config.topic, config.local, config.qos)
     username = config.username
     if username is None:
@@ -55,8 +61,7 @@ def _rule(gateway: "Gateway", config: "DownSettings") -> DownRule:
     def may_write(topic: str) -> bool:
         """Ask the rules of every listener as they are now: one that refuses is enough."""
         accesses = (
-            policy.access(username, UPLINK_CLIENT, local=False, proven=True)
-            for policy in gateway.policies
+            policy.access(username, UPLINK_CLIENT, local=False, proven=True) for policy in policies
         )
         return all(access.rights(topic) & WRITE for access in accesses)
 

@@ -1,10 +1,8 @@
 """Alarms, figures and log lines about a full outbox, an outage, and a link that is down."""
 
-import asyncio
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from gateway.app.parts import Run
 from gateway.app.uplink.headroom import (
     Capacity,
     Load,
@@ -14,15 +12,13 @@ from gateway.app.uplink.headroom import (
 )
 from gateway.settings.when_full import CONSEQUENCES, WhenFull
 from gateway.storage.engine.damage import free_bytes
+from gateway.storage.engine.database import Database
 from gateway.storage.engine.reserve import RESERVE_BYTES
 from gateway.storage.outbox.bounds import for_rows
 from gateway.storage.outbox.outbox import (
     Outbox,
 )
 from gateway.uplink.uplink import Uplink
-
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
 
 logger = logging.getLogger(__name__)
 
@@ -54,18 +50,6 @@ EXPECTED = ("waiting", "off")
 """States in which the link is down because it should be: of these nobody is reminded."""
 
 
-def check_every(gateway: "Gateway", seconds: float, check: Callable[[], None]) -> None:
-    """Call `check` at each interval while the gateway runs."""
-
-    async def run() -> None:
-        while True:
-            await asyncio.sleep(seconds)
-            check()
-
-    task = asyncio.get_running_loop().create_task(run())
-    gateway.stack.callback(task.cancel)
-
-
 class Outage:
     """Keeps `tidegate/outbox/survives_seconds` and `drains_seconds` up to date.
 
@@ -74,19 +58,20 @@ class Outage:
     is not there before anything went up.
     """
 
-    def __init__(self, gateway: "Gateway", outbox: Outbox) -> None:
-        self._gateway = gateway
+    def __init__(self, run: Run, database: Database, outbox: Outbox) -> None:
+        self._run = run
+        self._database = database
         self._outbox = outbox
         self._accepted = self._acknowledged = 0
         self._rate = 0.0
         self._best = 0.0
         self._row_bytes = 0.0
-        self._measured = self._started = gateway.clock.monotonic()
+        self._measured = self._started = run.clock.monotonic()
         self._warned = False
 
     def start(self) -> None:
         """Measure at each interval while the gateway runs."""
-        check_every(self._gateway, INTERVAL, self.check)
+        self._run.every(INTERVAL, self.check)
 
     def check(self) -> None:
         """Update the figures and the alarm."""
@@ -95,7 +80,7 @@ class Outage:
             return
         load, capacity = Load(self._rate, self._row_bytes), self._capacity()
         seconds = survives(load, capacity)
-        counters = self._gateway.counters
+        counters = self._run.counters
         counters.set("tidegate/outbox/survives_seconds", int(seconds))
         if self._best:
             waiting = self._outbox.rows + self._rate * seconds
@@ -104,7 +89,7 @@ class Outage:
         self._warn(seconds)
 
     def _measure(self) -> None:
-        now, counters = self._gateway.clock.monotonic(), self._gateway.counters
+        now, counters = self._run.clock.monotonic(), self._run.counters
         accepted = counters.count("tidegate/rules/accepted")
         acknowledged = counters.count("tidegate/uplink/acknowledged")
         elapsed = max(now - self._measured, 1e-3)
@@ -116,11 +101,11 @@ class Outage:
             self._row_bytes = self._outbox.bytes / self._outbox.rows
 
     def _capacity(self) -> Capacity:
-        config = self._gateway.configuration.outbox
+        config = self._run.configuration.outbox
         disk = None
-        if not self._gateway.database.in_memory:
-            held = 0 if self._gateway.database.reserve.is_held else RESERVE_BYTES
-            disk = max(0, free_bytes(self._gateway.data) - held)
+        if not self._database.in_memory:
+            held = 0 if self._database.reserve.is_held else RESERVE_BYTES
+            disk = max(0, free_bytes(self._run.data) - held)
         messages = None
         if config.maximum_messages is not None:
             messages = max(0, config.maximum_messages - self._outbox.rows)
@@ -131,7 +116,7 @@ class Outage:
 
         Only with an empty outbox: during an outage the time that is left becomes less by itself.
         """
-        promised = self._gateway.configuration.outbox.survive
+        promised = self._run.configuration.outbox.survive
         short = promised > seconds
         if short is self._warned or not promised or (short and self._outbox.rows > self._rate * 60):
             return
@@ -140,7 +125,7 @@ class Outage:
             f"at {self._rate:.1f} messages a second of {self._row_bytes:.0f} bytes the outbox"
             f" bears an outage of {spell_seconds(seconds)}, promised are {spell_seconds(promised)}"
         )
-        self._gateway.telemetry.alarm("headroom", text if short else "")
+        self._run.alarm("headroom", text if short else "")
 
 
 class FullOutbox:
@@ -149,22 +134,22 @@ class FullOutbox:
     `text` is what `/healthz` shows, "" while they fit.
     """
 
-    def __init__(self, gateway: "Gateway", outbox: Outbox) -> None:
+    def __init__(self, run: Run, outbox: Outbox) -> None:
         self.text = ""
-        self._gateway = gateway
+        self._run = run
         self._outbox = outbox
-        self._policy = WhenFull(gateway.configuration.outbox.when_full)
+        self._policy = run.configuration.outbox.when_full
         self._counted = self._count()
         self._before = 0
         self._last = 0.0
 
     def start(self) -> None:
         """Check at each interval while the gateway runs."""
-        check_every(self._gateway, FULL_SECONDS, self.check)
+        self._run.every(FULL_SECONDS, self.check)
 
     def check(self) -> None:
         """Raise or end the alarm by what was counted since the last check."""
-        counted, now = self._count(), self._gateway.clock.monotonic()
+        counted, now = self._count(), self._run.clock.monotonic()
         if counted > self._counted:
             if not self.text:
                 self._begin()
@@ -176,17 +161,17 @@ class FullOutbox:
         self._before = self._counted
         self.text = f"the outbox is full: {CONSEQUENCES[self._policy]}"
         logger.warning("%s", self.text)
-        self._gateway.telemetry.alarm(ALARM, self.text)
+        self._run.alarm(ALARM, self.text)
 
     def _end(self) -> None:
         self.text = ""
         lost = self._counted - self._before
         logger.warning("the outbox accepts messages again: meanwhile %d did not fit", lost)
-        self._gateway.telemetry.alarm(ALARM, "")
+        self._run.alarm(ALARM, "")
 
     def _count(self) -> int:
         """Return how many messages did not fit, or were given up for others, so far."""
-        counters = self._gateway.counters
+        counters = self._run.counters
         evicted = sum(counters.count(f"tidegate/outbox/evicted/{policy}") for policy in WhenFull)
         return evicted + counters.count("tidegate/outbox/rejected")
 
@@ -194,23 +179,23 @@ class FullOutbox:
 class LinkLines:
     """Follows the state of the uplink."""
 
-    def __init__(self, gateway: "Gateway", uplink: Uplink, outbox: Outbox) -> None:
-        self._gateway = gateway
+    def __init__(self, run: Run, uplink: Uplink, outbox: Outbox) -> None:
+        self._run = run
         self._uplink = uplink
         self._outbox = outbox
         self._name = f"uplink {uplink.name}" if uplink.name else "uplink"
         self._index = outbox.uplinks.names.index(uplink.name)
-        self._down_since: float | None = gateway.clock.monotonic()
+        self._down_since: float | None = run.clock.monotonic()
         self._reminded = self._down_since
 
     def start(self) -> None:
         """Follow it while the gateway runs."""
         self._uplink.on_state.append(self.check)
-        check_every(self._gateway, LINK_SECONDS, self.check)
+        self._run.every(LINK_SECONDS, self.check)
 
     def check(self) -> None:
         """Log what is new."""
-        now = self._gateway.clock.monotonic()
+        now = self._run.clock.monotonic()
         if self._uplink.state != "connected":
             if self._down_since is None:
                 self._down_since = self._reminded = now
@@ -243,5 +228,5 @@ class LinkLines:
             return "no message waits"
         if self._outbox.uplinks.several:  # the oldest may be another uplink's
             return f"{rows:,} messages wait"
-        waited = max(0, self._gateway.clock.wall_ms() - oldest) / 1000
+        waited = max(0, self._run.clock.wall_ms() - oldest) / 1000
         return f"{rows:,} messages wait, the oldest for {spell_seconds(waited)}"

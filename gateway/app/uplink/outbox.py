@@ -4,8 +4,10 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from gateway.app.parts import Run, Storage
+from gateway.broker.store import Store
+from gateway.clock import Clock
 from gateway.config.configuration import Configuration
 from gateway.settings.outbox import OutboxSettings, StreamSettings
 from gateway.settings.when_full import WhenFull
@@ -24,9 +26,6 @@ from gateway.storage.outbox.row import (
 from gateway.uplink.reports.ledger_reports import LedgerReports
 from gateway.uplink.uplink import Uplink
 
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
-
 logger = logging.getLogger(__name__)
 
 
@@ -35,7 +34,9 @@ SWEEP_SECONDS = 1.0
 
 
 async def start_outbox(
-    gateway: "Gateway",
+    run: Run,
+    storage: Storage,
+    store: Store,
     streams: Iterable[str],
     on_outcome: Callable[[Sequence[OutboxRow], Outcome, str], None],
 ) -> Outbox:
@@ -43,16 +44,16 @@ async def start_outbox(
 
     `on_outcome` hears how rows end.
     """
-    settings = outbox_settings(gateway.configuration, streams)
-    kept = gateway.broker.store.pending
+    settings = outbox_settings(run.configuration, streams)
+    kept = store.pending
     pending = kept if isinstance(kept, PendingBatch) else None
-    names = [each.name or "" for each in gateway.configuration.uplinks]
-    outbox = Outbox(gateway.database, gateway.writer, gateway.counters, settings, pending, names)
+    names = [each.name or "" for each in run.configuration.uplinks]
+    outbox = Outbox(storage.database, storage.writer, run.counters, settings, pending, names)
     outbox.on_outcome.append(on_outcome)
     await outbox.load()
-    gateway.stack.push_async_callback(outbox.close)
-    sweeping = asyncio.get_running_loop().create_task(_sweep(gateway, outbox))
-    gateway.stack.callback(sweeping.cancel)
+    run.stack.push_async_callback(outbox.close)
+    sweeping = asyncio.get_running_loop().create_task(_sweep(run.clock, outbox))
+    run.stack.callback(sweeping.cancel)
     return outbox
 
 
@@ -83,46 +84,45 @@ def _stream(table: StreamSettings, usual: WhenFull) -> bounds.StreamSettings:
     )
 
 
-async def _sweep(gateway: "Gateway", outbox: Outbox) -> None:
+async def _sweep(clock: Clock, outbox: Outbox) -> None:
     while True:
         more = False
         try:
-            more = await outbox.sweep(gateway.clock.wall_ms(), gateway.clock.monotonic())
+            more = await outbox.sweep(clock.wall_ms(), clock.monotonic())
         except sqlite3.Error as error:
             logger.warning("the outbox could not be searched for expired messages: %s", error)
         await asyncio.sleep(0 if more else SWEEP_SECONDS)
 
 
-async def open_ledger(gateway: "Gateway") -> Ledger:
+async def open_ledger(run: Run, storage: Storage) -> Ledger:
     """Return the ledger of this start; it is there before the outbox, to miss no end of a row."""
-    starts = Starts(
-        gateway.database, gateway.writer, gateway.counters, gateway.starts, gateway.epoch
-    )
+    database, writer, number = storage
+    starts = Starts(database, writer, run.counters, number, run.epoch)
     await starts.begin()
-    configs = gateway.configuration.uplinks
+    configs = run.configuration.uplinks
     ledger = Ledger(
-        *(gateway.database, gateway.writer, gateway.counters, starts),
+        *(database, writer, run.counters, starts),
         [each.name or "" for each in configs],
         sum(1 << index for index, each in enumerate(configs) if each.reports),
     )
     await ledger.load()
-    if gateway.database.salvage is not None:
-        await note_lost(gateway.database, ledger, gateway.database.salvage.numbers)
+    if database.salvage is not None:
+        await note_lost(database, ledger, database.salvage.numbers)
     return ledger
 
 
 def report_ledger(
-    gateway: "Gateway", ledger: Ledger, outbox: Outbox, uplinks: Sequence[Uplink]
+    run: Run, storage: Storage, ledger: Ledger, outbox: Outbox, uplinks: Sequence[Uplink]
 ) -> None:
     """Start reporting to the fleet by each uplink how numbers ended there."""
-    counters = gateway.counters
+    counters = run.counters
     ledger.starts.listeners = len(uplinks)
     for uplink in uplinks:
         pages = LedgerPages(
-            gateway.database, gateway.writer, counters, ledger, lambda: outbox.rows, uplink.name
+            storage.database, storage.writer, counters, ledger, lambda: outbox.rows, uplink.name
         )
         reports = LedgerReports(
-            *(pages, ledger.starts, uplink.control_messages, counters, gateway.clock), uplink.name
+            *(pages, ledger.starts, uplink.control_messages, counters, run.clock), uplink.name
         )
         reports.start()
-        gateway.stack.push_async_callback(reports.close)
+        run.stack.push_async_callback(reports.close)

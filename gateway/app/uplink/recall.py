@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gateway.access.rule import WRITE
+from gateway.app.control import Control
+from gateway.app.parts import Core, Run, Storage
 from gateway.app.uplink.answers import publish_answer, to_json
+from gateway.counters import Counters
 from gateway.mqtt.errors import MqttError, ProtocolError
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
@@ -19,24 +22,29 @@ from gateway.uplink.reports.control_messages import ControlMessage, ControlMessa
 from gateway.uplink.uplink import Uplink
 
 if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
     from gateway.settings.uplink import UplinkSettings
 
 logger = logging.getLogger(__name__)
 
 
 def start_recall(
-    gateway: "Gateway", outbox: Outbox, uplinks: "Sequence[tuple[Uplink, UplinkSettings]]"
+    run: Run,
+    storage: Storage,
+    core: Core,
+    control: Control,
+    outbox: Outbox,
+    uplinks: "Sequence[tuple[Uplink, UplinkSettings]]",
 ) -> None:
     """Answer `$CONTROL/tidegate/recall`, and the fleet's requests by uplinks where it may ask."""
-    keeps = gateway.configuration.history.keep > 0
-    recall = Recall(gateway.database, outbox, gateway.counters, history=keeps)
-    gateway.stack.push_async_callback(recall.close)
-    requests = RecallRequests(gateway, recall, outbox.uplinks.every)
-    gateway.control.answer("recall", requests.receive)
+    keeps = run.configuration.history.keep > 0
+    recall = Recall(storage.database, outbox, run.counters, history=keeps)
+    run.stack.push_async_callback(recall.close)
+    requests = RecallRequests(core, run.counters, recall, outbox.uplinks.every)
+    control.answer("recall", requests.receive)
     for index, (uplink, config) in enumerate(uplinks):
         if config.recall:
-            requests = RecallRequests(gateway, recall, 1 << index, uplink.control_messages)
+            messages = uplink.control_messages
+            requests = RecallRequests(core, run.counters, recall, 1 << index, messages)
             uplink.requests.recall = requests.receive_of_fleet
 
 
@@ -48,12 +56,14 @@ class RecallRequests:
 
     def __init__(
         self,
-        gateway: "Gateway",
+        core: Core,
+        counters: Counters,
         recall: Recall,
         uplinks: int,
         control_messages: ControlMessages | None = None,
     ) -> None:
-        self._gateway = gateway
+        self._core = core
+        self._counters = counters
         self._recall = recall
         self._uplinks = uplinks
         self._control_messages = ControlMessages() if control_messages is None else control_messages
@@ -80,7 +90,7 @@ class RecallRequests:
             self._recall.begin(request, lambda report: answer(identifier | report), self._uplinks)
         except RecallError as error:
             logger.warning("a recall was refused: %s", error)
-            self._gateway.counters.add("tidegate/recall/refused")
+            self._counters.add("tidegate/recall/refused")
             answer(identifier | {"state": "refused", "error": str(error)})
             return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
         answer(identifier | {"state": "accepted"})
@@ -103,13 +113,13 @@ class RecallRequests:
         check_topic_name(topic)
         if topic.startswith("$"):
             raise ProtocolError("begins with $", ReasonCode.TOPIC_NAME_INVALID)
-        session = self._gateway.broker.sessions.get(request.client_id or "")
+        session = self._core.broker.sessions.get(request.client_id or "")
         if session is None or not session.granted.rights(topic) & WRITE:
             raise ProtocolError("the client may not write it", ReasonCode.NOT_AUTHORIZED)
 
         def answer(report: Report) -> None:
             # Not within the publishing of the request itself.
             loop = asyncio.get_running_loop()
-            loop.call_soon(publish_answer, self._gateway, topic, report, correlation_data)
+            loop.call_soon(publish_answer, self._core, topic, report, correlation_data)
 
         return answer

@@ -6,8 +6,10 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gateway.app.control import Control
+from gateway.app.parts import Core, Run, Storage
 from gateway.app.uplink.answers import publish_answer
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.message import Message
@@ -16,9 +18,6 @@ from gateway.mqtt.topics import check_topic_name
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected, RejectedRow
 from gateway.storage.outbox.row import RECALL
-
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
 
 logger = logging.getLogger(__name__)
 
@@ -78,17 +77,27 @@ class Request:
 class RejectedRequests:
     """Answers requests one at a time, each with some messages and a last one that has `done`."""
 
-    def __init__(self, gateway: "Gateway", rejected: Rejected, outbox: Outbox) -> None:
-        self._gateway = gateway
+    def __init__(
+        self,
+        run: Run,
+        storage: Storage,
+        core: Core,
+        control: Control,
+        rejected: Rejected,
+        outbox: Outbox,
+    ) -> None:
+        self._core = core
+        self._counters = run.counters
+        self._writer = storage.writer
         self._rejected = rejected
         self._outbox = outbox
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._problem = ""
         self._committed = asyncio.Event()
-        gateway.writer.on_committed.append(lambda _batch: self._committed.set())
-        gateway.control.answer(PART, self.receive)
-        gateway.stack.push_async_callback(self.close)
+        storage.writer.on_committed.append(lambda _batch: self._committed.set())
+        control.answer(PART, self.receive)
+        run.stack.push_async_callback(self.close)
 
     async def close(self) -> None:
         """End what is under way; what was not done stays as it is."""
@@ -110,7 +119,7 @@ class RejectedRequests:
             return ReasonCode.QUOTA_EXCEEDED
 
         def answer(said: Answer) -> None:
-            publish_answer(self._gateway, topic, said, message.correlation_data)
+            publish_answer(self._core, topic, said, message.correlation_data)
 
         task = asyncio.get_running_loop().create_task(self._serve(message, answer))
         self._tasks.add(task)
@@ -149,8 +158,8 @@ class RejectedRequests:
         return {"count": count}
 
     async def _written(self) -> None:
-        """Wait until what was written so far is on disk."""
-        writer = self._gateway.writer
+        """Wait until what was gathered so far is on disk."""
+        writer = self._writer
         mark = writer.batch
         writer.hand_over()
         while writer.pending_rows and writer.committed < mark:
@@ -168,7 +177,7 @@ class RejectedRequests:
             self._rejected.remove([each.identifier for each in found])
             self._outbox.end_turn()
             name = "retried" if word == "retry" else "deleted"
-            self._gateway.counters.add(f"tidegate/uplink/rejected_{name}", len(found))
+            self._counters.add(f"tidegate/uplink/rejected_{name}", len(found))
         elif word == "show":
             for each in found:
                 answer({"rejected": [_in_full(each)]})

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from gateway.app.parts import Run
 from gateway.app.uplink.landing import landing_directory
 from gateway.config.credentials import secret_path
 from gateway.settings.uplink import RuleSettings, UplinkSettings
@@ -11,9 +11,6 @@ from gateway.settings.uplinks import DEFAULT_RULE, PlacedRule
 from gateway.uplink.rules.rule import Rule
 from gateway.version import VERSION
 from gateway.where.rule import compile_rule
-
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
 
 
 def uplink_rules(uplinks: Sequence[UplinkSettings], rules: Sequence[PlacedRule]) -> list[Rule]:
@@ -30,13 +27,13 @@ def uplink_rules(uplinks: Sequence[UplinkSettings], rules: Sequence[PlacedRule])
 
 
 def uplink_settings(
-    gateway: "Gateway", table: UplinkSettings, name: str, rules: Sequence[PlacedRule]
+    run: Run, table: UplinkSettings, name: str, rules: Sequence[PlacedRule]
 ) -> UplinkSettings:
     """Return what a table says with what else an uplink must know of this run; these are its rules.
 
     It has a `name` if there are several.
     """
-    directory = landing_directory(table, gateway.data)
+    directory = landing_directory(table, run.data)
     return replace(
         table,
         name=name,
@@ -47,10 +44,10 @@ def uplink_settings(
         tls_certificate=_path(table.tls_certificate),
         tls_key=_path(table.tls_key),
         maximum_packet_size=(
-            table.maximum_packet_size or gateway.configuration.broker.maximum_packet_size
+            table.maximum_packet_size or run.configuration.broker.maximum_packet_size
         ),
-        gateway_id=gateway.configuration.gateway_id,
-        epoch=gateway.epoch,
+        gateway_id=run.configuration.gateway_id,
+        epoch=run.epoch,
         version=VERSION,
         targets=_targets(rules),
     )

@@ -5,10 +5,13 @@ import logging
 import socket
 import ssl
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from gateway.app.clock import ClockWatch
+from gateway.app.control import Control
 from gateway.app.history import record
+from gateway.app.parts import Core, Run, Storage
+from gateway.app.telemetry import Telemetry
 from gateway.app.turn_end import TurnEnd
 from gateway.app.uplink.counters import uplink_counters
 from gateway.app.uplink.down import open_down
@@ -48,129 +51,134 @@ from gateway.uplink.uplink import (
     Uplink,
 )
 
-if TYPE_CHECKING:
-    from gateway.app.gateway import Gateway
-
 logger = logging.getLogger(__name__)
 
 
 PAUSED = "uplink_paused"
 
 
-async def start_uplinks(gateway: "Gateway") -> None:
+async def start_uplinks(
+    run: Run, storage: Storage, core: Core, control: Control, telemetry: Telemetry
+) -> None:
     """Join history, rules, outbox and uplinks to the broker."""
-    configs = gateway.configuration.uplinks
-    placed = rules_of(configs)
-    configured = uplink_rules(configs, placed)
-    ledger = await open_ledger(gateway)
-    watch = ClockWatch(gateway, ledger.starts)
+    settings = run.configuration.uplinks
+    placed = rules_of(settings)
+    configured = uplink_rules(settings, placed)
+    ledger = await open_ledger(run, storage)
+    watch = ClockWatch(run, storage, ledger.starts)
     await watch.load()
-    outbox = await start_outbox(gateway, [rule.stream for rule in configured], ledger.ended)
-    rejected = Rejected(gateway.database, gateway.writer, gateway.counters)
+    streams = [rule.stream for rule in configured]
+    outbox = await start_outbox(run, storage, core.broker.store, streams, ledger.ended)
+    rejected = Rejected(storage.database, storage.writer, run.counters)
     await rejected.load()
-    rules = await _rule_set(gateway, configured, outbox, ledger)
+    rules = await _rule_set(run, storage, core, configured, outbox, ledger)
     rules.before_numbers.append(watch.before_number)
-    gateway.at_stop += [rules.save, ledger.save]
-    if not await record(gateway, rules, configured):
-        gateway.broker.subscribe_inline(rules, rules.topic_filters)
-    uplinks = await _make_all(gateway, outbox, rejected, placed)
-    gateway.telemetry.show_age(outbox)
-    Outage(gateway, outbox).start()
-    full = FullOutbox(gateway, outbox)
+    run.at_stop += [rules.save, ledger.save]
+    if not await record(run, storage, core, rules, configured):
+        core.broker.subscribe_inline(rules, rules.topic_filters)
+    uplinks = await _Maker(run, storage, core, outbox, rejected, telemetry).make_all(placed)
+    await restore_pauses(storage, control, uplinks)
+    telemetry.show_age(outbox)
+    Outage(run, storage.database, outbox).start()
+    full = FullOutbox(run, outbox)
     full.start()
-    gateway.troubles.append(lambda: full.text)
-    RejectedRequests(gateway, rejected, outbox)
-    start_recall(gateway, outbox, list(zip(uplinks, configs, strict=True)))
+    run.troubles.append(lambda: full.text)
+    RejectedRequests(run, storage, core, control, rejected, outbox)
+    pairs = list(zip(uplinks, settings, strict=True))
+    start_recall(run, storage, core, control, outbox, pairs)
     for uplink in uplinks:
-        LinkLines(gateway, uplink, outbox).start()
+        LinkLines(run, uplink, outbox).start()
         await uplink.start()
-        gateway.stack.push_async_callback(uplink.close)
-    reporting = [uplink for uplink, each in zip(uplinks, configs, strict=True) if each.reports]
-    report_ledger(gateway, ledger, outbox, reporting)
+        run.stack.push_async_callback(uplink.close)
+    reporting = [uplink for uplink, each in pairs if each.reports]
+    report_ledger(run, storage, ledger, outbox, reporting)
     watch.report([uplink.control_messages for uplink in reporting])
 
 
 async def _rule_set(
-    gateway: "Gateway", rules: Sequence[Rule], outbox: Outbox, ledger: Ledger
+    run: Run,
+    storage: Storage,
+    core: Core,
+    rules: Sequence[Rule],
+    outbox: Outbox,
+    ledger: Ledger,
 ) -> RuleSet:
     keys = [key_of(rules, index) for index in range(len(rules))]
-    states = RuleStates(gateway.database, gateway.writer)
+    states = RuleStates(storage.database, storage.writer)
     restored = await states.restore([key for key in keys if key is not None])
-    budget = gateway.broker.budget
-    return RuleSet(rules, outbox, gateway.counters, gateway.epoch, restored, budget, ledger)
+    budget = core.broker.budget
+    return RuleSet(rules, outbox, run.counters, run.epoch, restored, budget, ledger)
 
 
-async def _make_all(
-    gateway: "Gateway", outbox: Outbox, rejected: Rejected, rules: Sequence[PlacedRule]
-) -> list[Uplink]:
-    configs = gateway.configuration.uplinks
-    uplinks = []
-    counters_of = uplink_counters(gateway.counters, outbox.uplinks.names)
-    for index, (name, counters) in enumerate(zip(outbox.uplinks.names, counters_of, strict=True)):
-        own = [each for each in rules if index in each.uplinks]
-        made = await _make(gateway, configs[index], name, own, outbox, rejected, counters, index)
-        uplinks.append(made)
-    await restore_pauses(gateway, uplinks)
-    return uplinks
+class _Maker(NamedTuple):
+    """Makes uplinks from what they share."""
+
+    run: Run
+    storage: Storage
+    core: Core
+    outbox: Outbox
+    rejected: Rejected
+    telemetry: Telemetry
+
+    async def make_all(self, rules: Sequence[PlacedRule]) -> list[Uplink]:
+        """Return the uplinks of the configuration, not started."""
+        names = self.outbox.uplinks.names
+        uplinks = []
+        for index, counters in enumerate(uplink_counters(self.run.counters, names)):
+            own = [each for each in rules if index in each.uplinks]
+            uplinks.append(await self._make_one(index, own, counters))
+        return uplinks
+
+    async def _make_one(
+        self, index: int, rules: Sequence[PlacedRule], counters: Counters
+    ) -> Uplink:
+        run, storage, core = self.run, self.storage, self.core
+        table, name = run.configuration.uplinks[index], self.outbox.uplinks.names[index]
+        uplink = Uplink(
+            uplink_settings(run, table, name, rules),
+            self.outbox,
+            self.rejected,
+            counters,
+            run.clock,
+            metering=await self._metering(table, name, counters),
+            at_turn_end=TurnEnd(core.turn),
+            begin=begin_connection,
+            # what comes down waits in the session, which goes on even after a crash
+            resume=await take_resumable(storage.database, name) or bool(table.down),
+            uplink=1 << index,
+        )
+        run.at_stop.append(lambda: self._note_session(uplink))
+        uplink.on_state.append(self.telemetry.sys_topics.say)
+        uplink.take_overs.alarm = run.alarm
+        gateway_id = run.configuration.gateway_id
+        down = await open_down(gateway_id, storage, core, table.down, name, counters)
+        uplink.requests.down = down
+        return uplink
+
+    def _note_session(self, uplink: Uplink) -> None:
+        """Record whether the next run may resume the session at the fleet's broker."""
+        if uplink.session.resumable:
+            leave_resumable(self.storage.writer, uplink.name)
+
+    async def _metering(self, table: UplinkSettings, name: str, counters: Counters) -> Metering:
+        """Return what counts the day's budget, with what an earlier run used of it."""
+        if table.budget is None:
+            return Metering(None, None, counters, self.run.clock)
+        usage = UplinkUsage(self.storage.database, self.storage.writer, name)
+        day, used = await usage.load()
+        return Metering(Budget(table.budget, day, used), usage, counters, self.run.clock)
 
 
-async def _make(
-    gateway: "Gateway",
-    config: UplinkSettings,
-    name: str,
-    rules: Sequence[PlacedRule],
-    outbox: Outbox,
-    rejected: Rejected,
-    counters: Counters,
-    index: int,
-) -> Uplink:
-    uplink = Uplink(
-        uplink_settings(gateway, config, name, rules),
-        outbox,
-        rejected,
-        counters,
-        gateway.clock,
-        metering=await _metering(gateway, config, name, counters),
-        at_turn_end=TurnEnd(gateway.turn),
-        begin=begin_connection,
-        # what comes down waits in the session, which goes on even after a crash
-        resume=await take_resumable(gateway.database, name) or bool(config.down),
-        uplink=1 << index,
-    )
-    gateway.at_stop.append(lambda: _leave(gateway, uplink))
-    uplink.on_state.append(gateway.telemetry.say)
-    uplink.take_overs.alarm = gateway.telemetry.alarm
-    uplink.requests.down = await open_down(gateway, config.down, name, counters)
-    return uplink
-
-
-def _leave(gateway: "Gateway", uplink: Uplink) -> None:
-    """Record whether the next run may resume the session at the fleet's broker."""
-    if uplink.session.resumable:
-        leave_resumable(gateway.writer, uplink.name)
-
-
-async def _metering(
-    gateway: "Gateway", config: UplinkSettings, name: str, counters: Counters
-) -> Metering:
-    """Return what counts the day's budget, with what an earlier run used of it."""
-    if config.budget is None:
-        return Metering(None, None, counters, gateway.clock)
-    usage = UplinkUsage(gateway.database, gateway.writer, name)
-    day, used = await usage.load()
-    return Metering(Budget(config.budget, day, used), usage, counters, gateway.clock)
-
-
-async def restore_pauses(gateway: "Gateway", uplinks: Sequence[Uplink]) -> None:
+async def restore_pauses(storage: Storage, control: Control, uplinks: Sequence[Uplink]) -> None:
     """Take up the pauses of an earlier run, and let clients pause and resume uplinks.
 
     They ask for all, or for one by its name. Whoever asks is answered when it is on disk.
     """
-    _obey(gateway, "uplink", uplinks)
+    _obey(storage, control, "uplink", uplinks)
     for uplink in uplinks:
         if uplink.name:
-            _obey(gateway, f"uplink/{uplink.name}", [uplink])
-        if await is_noted(gateway.database, note_of(PAUSED, uplink.name)):
+            _obey(storage, control, f"uplink/{uplink.name}", [uplink])
+        if await is_noted(storage.database, note_of(PAUSED, uplink.name)):
             name = f" {uplink.name}" if uplink.name else ""
             logger.warning(
                 "uplink%s: paused before the start; `tidegate uplink resume%s` ends that",
@@ -179,19 +187,19 @@ async def restore_pauses(gateway: "Gateway", uplinks: Sequence[Uplink]) -> None:
             uplink.pause()
 
 
-def _obey(gateway: "Gateway", part: str, uplinks: Sequence[Uplink]) -> None:
+def _obey(storage: Storage, control: Control, part: str, uplinks: Sequence[Uplink]) -> None:
     def pause() -> None:
         for uplink in uplinks:
-            note(gateway.writer, note_of(PAUSED, uplink.name))
+            note(storage.writer, note_of(PAUSED, uplink.name))
             uplink.pause()
 
     def resume() -> None:
         for uplink in uplinks:
-            note(gateway.writer, note_of(PAUSED, uplink.name), there=False)
+            note(storage.writer, note_of(PAUSED, uplink.name), there=False)
             uplink.resume()
 
-    gateway.control.know(part, "pause", pause)
-    gateway.control.know(part, "resume", resume)
+    control.know(part, "pause", pause)
+    control.know(part, "resume", resume)
 
 
 async def begin_connection(

@@ -7,30 +7,28 @@ from pathlib import Path
 
 import pytest
 
+from gateway.app.clock_stamp import ClockStamp, open_clock_stamp
 from gateway.app.disk import damage
-from gateway.app.gateway import Gateway
-from gateway.app.listeners import make_listeners
-from gateway.app.start import start
+from gateway.clock import Clock
 from gateway.config.load import bare
-from gateway.server.listening.connection_limits import Room
-from gateway.server.listening.listener import Listener
 from gateway.storage.engine.damage import note_damage, noted_damage
-from gateway.storage.engine.database import FILE_NAME
+from gateway.storage.engine.database import FILE_NAME, Database
 from tests.support.clocks import SetClock
+from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 
 
 async def started(folder: Path, stack: AsyncExitStack) -> Gateway:
     gateway = Gateway(bare(free_port()), folder, stack)
-    await start(gateway, durable=True)
+    await gateway.start()
     return gateway
 
 
-def find_damage(gateway: Gateway) -> None:
+def find_damage(database: Database) -> None:
     error = sqlite3.DatabaseError("database disk image is malformed")
     error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-    assert gateway.database.writer.on_error is not None
-    gateway.database.writer.on_error(error)
+    assert database.writer.on_error is not None
+    database.writer.on_error(error)
 
 
 def alarm(gateway: Gateway) -> str:
@@ -43,7 +41,7 @@ async def test_it_tells_and_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(damage, "TELL_SECONDS", 0.01)
     async with AsyncExitStack() as stack:
         gateway = await started(tmp_path, stack)
-        find_damage(gateway)
+        find_damage(gateway.database)
         assert gateway.writer.full
         assert not gateway.ended.is_set()
         assert damage.ENDS in alarm(gateway)
@@ -81,7 +79,7 @@ async def test_a_disk_that_spoils_what_was_salvaged_does_not_fill_up(
     async with AsyncExitStack() as stack:
         gateway = await started(tmp_path, stack)
         assert gateway.database.salvage is not None
-        find_damage(gateway)
+        find_damage(gateway.database)
         assert damage.ENDS_LATER in alarm(gateway)
         await asyncio.sleep(0.05)
         assert not gateway.ended.is_set()
@@ -94,7 +92,7 @@ async def test_it_stays_when_the_next_start_would_not_know(
     async with AsyncExitStack() as stack:
         gateway = await started(tmp_path, stack)
         (tmp_path / (FILE_NAME + ".damaged")).mkdir()  # takes no text
-        find_damage(gateway)
+        find_damage(gateway.database)
         assert damage.STAYS in alarm(gateway)
         await asyncio.sleep(0.05)
         assert not gateway.ended.is_set()
@@ -103,12 +101,11 @@ async def test_it_stays_when_the_next_start_would_not_know(
 async def test_damage_found_before_there_is_any_telemetry_is_told_by_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def find_early(gateway: Gateway, room: Room) -> list[Listener]:
-        assert not hasattr(gateway, "telemetry")
-        find_damage(gateway)
-        return make_listeners(gateway, room)
+    async def find_early(clock: Clock, database: Database) -> ClockStamp:
+        find_damage(database)
+        return await open_clock_stamp(clock, database)
 
-    monkeypatch.setattr("gateway.app.start.make_listeners", find_early)
+    monkeypatch.setattr("gateway.app.start.open_clock_stamp", find_early)
     async with AsyncExitStack() as stack:
         gateway = await started(tmp_path, stack)
         assert damage.ENDS in alarm(gateway)

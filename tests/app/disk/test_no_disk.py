@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from gateway.app.disk import no_disk
-from gateway.app.gateway import Gateway
-from gateway.app.start import start
 from gateway.config.load import bare
 from gateway.storage.engine import database as database_module
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.database_file import takes_again
 from gateway.storage.engine.refusal import NoDiskError, ReadOnlyError
 from gateway.storage.engine.reserve import Reserve
+from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 
 FULL = "no room for it"
@@ -29,7 +28,7 @@ async def started(folder: Path, stack: AsyncExitStack, *, read_only: bool = Fals
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database_module, "prepare", prepare)
         gateway = Gateway(bare(free_port()), folder, stack)
-        await start(gateway, durable=True)
+        await gateway.start()
     return gateway
 
 
@@ -42,9 +41,9 @@ def alarm(gateway: Gateway) -> str:
 async def test_publishers_are_refused_until_the_disk_takes_something(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(no_disk, "LOOK_SECONDS", 0.01)
-    looks = iter([False, False, True])
-    monkeypatch.setattr(no_disk, "takes_again", lambda _: next(looks))
+    monkeypatch.setattr(no_disk, "CHECK_SECONDS", 0.01)
+    answers = iter([False, False, True])
+    monkeypatch.setattr(no_disk, "takes_again", lambda _: next(answers))
     async with AsyncExitStack() as stack:
         gateway = await started(tmp_path, stack)
         assert gateway.writer.full
@@ -53,7 +52,7 @@ async def test_publishers_are_refused_until_the_disk_takes_something(
         await asyncio.wait_for(gateway.ended.wait(), 60)
         assert gateway.anew
         assert not gateway.fault
-        assert next(looks, None) is None
+        assert next(answers, None) is None
 
 
 async def test_who_is_asked_to_end_does_not_start_anew(tmp_path: Path) -> None:

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.gateway import Gateway
-from gateway.app.start import start
 from gateway.config.load import load
 from gateway.storage.engine.damage import note_damage, noted_damage
 from gateway.storage.engine.database import FILE_NAME
+from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 
 
@@ -18,13 +17,13 @@ async def started(folder: Path, stack: AsyncExitStack) -> tuple[Gateway, dict[st
     file = folder / "gateway.toml"
     file.write_text(f"[[listener]]\nport = {free_port()}\n[uplink]\n")
     gateway = Gateway(load(file), folder / "data", stack)
-    await start(gateway, durable=True)
+    await gateway.start()
     alarms: dict[str, str] = {}
 
     def alarm(name: str, text: str) -> None:
         alarms[name] = text
 
-    gateway.telemetry.alarm = alarm
+    gateway.alarm.publish(alarm)
     return gateway, alarms
 
 

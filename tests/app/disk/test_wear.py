@@ -7,11 +7,10 @@ import pytest
 
 from gateway.app.disk import wear
 from gateway.app.disk.wear import Wear
-from gateway.app.gateway import Gateway
-from gateway.app.start import start
 from gateway.config.load import load
 from gateway.storage.state.write_diary import Written, written
 from tests.support.clocks import ManualClock
+from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 
 
@@ -30,7 +29,7 @@ async def gateway_in(
     file.write_text(f"[[listener]]\nport = {free_port()}\n{settings}")
     gateway = Gateway(load(file), folder / "data", stack)
     gateway.clock = clock
-    await start(gateway, durable=True)
+    await gateway.start()
     return gateway
 
 
@@ -38,11 +37,11 @@ async def test_what_is_written_is_shown_and_noted(tmp_path: Path, io: list[int])
     async with AsyncExitStack() as stack:
         clock = ManualClock()
         gateway = await gateway_in(tmp_path, stack, clock)
-        watch = Wear(gateway)
-        watch.look()
+        watch = Wear(gateway, gateway.writer)
+        watch.update()
         clock.step(100.0)
         io[-1] = 100_000
-        watch.look()
+        watch.update()
         counters = gateway.counters
         assert counters.count("tidegate/storage/written_bytes") == 100_000
         assert counters.count("tidegate/storage/written_per_day") == 86_400_000
@@ -60,17 +59,17 @@ async def test_too_much_raises_an_alarm_until_it_ends(tmp_path: Path, io: list[i
         settings = '[storage]\nwrite_budget = "1MB/day"\nendurance = "1GB"\n'
         clock = ManualClock()
         gateway = await gateway_in(tmp_path, stack, clock, settings)
-        watch = Wear(gateway)
+        watch = Wear(gateway, gateway.writer)
         for step in range(80):
             clock.step(10.0)
             io[-1] = step * 10_000
-            watch.look()
+            watch.update()
         assert gateway.writer.stretch == 1.0
         assert gateway.counters.count("tidegate/storage/card_days") == 11
         assert "above the write budget of 1.0 MB a day" in alarm(gateway)
         for _ in range(720):
             clock.step(10.0)
-            watch.look()
+            watch.update()
         assert alarm(gateway) == ""
         assert gateway.writer.stretch < 1.0
 
@@ -87,7 +86,7 @@ async def test_where_linux_does_not_count_nothing_is_done(
     monkeypatch.setattr(wear, "bytes_written", lambda: None)
     async with AsyncExitStack() as stack:
         gateway = await gateway_in(tmp_path, stack, ManualClock())
-        watch = Wear(gateway)
+        watch = Wear(gateway, gateway.writer)
         watch.start()
         watch.stop()
     with closing(sqlite3.connect(tmp_path / "data" / "tidegate.db")) as connection:

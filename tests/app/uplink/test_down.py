@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from gateway.app.parts import Core, Storage
 from gateway.app.uplink.down import open_down
 from gateway.broker.store import KeepsNothing
 from gateway.mqtt.packets import Publish
@@ -25,15 +26,11 @@ class FullDisk(KeepsNothing):
 
 
 async def _down(harness: Harness, store: Store) -> Down:
-    gateway = SimpleNamespace(
-        broker=harness.broker,
-        configuration=SimpleNamespace(gateway_id="barn"),
-        database=store.database,
-        writer=store.writer,
-        turn=SimpleNamespace(instant=harness.instant, when_on_disk=lambda call: call()),
-    )
+    storage = Storage(store.database, store.writer, 1)
+    turn = SimpleNamespace(instant=harness.instant, when_on_disk=lambda call: call())
+    core = Core(harness.broker, cast("Any", turn), [])
     configured = (DownSettings("all/#", local="{2+}"),)
-    made = await open_down(cast("Any", gateway), configured, "", store.counters)
+    made = await open_down("barn", storage, core, configured, "", store.counters)
     assert made is not None
     return made
 

@@ -8,8 +8,6 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.app.gateway import Gateway
-from gateway.app.start import start
 from gateway.app.uplink.monitoring import (
     QUIET_SECONDS,
     REMINDER_SECONDS,
@@ -25,6 +23,7 @@ from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.row import Outcome
 from tests.support.clocks import NOW, ManualClock
 from tests.support.disk.storage import outbox_row, until
+from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 
 SETTINGS = """
@@ -63,11 +62,11 @@ async def test_the_alarm_is_raised_and_ends(
         stack.enter_context(pytest.MonkeyPatch.context()).setattr(
             FullOutbox, "start", lambda self: outboxes.append(self._outbox)
         )
-        await start(gateway, durable=True)
+        await gateway.start()
         [outbox] = outboxes
         full = FullOutbox(gateway, outbox)
         alarms: list[tuple[str, str]] = []
-        gateway.telemetry.alarm = lambda name, text: alarms.append((name, text))
+        gateway.alarm.publish(lambda name, text: alarms.append((name, text)))
 
         def publish() -> ReasonCode:
             return gateway.publish(Message("sensors/a", b"1", qos=1))
@@ -176,11 +175,11 @@ async def test_the_figures_follow_the_load(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         gateway = Gateway(load(file), tmp_path / "data", stack)
         clock = gateway.clock = ManualClock()
-        await start(gateway, durable=True)
-        gateway.telemetry.alarm = lambda name, text: alarms.append((name, text))
+        await gateway.start()
+        gateway.alarm.publish(lambda name, text: alarms.append((name, text)))
         counters = gateway.counters
         outbox = Outbox(gateway.database, gateway.writer, counters)
-        outage = Outage(gateway, outbox)
+        outage = Outage(gateway, gateway.database, outbox)
 
         outage.check()  # nothing is known yet
         assert "tidegate/outbox/survives_seconds" not in counters.values

@@ -3,18 +3,18 @@
 import json
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 import gateway.app.uplink.rejected as module
-from gateway.app.gateway import Gateway
-from gateway.app.start import start
 from gateway.app.uplink.rejected import ANSWERS, RejectedRequests
 from gateway.config.load import load
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.disk.storage import outbox_row, until
+from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 
 SETTINGS = """
@@ -33,7 +33,7 @@ class Desk:
     def __init__(self, gateway: Gateway, desk: RejectedRequests) -> None:
         self.desk = desk
         self.heard: list[dict[str, Any]] = []
-        gateway.publish = self._hear  # type: ignore[method-assign] # nobody is subscribed
+        desk._core = cast("Any", SimpleNamespace(publish=self._hear, turn=gateway.turn))
 
     def _hear(self, message: Message) -> ReasonCode:
         self.heard.append(json.loads(message.payload))
@@ -64,7 +64,7 @@ async def test_a_request_is_answered_whatever_it_says(
     file.write_text(SETTINGS.format(port=free_port(), nobody=free_port()))
     async with AsyncExitStack() as stack:
         gateway = Gateway(load(file), tmp_path / "data", stack)
-        await start(gateway, durable=True)
+        await gateway.start()
         desk = Desk(gateway, made[0])
         rejected = made[0]._rejected
         for number in range(1, 6):

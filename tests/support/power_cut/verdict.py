@@ -12,13 +12,12 @@ from typing import Any
 
 from node.frames import encode_reading, encode_readings
 
-from gateway.app.gateway import Gateway
-from gateway.app.start import start
 from gateway.cli.crashtest.client import PATIENCE
 from gateway.cli.crashtest.numbers import name_in
 from gateway.config.load import load
 from tests.support.disk.promises import Number, Promises
 from tests.support.disk.storage import until
+from tests.support.gateway_here import Gateway
 from tests.support.nodes.serial_line import SerialLine
 from tests.support.ports import free_port
 from tests.support.power_cut.clients import collect, finish, work
@@ -89,7 +88,7 @@ class Verdict:
         file.write_text(text.format(port=free_port(), landing=self._image / "land"))
         async with AsyncExitStack() as stack:
             gateway = Gateway(load(file), self._image / "data", stack)
-            await start(gateway, durable=True)
+            await gateway.start()
             alarm = gateway.database.salvage
             self._expect(alarm is None, f"the database was taken for damaged: {alarm}")
             await self._talk(gateway)

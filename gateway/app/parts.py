@@ -1,0 +1,118 @@
+"""What the parts of a gateway are made from, each complete once it is made: run, storage, core."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from gateway.access.policy import AccessPolicy
+from gateway.broker.broker import Broker
+from gateway.clock import Clock
+from gateway.config.configuration import Configuration
+from gateway.counters import Counters
+from gateway.mqtt.message import Message
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.server.turn import Turn
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
+
+
+class Alarms:
+    """The alarms of a gateway; those that are raised before anybody can be told wait for it."""
+
+    def __init__(self, earlier: dict[str, str]) -> None:
+        self._earlier = earlier  # of the run before: what it says of a part is more than this one
+        self._waiting: dict[str, str] = {}
+        self._publish: Callable[[str, str], None] | None = None
+
+    def __call__(self, name: str, text: str) -> None:
+        """Raise the alarm `name`; an empty text ends it."""
+        if self._publish is None:
+            self._waiting[name] = text
+        else:
+            self._publish(name, text)
+
+    def publish(self, publish: Callable[[str, str], None]) -> None:
+        """Publish alarms from now on, those that wait first."""
+        self._publish = publish
+        for name, text in (self._waiting | self._earlier).items():
+            publish(name, text)
+
+
+class Run:
+    """One run of a gateway: what it is told, what it counts with, and how it ends.
+
+    `alarms` are those that an earlier run leaves to this one. What was made is put on the `stack`,
+    which takes it apart in the opposite order.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        data: Path,
+        stack: AsyncExitStack,
+        alarms: dict[str, str] | None = None,
+    ) -> None:
+        self.configuration = configuration
+        self.data = data
+        self.stack = stack
+        self.clock = Clock()
+        self.counters = Counters()
+        self.epoch = os.urandom(5).hex()
+        self.alarm = Alarms(dict(alarms or {}))
+        self.ended = asyncio.Event()
+        self.fault = ""
+        """Why the gateway ends by itself."""
+        self.anew = False
+        """Whether it starts once more after its end."""
+        self.next_alarms: dict[str, str] = {}
+        """The alarms of the start that follows at once."""
+        self.troubles: list[Callable[[], str]] = []
+        """Asked for what `/healthz` is to report; each returns "" while all is well."""
+        self.at_stop: list[Callable[[], None]] = []
+        """Called when nothing comes in any more, to gather rows for the last batch."""
+
+    def end(self, fault: str = "") -> None:
+        """Let the gateway end, because of a `fault` or because it was asked to."""
+        if not self.ended.is_set():
+            self.fault = fault
+        self.anew = False
+        self.ended.set()
+
+    def start_anew(self) -> None:
+        """Let the gateway end and start once more, unless it ends already."""
+        if not self.ended.is_set():
+            self.end()
+            self.anew = True
+
+    def every(self, seconds: float, check: Callable[[], None]) -> None:
+        """Call `check` at this interval until the gateway ends, for the first time after one."""
+
+        async def run() -> None:
+            while True:
+                await asyncio.sleep(seconds)
+                check()
+
+        self.stack.callback(asyncio.get_running_loop().create_task(run()).cancel)
+
+
+class Storage(NamedTuple):
+    """The database, what writes to it, and how many starts it has seen."""
+
+    database: Database
+    writer: Writer
+    starts: int
+
+
+class Core(NamedTuple):
+    """The broker, the turn in which it works, and the access policy of each listener."""
+
+    broker: Broker
+    turn: Turn
+    policies: list[AccessPolicy]
+
+    def publish(self, message: Message) -> ReasonCode:
+        """Publish a message of the gateway's own in this turn."""
+        return self.broker.publish(message, self.turn.instant)
