@@ -191,11 +191,11 @@ def test_bytes_are_about_what_subscriptions_really_take() -> None:
 
 @pytest.mark.uncovered
 def test_bytes_of_indexes_are_about_what_they_really_take() -> None:
-    texts = [f"payload.device = 'd{n}' AND payload.temp > 10" for n in range(2_000)]
-    texts += [f"payload.f{n} = {n + 1000}" for n in range(500)]
-    texts += [f"payload.temp BETWEEN {n}.5 AND {n + 1000}" for n in range(500)]
-    texts += [f"ABS(payload.temp - {n}) > 7" for n in range(500)]
-    texts += [f"payload.temp * 2 != {n + 1000}" for n in range(500)]
+    texts = [f"payload.device = 'd{n}' AND payload.temp > 10" for n in range(800)]
+    texts += [f"payload.f{n} = {n + 1000}" for n in range(200)]
+    texts += [f"payload.temp BETWEEN {n}.5 AND {n + 1000}" for n in range(200)]
+    texts += [f"ABS(payload.temp - {n}) > 7" for n in range(200)]
+    texts += [f"payload.temp * 2 != {n + 1000}" for n in range(200)]
     for shape in ("devices", "devices/{}/up"):
         router = Router(Budget())
         subscribers = [Someone(f"c{number}") for number in range(len(texts))]

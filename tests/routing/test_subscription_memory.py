@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-SUBSCRIPTIONS = 100_000
+SUBSCRIPTIONS = 50_000
 
 GROWTH = """
 import gc, json, sys
