@@ -52,6 +52,17 @@ I2C = (
 )
 WIRINGS = {
     "bme280": Wiring("BME280", I2C),
+    "bmp280": Wiring("BMP280", I2C),
+    "scd4x": Wiring("SCD40 or SCD41", I2C),
+    "hx711": Wiring(
+        "HX711",
+        (
+            GROUND,
+            POWER,
+            Wire("GP22 (pin 29)", "DT", "data"),
+            Wire("GP5 (pin 7)", "SCK", "clock"),
+        ),
+    ),
     "sht3x": Wiring("SHT3x", I2C),
     "ds18b20": Wiring("DS18B20", (GROUND, POWER, Wire("GP22 (pin 29)", "DATA", "data")), "4.7 kΩ"),
     "dht22": Wiring("DHT22", (GROUND, POWER, Wire("GP22 (pin 29)", "DATA", "data")), "10 kΩ"),

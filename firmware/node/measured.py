@@ -12,15 +12,22 @@ QUANTITIES = {
     "internal": "temperature",
     "dht22": "temperature humidity",
     "bme280": "temperature humidity pressure",
+    "bmp280": "temperature pressure",
     "sht3x": "temperature humidity",
+    "scd4x": "carbon_dioxide temperature humidity",
 }
 """By driver; a thermometer on a wire has an address, and an analog pin what the settings say."""
 
 
+CHOSEN = {"adc": "voltage", "hx711": "weight"}
+"""Drivers of which the settings say what they measure, with what that is else."""
+
+
 def quantities(settings: "dict[str, Any]") -> "list[str]":
     """Return what a sensor measures that needs a name to be told from another's."""
-    if settings.get("driver") == "adc":
-        return [settings.get("quantity", "voltage")]
+    usual = CHOSEN.get(settings.get("driver", ""))
+    if usual:
+        return [settings.get("quantity", usual)]
     return QUANTITIES.get(settings.get("driver", ""), "").split()
 
 

@@ -39,6 +39,8 @@ class SensorKind:
     addresses: tuple[int, ...] = ()
     quantities: tuple[str, ...] = ()
     rest: float = 0.0
+    chosen: str = ""
+    """What it measures where the settings do not say another quantity."""
 
 
 CLIMATE = ("temperature", "humidity")
@@ -50,7 +52,10 @@ SENSORS = {
     ),
     "internal": SensorKind("the temperature of the board's chip", (), quantities=("temperature",)),
     "adc": SensorKind(
-        "a voltage at an analog pin", ("pin",), ("quantity", "unit", "scale", "offset")
+        "a voltage at an analog pin",
+        ("pin",),
+        ("quantity", "unit", "scale", "offset"),
+        chosen="voltage",
     ),
     "ds18b20": SensorKind("temperature; one or more on one wire", ("pin",), ("single", "names")),
     "dht22": SensorKind("temperature and humidity", ("pin",), quantities=CLIMATE, rest=2.0),
@@ -60,6 +65,26 @@ SENSORS = {
         ("i2c",),
         (0x76, 0x77),
         AIR,
+    ),
+    "bmp280": SensorKind(
+        "temperature and pressure",
+        ("sda", "scl", "address"),
+        ("i2c",),
+        (0x76, 0x77),
+        ("temperature", "pressure"),
+    ),
+    "scd4x": SensorKind(
+        "carbon dioxide, temperature and humidity",
+        ("sda", "scl"),
+        ("i2c",),
+        quantities=("carbon_dioxide", *CLIMATE),
+        rest=5.0,
+    ),
+    "hx711": SensorKind(
+        "a load cell, such as a scale's",
+        ("pin", "clock"),
+        ("quantity", "unit", "scale", "offset"),
+        chosen="weight",
     ),
     "sht3x": SensorKind(
         "temperature and humidity", ("sda", "scl", "address"), ("i2c",), (0x44, 0x45), CLIMATE

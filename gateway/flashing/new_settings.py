@@ -52,13 +52,13 @@ COMMENTS = {
     "address": "Address on the bus: {addresses}.",
     "single": "Whether it is the only one on its wire; otherwise its address tells each apart, or\n"
     '# a name: names = {{ 28ff641e8216047c = "boiler" }}',
-    "quantity": "What the voltage stands for: value = volts * scale + offset.",
+    "clock": "GPIO number of the pin for the clock.",
+    "quantity": "What it stands for: value = volts (or steps of a load cell) * scale + offset.",
 }
+UNITS = {"voltage": "V", "weight": "kg"}
 DEFAULTS = {
     "i2c": 0,
     "single": False,
-    "quantity": "voltage",
-    "unit": "V",
     "scale": 1.0,
     "offset": 0.0,
 }
@@ -82,7 +82,7 @@ def new_settings(board: str, sensors: list[str], name: str, file: str) -> str:
 
 def sensor_names(drivers: list[str]) -> list[str]:
     """Return for each sensor the name that it needs beside the others, empty for none."""
-    measured = [set(SENSORS[each].quantities) or {"voltage"} for each in drivers]
+    measured = [{*SENSORS[each].quantities, SENSORS[each].chosen} - {""} for each in drivers]
     names = []
     for index, driver in enumerate(drivers):
         others = measured[:index] + measured[index + 1 :]
@@ -112,5 +112,14 @@ def _sensor(board: BoardKind, driver: str, own: str) -> str:
 def _value(board: BoardKind, driver: str, name: str) -> str:
     if name == "address":
         return f"0x{SENSORS[driver].addresses[0]:02x}"
-    pins = {"sda": board.sda, "scl": board.scl, "pin": board.adc if driver == "adc" else board.pin}
-    return json.dumps(pins.get(name, DEFAULTS.get(name)))
+    chosen = SENSORS[driver].chosen
+    values = {
+        **DEFAULTS,
+        "sda": board.sda,
+        "scl": board.scl,
+        "clock": board.scl,
+        "quantity": chosen,
+        "pin": board.adc if driver == "adc" else board.pin,
+        "unit": UNITS.get(chosen),
+    }
+    return json.dumps(values[name])

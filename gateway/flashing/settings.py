@@ -104,13 +104,16 @@ class SensorSettings:
     driver: str = key(one_of(*SENSORS), "what is wired")
     name: str | None = key(instance, "tells its readings from those of other sensors", None)
     pin: int | None = key(whole_number(0, PIN_MAX), "number of its pin", None)
+    clock: int | None = key(whole_number(0, PIN_MAX), "number of its clock pin", None)
     i2c: int = key(whole_number(0, 1), "which of the board's I2C buses", 0)
     sda: int | None = key(whole_number(0, PIN_MAX), "number of the data pin", None)
     scl: int | None = key(whole_number(0, PIN_MAX), "number of the clock pin", None)
     address: int | None = key(whole_number(0x08, 0x77), "address on the I2C bus", None)
-    quantity: str | None = key(bridge_name, "what an analog pin measures", None)
+    quantity: str | None = key(bridge_name, "what is measured", None)
     unit: str | None = key(text, "in which unit", None)
-    scale: float | None = key(number(-1e9, 1e9), "what a volt is worth", None)
+    scale: float | None = key(
+        number(-1e9, 1e9), "what a volt, or a step of a load cell, is worth", None
+    )
     offset: float | None = key(number(-1e9, 1e9), "what is added", None)
     single: bool | None = key(boolean, "whether it is the only one on its wire", None)
     names: dict[str, str] | None = key(
@@ -128,17 +131,19 @@ class SensorSettings:
         if kind.addresses and self.address is not None and self.address not in kind.addresses:
             allowed = " or ".join(f"0x{each:02x}" for each in kind.addresses)
             yield "address", f"0x{self.address:02x}", f"{allowed} with driver = {self.driver!r}"
-        if self.single and (self.names or self.name):
+        if self.single and self.names:
             told = "names are for thermometers that have others beside them"
             yield "single", self.single, told
+        if self.driver == "ds18b20" and self.name and not self.single:
+            yield "name", self.name, "names for addresses, or single = true"
 
     @property
     def series(self) -> frozenset[str]:
         """What it measures, with its name; a thermometer on a wire has its address besides."""
         kind = SENSORS[self.driver]
         quantities = kind.quantities
-        if self.driver == "adc":
-            quantities = (self.quantity or "voltage",)
+        if kind.chosen:
+            quantities = (self.quantity or kind.chosen,)
         if self.single:
             quantities = ("temperature",)
         behind = f"/{self.name}" if self.name else ""

@@ -74,7 +74,8 @@ def test_a_bme280_gives_the_datasheets_example() -> None:
 
 
 def test_an_sht3x_is_checked() -> None:
-    from node.drivers.sht3x import Sht3x, check
+    from node.drivers import crc8 as check
+    from node.drivers.sht3x import Sht3x
 
     assert check(b"\xbe\xef") == 0x92  # the datasheet's example
     chip = Chip()
@@ -186,3 +187,111 @@ def test_a_pin_in_volts_and_a_chips_own_temperature(machine: Any) -> None:
     assert adc.make(settings).read() == [("level", (150003, -3), "%")]
     assert internal.make({}).read() == [("temperature", (270, -1), "°C")]
     assert simulated.make({}).read()[0] == ("temperature", (2100, -2), "°C")
+
+
+def test_a_bmp280_is_a_bme280_without_humidity() -> None:
+    from node.drivers.bmp280 import Bmp280
+
+    chip = Chip()
+    first = struct.pack("<Hhh", 27504, 26435, -1000)
+    first += struct.pack("<Hhhhhhhhh", 36477, -10685, 3024, 2855, 140, -7, 15500, -14600, 6000)
+    chip.registers = {
+        0xD0: b"\x58",
+        0x88: first + bytes(2),
+        0xF7: bytes([415148 >> 12, 415148 >> 4 & 255, 415148 << 4 & 255])
+        + bytes([519888 >> 12, 519888 >> 4 & 255, 519888 << 4 & 255]),
+    }
+    sensor = Bmp280(chip, 0x76)
+    assert sensor.read() == [
+        ("temperature", (2508, -2), "°C"),
+        ("pressure", (100653, -2), "hPa"),
+    ], "the datasheet's example"
+    assert [register for register, _ in chip.written] == [0xF4]
+    chip.registers[0xD0] = b"\x60"
+    with pytest.raises(OSError, match="chip 0x60, and not 0x58"):
+        Bmp280(chip, 0x76).read()
+
+
+def test_an_scd4x_is_started_waited_for_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    from node.drivers import crc8
+    from node.drivers.scd4x import MEASUREMENT, READY, START, Scd4x
+
+    class Air(Chip):
+        ready = 0
+
+        def writeto(self, address: int, data: bytes) -> None:
+            super().writeto(address, data)
+            words = [500, 0x6667, 0x5EB9] if data == MEASUREMENT else [0x8000 | self.ready]
+            self.answer = b"".join(
+                word.to_bytes(2, "big") + bytes([crc8(word.to_bytes(2, "big"))]) for word in words
+            )
+
+    air = Air()
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        air.ready = int(len(waits) > 8) * 6
+
+    monkeypatch.setattr("time.sleep", sleep)
+    sensor = Scd4x(air)
+    assert sensor.read() == [
+        ("carbon_dioxide", (500, 0), "ppm"),
+        ("temperature", (2500, -2), "°C"),
+        ("humidity", (3700, -2), "%"),
+    ], "the datasheet's example"
+    assert [data for _, data in air.written].count(START) == 1
+    assert air.written[-2:] == [(-1, READY), (-1, MEASUREMENT)]
+    air.ready = 0
+    waits.clear()
+    with pytest.raises(OSError, match="nothing was measured"):
+        sensor.read()
+    monkeypatch.setattr(air, "readfrom", lambda *_: b"\x80\x06\x00")
+    with pytest.raises(OSError, match="check"):
+        sensor.read()
+
+
+def test_an_hx711_is_read_bit_by_bit(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    bits: list[int] = []
+
+    class Pin:
+        IN, OUT = 0, 1
+
+        def __init__(self, number: int, _mode: int) -> None:
+            self.number = number
+
+        def value(self, level: int | None = None) -> int:
+            if level is None:
+                return bits.pop(0)
+            return 0
+
+    machine.Pin, machine.disable_irq = Pin, lambda: 7
+    machine.enable_irq = lambda state: None if state == 7 else pytest.fail("another state")
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    from node.drivers import hx711
+
+    def given(raw: int) -> None:
+        bits[:] = [0, *((raw >> place) & 1 for place in range(23, -1, -1)), 1]
+
+    settings = {"pin": 22, "clock": 5, "unit": "kg", "scale": 0.001, "offset": -1.5}
+    sensor = hx711.make(settings)
+    given(123_456)
+    assert sensor.read() == [("weight", (121_956, -3), "kg")]
+    given(-2_000)
+    assert sensor.read() == [("weight", (-3_500, -3), "kg")]
+    given(0x7FFFFF)
+    with pytest.raises(OSError, match="range"):
+        sensor.read()
+    bits[:] = [1] * 99
+    with pytest.raises(OSError, match="no answer"):
+        sensor.read()
+
+
+def test_a_decimal_fits_a_frame() -> None:
+    from node.drivers import decimal
+    from node.frames import encode_value
+
+    for value in (0, 1.5, -21.4567, 2_147_483.647, 2_147_484, 8_388_607, 1e12, -1e15):
+        mantissa, exponent = decimal(value, 3)
+        encode_value((mantissa, exponent))
+        assert mantissa * 10.0**exponent == pytest.approx(value, rel=1e-6, abs=1e-3)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from node.measured import QUANTITIES, instances
+from node.measured import CHOSEN, QUANTITIES, instances
 from node.sensors import Sensors
 
 from gateway.flashing.hardware import SENSORS
@@ -23,6 +23,7 @@ CASES: list[tuple[list[dict[str, Any]], list[dict[str, str]]]] = [
     ),
     ([{"driver": "adc", "pin": 26}, {"driver": "adc", "pin": 27}], [{}, {"voltage": "adc-27"}]),
     ([{"driver": "adc", "pin": 26}, {"driver": "adc", "pin": 27, "quantity": "level"}], [{}, {}]),
+    ([{"driver": "hx711", "pin": 4}, {"driver": "hx711", "pin": 6}], [{}, {"weight": "hx711-6"}]),
     (
         [{"driver": "dht22", "pin": 4, "name": "attic"}, {"driver": "internal"}],
         [{"*": "attic"}, {}],
@@ -39,6 +40,7 @@ def test_instances(sensors: list[dict[str, Any]], expected: list[dict[str, str]]
 def test_both_sides_know_what_a_driver_measures() -> None:
     known = {name: kind.quantities for name, kind in SENSORS.items() if kind.quantities}
     assert known == {name: tuple(words.split()) for name, words in QUANTITIES.items()}
+    assert {name: kind.chosen for name, kind in SENSORS.items() if kind.chosen} == CHOSEN
 
 
 def test_a_sensor_keeps_its_series_whatever_becomes_of_the_others(

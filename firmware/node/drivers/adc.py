@@ -4,6 +4,8 @@ import machine
 
 from node import const
 
+from . import decimal
+
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
     from typing import Any
@@ -27,8 +29,8 @@ class Adc:
             volts = self._adc.read_uv() / 1000000
         else:
             volts = self._adc.read_u16() * 3.3 / 65535
-        value = round((volts * self._scale + self._offset) * 10**_DIGITS)
-        return [(self._quantity, (value, -_DIGITS), self._unit)]
+        value = decimal(volts * self._scale + self._offset, _DIGITS)
+        return [(self._quantity, value, self._unit)]
 
 
 def make(settings: "dict[str, Any]") -> Adc:

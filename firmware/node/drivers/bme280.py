@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from machine import I2C
 
 _CHIP_ID = const(0xD0)
-_CHIP = const(0x60)
 _CALIBRATION = const(0x88)
 _CALIBRATION_BYTES = const(26)
 _HUMIDITY_CALIBRATION = const(0xE1)
@@ -30,36 +29,46 @@ _MEASURE_MS = const(10)
 class Bme280:
     """Reads the sensor at an address; OSError when another chip answers."""
 
+    chip = 0x60
+    has_humidity = True
+
     def __init__(self, bus: "I2C", address: int) -> None:
         self._bus = bus
         self._address = address
         self._calibrated = False
 
     def read(self) -> "list[tuple[str, tuple[int, int], str]]":
-        """Return all three, in hundredths of °C, % and hPa; OSError when nothing answers."""
+        """Return all, in hundredths of °C, % and hPa; OSError when nothing answers."""
         if not self._calibrated:
             self._calibrate()
-        self._bus.writeto_mem(self._address, _CONTROL_HUMIDITY, b"\x01")
+        if self.has_humidity:
+            self._bus.writeto_mem(self._address, _CONTROL_HUMIDITY, b"\x01")
         self._bus.writeto_mem(self._address, _CONTROL, ONCE)
         time.sleep(_MEASURE_MS / 1000)
-        data = self._bus.readfrom_mem(self._address, _DATA, _DATA_BYTES)
+        size = _DATA_BYTES if self.has_humidity else _DATA_BYTES - 2
+        data = self._bus.readfrom_mem(self._address, _DATA, size)
         pressure = data[0] << 12 | data[1] << 4 | data[2] >> 4
         temperature = data[3] << 12 | data[4] << 4 | data[5] >> 4
         fine = self.fine(temperature)
-        return [
+        readings = [
             ("temperature", ((fine * 5 + 128) >> 8, -2), "°C"),
-            ("humidity", (self.humidity(data[6] << 8 | data[7], fine), -2), "%"),
             ("pressure", (self.pressure(pressure, fine), -2), "hPa"),
         ]
+        if self.has_humidity:
+            wet = self.humidity(data[6] << 8 | data[7], fine)
+            readings.insert(1, ("humidity", (wet, -2), "%"))
+        return readings
 
     def _calibrate(self) -> None:
         chip = self._bus.readfrom_mem(self._address, _CHIP_ID, 1)[0]
-        if chip != _CHIP:
-            raise OSError("no BME280: chip 0x%02x" % chip)
+        if chip != self.chip:
+            raise OSError("chip 0x%02x, and not 0x%02x" % (chip, self.chip))
         first = self._bus.readfrom_mem(self._address, _CALIBRATION, _CALIBRATION_BYTES)
-        second = self._bus.readfrom_mem(
-            self._address, _HUMIDITY_CALIBRATION, _HUMIDITY_CALIBRATION_BYTES
-        )
+        second = bytes(_HUMIDITY_CALIBRATION_BYTES)
+        if self.has_humidity:
+            second = self._bus.readfrom_mem(
+                self._address, _HUMIDITY_CALIBRATION, _HUMIDITY_CALIBRATION_BYTES
+            )
         self.calibrate(first, second)
 
     def calibrate(self, first: bytes, second: bytes) -> None:

@@ -4,7 +4,7 @@ import time
 
 from node import const
 
-from . import open_bus
+from . import crc8, open_bus
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
@@ -14,17 +14,6 @@ MEASURE = b"\x24\x00"
 """One measurement, high repeatability, no clock stretching (datasheet, table 9)."""
 
 _MEASURE_MS = const(16)
-_POLYNOMIAL = const(0x31)
-
-
-def check(data: bytes) -> int:
-    """Return the CRC-8 of two bytes (datasheet, 4.12)."""
-    crc = 0xFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = (crc << 1 ^ _POLYNOMIAL if crc & 0x80 else crc << 1) & 0xFF
-    return crc
 
 
 class Sht3x:
@@ -39,7 +28,7 @@ class Sht3x:
         self._bus.writeto(self._address, MEASURE)
         time.sleep(_MEASURE_MS / 1000)
         data = self._bus.readfrom(self._address, 6)
-        if check(data[:2]) != data[2] or check(data[3:5]) != data[5]:
+        if crc8(data[:2]) != data[2] or crc8(data[3:5]) != data[5]:
             raise OSError("SHT3x: a check failed")
         raw_temperature = data[0] << 8 | data[1]
         raw_humidity = data[3] << 8 | data[4]

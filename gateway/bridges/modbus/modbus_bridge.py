@@ -63,14 +63,14 @@ class ModbusBridge:
     def __init__(self, settings: ModbusSettings, host: Host) -> None:
         self._settings = settings
         self._host = host
-        self._devices = plan(settings.register, settings.max_registers)
+        self._devices = plan(settings.registers, settings.max_registers)
         self._polled = [each for each in self._devices if each.requests]
         self._published: dict[Register, tuple[Value, float]] = {}
         self._writes: deque[tuple[Register, float]] = deque()
         self._write_asked = asyncio.Event()
         self._filter: AnswerFilter | None = None
         self._told_late: set[int] = set()
-        for register in settings.register:
+        for register in settings.registers:
             if register.is_written:
                 self._accept_writes(register)
             within = register.interval if register.deadband is None else register.refresh
@@ -356,11 +356,14 @@ def _end_if_cancelled() -> None:
 def _series(settings: ModbusSettings, name: str) -> Iterator[tuple[str, str]]:
     for index, each in enumerate(settings.register):
         yield f"register[{index}].quantity", each.topic(name)
+    for index, device in enumerate(settings.mapped):
+        for each in device.registers:
+            yield f"device[{index}].node", each.topic(name)
 
 
 def _notes(settings: ModbusSettings) -> Iterator[str]:
     """Say how much of its time the bus needs, and name what cannot be asked as often."""
-    devices = plan(settings.register, settings.max_registers)
+    devices = plan(settings.registers, settings.max_registers)
     requests = [request for device in devices for request in device.requests]
     if not requests:
         return

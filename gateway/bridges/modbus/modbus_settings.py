@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from gateway.bridges.modbus.device_map import MappedDevice
 from gateway.bridges.modbus.register import REGISTERS_MAX, Register
 from gateway.bridges.modbus.requests import WORDS_MAX, Request
 from gateway.bridges.settings import BridgeSettings, key, tables
@@ -10,6 +11,9 @@ from gateway.settings.checks import one_of, text, whole_number
 from gateway.settings.quantities import duration
 
 RTU_OVER_TCP = "rtu+tcp://"
+DEVICES_MAX = 247
+"""Devices of one bus that have maps."""
+
 SCHEMES = ("tcp", "rtu+tcp")
 
 TURNAROUND = 0.02
@@ -58,9 +62,21 @@ class ModbusSettings(BridgeSettings):
         "registers of one request; a device that refuses so many is asked for fewer by itself",
         WORDS_MAX,
     )
-    register: tuple[Register, ...] = tables(
-        Register, name="register", most=REGISTERS_MAX, needed=True
-    )
+    mapped: tuple[MappedDevice, ...] = tables(MappedDevice, name="device", most=DEVICES_MAX)
+    register: tuple[Register, ...] = tables(Register, name="register", most=REGISTERS_MAX)
+
+    def __post_init__(self) -> None:
+        """Raise ValueError where nothing would be read."""
+        if not (self.register or self.mapped) or len(self.registers) > REGISTERS_MAX:
+            raise ValueError(
+                f"1 to {REGISTERS_MAX:,} registers must be given, as [[modbus.register]] or by the"
+                " maps of [[modbus.device]]"
+            )
+
+    @property
+    def registers(self) -> tuple[Register, ...]:
+        """All registers, those of maps included."""
+        return (*self.register, *(each for device in self.mapped for each in device.registers))
 
     @property
     def is_rtu(self) -> bool:
