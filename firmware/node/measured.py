@@ -61,12 +61,19 @@ def default_name(settings: "dict[str, Any]") -> str:
     return name
 
 
-def named(
-    readings: "Sequence[tuple[str, Value, str | None]]", instances: "dict[str, str]"
-) -> "list[tuple[str, Value, str | None]]":
-    """Return readings with the instances of their quantities."""
-    found = []
-    for series, value, unit in readings:
-        instance = instances.get(series) or ("" if "/" in series else instances.get("*"))
-        found.append((series + "/" + instance if instance else series, value, unit))
-    return found
+class Named:
+    """Gives the readings of the sensors of the settings their instances."""
+
+    def __init__(self, sensors: "list[dict[str, Any]]") -> None:
+        self._instances = instances(sensors)
+
+    def __call__(
+        self, index: int, readings: "Sequence[tuple[str, Value, str | None]]"
+    ) -> "list[tuple[str, Value, str | None]]":
+        """Return the readings of a sensor as series."""
+        own = self._instances[index]
+        found = []
+        for series, value, unit in readings:
+            instance = own.get(series) or ("" if "/" in series else own.get("*"))
+            found.append((series + "/" + instance if instance else series, value, unit))
+        return found

@@ -23,11 +23,11 @@ class Sensors:
         self._settings = settings.get("sensors", [{"driver": "simulated"}])
         self._feed = feed  # tells the watchdog between two sensors that the program is alive
         self._sensors: list[Sensor | None] = [None for _ in self._settings]
-        self._instances: list[dict[str, str]] | None = None
+        self._named: Any = None
         if len(self._settings) > 1 or (self._settings and self._settings[0].get("name")):
-            from .measured import instances  # one without a name does without its memory
+            from .measured import Named  # one without a name does without its memory
 
-            self._instances = instances(self._settings)
+            self._named = Named(self._settings)
 
     def read(self) -> "list[tuple[str, Value, str | None]]":
         """Return the readings of all; OSError when none answers."""
@@ -40,11 +40,7 @@ class Sensors:
                 if sensor is None:
                     sensor = self._sensors[index] = _make(settings)
                 found = sensor.read()
-                if self._instances is not None:
-                    from .measured import named
-
-                    found = named(found, self._instances[index])
-                readings.extend(found)
+                readings.extend(self._named(index, found) if self._named else found)
             except (OSError, ImportError, KeyError, ValueError) as error:
                 failure = error
         if failure is not None and not readings:

@@ -51,7 +51,7 @@ def test_home_assistants_parser_reads_all_that_is_advertised(tmp_path: Path) -> 
         values = {
             name: value
             for part in parts
-            for name, value, _ in receiver.hear(kind.advertisement(part))
+            for name, value, *_ in receiver.hear(kind.advertisement(part))
         }
         assert (values["temperature_1"], values["temperature_2"]) == (-21.37, 21.5)
         assert (values["humidity"], values["pressure"], values["voltage"]) == (48.26, 1006.53, 3.3)
@@ -66,7 +66,7 @@ def test_every_value_arrives(temperature: int, humidity: int, pressure: int) -> 
         ("temperature", (temperature, -2), "°C"),
     ]
     (part,) = groups(readings, Plain.room)
-    found = {name: value for name, value, _ in Receiver().hear(Plain().advertisement(part))}
+    found = {name: value for name, value, *_ in Receiver().hear(Plain().advertisement(part))}
     assert found == {
         "temperature": temperature / 100,
         "humidity": humidity / 100,

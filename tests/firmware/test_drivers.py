@@ -74,7 +74,7 @@ def test_a_bme280_gives_the_datasheets_example() -> None:
 
 
 def test_an_sht3x_is_checked() -> None:
-    from node.drivers import crc8 as check
+    from node.crc8 import crc8 as check
     from node.drivers.sht3x import Sht3x
 
     assert check(b"\xbe\xef") == 0x92  # the datasheet's example
@@ -213,7 +213,7 @@ def test_a_bmp280_is_a_bme280_without_humidity() -> None:
 
 
 def test_an_scd4x_is_started_waited_for_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    from node.drivers import crc8
+    from node.crc8 import crc8
     from node.drivers.scd4x import MEASUREMENT, READY, START, Scd4x
 
     class Air(Chip):
@@ -288,7 +288,7 @@ def test_an_hx711_is_read_bit_by_bit(machine: Any, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_decimal_fits_a_frame() -> None:
-    from node.drivers import decimal
+    from node.decimals import decimal
     from node.frames import encode_value
 
     for value in (0, 1.5, -21.4567, 2_147_483.647, 2_147_484, 8_388_607, 1e12, -1e15):

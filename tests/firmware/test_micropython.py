@@ -283,5 +283,5 @@ async def test_a_board_advertises_what_it_sends(
     assert told[0][2:] == [b"0409" + b"mp1".hex().encode(), b"False"]
     receiver = Receiver(KEY)
     heard = [receiver.hear(bytes.fromhex(words[1].decode())) for words in told]
-    assert {name for name, _, _ in heard[-1]} == {"temperature", "humidity", "pressure"}
+    assert {name for name, *_ in heard[-1]} == {"temperature", "humidity", "pressure"}
     assert (tmp_path / "counter").read_text() == "8192"

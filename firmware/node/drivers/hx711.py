@@ -5,8 +5,7 @@ import time
 import machine
 
 from node import const
-
-from . import decimal
+from node.decimals import decimal
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:

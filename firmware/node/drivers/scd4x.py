@@ -3,8 +3,9 @@
 import time
 
 from node import const
+from node.crc8 import crc8
 
-from . import crc8, open_bus
+from . import open_bus
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
