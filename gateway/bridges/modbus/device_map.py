@@ -7,11 +7,11 @@ from typing import Any
 from gateway.bridges.modbus.register import LAYOUTS, REGISTERS_MAX, TABLES, Register
 from gateway.bridges.readings.number_forms import invalid
 from gateway.bridges.settings import bridge_name, key, tables
-from gateway.config.checks import number, one_of, text, whole_number
-from gateway.config.described import check
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import document
 from gateway.config.reader import Reader
+from gateway.settings.checks import number, one_of, text, whole_number
+from gateway.settings.declaration import check
 
 MAPS = Path(__file__).parent / "maps"
 
