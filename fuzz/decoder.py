@@ -19,9 +19,9 @@ def read_again(packet: Packet, version: int) -> Packet:
     """Return what the packet is read as when it has been written."""
     framer = Framer(NO_LIMIT)
     framer.feed(encode(packet, version))
-    frame = framer.next_frame()
-    assert frame is not None
-    return decode(*frame, version)
+    first_byte = framer.next_frame()
+    assert first_byte
+    return decode(framer.buffer, first_byte, framer.body, framer.end, version)
 
 
 def one_input(data: bytes) -> None:

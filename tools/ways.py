@@ -324,8 +324,8 @@ def forwarded() -> Way:
 
 
 def subscribe() -> Way:
-    """Tell how a SUBSCRIBE with a `$where` is taken."""
-    with stage() as on:
+    """Tell how a SUBSCRIBE with a `$where` is accepted."""
+    with stage("maximum_filtered_subscriptions = 1000\n") as on:
         client = on.client("subscriber", version=5)
 
         def tell(number: int) -> None:

@@ -4,6 +4,7 @@ from gateway.broker.client cimport Client
 from gateway.broker.handlers cimport go_on, handle
 from gateway.broker.state cimport State
 from gateway.mqtt.connection cimport Connection
+from gateway.mqtt.framing cimport Framer
 from gateway.routing.router cimport Router
 from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic
@@ -12,9 +13,9 @@ cdef class Broker(State):
     cdef object _packets_received
     cdef object _packets_sent
 
+    @cython.locals(connection=Connection, framer=Framer, traffic=Traffic, router=Router,
+                   first_byte=int, session=Session, asked="long long")
     cpdef bint receive(self, Client client, bytes data, instant) except -1
-    @cython.locals(connection=Connection, traffic=Traffic, router=Router, first_byte=int,
-                   session=Session, asked="long long")
-    cdef bint _handle_packets(self, Client client, instant) except -1
+    cdef bint _go_on(self, Client client, pieces, instant) except -1
     cdef _fail(self, Client client, error)
     cdef _refuse(self, Client client, error)

@@ -8,7 +8,7 @@ from gateway.broker.client import Client
 from gateway.broker.connecting.connection_info import PLAIN, Authenticator, ConnectionInfo
 from gateway.broker.handlers import STREAMS, go_on, handle
 from gateway.broker.instant import Instant
-from gateway.broker.pieces import HELD
+from gateway.broker.pieces import HELD, Pieces
 from gateway.broker.publishing.forward import publish, share_out
 from gateway.broker.publishing.inline import InlineClient
 from gateway.broker.state import State
@@ -36,7 +36,7 @@ AT_ONCE = 256
 """Packets, or batches of them, of one client that are handled before others may have their turn:
 256 KiB can be 131,072 PINGREQs."""
 
-DEAR_AT_ONCE = 256
+MAXIMUM_COST = 256
 """Messages of one client that take 10 to 20 µs each, likewise: 256 KiB can be 30,000 of them."""
 
 ASKED = 8
@@ -107,48 +107,48 @@ class Broker(State):
         Returns True where that gave connections so much to send that it should be written first
         (`Traffic.begin_turn`), or others may have their turn: then call again, without data.
         """
+        connection, traffic = client.connection, self.traffic
+        framer = connection.framer
         self.budget.now = instant.monotonic
-        try:
-            if data:
-                self.traffic.network_received += len(data)
-                if len(data) >= SIGN_OF_LIFE:
-                    client.last_received = instant.monotonic
-                client.connection.receive(data)
-            return self._handle_packets(client, instant)
-        except MqttError as error:
-            self._fail(client, error)
-        return False
-
-    def _handle_packets(self, client: Client, instant: Instant) -> bool:
-        """Handle them, many at a time where they are alike; return what `receive` does."""
-        connection, traffic, router = client.connection, self.traffic, self.router
+        if data:
+            traffic.network_received += len(data)
+            if len(data) >= SIGN_OF_LIFE:
+                client.last_received = instant.monotonic
+            framer.feed(data)
+        router = self.router
         asked = router.asked
-        for _ in range(AT_ONCE):
-            if client.closing:
-                return False
-            if traffic.bytes_sent > traffic.full_at:
-                traffic.begin_turn()
-                return True
-            if traffic.dear + (router.asked - asked) // ASKED > DEAR_AT_ONCE:
-                traffic.dear = 0
-                return True
-            if client.pieces is not None:
-                if client.pieces is HELD:
+        try:
+            for _ in range(AT_ONCE):
+                if client.closing:
+                    return False
+                cost = traffic.cost + (router.asked - asked) // ASKED
+                if traffic.bytes_sent > traffic.full_at or cost > MAXIMUM_COST:
+                    traffic.end_share()
+                    return True
+                if client.pieces is not None:
+                    return self._go_on(client, client.pieces, instant)
+                if traffic.behind and framer.next_first_byte >> 4 == _PUBLISH:
+                    return True
+                first_byte = framer.next_frame(connection.version)
+                if not first_byte:
                     return False
                 client.last_received = instant.monotonic
-                go_on(self, client, client.pieces, instant)
-                return True
-            if traffic.behind and connection.framer.next_first_byte >> 4 == _PUBLISH:
-                return True
-            first_byte = connection.next_frame()
-            if not first_byte:
-                return False
-            client.last_received = instant.monotonic
-            session, stream = client.session, STREAMS.get(first_byte)
-            if stream is not None and session is not None:
-                stream(self, client, session, instant)
-            elif handle(self, client, instant):
-                return True
+                session, stream = client.session, STREAMS.get(first_byte)
+                if stream is not None and session is not None:
+                    stream(self, client, session, instant)
+                elif handle(self, client, instant):
+                    return True
+        except MqttError as error:
+            self._fail(client, error)
+            return False
+        return True
+
+    def _go_on(self, client: Client, pieces: Pieces, instant: Instant) -> bool:
+        """Go on with a packet that is handled in pieces; return what `receive` does."""
+        if pieces is HELD:
+            return False
+        client.last_received = instant.monotonic
+        go_on(self, client, pieces, instant)
         return True
 
     def lost(self, client: Client, instant: Instant) -> None:

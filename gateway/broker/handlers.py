@@ -10,8 +10,13 @@ from gateway.broker.connecting.enhanced_authentication import handle_auth
 from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import HELD, Pieces
-from gateway.broker.publishing.acknowledge import handle_puback, handle_pubcomp, handle_pubrec
-from gateway.broker.publishing.publish import handle_publish, handle_pubrel
+from gateway.broker.publishing.publish import (
+    handle_puback,
+    handle_pubcomp,
+    handle_publish,
+    handle_pubrec,
+    handle_pubrel,
+)
 from gateway.broker.state import State
 from gateway.broker.subscribing.subscribe import handle_subscribe
 from gateway.broker.subscribing.unsubscribe import handle_unsubscribe

@@ -81,9 +81,9 @@ class MemoryBudget:
         "_longest_queues",
         "_queue_memory",
         "_room",
-        "_sent",
         "buffers",
         "closed",
+        "count_at",
         "idle",
         "limit",
     )
@@ -110,7 +110,7 @@ class MemoryBudget:
         self.buffers = 0  # bytes of all connections
         self.idle = 0  # bytes of all connections and sessions by themselves
         self.closed = 0  # connections, since the start
-        self._sent = 0  # bytes when slow readers were counted last
+        self.count_at = TURN_BYTES  # bytes sent at which slow readers are counted next
         self._room = limit  # bytes that the buffers may come to
         self._longest_queues = LongestQueues(queue_memory, sessions, channels)
         self._handshakes: dict[Handshake, None] = {}  # the oldest first
@@ -218,11 +218,9 @@ class MemoryBudget:
     def count_again(self, bytes_sent: int) -> None:
         """Count slow readers anew, whose output grows unnoticed, for each 16 MiB sent to clients.
 
-        `bytes_sent` is what was sent since the start.
+        `bytes_sent` is what was sent since the start; `count_at` says when to call again.
         """
-        if bytes_sent - self._sent < TURN_BYTES:
-            return
-        self._sent = bytes_sent
+        self.count_at = bytes_sent + TURN_BYTES
         for client in self._connections:
             if client.held:
                 self._count(client)

@@ -17,9 +17,12 @@ class Clock:
         """Return nanoseconds since some fixed moment, for what is too short for seconds."""
         return time.perf_counter_ns()
 
+    wall_ns = staticmethod(time.time_ns)
+    """Return nanoseconds since 1970-01-01T00:00:00Z; jumps when the system clock is set."""
+
     def wall_ms(self) -> int:
-        """Return milliseconds since 1970-01-01T00:00:00Z; jumps when the system clock is set."""
-        return time.time_ns() // 1_000_000
+        """Return `wall_ns` as milliseconds."""
+        return self.wall_ns() // 1_000_000
 
     def uptime_ms(self) -> int:
         """Return milliseconds since the board was started, time in suspension included."""

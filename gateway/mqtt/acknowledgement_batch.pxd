@@ -5,5 +5,5 @@ cdef Py_ssize_t _LENGTH
 @cython.locals(types=bytes, lengths=bytes, count=Py_ssize_t)
 cpdef acknowledged_by(bytes data, int first_byte)
 
-@cython.locals(packet_id=Py_ssize_t, size=Py_ssize_t, data=object)
+@cython.locals(size=Py_ssize_t, data=object)
 cpdef acknowledgements(bytes packet, identifiers)

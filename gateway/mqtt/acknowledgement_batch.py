@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import cache
 
 from gateway.mqtt.codec.encode import encode
-from gateway.mqtt.packet_batch import packet_ids
 from gateway.mqtt.packets import PubAck, PubComp, PubRec, PubRel
+from gateway.mqtt.publication import packet_ids
 from gateway.mqtt.reason_codes import ReasonCode
 
 SIZE = 4
@@ -41,11 +41,8 @@ def alike(kind: type[PubAck | PubRec | PubRel | PubComp], code: ReasonCode, vers
     return encode(kind(0, code), version)
 
 
-def acknowledgements(packet: bytes, identifiers: Sequence[int]) -> bytes | bytearray:
+def acknowledgements(packet: bytes, identifiers: Sequence[int]) -> bytearray:
     """Return acknowledgements like `packet`, in which the packet identifier stands at 2."""
-    if len(identifiers) == 1:
-        packet_id = identifiers[0]
-        return packet[:2] + bytes((packet_id >> 8, packet_id & 0xFF)) + packet[4:]
     size = len(packet)
     data = bytearray(packet * len(identifiers))
     data[2::size] = bytes([packet_id >> 8 for packet_id in identifiers])

@@ -1,12 +1,11 @@
 import cython
 
 from gateway.mqtt.acknowledgement_batch cimport acknowledged_by, acknowledgements
-from gateway.mqtt.codec.decode cimport check_first_byte, decode_head
+from gateway.mqtt.codec.decode cimport decode_head
 from gateway.mqtt.codec.encode cimport encode
 from gateway.mqtt.framing cimport Framer
 from gateway.mqtt.output cimport Barrier, Output
-from gateway.mqtt.packet_batch cimport PacketBatch
-from gateway.mqtt.publication cimport Publication
+from gateway.mqtt.publication cimport PacketBatch, Publication
 from gateway.mqtt.codec.publish cimport read_publish_head
 from gateway.mqtt.publish_encoder cimport write_packets
 from gateway.mqtt.codec.publish_properties cimport PropertyCache, PublishProperties, property_block
@@ -20,11 +19,10 @@ cdef int _LONGEST_LENGTH
 cdef class Connection:
     cdef object _alias_figures
     cdef object _aliases
-    cdef Barrier _barrier
-    cdef bytes _buffer
     cdef readonly bint alike_behind
     cdef readonly bint others_behind
     cdef readonly Py_ssize_t answers
+    cdef public Barrier barrier
     cdef readonly Framer framer
     cdef public long long maximum_packet_size
     cdef readonly Py_ssize_t maximum_unsent
@@ -37,20 +35,14 @@ cdef class Connection:
     cdef public Py_ssize_t publishes
     # side by side, which saves 4 bytes each: what a client may say in two bytes, and small numbers
     cdef int _alias_maximum
-    cdef int _body
-    cdef int _end
-    cdef readonly int first_byte
     cdef public int receive_maximum
     cdef public bint touched
     cdef public int version
 
-    cpdef receive(self, bytes data)
     cpdef next_packet(self)
-    @cython.locals(frame=tuple, first_byte=int)
-    cpdef int next_frame(self) except -1
-    @cython.locals(buffer=bytes, first_byte=int, start=Py_ssize_t, end=Py_ssize_t)
+    @cython.locals(framer=Framer, buffer=bytes, first_byte=int, start=Py_ssize_t, end=Py_ssize_t)
     cpdef packet(self)
-    @cython.locals(buffer=bytes, first_byte=int, body=Py_ssize_t, end=Py_ssize_t, mqtt5=bint,
+    @cython.locals(framer=Framer, buffer=bytes, first_byte=int, body=Py_ssize_t, end=Py_ssize_t, mqtt5=bint,
                    name_end=Py_ssize_t, fields=Py_ssize_t, payload=Py_ssize_t,
                    properties=PublishProperties, name=bytes, packet=bytes, identifier=Py_ssize_t,
                    head=Py_ssize_t, packets=PacketBatch, topic=Py_ssize_t, longer=bint,
@@ -64,18 +56,20 @@ cdef class Connection:
     cpdef extend(self, Publication publication, long long most, long long most_bytes, joins=*)
     @cython.locals(packets=PacketBatch)
     cpdef shorten(self, Publication publication, Py_ssize_t count)
-    @cython.locals(buffer=bytes, body=Py_ssize_t, end=Py_ssize_t)
+    @cython.locals(framer=Framer, buffer=bytes, body=Py_ssize_t, end=Py_ssize_t)
     cpdef acknowledged(self)
     cdef bytes _resolve_name(self, bytes name, alias)
     cdef bytes _resolve_alias(self, bytes topic, alias)
-    cpdef count_publishes(self, Py_ssize_t count)
+    cpdef check_receive_maximum(self)
+    @cython.locals(count=Py_ssize_t, packet_id=Py_ssize_t)
     cpdef answer(
         self, bytes packet, identifiers, long long commit=*, Barrier barrier=*, bint last=*)
-    cpdef Barrier barrier(self)
     cpdef Output set_output_aside(self)
     cpdef Output resume_output(self, Output aside)
     cpdef bint send(self, packet, long long commit=*) except -1
-    cpdef send_encoded(self, data, Py_ssize_t count, long long commit=*, Barrier barrier=*)
+    cpdef send_encoded(
+        self, data, Py_ssize_t count, long long commit=*, Barrier barrier=*,
+        Py_ssize_t acknowledgements=*)
     cpdef touch(self)
     cpdef data_to_send(self, long long committed, double now=*)
     cpdef discard(self)

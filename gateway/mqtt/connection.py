@@ -12,7 +12,7 @@ from gateway.mqtt.acknowledgement_batch import (
 from gateway.mqtt.aliases.alias_figures import InboundFigures
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.aliases.topic_aliases import InboundAliases
-from gateway.mqtt.codec.decode import check_first_byte, decode_head
+from gateway.mqtt.codec.decode import decode_head
 from gateway.mqtt.codec.encode import encode, without_reason
 from gateway.mqtt.codec.publish import DUP, read_publish_head
 from gateway.mqtt.codec.publish_properties import (
@@ -24,9 +24,8 @@ from gateway.mqtt.codec.remaining_length import check_remaining_length
 from gateway.mqtt.errors import MqttError, ProtocolError
 from gateway.mqtt.framing import Framer, Joins
 from gateway.mqtt.output import Barrier, Output
-from gateway.mqtt.packet_batch import PacketBatch
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, Packet, Publish
-from gateway.mqtt.publication import Publication
+from gateway.mqtt.publication import PacketBatch, Publication
 from gateway.mqtt.publish_encoder import write_packets
 from gateway.mqtt.reason_codes import ReasonCode
 
@@ -57,22 +56,19 @@ As many of answers to what it sent may wait beside them; then it should be read 
 class Connection:
     """The protocol state of one network connection; owns no socket and no clock.
 
-    After each `receive` ask `next_frame` until it returns 0, or `next_packet` until None, and
-    `data_to_send` when the turn ends. Only `MqttError` leaves this class, and after one the
-    connection is over.
+    Give `framer.feed` what came, ask `framer.next_frame` until it returns 0, or `next_packet` until
+    None, and `data_to_send` when the turn ends. `packet`, `publication` or `acknowledged` says what
+    the frame is, and has to be asked before the next one. Only `MqttError` leaves this class, and
+    after one the connection is over.
     """
 
     __slots__ = (
         "_alias_figures",
         "_alias_maximum",
         "_aliases",
-        "_barrier",
-        "_body",
-        "_buffer",
-        "_end",
         "alike_behind",
         "answers",
-        "first_byte",
+        "barrier",
         "framer",
         "maximum_packet_size",
         "maximum_unsent",
@@ -100,8 +96,6 @@ class Connection:
     ) -> None:
         self.framer = Framer(maximum_packet_size)
         self.property_cache = property_cache or PropertyCache()
-        self._buffer = b""  # where the packet that was taken last stands: its body, and its end
-        self.first_byte = self._body = self._end = 0
         self.others_behind = False  # whether `extend` may find anything
         self.alike_behind = False  # and the next seems to have the same topic
         self._alias_maximum = topic_alias_maximum
@@ -109,7 +103,7 @@ class Connection:
         self._aliases: InboundAliases | None = None  # made with the first
         self.outbound_aliases: OutboundAliases | None = None  # a client asks for them in CONNECT
         self.output = Output()
-        self._barrier: Barrier | None = None  # of the answers that wait for the next write
+        self.barrier: Barrier | None = None  # of the answers that wait for the next write
         self.answers = 0  # bytes of the output that are no messages, at most
         self.on_output = on_output  # called once before each data_to_send that has news
         self.touched = False
@@ -121,39 +115,14 @@ class Connection:
         self.packets_received = 0
         self.packets_sent = 0
 
-    def receive(self, data: bytes) -> None:
-        """Take bytes as they came from the network."""
-        self.framer.feed(data)
-
     def next_packet(self) -> Packet | None:
         """Return the next whole packet, None while more bytes are needed; raise MqttError."""
-        return self.packet() if self.next_frame() else None
-
-    def next_frame(self) -> int:
-        """Take the next whole packet and return its first byte, 0 while more bytes are needed.
-
-        `packet`, `publication` or `acknowledged` says what it is, and has to be asked before the
-        next one is taken.
-        """
-        try:
-            frame = self.framer.next_frame(self.version)
-        except MqttError:  # the same error in whatever pieces it came: the first byte is first
-            check_first_byte(self.framer.next_first_byte, self.version)
-            raise
-        if frame is None:
-            self._buffer = b""
-            if self.framer.begun >= 0:  # HTTP, say: don't wait for the rest
-                check_first_byte(self.framer.begun, self.version)
-            return 0
-        self._buffer, first_byte, self._body, self._end = frame
-        self.first_byte = first_byte
-        if not first_byte:
-            self.packet()  # raises: the type is reserved, and 0 would say that there is no packet
-        return first_byte
+        return self.packet() if self.framer.next_frame(self.version) else None
 
     def packet(self) -> Packet:
         """Return the packet that was taken last; raise MqttError, or later: see `decode_head`."""
-        buffer, first_byte, start, end = self._buffer, self.first_byte, self._body, self._end
+        framer = self.framer
+        buffer, first_byte, start, end = framer.buffer, framer.first_byte, framer.body, framer.end
         if not self.version and first_byte == CONNECT and buffer.startswith(CONNECT_5, start, end):
             self.version = MQTT_5  # so that a CONNECT that is refused is answered in MQTT 5
         try:
@@ -174,14 +143,15 @@ class Connection:
 
         Raises MqttError for anything else that is wrong with it. `extend` adds those behind it.
         """
-        buffer, first_byte, body, end = self._buffer, self.first_byte, self._body, self._end
+        framer = self.framer
+        buffer, first_byte, body, end = framer.buffer, framer.first_byte, framer.body, framer.end
         mqtt5 = self.version == MQTT_5
         name_end, fields, payload = read_publish_head(buffer, first_byte, body, end, mqtt5)
         properties = NO_PUBLISH_PROPERTIES
         if fields < payload:
             properties = self.property_cache.read(buffer[fields:payload])
         name = buffer[body:name_end]
-        packet = buffer[self.framer.start : end]
+        packet = buffer[framer.start : end]
         identifier = (name_end if first_byte & 6 else payload) - body
         head = len(packet) - (end - body)
         packets = PacketBatch(packet, len(packet), head, identifier, payload - body)
@@ -213,7 +183,7 @@ class Connection:
 
     def name_behind(self) -> bytes:
         """Return the topic name of the next of `others_behind`, b"" while it is not whole."""
-        buffer, start = self._buffer, self._end + 2
+        buffer, start = self.framer.buffer, self.framer.end + 2
         last = start + _LONGEST_LENGTH - 1
         if len(buffer) < last + 2:
             return b""
@@ -263,17 +233,18 @@ class Connection:
         The packet that was taken last begins them; they have the same first byte and say nothing
         but their identifier. Empty if that one says more: then `packet` returns it.
         """
-        buffer, body, end = self._buffer, self._body, self._end
+        framer = self.framer
+        buffer, body, end = framer.buffer, framer.body, framer.end
         if end - body != _SIZE - 2:
             return ()
         if end == len(buffer) and (buffer[body] or buffer[body + 1]):  # it is alone, as most are
             self.packets_received += 1
             return (buffer[body] << 8 | buffer[body + 1],)
-        found = acknowledged_by(self.framer.look_back(_LARGEST), self.first_byte)
+        found = acknowledged_by(framer.look_back(_LARGEST), framer.first_byte)
         if 0 in found:
             found = found[: list(found).index(0)]
         if found:
-            self.framer.go_on(len(found) * _SIZE)
+            framer.go_on(len(found) * _SIZE)
             self.packets_received += len(found)
         return found
 
@@ -294,13 +265,12 @@ class Connection:
         """QoS 1 and 2 PUBLISH packets of the client whose last acknowledgement has not left."""
         return self.publishes - self.output.acknowledgements
 
-    def count_publishes(self, count: int) -> None:
-        """Count QoS 1 or 2 PUBLISHes against our Receive Maximum [MQTT-3.3.4-8].
+    def check_receive_maximum(self) -> None:
+        """Raise ProtocolError if `publishes` exceeds our Receive Maximum [MQTT-3.3.4-8].
 
-        Raises ProtocolError when that is exceeded: an acknowledgement that waits for a commit, or
-        for a slow reader, has not been sent. Before MQTT 5 clients know of no such maximum.
+        An acknowledgement that waits for a commit, or for a slow reader, has not been sent. Before
+        MQTT 5 clients know of no such maximum.
         """
-        self.publishes += count
         if self.version == MQTT_5 and self.unacknowledged > self.receive_maximum:
             raise ProtocolError(
                 f"more than {self.receive_maximum} QoS 1 and 2 messages without acknowledgement",
@@ -309,7 +279,7 @@ class Connection:
 
     @property
     def room_for_publishes(self) -> int:
-        """How many PUBLISHes `count_publishes` would count without an error."""
+        """How many more PUBLISHes the Receive Maximum allows."""
         if self.version != MQTT_5:
             return MAXIMUM_RECEIVE_MAXIMUM
         return self.receive_maximum - self.unacknowledged
@@ -325,20 +295,18 @@ class Connection:
     ) -> None:
         """Queue an acknowledgement like this one for each packet identifier, as `send` does.
 
-        The `last` of an exchange gives back what `count_publishes` counted. It is smaller than
+        The `last` of an exchange gives back what `publishes` counted. It is smaller than
         every CONNACK, and so within the client's Maximum Packet Size.
         """
-        data = acknowledgements(packet, identifiers)
+        count = len(identifiers)
+        data: bytes | bytearray
+        if count == 1:
+            packet_id = identifiers[0]
+            data = packet[:2] + bytes((packet_id >> 8, packet_id & 0xFF)) + packet[4:]
+        else:
+            data = acknowledgements(packet, identifiers)
         self.answers += len(data)
-        self.send_encoded(data, len(identifiers), commit, barrier)
-        if last:
-            self.output.note_acknowledgements(len(identifiers))
-
-    def barrier(self) -> Barrier:
-        """Return what the answers that are written together wait for together."""
-        if self._barrier is None:
-            self._barrier = Barrier()
-        return self._barrier
+        self.send_encoded(data, count, commit, barrier, count if last else 0)
 
     def set_output_aside(self) -> Output:
         """Return the output, and begin another for what is to stand behind an answer."""
@@ -371,13 +339,14 @@ class Connection:
         count: int,
         commit: int = 0,
         barrier: Barrier | None = None,
+        acknowledgements: int = 0,
     ) -> None:
         """Queue the bytes of `count` packets; with a `barrier` they also leave when it is settled.
 
-        That touches this connection.
+        That touches this connection. So many of them are the last `acknowledgements` of exchanges.
         """
         self.packets_sent += count
-        self.output.append(data, commit, barrier)
+        self.output.append(data, commit, barrier, acknowledgements)
         if barrier is not None:
             barrier.on_settled = self.touch
         if not self.touched:  # as `touch` does
@@ -393,7 +362,7 @@ class Connection:
     def data_to_send(self, committed: int, now: float = inf) -> bytes | bytearray | None:
         """Remove and return what may leave at second `now`, with batch `committed` on disk."""
         self.touched = False
-        self._barrier = None
+        self.barrier = None
         data = self.output.take(committed, now)
         if not self.output.size:
             self.answers = 0

@@ -1,24 +1,27 @@
 import cython
 
-from gateway.mqtt.packet_batch cimport PacketBatch
+from gateway.mqtt.codec.decode cimport check_first_byte, reserved
+from gateway.mqtt.publication cimport PacketBatch
 
 cdef int _LAST_SHIFT
 cdef int _QOS
 
 @cython.final
 cdef class Framer:
-    cdef bytes _buffer
     cdef bytearray _gathered
     cdef public Py_ssize_t maximum_packet_size
     cdef Py_ssize_t _missing
     cdef Py_ssize_t _position
-    cdef readonly int begun
+    cdef readonly bytes buffer
+    cdef readonly int first_byte
+    cdef readonly Py_ssize_t body
+    cdef readonly Py_ssize_t end
     cdef readonly Py_ssize_t start
 
     cpdef feed(self, bytes data)
-    @cython.locals(buffer=bytes, position=Py_ssize_t, length=Py_ssize_t, start=Py_ssize_t,
-                   end=Py_ssize_t)
-    cpdef tuple next_frame(self, int version=*)
+    @cython.locals(buffer=bytes, position=Py_ssize_t, length=Py_ssize_t, body=Py_ssize_t,
+                   end=Py_ssize_t, first_byte=int)
+    cpdef int next_frame(self, int version=*) except -1
     @cython.locals(buffer=bytes, like=bytes, start=Py_ssize_t, end=Py_ssize_t, behind=bytes,
                    size=Py_ssize_t, last="long long", skip=Py_ssize_t, count=Py_ssize_t)
     cpdef bint extend(
@@ -34,8 +37,11 @@ cdef class Framer:
     cpdef bytes take_rest(self)
     cpdef bytes look_back(self, Py_ssize_t size)
     cpdef go_on(self, Py_ssize_t size)
-    cdef _wait(self, Py_ssize_t missing)
+    @cython.locals(first_byte=int)
+    cdef _wait(self, Py_ssize_t missing, int version)
     cdef _join(self, bytearray gathered)
+
+cdef _check(int first_byte, int version)
 
 @cython.locals(length=Py_ssize_t, body=Py_ssize_t)
 cdef tuple _body(bytes buffer, Py_ssize_t position)

@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 
+from gateway.mqtt.codec.decode import check_first_byte, reserved
 from gateway.mqtt.codec.remaining_length import check_remaining_length
 from gateway.mqtt.errors import MalformedPacket
-from gateway.mqtt.packet_batch import PacketBatch
+from gateway.mqtt.publication import PacketBatch
 from gateway.mqtt.reason_codes import ReasonCode
 
 Joins = Callable[[bytes], bool]
 """Says of a topic name, behind its length, whether its messages may go with those before."""
+
+ANY_VERSION = -1
+"""Stands for the protocol version where the first byte of a packet may be any but 0."""
 
 _LAST_SHIFT = 21  # a remaining length is four bytes of seven bits (section 2.1.4)
 _QOS = 0x06  # the bits of the first byte of a PUBLISH that say the QoS
@@ -19,42 +23,44 @@ class Framer:
 
     A received chunk is itself the buffer while nothing is pending; of a packet that was split only
     its first part is copied. At most `maximum_packet_size` bytes and one chunk are kept, if
-    `next_frame` is called until None after each `feed`.
+    `next_frame` is called until 0 after each `feed`. The packet that it returned last starts at
+    `start` of the `buffer` with its `first_byte`, and its body is `buffer[body:end]`.
     """
 
     __slots__ = (
-        "_buffer",
         "_gathered",
         "_missing",
         "_position",
-        "begun",
+        "body",
+        "buffer",
+        "end",
+        "first_byte",
         "maximum_packet_size",
         "start",
     )
 
     def __init__(self, maximum_packet_size: int) -> None:
         self.maximum_packet_size = maximum_packet_size
-        self._buffer = b""
+        self.buffer = b""
         self._position = 0
-        self.start = 0  # of the last packet that was returned
-        self.begun = -1  # when None was returned, the first byte of what came of a packet, if any
+        self.first_byte = self.start = self.body = self.end = 0
         self._missing = 0  # bytes to come before there is anything new to see
         self._gathered: bytearray | None = None  # a packet that comes in many chunks, joined once
 
     def feed(self, data: bytes) -> None:
         """Take the bytes of one read."""
-        if self._position == len(self._buffer):
-            self._buffer = data
+        if self._position == len(self.buffer):
+            self.buffer = data
             self._position = 0
             self._missing = 0
         elif self._gathered is not None:
             self._gathered += data
             self._missing -= len(data)
         elif 0 < self._missing <= len(data):
-            self._buffer += data
+            self.buffer += data
             self._missing = 0
         else:
-            self._gathered = bytearray(self._buffer[self._position :])
+            self._gathered = bytearray(self.buffer[self._position :])
             self._gathered += data
             self._missing -= len(data)
 
@@ -63,7 +69,7 @@ class Framer:
         """Bytes that are kept here: packets not asked for yet, and what came of the next."""
         if self._gathered is not None:
             return len(self._gathered) * 9 // 8  # it has room to grow
-        return len(self._buffer) if self._position < len(self._buffer) else 0
+        return len(self.buffer) if self._position < len(self.buffer) else 0
 
     @property
     def next_first_byte(self) -> int:
@@ -71,50 +77,59 @@ class Framer:
         gathered = self._gathered
         if gathered is not None:
             return gathered[0]
-        return self._buffer[self._position] if self._position < len(self._buffer) else 0
+        return self.buffer[self._position] if self._position < len(self.buffer) else 0
 
-    def next_frame(self, version: int = 0) -> tuple[bytes, int, int, int] | None:
-        """Return (buffer, first byte, start of the body, end of the body) of the next packet.
+    def next_frame(self, version: int = ANY_VERSION) -> int:
+        """Find the next packet and return its first byte, 0 while its last byte has not come.
 
-        None while its last byte has not come. Raises MalformedPacket for a remaining length of
-        more than four bytes or, with PACKET_TOO_LARGE, for a packet larger than the maximum, as
-        soon as its header is there; nothing can be read behind either. For a packet that is not
-        whole it also raises what `check_remaining_length` does in this protocol version.
+        Raises MalformedPacket for a remaining length of more than four bytes or, with
+        PACKET_TOO_LARGE, for a packet larger than the maximum, as soon as its header is there;
+        nothing can be read behind either. It also raises what `check_first_byte` does in this
+        protocol version, before any of these, and `check_remaining_length`, for a packet that is
+        not whole. With ANY_VERSION no first byte but 0 is wrong.
         """
         if self._gathered is not None:
             if self._missing > 0:
-                return None
+                return 0
             self._join(self._gathered)
-        buffer = self._buffer
+        buffer = self.buffer
         position = self._position
         if position == len(buffer):
-            self.begun = -1
-            self._buffer = b""  # up to 256 KiB, which an idle connection should not hold
+            self.buffer = b""  # up to 256 KiB, which an idle connection should not hold
             self._position = 0
-            return None
+            return 0
         if len(buffer) - position < 2:
-            self._wait(1)
-            return None
+            self._wait(1, version)
+            return 0
         length = buffer[position + 1]
-        start = position + 2
+        body = position + 2
         if length > 0x7F:
-            length, start = _long_remaining_length(buffer, position + 1)
-            if not start:
-                self._wait(1)
-                return None
-        end = start + length
+            try:
+                length, body = _long_remaining_length(buffer, position + 1)
+            except MalformedPacket:
+                _check(buffer[position], version)
+                raise
+            if not body:
+                self._wait(1, version)
+                return 0
+        end = body + length
         if end - position > self.maximum_packet_size:  # [MQTT-3.2.2-15]
+            _check(buffer[position], version)
             raise MalformedPacket(
                 f"a packet of {end - position} bytes; at most {self.maximum_packet_size}",
                 ReasonCode.PACKET_TOO_LARGE,
             )
-        if end > len(buffer):
-            check_remaining_length(buffer[position], length, version)  # don't wait for the rest
-            self._wait(end - len(buffer))
-            return None
+        if end > len(buffer):  # what is wrong already need not be whole
+            check_remaining_length(buffer[position], length, max(version, 0))
+            self._wait(end - len(buffer), version)
+            return 0
         self.start = position
-        self._position = end
-        return buffer, buffer[position], start, end
+        self.body = body
+        self._position = self.end = end
+        self.first_byte = first_byte = buffer[position]
+        if not first_byte:
+            _check(first_byte, version)  # raises
+        return first_byte
 
     def extend(
         self,
@@ -131,7 +146,7 @@ class Framer:
         and of at most `most_bytes` together. They count as returned. Returns whether their topic
         names differ.
         """
-        buffer, start, end = self._buffer, self.start, self._position
+        buffer, start, end = self.buffer, self.start, self._position
         size = batch.size
         like = buffer[start : start + batch.body + batch.identifier]
         behind = properties if buffer[start] & _QOS else b""  # the packet identifier
@@ -160,7 +175,7 @@ class Framer:
         joins: Joins | None,
     ) -> bool:
         """Add packets of other sizes or other topic names."""
-        buffer, start, end = self._buffer, self.start, self._position
+        buffer, start, end = self.buffer, self.start, self._position
         first_byte, largest = buffer[start], batch.size
         between = len(properties) + (2 if first_byte & _QOS else 0)  # topic name and payload
         payload = start + batch.body + batch.payload
@@ -199,31 +214,40 @@ class Framer:
 
         After `next_frame` has found a packet too large, that begins with it.
         """
-        rest = self._buffer[self._position :]
-        self._buffer = b""
+        rest = self.buffer[self._position :]
+        self.buffer = b""
         self._position = self._missing = 0
         return rest
 
     def look_back(self, size: int) -> bytes:
         """Return at most `size` bytes from the start of the packet that was returned last."""
-        return self._buffer[self.start : self.start + size]
+        return self.buffer[self.start : self.start + size]
 
     def go_on(self, size: int) -> None:
         """Count so many bytes from the start of the packet that was returned last as returned."""
         self._position = self.start + size
 
-    def _wait(self, missing: int) -> None:
+    def _wait(self, missing: int, version: int) -> None:
         """Keep only the tail, not the chunk it came in, which can be a thousand times larger."""
-        self.begun = self._buffer[self._position]
-        self._buffer = self._buffer[self._position :]
+        first_byte = self.buffer[self._position]
+        self.buffer = self.buffer[self._position :]
         self._position = 0
         self._missing = missing
+        _check(first_byte, version)  # HTTP, say: don't wait for the rest
 
     def _join(self, gathered: bytearray) -> None:
-        self._buffer = bytes(gathered)
+        self.buffer = bytes(gathered)
         self._gathered = None
         self._position = 0
         self._missing = 0
+
+
+def _check(first_byte: int, version: int) -> None:
+    """Raise MqttError if no packet of this protocol version can begin so."""
+    if version != ANY_VERSION:
+        check_first_byte(first_byte, version)
+    elif not first_byte:
+        raise reserved(first_byte)
 
 
 def _body(buffer: bytes, position: int) -> tuple[int, int]:

@@ -35,8 +35,9 @@ cdef class Output:
     cdef readonly Buffered buffered
     cdef readonly Py_ssize_t size
 
-    @cython.locals(last=_Part, parts=list)
-    cpdef append(self, data, long long commit=*, Barrier barrier=*)
+    @cython.locals(last=_Part, part=_Part, parts=list)
+    cpdef append(
+        self, data, long long commit=*, Barrier barrier=*, Py_ssize_t acknowledgements=*)
     @cython.locals(buffered=Buffered, step=double)
     cpdef hold(
         self, Py_ssize_t before, Py_ssize_t count, DeliveryPolicy policy, double now,
@@ -48,7 +49,5 @@ cdef class Output:
     cdef list _begin_parts(self)
     @cython.locals(part=_Part)
     cpdef append_all(self, Output other)
-    @cython.locals(last=_Part)
-    cpdef note_acknowledgements(self, Py_ssize_t count)
     @cython.locals(parts=list, first=_Part, part=_Part, free=Py_ssize_t)
     cpdef object take(self, long long committed, double now=*)

@@ -73,8 +73,8 @@ class Output:
     """A queue of bytes in which each part may wait for a batch of rows to be on disk.
 
     Commit numbers never fall along the queue: what is appended behind bytes that wait keeps its
-    order and waits with them (ARCHITECTURE.md, "The turn"). `acknowledgements` is how many of
-    those noted have left since the beginning. `buffered` is what a delivery policy holds, until
+    order and waits with them (ARCHITECTURE.md, "The turn"). `acknowledgements` is how many have
+    left since the beginning. `buffered` is what a delivery policy holds, until
     anything else is appended: that takes it along.
     """
 
@@ -89,9 +89,15 @@ class Output:
         self.acknowledgements = 0
 
     def append(
-        self, data: bytes | bytearray, commit: int = 0, barrier: Barrier | None = None
+        self,
+        data: bytes | bytearray,
+        commit: int = 0,
+        barrier: Barrier | None = None,
+        acknowledgements: int = 0,
     ) -> None:
         """Queue `data`; it leaves once every batch up to `commit` is on disk.
+
+        So many `acknowledgements` count as having left when it has.
 
         With a `barrier` it also leaves, in its place of the queue, when that has nothing
         outstanding any more. A bytearray belongs to the output from now on; bytes, which many
@@ -103,6 +109,7 @@ class Output:
         parts = self._parts
         if parts is None:
             if not commit:
+                self._noted += acknowledgements
                 if self._free is None:
                     self._free = data
                 elif type(self._free) is bytearray:
@@ -116,8 +123,11 @@ class Output:
             last = parts[-1]
             if last.covers(commit, barrier):
                 last.data += data
+                last.acknowledgements += acknowledgements
                 return
-        parts.append(_Part(commit, data, barrier))
+        part = _Part(commit, data, barrier)
+        part.acknowledgements = acknowledgements
+        parts.append(part)
 
     def hold(
         self, before: int, count: int, policy: DeliveryPolicy, now: float, latest: float
@@ -170,16 +180,6 @@ class Output:
             self.append(other._free)  # noqa: SLF001
         for part in other._parts or ():  # noqa: SLF001
             self.append(part.data, part.commit, part.barrier)
-
-    def note_acknowledgements(self, count: int) -> None:
-        """Count acknowledgements once the bytes that were appended last have left."""
-        if not self.size:
-            self.acknowledgements += count
-        elif self._parts is None:
-            self._noted += count
-        else:
-            last = self._parts[-1]
-            last.acknowledgements += count
 
     def take(self, committed: int, now: float = inf) -> bytes | bytearray | None:
         """Remove and return the bytes that may leave at second `now`; None when there are none.

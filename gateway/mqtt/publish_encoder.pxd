@@ -1,8 +1,7 @@
 import cython
 
 from gateway.mqtt.codec.fields cimport write_variable_byte_integer
-from gateway.mqtt.packet_batch cimport PacketBatch, uneven_batch
-from gateway.mqtt.publication cimport Publication
+from gateway.mqtt.publication cimport PacketBatch, Publication, uneven_batch
 from gateway.mqtt.codec.publish_properties cimport PublishProperties, of_fields, property_block
 
 cdef tuple _SINGLE_BYTES

@@ -13,9 +13,8 @@ from gateway.mqtt.codec.publish_properties import (
     property_block,
 )
 from gateway.mqtt.message import Message
-from gateway.mqtt.packet_batch import PacketBatch, uneven_batch
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
-from gateway.mqtt.publication import Publication
+from gateway.mqtt.publication import PacketBatch, Publication, uneven_batch
 
 _SINGLE_BYTES = SINGLE_BYTES  # compiled, a C name
 _QOS = 0x06  # the bits of the first byte that say the QoS

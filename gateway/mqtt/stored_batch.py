@@ -5,8 +5,7 @@ from gateway.mqtt.codec.publish import read_publish_head
 from gateway.mqtt.codec.publish_properties import NO_PUBLISH_PROPERTIES, PropertyCache
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
 from gateway.mqtt.framing import Framer
-from gateway.mqtt.packet_batch import PacketBatch
-from gateway.mqtt.publication import Publication
+from gateway.mqtt.publication import PacketBatch, Publication
 
 MAXIMUM_BYTES = 64 * 1024 * 1024
 """Bytes of packets that are looked at: far more than are ever stored as one."""
@@ -23,10 +22,10 @@ def stored_publication(data: bytes, topic: str, *, mqtt5: bool) -> Publication:
     framer = Framer(MAXIMUM_BYTES)
     framer.feed(data)
     try:
-        frame = framer.next_frame()
-        if frame is None or frame[1] & 0xF0 != _PUBLISH:
+        first_byte = framer.next_frame()
+        if first_byte & 0xF0 != _PUBLISH:
             raise ValueError("packets that are no PUBLISH")
-        buffer, first_byte, body, end = frame
+        buffer, body, end = framer.buffer, framer.body, framer.end
         name_end, fields, payload = read_publish_head(buffer, first_byte, body, end, mqtt5)
         properties = NO_PUBLISH_PROPERTIES
         if fields < payload:

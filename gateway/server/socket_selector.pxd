@@ -11,8 +11,6 @@ cdef class SocketSelector:
     cdef dict _keys
     cdef int _pause
     cdef Py_ssize_t _polls_left
-    cdef long long _reading
-    cdef double _reading_until
     cdef list _served
     cdef int _short_waits
     cdef double _usual_wait
@@ -23,6 +21,7 @@ cdef class SocketSelector:
     cdef public object later
     cdef readonly long long looks
     cdef readonly long long polls
+    cdef public double reading_until
     cdef public bint scheduled
     cdef public bint serving
     cdef public WakeUp wake_up
@@ -35,7 +34,7 @@ cdef class SocketSelector:
     cpdef list select(self, timeout=*)
     @cython.locals(ready=list, descriptor=int, events=int)
     cdef list _serve(self, list polled)
-    cdef _count_poll(self, Py_ssize_t count)
+    @cython.locals(now=double, until=double)
     cpdef bint has_time(self)
     @cython.locals(due=double)
     cdef double _sooner(self, double seconds, double now) except? -1

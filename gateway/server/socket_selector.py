@@ -81,8 +81,6 @@ class SocketSelector:
         "_keys",
         "_pause",
         "_polls_left",
-        "_reading",
-        "_reading_until",
         "_served",
         "_short_waits",
         "_usual_wait",
@@ -93,6 +91,7 @@ class SocketSelector:
         "later",
         "looks",
         "polls",
+        "reading_until",
         "scheduled",
         "serving",
         "wake_up",
@@ -112,8 +111,7 @@ class SocketSelector:
         self.full = False  # others are ready, too, that no poll of this look has returned
         self._polls_left = 0  # of this look
         self._watched = 0  # sockets that are served
-        self._reading = 0  # the look in which sockets were read last
-        self._reading_until = 0.0  # the monotonic second at which the time for that is over
+        self.reading_until = NEVER  # the second at which a look's time is over, once it has begun
         self.later: Callable[[Callable[[], None]], None] = lambda go_on: go_on()
         self.scheduled = False
         self.serving = False
@@ -164,7 +162,20 @@ class SocketSelector:
                 wait = seconds if wake_up.at == NEVER else self._sooner(seconds, now)
                 polled = self._epoll.poll(wait, self._events)
             count = len(polled)
-            self._count_poll(count)
+            self.polls += 1
+            if not self._polls_left:
+                self.looks += 1
+                self.reading_until = NEVER
+                # What is still ready goes behind all others in an epoll: as many polls as the
+                # sockets that are watched would fill return each of those that are ready.
+                self._polls_left = 1 + (self._watched - 1) // MAXIMUM_EVENTS
+            self._polls_left -= 1
+            self._events = MAXIMUM_EVENTS
+            if count < MAXIMUM_EVENTS:
+                self._polls_left = 0
+                if count < FEW_EVENTS:
+                    self._events = FEW_EVENTS
+            self.full = self._polls_left > 0
             ready = self._serve(polled)
             if self.begun:
                 self.begun = False
@@ -196,30 +207,12 @@ class SocketSelector:
         self.serving = False
         return ready
 
-    def _count_poll(self, count: int) -> None:
-        """Begin a look with a poll that returned so many sockets, unless it belongs to the last.
-
-        What is still ready goes behind all others in an epoll: as many polls as the sockets that
-        are watched would fill return each of those that are ready.
-        """
-        self._events = FEW_EVENTS if count < FEW_EVENTS else MAXIMUM_EVENTS
-        self.polls += 1
-        if self._polls_left:
-            self._polls_left -= 1
-        else:
-            self.looks += 1
-            self._polls_left = (self._watched - 1) // MAXIMUM_EVENTS
-        if count < MAXIMUM_EVENTS:
-            self._polls_left = 0
-        self.full = self._polls_left > 0
-
     def has_time(self) -> bool:
         """Return whether a socket may be read whole, or all others come first."""
-        if self._reading != self.looks:
-            self._reading = self.looks
-            self._reading_until = monotonic() + READING
-            return True
-        return monotonic() < self._reading_until
+        now, until = monotonic(), self.reading_until
+        if until == NEVER:
+            self.reading_until = now + READING
+        return now < until
 
     def _sooner(self, seconds: float, now: float) -> float:
         """Return `seconds` to wait, -1 being for ever, or fewer if `wake_up` is due before."""

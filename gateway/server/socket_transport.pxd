@@ -20,6 +20,7 @@ cdef class SocketTransport:
     cdef int _wants
     cdef public Py_ssize_t max_size
 
+    @cython.locals(now=double, until=double)
     cpdef ready(self, int events)
     @cython.locals(data=bytes)
     cdef _receive(self, Py_ssize_t size)

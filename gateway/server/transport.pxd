@@ -1,5 +1,6 @@
 import cython
 
+from gateway.broker.broker cimport Broker
 from gateway.broker.client cimport Client
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.output cimport Buffered, Output
@@ -29,10 +30,10 @@ cdef class ClientTransport:
     cdef Turn _turn
     cdef bytes _unhandled
 
-    @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint, unread=bint)
+    @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint, unread=bint,
+                   broker=Broker, traffic=Traffic, until=double, late=bint, rest=bint,
+                   turns="long long")
     cpdef data_received(self, bytes data)
-    @cython.locals(turn=Turn, traffic=Traffic, until=double, late=bint, turns="long long")
-    cdef _handle(self, Client client, bytes data)
     cdef _end(self)
     @cython.locals(turn=Turn)
     cdef _look_at_time(self)
@@ -46,7 +47,5 @@ cdef class ClientTransport:
     cdef _see_to(self, Client client, transport)
     cpdef note_below(self, Py_ssize_t size)
     cdef _note_held(self, Client client)
-    @cython.locals(session=Session)
-    cdef _note_if_held(self, Client client, transport)
     cdef _expire(self, transport)
     cdef _finish(self, transport)

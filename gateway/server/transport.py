@@ -107,15 +107,33 @@ class ClientTransport:
         )
 
     def data_received(self, data: bytes) -> None:
-        """Let the broker handle what came."""
+        """Let the broker handle what came for SLICE, and the rest after others have had a turn."""
         client = self._client
         if client is None or client.closing:
             return
         turn = self._turn
         self.heard = True
+        turn.client = client  # to be named should the turn be a long one
         unknown = client.session is None
+        # others have taken all the time; a CONNECT may take over what another connection had
+        rest = turn.overrun and unknown
+        if rest:
+            self._unhandled = data
         try:
-            self._handle(client, data)
+            broker, traffic, instant = turn.broker, turn.broker.traffic, turn.now()
+            until, turns = instant.monotonic + SLICE, traffic.turns
+            while not rest and broker.receive(client, data, instant):
+                data = b""
+                late = turn.monotonic() >= until
+                if late or traffic.turns != turns:  # there is enough to write
+                    turn.end()
+                    turns = traffic.turns
+                rest = late or traffic.behind
+                if not rest:
+                    instant = turn.now()
+            if rest:
+                self._rest = True
+                turn.later(self._go_on)
         except Exception:
             # one of the three borders (ARCHITECTURE.md): a mistake of ours ends this
             # connection and no other
@@ -127,37 +145,13 @@ class ClientTransport:
                 turn.write_early(self)  # while it reads CONNACK, others are let in
             self._look_at_time()
         connection, transport = client.connection, self._transport
-        if connection.framer.held or client.held or self._unhandled:
+        if connection.framer.buffer or client.held or self._unhandled:
             self._note_held(client)
-        unread = connection.answers and connection.unread  # answers must not pile up
+        unread = connection.answers >= connection.maximum_unsent  # `unread`: they must not pile up
         self._held = client.pieces is HELD
         if transport is not None and (self._rest or unread or self._held):
             self._held_back = True
             transport.pause_reading()
-
-    def _handle(self, client: Client, data: bytes) -> None:
-        """Let the broker handle this for SLICE, and the rest after others have had their turn."""
-        turn = self._turn
-        broker, traffic, instant = turn.broker, turn.broker.traffic, turn.now()
-        turn.client = client  # to be named should the turn be a long one
-        if turn.overrun and client.session is None:
-            # others have taken all the time; a CONNECT may take over what another connection had
-            self._unhandled = data
-            self._rest = True
-            turn.later(self._go_on)
-            return
-        until, turns = instant.monotonic + SLICE, traffic.turns
-        while broker.receive(client, data, instant):
-            data = b""
-            late = turn.monotonic() >= until
-            if late or traffic.turns != turns:  # there is enough to write
-                turn.end()
-                turns = traffic.turns
-            if late or traffic.behind:
-                self._rest = True
-                turn.later(self._go_on)
-                return
-            instant = turn.now()
 
     def _go_on(self) -> None:
         """Handle more of what was read, also where the connection was lost meanwhile."""
@@ -249,14 +243,27 @@ class ClientTransport:
                             self._turn.flushes.discard(self)
                 elif buffered is not None:
                     self._flush_later(connection.output, monotonic)
-                if session is None or session.connection is not connection:
-                    break
-                if data is None and not session.queue.messages:
+                if (
+                    session is None
+                    or session.connection is not connection
+                    or not (
+                        session.queue.messages  # waits for the room that there is now
+                        or (data is not None and session.inflight.resend)
+                        or (data is not None and (session.on_room or session.consumes))
+                    )
+                ):
                     break
                 session.pump(monotonic)
                 if not connection.touched:
                     break
-            self._note_if_held(client, transport)
+            session = client.session
+            if (
+                client.held
+                or connection.output.size >= _NOTED_OUTPUT
+                or (session is not None and session.inflight.held >= _NOTED)
+                or transport.get_write_buffer_size()
+            ):
+                self._note_held(client)
             if connection.output.size or client.closing or self._held_back:
                 batch = self._see_to(client, transport)
                 return batch if batch > committed else 0  # a delivery policy holds it then
@@ -314,16 +321,6 @@ class ClientTransport:
         unwritten = 0 if self._transport is None else self._transport.get_write_buffer_size()
         below = unwritten * 5 // 4 + self._below + len(self._unhandled)
         self._turn.broker.memory.note(client, below)
-
-    def _note_if_held(self, client: Client, transport: asyncio.Transport) -> None:
-        session = client.session
-        if (
-            client.held
-            or client.connection.output.size >= _NOTED_OUTPUT
-            or (session is not None and session.inflight.held >= _NOTED)
-            or transport.get_write_buffer_size()
-        ):
-            self._note_held(client)
 
     def abort(self) -> None:
         """Close the socket now, whatever was still to be sent."""

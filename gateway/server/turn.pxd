@@ -3,6 +3,7 @@ import cython
 from gateway.broker.broker cimport Broker
 from gateway.broker.client cimport Client
 from gateway.server.socket_selector cimport SocketSelector
+from gateway.session.traffic cimport Traffic
 from gateway.storage.engine.wake_up cimport WakeUp
 
 @cython.final
@@ -42,13 +43,13 @@ cdef class Turn:
     cpdef later(self, go_on)
     cpdef _serve_waiting(self)
     cpdef when_on_disk(self, callback)
+    @cython.locals(traffic=Traffic, sent="long long")
     cpdef end(self)
     cdef _note_longest(self, took)
     cpdef schedule(self)
-    @cython.locals(touched=dict, heard=dict, late=dict, until=double, in_time=bint, behind=bint)
+    @cython.locals(touched=dict, heard=dict, late=dict, until=double, in_time=bint,
+                   behind=bint, polls="long long")
     cdef _flush(self, now)
-    @cython.locals(this_round="long long")
-    cdef double _writing_ends(self) except? -1
     @cython.locals(committed="long long", batch="long long", held=dict)
     cdef bint _write(self, dict waiting, now, double until) except -1
     cpdef _go_on(self)

@@ -20,6 +20,7 @@ from gateway.server.flush_wheel import FlushWheel
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.longest_turn import LongestTurn
 from gateway.server.socket_selector import SocketSelector
+from gateway.session.traffic import TURN_BYTES
 from gateway.storage.engine.writer import Writer
 
 SLICE = 0.0025
@@ -122,7 +123,7 @@ class Turn:
         if self._instant is None:
             clock = self._clock
             # what Instant(...) comes to, without a function of Python's in between
-            monotonic, wall = clock.monotonic(), clock.wall_ms()
+            monotonic, wall = clock.monotonic(), clock.wall_ns() // 1_000_000
             self._instant = tuple.__new__(Instant, (monotonic, wall))
             ahead = self.broker.expiry.clock_ahead
             if ahead is not None and abs(wall - 1000 * monotonic - ahead) >= STEP:
@@ -190,8 +191,13 @@ class Turn:
             self.broker.connection_lines.write()
         if self.touched or self._heard or self._late:
             self._flush(self._instant or self.now())
-            self.broker.memory.count_again(self.broker.traffic.bytes_sent)
-            self.broker.traffic.begin_turn()  # bytes that nobody was given fill no turn
+            traffic = self.broker.traffic
+            sent = traffic.bytes_sent
+            if sent >= self.broker.memory.count_at:
+                self.broker.memory.count_again(sent)
+            # as `begin_turn`, without a call for each: bytes that nobody was given fill no turn
+            traffic.full_at = traffic.queue_at = sent + TURN_BYTES
+            traffic.turns += 1
         if self._due.wanted:  # by what is sent once there is room for it, too
             self._writer.hand_over()
         if self._instant is not None:
@@ -209,7 +215,7 @@ class Turn:
 
     def _note_longest(self, took: float) -> None:
         client = self.client
-        first_byte = 0 if client is None else client.connection.first_byte
+        first_byte = 0 if client is None else client.connection.framer.first_byte
         self.longest.note(took, client, first_byte)
 
     def stop(self) -> None:
@@ -228,26 +234,24 @@ class Turn:
 
     def _flush(self, now: Instant) -> None:
         """Write to all that were touched, for WRITING; first to those that may wait for answers."""
-        heard, late, until = self._heard, self._late, self._writing_ends()
+        heard, late = self._heard, self._late
+        polls = -1 if self.sockets is None else self.sockets.polls
+        if polls < 0 or polls != self._round:  # a round may end several turns
+            self._round = polls
+            self._write_until = self.monotonic() + WRITING
+        until = self._write_until
         in_time = True
         while in_time and (self.touched or heard or late):
             touched, self.touched = self.touched, {}
             for each in touched:
                 (heard if each.heard else late)[each] = None
-            in_time = self._write(heard, now, until) and self._write(late, now, until)
+            in_time = not heard or self._write(heard, now, until)
+            in_time = in_time and (not late or self._write(late, now, until))
         behind = bool(self.touched) or bool(heard) or bool(late)
         if behind and not self._goes_on:
             self._goes_on = True
             self.loop.call_soon(self._go_on)
         self.broker.traffic.behind = behind
-
-    def _writing_ends(self) -> float:
-        """Return until when this round may write; a round may end several turns."""
-        this_round = -1 if self.sockets is None else self.sockets.polls
-        if this_round < 0 or this_round != self._round:
-            self._round = this_round
-            self._write_until = self.monotonic() + WRITING
-        return self._write_until
 
     def _write(self, waiting: dict[Flushable, None], now: Instant, until: float) -> bool:
         """Write to those that wait, which then do not; return whether there was time for all."""

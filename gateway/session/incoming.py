@@ -85,7 +85,7 @@ class Incoming:
     def add_all(self, packet_ids: Sequence[int]) -> bool:
         """Keep identifiers that `room` allows; return False, with none kept, if one is here.
 
-        A range is of one step, as `packet_batch.packet_ids` has it.
+        A range is of one step, as `publication.packet_ids` has it.
         """
         count = len(packet_ids)
         if self._identifiers and not self._identifiers.keys().isdisjoint(packet_ids):

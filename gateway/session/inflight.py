@@ -96,12 +96,11 @@ class Inflight:
         return most
 
     def add(self, span: Span) -> None:
-        """Keep a span, and give it the packet identifiers that `room` found [MQTT-2.2.1-3]."""
-        span.packet_id = packet_id = self._next
-        self._put(span, packet_id)
-        self._next = packet_id + span.count
-
-    def _put(self, span: Span, packet_id: int) -> None:
+        """Keep a span; one without packet identifiers gets what `room` found [MQTT-2.2.1-3]."""
+        packet_id = span.packet_id
+        if not packet_id:
+            span.packet_id = packet_id = self._next
+            self._next = packet_id + span.count
         if self._spans is NO_SPANS:
             self._spans = {}
         count = span.count
@@ -227,7 +226,7 @@ class Inflight:
                     free += 1
                 span.packet_id = free
                 free += span.count
-            self._put(span, span.packet_id)
+            self.add(span)
             if released:
                 self.release(span.packet_id)
         self._next = max(self._spans, default=0) + 1

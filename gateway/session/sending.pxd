@@ -1,8 +1,7 @@
 import cython
 
 from gateway.mqtt.connection cimport Connection
-from gateway.mqtt.packet_batch cimport PacketBatch
-from gateway.mqtt.publication cimport Publication
+from gateway.mqtt.publication cimport PacketBatch, Publication
 from gateway.mqtt.publish_encoder cimport encode, encode_with_alias
 from gateway.session.queue.delivery_queue cimport DeliveryQueue
 from gateway.session.inflight cimport Inflight

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 from gateway.mqtt.codec.publish import DUP
 from gateway.mqtt.connection import Connection
-from gateway.mqtt.packet_batch import PacketBatch
 from gateway.mqtt.packets import MQTT_5, PubRel
-from gateway.mqtt.publication import Publication
+from gateway.mqtt.publication import PacketBatch, Publication
 from gateway.mqtt.publish_encoder import encode, encode_with_alias
 from gateway.session.span import Span
 

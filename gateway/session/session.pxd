@@ -37,7 +37,7 @@ cdef class Session:
     cdef public object username
 
     @cython.locals(packet_id=Py_ssize_t, span=Span, count=Py_ssize_t)
-    cpdef Py_ssize_t finish(self, identifiers, Py_ssize_t start) except -1
+    cpdef Py_ssize_t finish(self, identifiers, Py_ssize_t start, bint only_qos_1=*) except -2
     cpdef drop(self, Span span, Py_ssize_t number)
     cpdef release(self, Py_ssize_t packet_id, Span span)
     @cython.locals(connection=Connection)

@@ -223,16 +223,18 @@ class Session:
         """Return everything in memory that the session is still owed, in order."""
         return [*self.inflight.spans(), *self.queue]
 
-    def finish(self, identifiers: Sequence[int], start: int) -> int:
+    def finish(self, identifiers: Sequence[int], start: int, *, only_qos_1: bool = False) -> int:
         """Forget messages that need no further packet, and return how many that are.
 
         They are those of one span that the identifiers from `start` on name in order. What waits
-        behind them is for `pump` to send.
+        behind them is for `pump` to send. Returns -1 for a QoS 2 message where these are not meant.
         """
         packet_id = identifiers[start]
         span = self.inflight.find(packet_id)
         if span is None:
             return 0
+        if only_qos_1 and span.qos != 1:
+            return -1
         count = self.inflight.take(identifiers, start)
         if span.channel is not None:
             span.channel.finished(span, span.first + packet_id - span.packet_id, count)
@@ -377,7 +379,21 @@ class Session:
                     span, rest = span.split(count)
                 if self.journal is not NO_JOURNAL:
                     self.journal.enqueue(span, span.qos == 1)
-                sending.send_span(self, connection, span, now)
+                self.inflight.add(span)
+                sending.send(
+                    self,
+                    connection,
+                    span.publication,
+                    span.first,
+                    span.count,
+                    span.qos,
+                    span.retain,
+                    span.subscription_identifiers,
+                    span,
+                    now,
+                    # what would come twice if the packet identifier were forgotten waits for it
+                    self.journal.sent(span) if span.qos == 2 else 0,
+                )
                 if rest is None:
                     return
                 span = rest

@@ -5,7 +5,7 @@ cdef class Traffic:
     cdef public bint behind
     cdef public long long bytes_received
     cdef public long long bytes_sent
-    cdef public long long dear
+    cdef public long long cost
     cdef public long long full_at
     cdef public long long messages_received
     cdef public long long messages_sent

@@ -16,8 +16,8 @@ class Traffic:
     `full_at` is how many `bytes_sent` are enough for a turn; from `queue_at` on further receivers
     of the same message have it in their queues until they are written to. It is `behind` while some
     that a turn gave away are not written yet: nothing more is to be published until they are.
-    `dear` counts messages that are retained or have a topic that was not known, which take 10 to
-    20 µs each in plain Python, until others may have their turn.
+    `cost` counts expensive work of one client until others may have their turn: retained messages,
+    topics that were not known, user properties. One of it takes 10 to 20 µs in plain Python.
     `network_received` and `network_sent` are all bytes, as they came from sockets and went to them.
     """
 
@@ -25,7 +25,7 @@ class Traffic:
         "behind",
         "bytes_received",
         "bytes_sent",
-        "dear",
+        "cost",
         "full_at",
         "messages_received",
         "messages_sent",
@@ -44,8 +44,15 @@ class Traffic:
         self.network_sent = 0
         self.full_at = self.queue_at = TURN_BYTES
         self.behind = False
-        self.dear = 0
+        self.cost = 0
         self.turns = 0  # that were begun
+
+    def end_share(self) -> None:
+        """Note that one client has had its share of the turn: of bytes sent, or of cost."""
+        if self.bytes_sent > self.full_at:
+            self.begin_turn()
+        else:
+            self.cost = 0
 
     def begin_turn(self) -> None:
         """Count what is given to connections from now on."""

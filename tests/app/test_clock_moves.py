@@ -36,11 +36,11 @@ class SetWhileRead(BoardClock):
     reads = 0
     step = 0
 
-    def wall_ms(self) -> int:
+    def wall_ns(self) -> int:
         self.reads -= 1
         if not self.reads:
             self.set_by(self.step)
-        return super().wall_ms()
+        return super().wall_ns()
 
 
 @dataclass

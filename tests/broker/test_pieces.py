@@ -3,9 +3,9 @@
 import pytest
 
 from gateway.broker import handlers
-from gateway.broker.broker import DEAR_AT_ONCE
+from gateway.broker.broker import MAXIMUM_COST
 from gateway.broker.pieces import HELD
-from gateway.broker.publishing.acknowledge import BY_THEMSELVES
+from gateway.broker.publishing.publish import BY_THEMSELVES
 from gateway.broker.subscribing.ended_subscriptions import PIECE
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import (
@@ -60,7 +60,7 @@ def test_acknowledgements_that_are_looked_at_one_by_one_take_several_pieces(
     kind: type[PubRec | PubRel],
 ) -> None:
     client = Harness().connect("c")
-    acknowledgements = [kind(number) for number in range(1, 6 * DEAR_AT_ONCE * BY_THEMSELVES)]
+    acknowledgements = [kind(number) for number in range(1, 6 * MAXIMUM_COST * BY_THEMSELVES)]
     assert piecemeal(client, *acknowledgements, PingReq()) > 3
     *answers, last = client.take()
     assert len(answers) == len(acknowledgements)

@@ -131,9 +131,9 @@ class BusyClock(ManualClock):
         super().__init__()
         self.pauses = pauses
 
-    def wall_ms(self) -> int:
+    def wall_ns(self) -> int:
         self.now_ms += self.pauses.pop() if self.pauses else 0
-        return super().wall_ms()
+        return super().wall_ns()
 
 
 def test_a_busy_board_takes_no_pause_for_a_step() -> None:

@@ -20,6 +20,7 @@ from pipeline.records.record import Values, read_record
 from pipeline.tables.columns import RECORD, names
 from tests.support.disk.outbox_rows import ROWS
 from tests.support.fleet.uplinks import uplink_settings
+from tests.support.frames import next_frame
 
 RECEIVED = 1_763_740_000_120
 NAMES = st.sampled_from(
@@ -35,7 +36,7 @@ def _single(row: OutboxRow, *, identity: bool, resent: bool) -> MQTTMessage:
     packet = messages.of(row, RECEIVED, resent=resent).packet(1)
     framer = Framer(len(packet))
     framer.feed(packet)
-    frame = framer.next_frame()
+    frame = next_frame(framer)
     assert frame is not None
     publish = decode(*frame, MQTT_5)
     assert isinstance(publish, Publish)

@@ -38,9 +38,15 @@ CODE = ReasonCode.QUOTA_EXCEEDED
 REASON = Properties(reason_string="a reason of some length", user_properties=(("a", "b"),))
 
 
+def publishes(connection: Connection, count: int) -> None:
+    """Count so many QoS 1 or 2 PUBLISHes."""
+    connection.publishes += count
+    connection.check_receive_maximum()
+
+
 def connected(version: int = MQTT_5, topic_alias_maximum: int = 0) -> Connection:
     connection = Connection(1_024, topic_alias_maximum)
-    connection.receive(encode(Connect("c", version), version))
+    connection.framer.feed(encode(Connect("c", version), version))
     assert connection.next_packet() == Connect("c", version)
     return connection
 
@@ -53,7 +59,7 @@ def sent(connection: Connection, committed: int) -> bytes:
 def test_the_connect_tells_the_version(version: int) -> None:
     connection = connected(version)
     assert connection.version == version
-    connection.receive(encode(Publish("a", b"x"), version))
+    connection.framer.feed(encode(Publish("a", b"x"), version))
     assert connection.next_packet() == Publish("a", b"x")
     assert connection.next_packet() is None
     assert connection.packets_received == 2
@@ -61,14 +67,14 @@ def test_the_connect_tells_the_version(version: int) -> None:
 
 def test_a_second_connect_does_not_change_the_version() -> None:
     connection = connected(MQTT_3_1_1)
-    connection.receive(encode(Connect("c", MQTT_5), MQTT_5))
+    connection.framer.feed(encode(Connect("c", MQTT_5), MQTT_5))
     connection.next_packet()
     assert connection.version == MQTT_3_1_1
 
 
 def test_the_version_of_a_refused_connect_is_known() -> None:
     connection = Connection(1_024)
-    connection.receive(b"\x10\x0e\x00\x04MQTT\x05\x03\x00\x00\x00\x00\x01c")
+    connection.framer.feed(b"\x10\x0e\x00\x04MQTT\x05\x03\x00\x00\x00\x00\x01c")
     with pytest.raises(MqttError):
         connection.next_packet()
     assert connection.version == MQTT_5
@@ -78,7 +84,7 @@ def test_the_version_of_a_refused_connect_is_known() -> None:
 def test_only_mqtt_errors_leave(data: bytes, version: int) -> None:
     connection = Connection(1_024, 4)
     connection.version = version
-    connection.receive(data)
+    connection.framer.feed(data)
     with contextlib.suppress(MqttError):
         while connection.next_packet() is not None:
             pass
@@ -110,12 +116,12 @@ def test_a_first_byte_that_cannot_be_is_an_error_at_once(version: int) -> None:
         for behind in UNFINISHED:
             connection = connected(version) if version else Connection(1 << 28)
             connection.framer.maximum_packet_size = 1 << 28
-            connection.receive(bytes([first_byte]) + behind)
+            connection.framer.feed(bytes([first_byte]) + behind)
             if not legal(first_byte, version):
                 with pytest.raises(MqttError):
-                    connection.next_frame()
+                    connection.framer.next_frame(connection.version)
             elif behind not in {b"\x7f", b"\x09\x00"} and first_byte not in (0xC0, 0xE0):
-                assert connection.next_frame() == 0
+                assert connection.framer.next_frame(connection.version) == 0
 
 
 def test_output_is_announced_once_for_each_time_it_is_fetched() -> None:
@@ -203,23 +209,23 @@ def test_what_is_too_large_all_the_same_is_not_sent() -> None:
 def test_acknowledgements_give_back_our_receive_maximum_when_they_have_left() -> None:
     connection = connected()
     connection.receive_maximum = 3
-    connection.count_publishes(3)
+    publishes(connection, 3)
     assert (connection.unacknowledged, connection.room_for_publishes) == (3, 0)
     connection.answer(PUBACK, (1,), 1)  # a PUBREC, say
     connection.answer(PUBACK, (1, 258), 1, last=True)
     assert (connection.unacknowledged, connection.packets_sent) == (3, 3)
     assert sent(connection, 1) == b"\x40\x02\x00\x01" * 2 + b"\x40\x02\x01\x02"
     assert (connection.unacknowledged, connection.room_for_publishes) == (1, 2)
-    connection.count_publishes(2)
+    publishes(connection, 2)
     with pytest.raises(ProtocolError) as raised:
-        connection.count_publishes(1)
+        publishes(connection, 1)
     assert raised.value.reason_code == ReasonCode.RECEIVE_MAXIMUM_EXCEEDED
 
 
 def test_before_mqtt_5_clients_know_of_no_receive_maximum() -> None:
     connection = connected(MQTT_3_1_1)
     connection.receive_maximum = 3
-    connection.count_publishes(9)
+    publishes(connection, 9)
     assert connection.room_for_publishes == MAXIMUM_RECEIVE_MAXIMUM
 
 
@@ -254,15 +260,15 @@ def test_half_a_connect_is_waited_for() -> None:
     assert connection.next_packet() is None
     data = encode(Connect("c"), MQTT_5)
     for position in range(len(data) - 1):
-        connection.receive(data[position : position + 1])
+        connection.framer.feed(data[position : position + 1])
         assert connection.next_packet() is None
-    connection.receive(data[-1:])
+    connection.framer.feed(data[-1:])
     assert connection.next_packet() == Connect("c")
 
 
 def test_what_follows_a_connect_says_nothing_of_its_version() -> None:
     connection = Connection(1_024)
-    connection.receive(b"\x10\x05\x00\x04MQTT\x05")
+    connection.framer.feed(b"\x10\x05\x00\x04MQTT\x05")
     with pytest.raises(MqttError):
         connection.next_packet()
     assert connection.version == 0
@@ -275,7 +281,7 @@ def test_a_closed_connection_holds_no_aliases() -> None:
     connection.version = MQTT_5
     connection.outbound_aliases = OutboundAliases(2, budget)
     connection.outbound_aliases.choose(write_string("a/topic"))
-    connection.receive(encode(Publish("a/b", properties=Properties(topic_alias=1)), MQTT_5))
+    connection.framer.feed(encode(Publish("a/b", properties=Properties(topic_alias=1)), MQTT_5))
     connection.next_packet()
     assert (figures.bytes_held, budget.figures.bytes_held > 0) == (3, True)
     connection.close()

@@ -91,7 +91,7 @@ def together(
         return name[2:].startswith(joining.encode())
 
     try:
-        while first_byte := connection.next_frame():
+        while first_byte := connection.framer.next_frame(connection.version):
             if first_byte & 0xF0 != 0x30:
                 found.append(connection.packet())
                 continue
@@ -177,8 +177,8 @@ def test_it_is_as_if_each_came_by_itself(
     version, pieces = stream
     tested, other = opened(version), opened(version)
     for piece in pieces:
-        tested.receive(piece)
-        other.receive(piece)
+        tested.framer.feed(piece)
+        other.framer.feed(piece)
         expected = one_by_one(other)
         assert together(tested, most, most_bytes, keep, joining) == expected
         assert tested.packets_received == other.packets_received
@@ -191,8 +191,8 @@ def test_it_is_as_if_each_came_by_itself(
 def test_an_error_is_the_same_both_ways(version: int, last: bytes) -> None:
     data = packets([b"1", b"22", b"3"], version=version) + last
     tested, other = opened(version), opened(version)
-    tested.receive(data)
-    other.receive(data)
+    tested.framer.feed(data)
+    other.framer.feed(data)
     found = together(tested, 10, 1_000, 10)
     assert found == one_by_one(other)
     assert isinstance(found[-1], tuple)
@@ -208,13 +208,13 @@ def test_what_is_alike_is_one_publication(
 ) -> None:
     connection = opened(version)
     contents = [b"%02d" % (n % 100) * (1 + n % size) for n in range(count)]
-    connection.receive(packets(contents, qos, version, properties=properties))
-    assert connection.next_frame()
+    connection.framer.feed(packets(contents, qos, version, properties=properties))
+    assert connection.framer.next_frame(connection.version)
     publication = connection.publication()
     connection.extend(publication, 1_000, 1_000_000)
     assert payloads(publication) == contents
     assert connection.packets_received == count
-    assert connection.next_frame() == 0
+    assert connection.framer.next_frame(connection.version) == 0
 
 
 DIFFERENT: dict[str, dict[str, object]] = {
@@ -234,9 +234,9 @@ def test_what_differs_is_another_publication(difference: dict[str, object], payl
     data = packets([b"12"] * 3, properties=own)
     fields = {"properties": own, **difference}
     data += packets([payload], **fields)  # type: ignore[arg-type]  # by name
-    connection.receive(data)
+    connection.framer.feed(data)
     counts = []
-    while connection.next_frame():
+    while connection.framer.next_frame(connection.version):
         publication = connection.publication()
         connection.extend(publication, 10, 1_000)
         counts.append(publication.count)
@@ -247,8 +247,8 @@ def test_what_differs_is_another_publication(difference: dict[str, object], payl
 def test_what_cannot_be_forwarded_as_it_came_stays_alone(special: dict[str, object]) -> None:
     connection = opened(MQTT_5)
     packet = Publish("a", b"x", 1, packet_id=7, **special)  # type: ignore[arg-type]  # by name
-    connection.receive(encode(packet, MQTT_5) * 2)
-    assert connection.next_frame()
+    connection.framer.feed(encode(packet, MQTT_5) * 2)
+    assert connection.framer.next_frame(connection.version)
     publication = connection.publication()
     connection.extend(publication, 10, 1_000)
     assert (publication.count, [*publication.identifiers()]) == (1, [7])
@@ -258,12 +258,12 @@ def test_what_cannot_be_forwarded_as_it_came_stays_alone(special: dict[str, obje
 def test_a_packet_identifier_of_0_is_left_for_its_turn() -> None:
     connection = opened(MQTT_5)
     data = [packets([b"x"], first=number) for number in (8, 9, 0, 10)]
-    connection.receive(b"".join(data))
-    assert connection.next_frame()
+    connection.framer.feed(b"".join(data))
+    assert connection.framer.next_frame(connection.version)
     publication = connection.publication()
     connection.extend(publication, 10, 1_000)
     assert ([*publication.identifiers()], connection.packets_received) == ([8, 9], 2)
-    assert connection.next_frame()
+    assert connection.framer.next_frame(connection.version)
     with pytest.raises(MqttError):
         connection.publication()
 
@@ -285,8 +285,8 @@ ACKNOWLEDGED = {
 @table(("data", "identifiers"), ACKNOWLEDGED.values(), ids=ACKNOWLEDGED)
 def test_acknowledgements_are_taken_together(data: bytes, identifiers: list[int]) -> None:
     connection = opened(MQTT_5)
-    connection.receive(data)
-    assert connection.next_frame() == 0x40
+    connection.framer.feed(data)
+    assert connection.framer.next_frame(connection.version) == 0x40
     assert [*connection.acknowledged()] == identifiers
     assert connection.packets_received == len(identifiers)
     if not identifiers and data[2:4] != b"\0\0":
@@ -306,8 +306,8 @@ def test_acknowledgements_are_taken_together(data: bytes, identifiers: list[int]
 def test_a_remaining_length_that_is_longer_than_it_must_be_is_shortened(raw: bytes) -> None:
     connection = Connection(1 << 20)
     connection.version = MQTT_3_1_1
-    connection.receive(raw + raw)
-    assert connection.next_frame() == 0x30
+    connection.framer.feed(raw + raw)
+    assert connection.framer.next_frame(connection.version) == 0x30
     publication = connection.publication()
     body = raw[raw.index(b"\x00\x01a") :]
     assert publication.packets.data == b"\x30" + write_variable_byte_integer(len(body)) + body

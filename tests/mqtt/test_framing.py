@@ -10,6 +10,7 @@ from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.mqtt.packet_cases import PACKET_CASES
+from tests.support.frames import next_frame
 
 STREAM = b"".join(case.raw for case in PACKET_CASES)
 
@@ -17,7 +18,7 @@ STREAM = b"".join(case.raw for case in PACKET_CASES)
 def frames(framer: Framer) -> list[tuple[int, bytes]]:
     """Return first byte and body of each packet that is there."""
     found = []
-    while (frame := framer.next_frame()) is not None:
+    while (frame := next_frame(framer)) is not None:
         buffer, first_byte, start, end = frame
         found.append((first_byte, buffer[start:end]))
     return found
@@ -38,7 +39,7 @@ def test_where_a_stream_is_cut_makes_no_difference(cuts: list[int], data: st.Dat
         framer.feed(STREAM[start:stop])
         if data.draw(st.booleans()):
             found += frames(framer)
-        elif data.draw(st.booleans()) and (frame := framer.next_frame()) is not None:
+        elif data.draw(st.booleans()) and (frame := next_frame(framer)) is not None:
             buffer, first_byte, body_start, body_end = frame
             found.append((first_byte, buffer[body_start:body_end]))
     assert found + frames(framer) == fed_at_once(STREAM)
@@ -48,7 +49,7 @@ def test_a_chunk_is_the_buffer_while_nothing_is_pending() -> None:
     framer = Framer(100)
     for chunk in (b"\xc0\x00" * 3, b"\xd0\x00"):
         framer.feed(chunk)
-        while (frame := framer.next_frame()) is not None:
+        while (frame := next_frame(framer)) is not None:
             assert frame[0] is chunk
 
 
@@ -70,7 +71,7 @@ def test_a_large_packet_in_many_small_chunks_costs_no_more_than_its_bytes() -> N
     framer = Framer(size + 5)
     framer.feed(b"\x30" + b"\x80\x80\x80\x04")
     for _ in range(size // 64):
-        assert framer.next_frame() is None
+        assert next_frame(framer) is None
         framer.feed(b"x" * 64)
     assert frames(framer) == [(0x30, b"x" * size)]
 
@@ -91,10 +92,10 @@ def test_a_packet_above_the_maximum_is_refused_at_its_header(cut: int) -> None:
     framer = Framer(1000)
     framer.feed(header[:cut])
     if cut < len(header):
-        assert framer.next_frame() is None
+        assert next_frame(framer) is None
         framer.feed(header[cut:])
     with pytest.raises(MalformedPacket) as raised:
-        framer.next_frame()
+        next_frame(framer)
     assert raised.value.reason_code == ReasonCode.PACKET_TOO_LARGE
     assert raised.value.reason == "a packet of 2097157 bytes; at most 1000"
 
@@ -110,19 +111,19 @@ def test_the_maximum_counts_the_whole_packet(header: bytes, body: int) -> None:
     smaller = Framer(size - 1)
     smaller.feed(header)
     with pytest.raises(MalformedPacket, match=f"a packet of {size} bytes; at most {size - 1}"):
-        smaller.next_frame()
+        next_frame(smaller)
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3, 9])
 def test_the_rest_begins_with_what_is_too_large_and_is_forgotten(cut: int) -> None:
     framer, large = Framer(4), b"\x30\x80\x01abcdef"
     framer.feed(b"\xc0\x00" + large[:cut])
-    assert framer.next_frame() is not None
+    assert next_frame(framer) is not None
     if cut < 3:
-        assert framer.next_frame() is None
+        assert next_frame(framer) is None
         framer.feed(large[cut:])
     with pytest.raises(MalformedPacket, match="a packet of 131 bytes; at most 4"):
-        framer.next_frame()
+        next_frame(framer)
     assert framer.take_rest() == (large if cut < 3 else large[:cut])
     framer.feed(b"\xd0\x00")
     assert frames(framer) == [(0xD0, b"")]
@@ -133,17 +134,17 @@ def test_a_remaining_length_of_five_bytes_is_malformed(behind: bytes) -> None:
     framer = Framer(1 << 28)
     framer.feed(b"\x30\xff\xff\xff\xff" + behind)
     with pytest.raises(MalformedPacket, match="more than 4 bytes") as raised:
-        framer.next_frame()
+        next_frame(framer)
     assert raised.value.reason_code == ReasonCode.MALFORMED_PACKET
 
 
 def test_an_error_comes_after_the_packets_before_it() -> None:
     framer = Framer(100)
     framer.feed(b"\xc0\x00\xd0\x00\x30\xff\xff\xff\xff")
-    assert framer.next_frame() == (b"\xc0\x00\xd0\x00\x30\xff\xff\xff\xff", 0xC0, 2, 2)
-    assert framer.next_frame() is not None
+    assert next_frame(framer) == (b"\xc0\x00\xd0\x00\x30\xff\xff\xff\xff", 0xC0, 2, 2)
+    assert next_frame(framer) is not None
     with pytest.raises(MalformedPacket):
-        framer.next_frame()
+        next_frame(framer)
 
 
 @given(st.lists(st.binary(max_size=8)))
@@ -164,7 +165,7 @@ def test_what_was_read_is_let_go() -> None:
     framer, before = Framer(1 << 20), sys.getrefcount(data)
     framer.feed(data)
     assert sys.getrefcount(data) == before + 1
-    while framer.next_frame() is not None:
+    while next_frame(framer) is not None:
         pass
     assert sys.getrefcount(data) == before
 
@@ -174,9 +175,9 @@ def test_the_next_first_byte_is_known_before_the_packet_is_whole() -> None:
     assert framer.next_first_byte == 0
     framer.feed(b"\xc0\x00\x30\x64")
     assert framer.next_first_byte == 0xC0
-    assert framer.next_frame() is not None
+    assert next_frame(framer) is not None
     assert framer.next_first_byte == 0x30
     for _ in range(2):
-        assert framer.next_frame() is None
+        assert next_frame(framer) is None
         framer.feed(bytes(10))
         assert framer.next_first_byte == 0x30

@@ -4,7 +4,8 @@ import pytest
 
 from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.framing import Framer
-from gateway.mqtt.packet_batch import PacketBatch
+from gateway.mqtt.publication import PacketBatch
+from tests.support.frames import next_frame
 from tests.support.table import table
 
 
@@ -16,7 +17,7 @@ def like(payload: bytes) -> bytes:
 
 def batch(framer: Framer, most: int = 100, most_bytes: int = 10_000) -> list[bytes]:
     """Return the packets that are taken with the next one."""
-    frame = framer.next_frame()
+    frame = next_frame(framer)
     assert frame is not None
     buffer, _, body, end = frame
     first = buffer[framer.start : end]
@@ -43,7 +44,7 @@ def test_a_batch_ends_with_another_packet(packets: list[bytes]) -> None:
     assert batch(framer, most=3) == packets[:3]
     if packets[3:]:
         assert batch(framer) == packets[3:]
-    assert framer.next_frame() is None
+    assert next_frame(framer) is None
 
 
 @pytest.mark.parametrize("packets", BATCHES.values(), ids=BATCHES)
@@ -83,7 +84,7 @@ def test_a_packet_above_the_maximum_is_in_no_batch() -> None:
     framer.feed(like(b"1") + like(b"x" * 120))
     assert batch(framer) == [like(b"1")]
     with pytest.raises(MalformedPacket):
-        framer.next_frame()
+        next_frame(framer)
 
 
 def test_what_follows_a_packet_that_came_in_pieces_is_taken_with_it() -> None:
@@ -99,10 +100,10 @@ def test_what_follows_a_packet_that_came_in_pieces_is_taken_with_it() -> None:
 def test_what_was_returned_last_can_be_looked_at_and_counted_anew() -> None:
     framer = Framer(1 << 20)
     framer.feed(b"\x40\2\0\1\x40\2\0\2\xc0\0")
-    assert framer.next_frame() is not None
+    assert next_frame(framer) is not None
     assert framer.look_back(6) == b"\x40\2\0\1\x40\2"
     assert framer.look_back(99) == b"\x40\2\0\1\x40\2\0\2\xc0\0"
     framer.go_on(8)
-    frame = framer.next_frame()
+    frame = next_frame(framer)
     assert frame is not None
     assert frame[1] == 0xC0

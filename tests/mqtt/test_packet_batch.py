@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.packet_batch import PacketBatch, packet_ids, uneven_batch
 from gateway.mqtt.packets import MQTT_3_1_1
+from gateway.mqtt.publication import PacketBatch, packet_ids, uneven_batch
 from tests.support.broker.publications import packets
 
 IDENTIFIER, PAYLOAD = 5, 7  # of a packet on a/b at QoS 1, in its body

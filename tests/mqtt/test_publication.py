@@ -120,7 +120,7 @@ def test_each_message_becomes_an_object_once() -> None:
     publication = publish([b"1", b"2"])
     first = publication.message(1)
     assert (publication.message(1), publication.message(0).payload) == (first, b"1")
-    publication.forget_forms()
+    publication.forms = publication.messages = None
     assert publication.message(1) is not first
 
 
@@ -131,8 +131,8 @@ def made(count: int, version: int, properties: Iterator[Properties]) -> list[Pub
     found = []
     for number in range(1_000):
         contents = [b"%d" % (number + n) for n in range(count)]
-        connection.receive(packets(contents, version=version, properties=next(properties)))
-        assert connection.next_frame()
+        connection.framer.feed(packets(contents, version=version, properties=next(properties)))
+        assert connection.framer.next_frame(connection.version)
         publication = connection.publication()
         connection.extend(publication, count, 10_000)
         publication.topic = "a/b"

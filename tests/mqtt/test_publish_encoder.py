@@ -12,9 +12,9 @@ from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.codec.encode import encode as encode_packet
 from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.codec.publish import publish_first_byte
-from gateway.mqtt.packet_batch import PacketBatch
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.mqtt.publication import PacketBatch
 from gateway.mqtt.publish_encoder import encode, encode_with_alias, write_packets, write_publish
 from tests.mqtt.framed import body_of
 from tests.mqtt.packet_strategies import properties as any_properties
@@ -156,7 +156,7 @@ def test_what_came_leaves_as_it_came_and_other_forms_are_made_once() -> None:
             )
         publication.share_forms()
     kept = encode(publication, 0x30, True, (), 0.0)
-    publication.forget_forms()
+    publication.forms = None
     assert encode(publication, 0x30, True, (), 0.0) is not kept
 
 

@@ -7,6 +7,7 @@ import pytest
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_5, PingReq, PingResp, Publish, Will
 from gateway.server import transport as transport_module
+from gateway.server import turn as turn_module
 from gateway.session import traffic
 from tests.support.clocks import ManualClock
 from tests.support.disk.storage import until
@@ -22,6 +23,7 @@ async def test_much_for_many_takes_several_turns(
     client = await held.clients.connect("c")
     await client.subscribe("#")
     monkeypatch.setattr(traffic, "TURN_BYTES", 1)
+    monkeypatch.setattr(turn_module, "TURN_BYTES", 1)
     assert not await client.waiting()
     before = held_writer.turns
     messages = [Publish("ab"[number % 2], b"%02d" % number) for number in range(20)]

@@ -5,6 +5,7 @@ import pytest
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_5, Publish
 from gateway.server import transport as transport_module
+from gateway.server import turn as turn_module
 from gateway.session import traffic
 from tests.support.processes.server import HeldWriter, Server
 
@@ -19,6 +20,7 @@ async def test_messages_leave_while_more_is_handled(
     client = await held.clients.connect("c")
     await client.subscribe("#")
     monkeypatch.setattr(traffic, "TURN_BYTES", 2_000)
+    monkeypatch.setattr(turn_module, "TURN_BYTES", 2_000)
     held.broker.traffic.begin_turn()
     messages = [Publish(f"a/{number}", bytes(1_500)) for number in range(MESSAGES)]
     before = held_writer.turns

@@ -134,7 +134,7 @@ def test_everything_comes_in_order(
     for publication, qos, identifiers in given:
         session.accept(publication, 0, publication.count, qos, publication.retain, identifiers, 0.0)
         assert len(session.inflight) <= 50
-        publication.forget_forms()
+        publication.forms = publication.messages = None
     now = 5.0 if away else 0.0
     if away:
         session.attach(connection, 65_535)

@@ -20,8 +20,8 @@ class BoardClock(Clock):
     def monotonic(self) -> float:
         return super().monotonic() - self.since_boot
 
-    def wall_ms(self) -> int:
-        return round(1000 * (super().monotonic() + self.ahead))
+    def wall_ns(self) -> int:
+        return round(1000 * (super().monotonic() + self.ahead)) * 1_000_000
 
     def boot_id(self) -> str:
         return self.boot

@@ -18,8 +18,8 @@ class ManualClock(Clock):
     def monotonic(self) -> float:
         return self.now_ms / 1000
 
-    def wall_ms(self) -> int:
-        return self.now_ms + self.wall_offset
+    def wall_ns(self) -> int:
+        return (self.now_ms + self.wall_offset) * 1_000_000
 
     def uptime_ms(self) -> int:
         return self.now_ms
@@ -48,11 +48,11 @@ class SetClock(Clock):
     """The computer's clock, but for a wall time of the test's own."""
 
     def __init__(self, wall_ms: int) -> None:
-        self.difference = wall_ms - super().wall_ms()
+        self.difference = wall_ms - super().wall_ns() // 1_000_000
         self.state = Synchronization(synchronized=False)
 
-    def wall_ms(self) -> int:
-        return super().wall_ms() + self.difference
+    def wall_ns(self) -> int:
+        return super().wall_ns() + self.difference * 1_000_000
 
     def synchronization(self) -> Synchronization:
         return self.state

@@ -21,6 +21,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.frames import next_frame
 
 SECONDS = 60.0
 """How long anything may take on a busy machine."""
@@ -80,7 +81,7 @@ class RawClient:
     async def receive(self) -> Packet:
         """Return the next packet; EOFError at the connection's end, TimeoutError without one."""
         async with asyncio.timeout(SECONDS):
-            while (frame := self._framer.next_frame()) is None:
+            while (frame := next_frame(self._framer)) is None:
                 data = await self._reader.read(65_536)
                 if not data:
                     raise EOFError

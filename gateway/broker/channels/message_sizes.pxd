@@ -1,7 +1,6 @@
 import cython
 
-from gateway.mqtt.packet_batch cimport PacketBatch
-from gateway.mqtt.publication cimport Publication
+from gateway.mqtt.publication cimport PacketBatch, Publication
 
 @cython.final
 cdef class MessageSizes:

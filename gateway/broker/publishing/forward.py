@@ -56,7 +56,7 @@ def publish(
         publication.commit_within = message.commit_within
     promised = message.qos > 0 and not only_once
     _, code, refusal = forward(state, publication, 0, admission, instant, promised)
-    publication.forget_forms()
+    publication.forms = publication.messages = None
     budget.pieces = pieces
     return code if refusal is None else refusal
 
@@ -187,7 +187,7 @@ def _disk_has_room(state: State, publication: Publication) -> bool:
 
 def _retain(state: State, publication: Publication, first: int, count: int) -> None:
     """Keep each message in place of its topic's last one; count it where there is no room."""
-    state.traffic.dear += count
+    state.traffic.cost += count
     retained, shares = state.retained, state.shares
     for number in range(first, first + count):
         one = publication.one(number)

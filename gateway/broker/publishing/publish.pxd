@@ -9,7 +9,9 @@ from gateway.mqtt.output cimport Barrier, Output
 from gateway.mqtt.publication cimport Publication
 from gateway.routing.budget cimport Budget
 from gateway.routing.route cimport Route
+from gateway.session.inflight cimport Inflight
 from gateway.session.session cimport Session
+from gateway.session.span cimport Span
 from gateway.session.traffic cimport Traffic
 
 cdef Py_ssize_t _MAXIMUM_BATCH
@@ -40,7 +42,7 @@ cdef Py_ssize_t _publish(
     State state, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, instant) except -1
 
-@cython.locals(barrier=Barrier)
+@cython.locals(barrier=Barrier, connection=Connection)
 cdef tuple _forward(
     State state, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, instant)
@@ -51,3 +53,12 @@ cdef _refusal(State state, Publication publication, TopicAdmission admission, co
 cdef _answer(
     State state, Client client, Session session, Publication publication, Py_ssize_t first,
     Py_ssize_t count, code, long long commit, Barrier barrier)
+
+@cython.locals(index=Py_ssize_t, end=Py_ssize_t, count=Py_ssize_t)
+cpdef handle_puback(State _state, Client client, Session session, instant)
+
+@cython.locals(begin=Py_ssize_t, index=Py_ssize_t, span=Span)
+cpdef handle_pubrec(State state, Client client, Session session, instant)
+
+@cython.locals(inflight=Inflight, count=Py_ssize_t, index=Py_ssize_t)
+cpdef handle_pubcomp(State _state, Client client, Session session, instant)

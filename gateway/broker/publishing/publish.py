@@ -1,4 +1,7 @@
-"""What happens to PUBLISH packets from a client (MQTT 5, sections 3.3.4 and 4.3)."""
+"""The exchange of messages with a client: its PUBLISH packets and its acknowledgements.
+
+MQTT 5, sections 3.3.4, 4.3 and 4.4.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -7,7 +10,6 @@ from typing import cast
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import Pieces
-from gateway.broker.publishing.acknowledge import BY_THEMSELVES
 from gateway.broker.publishing.forward import forward
 from gateway.broker.publishing.refusals import Outcome
 from gateway.broker.publishing.topic_admissions import TopicAdmission, read_topic
@@ -16,10 +18,11 @@ from gateway.mqtt.acknowledgement_batch import alike
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.output import Barrier
-from gateway.mqtt.packets import MQTT_5, PubAck, PubComp, PubRec, PubRel, Will
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, PubComp, PubRec, PubRel, Will
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.budget import PIECES
+from gateway.session.durability_class import DurabilityClass
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import Session
 
@@ -54,6 +57,9 @@ SHORT = 128
 REASON_BYTES = 112
 """Bytes of a Reason String with which an acknowledgement is shorter."""
 
+BY_THEMSELVES = 4
+"""Acknowledgements that are looked at one by one which count as one dear message."""
+
 UTF_8 = 1
 """The Payload Format Indicator of text (MQTT 5, section 3.3.2.3.2)."""
 
@@ -64,6 +70,8 @@ _MAXIMUM_LOOKED_AT = MAXIMUM_LOOKED_AT
 _MAXIMUM_SKIPPED = MAXIMUM_SKIPPED
 _PROPERTY_BYTES = PROPERTY_BYTES
 _FAILURE = int(FAILURE)
+
+_PUBREL = alike(PubRel, ReasonCode.SUCCESS, MQTT_3_1_1)  # the same in every protocol version
 
 
 def handle_publish(state: State, client: Client, session: Session, instant: Instant) -> None:
@@ -87,8 +95,10 @@ def handle_publish(state: State, client: Client, session: Session, instant: Inst
     traffic.bytes_received += publication.packets.payloads
     admissions.hits += count - 1
     if qos:
-        connection.count_publishes(count)
-    traffic.dear += len(publication.properties.data) // _PROPERTY_BYTES
+        connection.publishes += count
+        if connection.version == MQTT_5:
+            connection.check_receive_maximum()
+    traffic.cost += len(publication.properties.data) // _PROPERTY_BYTES
     publication.topic = admission.topic
     publication.client_id = session.client_id
     publication.username = session.username
@@ -102,10 +112,10 @@ def handle_publish(state: State, client: Client, session: Session, instant: Inst
             budget.unfinished = False
             client.pieces = _rest(state, client, session, publication, first)
             next(client.pieces)
-            traffic.dear += WHOLE_TURN
+            traffic.cost += WHOLE_TURN
             return
     budget.pieces = PIECES
-    publication.forget_forms()
+    publication.forms = publication.messages = None
 
 
 def _rest(
@@ -128,8 +138,8 @@ def _rest(
             budget.pieces = pieces
             done = _publish(state, client, session, one, 0, admission, instant)
             budget.pieces, budget.unfinished = PIECES, False
-        one.forget_forms()
-    publication.forget_forms()
+        one.forms = one.messages = None
+    publication.forms = publication.messages = None
 
 
 def _take_behind(
@@ -156,7 +166,7 @@ def _take_behind(
         client.skipping = client.skips
     if joining:
         _extend(state, client, session, publication, admission)
-    state.traffic.dear += admissions.misses - misses
+    state.traffic.cost += admissions.misses - misses
     admissions.hits += asked - admissions.hits - admissions.misses  # each message counts once
 
 
@@ -230,7 +240,12 @@ def _publish(
         code = ReasonCode.QUOTA_EXCEEDED
         _answer(state, client, session, publication, first, 1, code, 0, None)
         return 1
-    publication.commit_within = admission.commit_within(session.durability_class)
+    durability: DurabilityClass = session.durability_class
+    publication.commit_within = (
+        durability.commit_within
+        if admission.durability is None
+        else admission.commit_within(durability)
+    )
     if not qos:
         count, _, refusal = forward(state, publication, first, admission, instant, promised=False)
         return count + (refusal is not None)
@@ -262,21 +277,29 @@ def _forward(
     instant: Instant,
 ) -> tuple[Outcome, int, Barrier | None]:
     """Forward messages of QoS 1 or 2; return how that ended, and what the answer waits for."""
-    store = state.store
-    gathered, deferred = state.gathered, store.pending.deferred
+    store, durability = state.store, state.durability
+    pending = store.pending
+    # as `State.gathered`, without a call for each message
+    gathered, deferred = durability.pending_rows + pending.changes, pending.deferred
     # The packet identifier of a QoS 2 message that is kept is in the batch that gathers. A crash
     # after that batch would leave a message that is not delivered when its publisher resends it.
     barrier = None
     if store.keeps and (publication.qos == 1 or session.journal is NO_JOURNAL):
-        publication.barrier = barrier = client.connection.barrier()
+        connection = client.connection
+        barrier = connection.barrier  # of all answers that are written together
+        if barrier is None:
+            connection.barrier = barrier = Barrier()
+        publication.barrier = barrier
     outcome = forward(state, publication, first, admission, instant, promised=True)
     publication.barrier = None
     commit = 0
     if publication.commit_within is not None:
-        if store.pending.deferred != deferred:
+        if pending.deferred != deferred:
             commit = store.deferred_commit
-        if state.gathered != gathered:  # which nobody's acknowledgement makes needless
-            commit, barrier = max(commit, state.durability.commit_number()), None
+        if (
+            durability.pending_rows + pending.changes != gathered
+        ):  # which nobody's acknowledgement makes needless
+            commit, barrier = max(commit, durability.commit_number()), None
     return outcome, commit, barrier if commit else None
 
 
@@ -348,7 +371,11 @@ def _answer(
             client.close()
             return
         code = ReasonCode.SUCCESS  # what will never be taken is acknowledged, or it comes for ever
-    identifiers: Sequence[int] = publication.identifiers()
+    identifiers: Sequence[int] = (
+        publication.packets.identifiers()
+        if publication.packet_id is None
+        else (publication.packet_id,)
+    )
     if count < len(identifiers):
         identifiers = identifiers[first : first + count]
     if publication.qos == 1:  # [MQTT-4.3.2-4]
@@ -399,7 +426,8 @@ def _answer_repeated(
     state.traffic.messages_received += 1
     state.traffic.bytes_received += publication.packets.payloads
     if session.incoming.add(packet_id):
-        client.connection.count_publishes(1)
+        client.connection.publishes += 1
+        client.connection.check_receive_maximum()
     session.journal.keep_incoming((packet_id,))
     client.send(PubRec(packet_id), state.durability.commit_number())
 
@@ -418,7 +446,7 @@ def handle_pubrel(state: State, client: Client, session: Session, instant: Insta
     if alone and session.incoming.remove_all(identifiers):
         connection.answer(packet_of, identifiers, last=True)
         return
-    state.traffic.dear += len(identifiers) // BY_THEMSELVES
+    state.traffic.cost += len(identifiers) // BY_THEMSELVES
     for packet_id in identifiers:
         _complete(state, client, session, packet_id, packet_of)
 
@@ -434,3 +462,100 @@ def _complete(
         client.send(PubComp(packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND), commit)
     else:  # one of an earlier connection was not counted on this one
         client.connection.answer(packet, (packet_id,), commit, last=counted)
+
+
+# What a client answers to what it was sent --------------------------------------------------------
+
+
+def handle_puback(_state: State, client: Client, session: Session, instant: Instant) -> None:
+    """Finish QoS 1 deliveries [MQTT-4.3.2-3]; whatever their codes, they are not resent.
+
+    A message of a channel that is acknowledged with an error goes to another consumer.
+    """
+    identifiers = client.connection.acknowledged()
+    if not identifiers:
+        packet = _one(client)
+        identifiers = (packet.packet_id,)
+        if packet.reason_code >= FAILURE:
+            _give_back(session, packet.packet_id)
+    index, end = 0, len(identifiers)
+    while index < end:
+        count = session.finish(identifiers, index, only_qos_1=True)
+        if count < 0:
+            raise ProtocolError(f"PUBACK for the QoS 2 message {identifiers[index]}")
+        index += count or 1
+    session.pump(instant.monotonic)
+
+
+def _give_back(session: Session, packet_id: int) -> None:
+    """Return a message to its channel, if it is from one: this consumer refuses it."""
+    span = session.inflight.find(packet_id)
+    if span is not None and span.channel is not None:
+        session.inflight.take((packet_id,), 0)
+        span.channel.given_back(span, span.first + packet_id - span.packet_id)
+
+
+def handle_pubrec(state: State, client: Client, session: Session, instant: Instant) -> None:
+    """Answer the first acknowledgements of QoS 2 deliveries [MQTT-4.3.3-4], [MQTT-4.3.3-5]."""
+    connection = client.connection
+    identifiers = connection.acknowledged()
+    if not identifiers:
+        packet = _one(client)
+        if packet.reason_code >= FAILURE:
+            _end_refused(session, packet.packet_id, instant)
+            return
+        identifiers = (packet.packet_id,)
+    state.traffic.cost += len(identifiers) // BY_THEMSELVES
+    begin, commit = 0, 0
+    for index, packet_id in enumerate(identifiers):
+        span = session.inflight.find(packet_id)
+        if span is not None and span.qos == 1:
+            raise ProtocolError(f"PUBREC for the QoS 1 message {packet_id}")
+        before, commit = commit, 0 if span is None else session.release(packet_id, span)
+        if span is None or before != commit:
+            _send_pubrel(client, identifiers[begin:index], before)
+            begin = index
+        if span is None:
+            client.send(PubRel(packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND))
+            begin = index + 1
+    _send_pubrel(client, identifiers[begin:], commit)
+
+
+def _send_pubrel(client: Client, identifiers: Sequence[int], commit: int) -> None:
+    """Send a PUBREL for each packet identifier once `commit` is on disk."""
+    if identifiers:
+        client.connection.answer(_PUBREL, identifiers, commit)
+
+
+def _end_refused(session: Session, packet_id: int, instant: Instant) -> None:
+    """End the delivery of a QoS 2 message that the client refuses, with nothing to answer."""
+    span = session.inflight.find(packet_id)
+    if span is None:
+        return
+    if span.qos == 1:
+        raise ProtocolError(f"PUBREC for the QoS 1 message {packet_id}")
+    session.finish((packet_id,), 0)
+    session.pump(instant.monotonic)
+
+
+def handle_pubcomp(_state: State, client: Client, session: Session, instant: Instant) -> None:
+    """Finish QoS 2 deliveries."""
+    identifiers = client.connection.acknowledged()
+    if not identifiers:
+        identifiers = (_one(client).packet_id,)
+    inflight, count = session.inflight, 0
+    for packet_id in identifiers:
+        if packet_id not in inflight.released and inflight.find(packet_id) is not None:
+            break
+        count += 1
+    index, finished = 0, identifiers[:count]
+    while index < count:
+        index += session.finish(finished, index) or 1
+    if count < len(identifiers):
+        raise ProtocolError(f"PUBCOMP for {identifiers[count]} before its PUBREC")
+    session.pump(instant.monotonic)
+
+
+def _one(client: Client) -> PubAck | PubRec | PubComp:
+    """Return an acknowledgement that says more than its packet identifier."""
+    return cast("PubAck | PubRec | PubComp", client.connection.packet())

@@ -66,8 +66,9 @@ class Client:
     async def packets(self) -> AsyncIterator[Packet]:
         """Give every packet that comes until the connection ends."""
         while True:
-            while (frame := self._framer.next_frame()) is not None:
-                yield decode(*frame, self._version)
+            framer = self._framer
+            while first_byte := framer.next_frame():
+                yield decode(framer.buffer, first_byte, framer.body, framer.end, self._version)
             try:
                 data = await self._reader.read(READ_SIZE)
             except OSError:

@@ -144,5 +144,7 @@ class BrokerStore:
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
         self._sessions.gather()
-        self._retained.gather()
-        self._wills.gather()
+        if self._retained.changed or self._retained.later:
+            self._retained.gather()
+        if self._wills.changed:
+            self._wills.gather()

@@ -7,8 +7,8 @@ from gateway.storage.engine.wake_up cimport WakeUp
 @cython.final
 cdef class DeferredWrites:
     cdef PendingBatch _pending
-    cdef dict _rows
     cdef WakeUp _wake_up
+    cdef readonly dict rows
 
     cpdef add(self, DeliveryRow row)
     cpdef discard(self, DeliveryRow row)

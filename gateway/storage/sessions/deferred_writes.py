@@ -14,31 +14,31 @@ class DeferredWrites:
     for what is acknowledged by then. They are no more than the windows of all sessions hold.
     """
 
-    __slots__ = ("_pending", "_rows", "_wake_up")
+    __slots__ = ("_pending", "_wake_up", "rows")
 
     def __init__(self, pending: PendingBatch) -> None:
         self._pending = pending
-        self._rows: dict[DeliveryRow, None] = {}
+        self.rows: dict[DeliveryRow, None] = {}
         self._wake_up = pending.writer.wake_up
         self._wake_up.ring = self._write_old
 
     def add(self, row: DeliveryRow) -> None:
         """Hold a row whose messages arrived now."""
-        if not self._rows:
+        if not self.rows:
             arrived = row.publication.arrived
             self._wake_up.at = arrived + self._pending.writer.commit_delay / 2
-        self._rows[row] = None
+        self.rows[row] = None
         self._pending.defer()
 
     def discard(self, row: DeliveryRow) -> None:
         """Forget a row: all of it was acknowledged, and it is never written."""
-        self._rows.pop(row, None)
-        if not self._rows:
+        self.rows.pop(row, None)
+        if not self.rows:
             self._wake_up.at = math.inf
 
     def clear(self) -> None:
         """Forget all rows: the batch that gathers is closed, and they are for the next."""
-        self._rows.clear()
+        self.rows.clear()
         self._wake_up.at = math.inf
 
     def _write_old(self) -> None:
@@ -47,13 +47,13 @@ class DeferredWrites:
         half = writer.commit_delay / 2
         now, within = self._wake_up.at, math.inf
         self._wake_up.at = math.inf
-        for row in list(self._rows):
+        for row in list(self.rows):
             due = row.publication.arrived + half
             if due > now:
                 self._wake_up.at = due
                 break
             within = min(within, row.publication.commit_within or 0.0)
-            del self._rows[row]
+            del self.rows[row]
         if within < math.inf:
             writer.schedule_commit(max(within - writer.commit_delay, 0.0))
             writer.hand_over()

@@ -2,12 +2,20 @@
 
 from typing import TYPE_CHECKING
 
+from gateway.mqtt.message_size import MESSAGE_OVERHEAD
+from gateway.mqtt.publication import Publication
 from gateway.session.span import Span
 from gateway.storage.engine.ranges import ranges_of
-from gateway.storage.sessions.kept_size import kept_size
 
 if TYPE_CHECKING:
     from gateway.mqtt.output import Barrier
+
+KEPT_OVERHEAD = 96
+"""Bytes of the rows of a delivery and its message beside texts and blobs, their part of half empty
+pages included."""
+
+DIFFERENCE = KEPT_OVERHEAD - MESSAGE_OVERHEAD
+"""Bytes that a message takes more on disk than in memory."""
 
 WRITTEN = -1
 """The batch of a row that an earlier run of the gateway wrote, or that was forgotten since."""
@@ -116,6 +124,14 @@ class DeliveryRow:
         span.kept = kept_size(publication, span.first, span.count) if part else self.kept
         if self.packet_id:
             span.packet_id = self.packet_id - count + 1 + span.first
+
+
+def kept_size(publication: Publication, first: int, count: int) -> int:
+    """Return the bytes that so many messages, from number `first` on, take of the disk.
+
+    Others may share the row of the messages.
+    """
+    return publication.size(first, count) + count * DIFFERENCE
 
 
 def gone_bits(data: bytes | None) -> int:

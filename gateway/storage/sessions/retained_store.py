@@ -53,8 +53,8 @@ class RetainedStore:
         self._pending = pending
         self._rows = rows or {}  # by topic: on disk, or on the way there
         self._last_row = last_row
-        self._changed: dict[str, Publication | None] = {}  # of the present batch
-        self._later: dict[str, Publication | None] = {}  # of the next batches, in pieces
+        self.changed: dict[str, Publication | None] = {}  # of the present batch
+        self.later: dict[str, Publication | None] = {}  # of the next batches, in pieces
         for row in superseded:
             pending.writer.add(_FORGET, (row,))
 
@@ -70,22 +70,22 @@ class RetainedStore:
                 return
             kept = None
         if publication.qos:
-            if self._later:
-                self._later.pop(topic, None)
-            self._changed[topic] = kept
+            if self.later:
+                self.later.pop(topic, None)
+            self.changed[topic] = kept
             self._pending.changed(within or 0.0)
-            if len(self._changed) >= ROWS_AT_ONCE:
+            if len(self.changed) >= ROWS_AT_ONCE:
                 self._make_rows()
         else:
             self._change_later(topic, kept)
 
     def _change_later(self, topic: str, kept: Publication | None) -> None:
-        (self._changed if topic in self._changed else self._later)[topic] = kept
+        (self.changed if topic in self.changed else self.later)[topic] = kept
         self._pending.put_off()
 
     def _is_kept(self, topic: str) -> bool:
         """Return whether there is a message of the topic on disk, or will be."""
-        for changes in (self._later, self._changed):
+        for changes in (self.later, self.changed):
             if topic in changes:
                 return changes[topic] is not None
         return topic in self._rows
@@ -106,7 +106,7 @@ class RetainedStore:
         writer, rows = self._pending.writer, self._rows
         plain: list[Row] = []
         size = 0
-        for topic, publication in self._changed.items():
+        for topic, publication in self.changed.items():
             if publication is None:
                 if topic in rows:
                     writer.add(_FORGET, (rows.pop(topic),))
@@ -120,15 +120,15 @@ class RetainedStore:
             else:
                 writer.add(_KEEP, (*message_row.to_row(publication), row))
         writer.add_rows(_KEEP_PLAIN, plain, size)
-        self._changed = {}
+        self.changed = {}
 
     def _take_of_later(self) -> None:
         """Have as much of what waits go with this batch as may go at once."""
-        later = self._later
+        later = self.later
         if len(later) <= LATER_AT_ONCE:
-            self._changed.update(later)
-            self._later = {}
+            self.changed.update(later)
+            self.later = {}
             return
         for topic in list(islice(later, LATER_AT_ONCE)):
-            self._changed[topic] = later.pop(topic)
+            self.changed[topic] = later.pop(topic)
         self._pending.go_on()

@@ -5,16 +5,36 @@ from gateway.mqtt.publication cimport Publication
 from gateway.session.span cimport Span
 from gateway.storage.sessions.delivery_row cimport DeliveryRow
 from gateway.storage.engine.pending_batch cimport PendingBatch
-from gateway.storage.sessions.session_changes cimport Changes
-from gateway.storage.sessions.session_record cimport SessionRecord
 
-cdef class SessionJournal(SessionRecord):
+@cython.final
+cdef class Changes:
+    cdef public dict attempts
+    cdef public dict begun
+    cdef public dict deferred
+    cdef public list gone
+    cdef public Py_ssize_t gone_messages
+    cdef public dict incoming
+    cdef public dict enqueued
+    cdef public dict progress
+    cdef public dict subscriptions
+
+cdef class SessionJournal:
+    cdef Changes _changes
+    cdef object _store
+    cdef object _within
+    cdef readonly object client_id
+    cdef public object expiry_interval
+    cdef public object home
+    cdef public object left_at
+    cdef public object number
+    cdef public object username
     cdef long long _last_sequence
     cdef public dict attempts
     cdef public Py_ssize_t deliveries
     cdef public bint open
     cdef public object queue
 
+    cdef Changes _begun(self)
     @cython.locals(barrier=Barrier, row=DeliveryRow, pending=PendingBatch)
     cpdef enqueue(self, Span span, bint deferred)
     @cython.locals(publication=Publication, row=DeliveryRow)

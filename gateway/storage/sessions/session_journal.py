@@ -3,24 +3,94 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from gateway.access.origin import UNKNOWN, Origin
 from gateway.session.journal import PagedQueue, Take
+from gateway.session.kept import KeptSubscription
 from gateway.session.span import Span
 from gateway.storage.sessions.delivery_row import DeliveryRow
-from gateway.storage.sessions.session_changes import Changes
-from gateway.storage.sessions.session_record import SessionRecord
 
 if TYPE_CHECKING:
     from gateway.storage.sessions.session_store import SessionStore
 
 
-class SessionJournal(SessionRecord):
+class Changes:
+    """What is to be written of a session, beside its row; delivery rows by their last number."""
+
+    __slots__ = (
+        "attempts",
+        "begun",
+        "deferred",
+        "enqueued",
+        "gone",
+        "gone_messages",
+        "incoming",
+        "progress",
+        "subscriptions",
+    )
+
+    def __init__(self) -> None:
+        self.enqueued: dict[int, DeliveryRow] = {}  # to be written with the next batch
+        self.deferred: dict[int, DeliveryRow] = {}  # to be written with the one after that
+        self.begun: dict[int, DeliveryRow] = {}  # written, and now in part gone
+        self.progress: dict[int, DeliveryRow] = {}  # written, and sent or released since
+        self.gone: list[tuple[int, int]] = []  # first and last numbers of rows to be deleted
+        self.gone_messages = 0  # that these stood for
+        self.attempts: dict[int, int] = {}  # by sequence number; 0: to be forgotten
+        self.incoming: dict[int, bool] = {}  # True: to be kept, False: to be forgotten
+        self.subscriptions: dict[str, KeptSubscription | None] = {}  # None: to be forgotten
+
+    def deferred_before(self, messages: set[int]) -> set[int]:
+        """Return the rows of deferred messages that one to be written now stands behind.
+
+        A crash must not leave the later one alone: the earlier one, which its publisher sends
+        again, would come behind it [MQTT-4.6.0-6]. Order is that of one QoS; only writes of QoS 1
+        are deferred.
+        """
+        if not self.deferred:
+            return set()
+        written = [last for last, row in self.enqueued.items() if row.qos == 1]
+        written += [last for last, row in self.deferred.items() if row.publication.row in messages]
+        latest = max(written, default=0)
+        return {row.publication.row for last, row in self.deferred.items() if last < latest}
+
+    def count(self, batch: int) -> int:
+        """Return by how much the messages on disk become more, or fewer, with this batch."""
+        more = -self.gone_messages
+        for row in self.begun.values():
+            more += row.left - row.written
+            row.written = row.left
+        for row in self.enqueued.values():
+            more += row.left
+            row.written = row.left
+            row.batch = batch
+            row.barrier = None  # the batch is what the publisher waits for now
+        return more
+
+
+class SessionJournal:
     """Fulfils `session.journal.Journal` with rows.
 
-    A message has a sequence number of its own in its session, from 1 and rising, while it is kept.
-    Its commit may be put off as its publication allows.
+    The session's own row has the `number`; the store writes it as it is then. A message has a
+    sequence number of its own in its session, from 1 and rising, while it is kept. Its commit may
+    be put off as its publication allows, that of all else by `within` seconds.
     """
 
-    __slots__ = ("_last_sequence", "attempts", "deliveries", "open", "queue")
+    __slots__ = (
+        "_changes",
+        "_last_sequence",
+        "_store",
+        "_within",
+        "attempts",
+        "client_id",
+        "deliveries",
+        "expiry_interval",
+        "home",
+        "left_at",
+        "number",
+        "open",
+        "queue",
+        "username",
+    )
 
     def __init__(
         self,
@@ -30,12 +100,86 @@ class SessionJournal(SessionRecord):
         last_sequence: int = 0,
         within: float = 0.0,
     ) -> None:
-        super().__init__(store, number, client_id, within)
+        self.number = number
+        self.client_id = client_id
+        self.expiry_interval = 0
+        self.username: str | None = None
+        self.home = UNKNOWN
+        self.left_at: int | None = None
         self.deliveries = 0  # messages that the session is owed on disk
         self.attempts: dict[int, int] = {}  # on disk, by sequence number
         self.open = True
         self.queue: PagedQueue | None = None
+        self._store = store
+        self._within = within
+        self._changes: Changes | None = None
         self._last_sequence = last_sequence
+
+    @property
+    def changes(self) -> Changes | None:
+        """What is to be written of it; None if nothing is."""
+        return self._changes
+
+    def take_changes(self, messages: set[int]) -> Changes:
+        """Return what is to be written now, and begin anew.
+
+        A deferred write is made with the batch after this one, but for that of `messages`, which
+        are written now for others, or for their order: they are promised as a whole.
+        """
+        changes, self._changes = self._changes or Changes(), None
+        deferred, changes.deferred = changes.deferred, {}
+        for last, row in deferred.items():
+            now = row.publication.row in messages
+            (changes.enqueued if now else self._begun().enqueued)[last] = row
+        return changes
+
+    def keep(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
+        """Write the session's row, unless it says the same already."""
+        known = (self.expiry_interval, self.username, self.home, self.left_at)
+        if known != (expiry_interval, username, home, None):
+            self.expiry_interval, self.left_at = expiry_interval, None
+            self.username, self.home = username, home
+            self._store.row_changed(self)
+            self._store.pending.changed(self._within)
+
+    def leave(self, wall: int) -> None:
+        """Write since when the session has no connection."""
+        self.left_at = wall
+        self._store.row_changed(self)
+        self._store.pending.put_off()
+        changes = self._changes
+        if changes is None:
+            return
+        changes.enqueued |= changes.deferred  # nobody is there any more who could make it needless
+        changes.deferred = {}
+        if changes.enqueued:
+            self._store.pending.commit_number()
+
+    def keep_incoming(self, packet_ids: Sequence[int]) -> None:
+        """Write the identifiers."""
+        self._begun().incoming.update(dict.fromkeys(packet_ids, True))
+        self._store.pending.changed(self._within)
+
+    def forget_incoming(self, packet_ids: Sequence[int]) -> None:
+        """Delete the identifiers."""
+        self._begun().incoming.update(dict.fromkeys(packet_ids, False))
+        self._store.pending.changed(self._within)
+
+    def subscribe(self, subscription: KeptSubscription) -> None:
+        """Write the subscription."""
+        self._begun().subscriptions[subscription.topic_filter] = subscription
+        self._store.pending.changed(self._within)
+
+    def unsubscribe(self, topic_filter: str) -> None:
+        """Delete the subscription."""
+        self._begun().subscriptions[topic_filter] = None
+        self._store.pending.changed(self._within)
+
+    def _begun(self) -> Changes:
+        if self._changes is None:
+            self._changes = Changes()
+            self._store.changed(self)
+        return self._changes
 
     def enqueue(self, span: Span, deferred: bool) -> None:
         """Give the messages their sequence numbers and write them, or defer that."""

@@ -10,8 +10,7 @@ from gateway.storage.sessions.deferred_writes import DeferredWrites
 from gateway.storage.sessions.delivery_row import DeliveryRow
 from gateway.storage.sessions.message_store import MessageStore
 from gateway.storage.sessions.pager import Pager
-from gateway.storage.sessions.session_changes import Changes
-from gateway.storage.sessions.session_journal import SessionJournal
+from gateway.storage.sessions.session_journal import Changes, SessionJournal
 
 
 class SessionStore:
@@ -101,9 +100,12 @@ class SessionStore:
         # its client identifier, messages come before the deliveries that refer to them, and what
         # is deleted goes last, when it is known whether anything else is left.
         add = self.pending.writer.add
-        self._delete_ended(add)
-        self.deferred_writes.clear()
-        self._write_sessions()
+        if self._ended:
+            self._delete_ended(add)
+        if self.deferred_writes.rows:
+            self.deferred_writes.clear()
+        if self._rows_changed:
+            self._write_sessions()
         journals, self._changed = self._changed, {}
         messages = _to_write([each.changes for each in journals if each.changes is not None])
         changed = [(journal, journal.take_changes(messages)) for journal in journals]
@@ -111,13 +113,16 @@ class SessionStore:
         emptied = self._count(changed)
         self.messages.gather(add, add_rows, messages)
         for journal, changes in changed:
-            _write_subscriptions(add, journal, changes)
-            _write_incoming(add, journal, changes)
-            _write_attempts(add, journal, changes)
-            if not emptied:
+            if changes.subscriptions:
+                _write_subscriptions(add, journal, changes)
+            if changes.incoming:
+                _write_incoming(add, journal, changes)
+            if changes.attempts:
+                _write_attempts(add, journal, changes)
+            if not emptied and (changes.begun or changes.progress):
                 _write_left(add, journal, changes)
-            _write_deliveries(add, add_rows, journal, changes)
             if changes.enqueued:
+                _write_deliveries(add, add_rows, journal, changes)
                 self._uncommitted[journal] = None
         self._delete_done(add, changed, everything=emptied)
         self.messages.gather_deletions(add, everything=emptied)
@@ -162,8 +167,9 @@ class SessionStore:
         for journal in ended:
             add(session_rows.END_OWED, (journal.number,))
         for journal, changes in changed:
-            for first, last in joined(changes.gone):
-                add(session_rows.DONE, (journal.number, first, last))
+            if changes.gone:
+                for first, last in joined(changes.gone):
+                    add(session_rows.DONE, (journal.number, first, last))
 
 
 def _to_write(begun: Sequence[Changes]) -> set[int]:

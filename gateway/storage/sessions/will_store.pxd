@@ -4,7 +4,7 @@ from gateway.storage.engine.pending_batch cimport PendingBatch
 
 @cython.final
 cdef class WillStore:
-    cdef dict _changed
+    cdef readonly dict changed
     cdef PendingBatch _pending
     cdef set _kept
 

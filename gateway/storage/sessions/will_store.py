@@ -50,43 +50,43 @@ class _Change:
 class WillStore:
     """Keeps the wills of all clients that have one, until they are published or withdrawn."""
 
-    __slots__ = ("_changed", "_kept", "_pending")
+    __slots__ = ("_kept", "_pending", "changed")
 
     def __init__(self, pending: PendingBatch, client_ids: Iterable[str] = ()) -> None:
         self._pending = pending
         self._kept = set(client_ids)  # on disk, or on the way there
-        self._changed: dict[str, _Change] = {}
+        self.changed: dict[str, _Change] = {}
 
     def keep(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
         """Write the will of a client that came so, in place of its last one."""
-        new = client_id not in self._kept and client_id not in self._changed
+        new = client_id not in self._kept and client_id not in self.changed
         self._kept.add(client_id)
-        self._changed[client_id] = _Change(will, username, origin, new=new)
+        self.changed[client_id] = _Change(will, username, origin, new=new)
         self._pending.changed()
 
     def postpone(self, client_id: str, due: int) -> None:
         """Write when the will is to be published: wall time, milliseconds since 1970."""
-        self._changed.setdefault(client_id, _Change(replaced=False)).due = due
+        self.changed.setdefault(client_id, _Change(replaced=False)).due = due
         self._pending.put_off()
 
     def drop(self, client_id: str) -> None:
         """Delete the client's will, if it has one."""
         if client_id in self._kept:
             self._kept.remove(client_id)
-            self._changed[client_id] = _Change()
+            self.changed[client_id] = _Change()
             self._pending.changed()
 
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
         add = self._pending.writer.add
-        for client_id, change in self._changed.items():
+        for client_id, change in self.changed.items():
             if not change.replaced:
                 add(_DUE, (change.due, client_id))
             elif not change.new:
                 add(_FORGET, (client_id,))
         plain: list[Row] = []  # side by side: many are inserted at once
         size = 0
-        for client_id, change in self._changed.items():
+        for client_id, change in self.changed.items():
             will = change.will
             if will is None:
                 continue
@@ -99,7 +99,7 @@ class WillStore:
             else:
                 add(_KEEP, (*row, *property_values(will.properties)))
         self._pending.writer.add_rows(_KEEP_PLAIN, plain, size)
-        self._changed = {}
+        self.changed = {}
 
 
 def _to_plain_row(client_id: str, change: _Change, will: Will) -> Row:

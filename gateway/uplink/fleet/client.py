@@ -391,8 +391,8 @@ class FleetClient:
     def _handle_whole(self, data: bytes) -> None:
         framer = self._framer
         framer.feed(data)
-        while (frame := framer.next_frame()) is not None:
-            buffer, first_byte, start, end = frame
+        while first_byte := framer.next_frame():
+            buffer, start, end = framer.buffer, framer.body, framer.end
             size = end - start
             if first_byte == _PUBACK and (
                 size == _SHORT_PUBACK or (size > _SHORT_PUBACK and self.version == MQTT_5)

@@ -45,7 +45,7 @@ def opened(version: int) -> Connection:
     """Return a connection whose client has sent its CONNECT, none yet for version 0."""
     connection = Connection(1 << 20)
     if version:
-        connection.receive(encode(Connect("c", version), version))
+        connection.framer.feed(encode(Connect("c", version), version))
         connection.next_packet()
     return connection
 
@@ -54,9 +54,9 @@ def error_of(connection: Connection, *pieces: bytes) -> tuple[type[MqttError], s
     """Return the type and the text of the error that the last piece brings."""
     *before, last = pieces
     for piece in before:
-        connection.receive(piece)
+        connection.framer.feed(piece)
         assert connection.next_packet() is None
-    connection.receive(last)
+    connection.framer.feed(last)
     with pytest.raises(MqttError) as raised:
         connection.next_packet()
     return type(raised.value), raised.value.reason
@@ -80,7 +80,7 @@ def test_others_are_waited_for() -> None:
         (MQTT_5, b"\xf0\x09"),
     ):
         connection = opened(version)
-        connection.receive(header)
+        connection.framer.feed(header)
         assert connection.next_packet() is None
 
 

@@ -18,6 +18,7 @@ from gateway.server.transport import ClientTransport
 from gateway.server.websocket.connection import READ_BYTES, WebSocketConnection
 from gateway.server.websocket.frame_transport import FrameTransport
 from tests.support.disk.storage import until
+from tests.support.frames import next_frame
 from tests.support.websockets import (
     BINARY,
     CLOSE,
@@ -66,7 +67,7 @@ async def test_the_output_of_a_turn_is_one_frame(
     framer = Framer(0xFFFFFFFF)
     framer.feed(data)
     count = 0
-    while framer.next_frame() is not None:
+    while next_frame(framer) is not None:
         count += 1
     assert count == 102
 

@@ -141,8 +141,8 @@ def _names(folder: Path) -> list[str]:
 
 async def test_the_wal_goes_with_the_file_and_names_do_not_collide(tmp_path: Path) -> None:
     class Still(Clock):
-        def wall_ms(self) -> int:
-            return 1_763_740_000_000
+        def wall_ns(self) -> int:
+            return 1_763_740_000_000_000_000
 
     path = tmp_path / FILE_NAME
     for content in (b"first", b"second"):

@@ -6,7 +6,7 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings.broker import BrokerSettings
 from gateway.settings.when_full import WhenFull
-from gateway.storage.sessions.kept_size import KEPT_OVERHEAD
+from gateway.storage.sessions.delivery_row import KEPT_OVERHEAD
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.paged_queues import HEAD, MESSAGES, drain, fill, numbers
 

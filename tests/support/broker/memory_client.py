@@ -11,6 +11,7 @@ from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import ConnAck, Packet, SubAck, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.frames import next_frame
 
 if TYPE_CHECKING:
     from tests.support.broker.broker_harness import Harness
@@ -115,7 +116,7 @@ class MemoryClient:
     def _read(self, data: bytes) -> None:
         self.raw += data
         self._framer.feed(data)
-        while (frame := self._framer.next_frame()) is not None:
+        while (frame := next_frame(self._framer)) is not None:
             self.inbox.append(decode(*frame, self.version))
 
     def _touch(self) -> None:

@@ -33,8 +33,8 @@ def received(data: bytes, version: int = MQTT_5) -> Publication:
     """Return the publication that the first of these packets, and those alike, become."""
     connection = Connection(NO_LIMIT)
     connection.version = version
-    connection.receive(data)
-    assert connection.next_frame()
+    connection.framer.feed(data)
+    assert connection.framer.next_frame(connection.version)
     publication = connection.publication()
     connection.extend(publication, len(data), len(data))
     publication.topic = publication.topic_name[2:].decode()

@@ -9,6 +9,7 @@ from gateway.mqtt.properties import Properties
 from gateway.session.limits import SessionLimits
 from gateway.session.session import Session
 from tests.support.broker.publications import publish
+from tests.support.frames import next_frame
 
 
 def open_connection(version: int = MQTT_5) -> Connection:
@@ -46,7 +47,7 @@ def packets(connection: Connection) -> list[Packet]:
     framer = Framer(NO_LIMIT)
     framer.feed(bytes(connection.data_to_send(0) or b""))
     found = []
-    while (frame := framer.next_frame()) is not None:
+    while (frame := next_frame(framer)) is not None:
         found.append(decode(*frame, connection.version))
     return found
 

@@ -7,6 +7,7 @@ from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_5, Packet, PubAck, Publish
 from tests.support.disk.disk_recorder import Operation
 from tests.support.disk.promises import CONNECT
+from tests.support.frames import next_frame
 
 
 @dataclass(slots=True)
@@ -49,6 +50,6 @@ class FleetPackets:
 def _packets(framer: Framer, data: bytes) -> list[Packet]:
     framer.feed(data)
     found = []
-    while (frame := framer.next_frame()) is not None:
+    while (frame := next_frame(framer)) is not None:
         found.append(decode(*frame, MQTT_5))
     return found

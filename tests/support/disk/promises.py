@@ -23,6 +23,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.reason_codes import FAILURE
 from tests.support.disk.disk_recorder import Operation
+from tests.support.frames import next_frame
 
 CONNECT = b"\x10"
 """How a client's connection begins."""
@@ -159,6 +160,6 @@ class Promises:
 def _packets(framer: Framer, data: bytes) -> list[Packet]:
     framer.feed(data)
     found = []
-    while (frame := framer.next_frame()) is not None:
+    while (frame := next_frame(framer)) is not None:
         found.append(decode(*frame, MQTT_5))
     return found

@@ -84,7 +84,7 @@ class FleetBroker:
         try:
             while data := await reader.read(65_536):
                 self.bytes_received += len(data)
-                connection.receive(data)
+                connection.framer.feed(data)
                 while (packet := connection.next_packet()) is not None:
                     self._take(packet, connection, writer)
                 writer.write(connection.data_to_send(0) or b"")

@@ -137,7 +137,7 @@ class ScriptedFleet:
         self.talks.append(talk)
         with suppress(ConnectionError):
             while data := await reader.read(1 << 20):
-                talk.connection.receive(data)
+                talk.connection.framer.feed(data)
                 self._handle(talk)
         writer.close()
 

@@ -29,6 +29,7 @@ from gateway.uplink.fleet.client import FleetClient, KeepAlive, OnMessage
 from gateway.uplink.fleet.message import fleet_message
 from tests.support.disk.storage import until
 from tests.support.fleet.uplinks import uplink_settings
+from tests.support.frames import next_frame
 
 
 def test_silence_in_either_direction_asks_for_a_ping() -> None:
@@ -110,7 +111,7 @@ class Server:
         framer = Framer(1 << 28)
         while data := await reader.read(65_536):
             framer.feed(data)
-            while (frame := framer.next_frame()) is not None:
+            while (frame := next_frame(framer)) is not None:
                 version = 0 if not self.packets else MQTT_5
                 self.packets.append(decode(*frame, version))
         self.ended = True

@@ -17,6 +17,7 @@ from gateway.uplink.fleet.message import (
 )
 from tests.support.disk.storage import outbox_row
 from tests.support.fleet.uplinks import EPOCH, uplink_settings
+from tests.support.frames import next_frame
 from tests.support.table import table
 
 NOW = 1_763_740_000_000
@@ -28,7 +29,7 @@ def _decoded(message: FleetMessage, version: int = MQTT_5, *, dup: bool = False)
     assert len(packet) == message.size
     framer = Framer(1 << 28)
     framer.feed(packet)
-    frame = framer.next_frame()
+    frame = next_frame(framer)
     assert frame is not None
     publish = decode(*frame, version)
     assert isinstance(publish, Publish)
