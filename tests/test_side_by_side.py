@@ -155,10 +155,19 @@ def test_with_rows_that_fail(subtests):
 """
 
 ENDLESS = """
-import time
+import subprocess, time
 from pathlib import Path
 
-def test_without_end():
+import pytest
+
+@pytest.fixture
+def started():
+    with subprocess.Popen(["sleep", "300"]) as process:
+        Path("process").write_text(str(process.pid))
+        yield process
+        process.kill()
+
+def test_without_end(started):
     Path("begun").touch()
     time.sleep(300)
 """
@@ -178,12 +187,19 @@ def test_what_a_worker_tells(project: Path) -> None:
     assert "100 % · 0 min of about 0.5\n" in output
 
 
+def assert_nothing_is_left(project: Path) -> None:
+    """Find the process of the endless test ended, if it has begun."""
+    if (project / "process").exists():
+        assert not Path("/proc", (project / "process").read_text()).exists()
+
+
 def test_it_ends_at_the_first_failure_if_it_is_told_to(project: Path) -> None:
     add(project, "mqtt", "core", failures=1)
     (project / "tests/crash/test_endless.py").write_text(ENDLESS)
     status, output = run(project, "-x")
     assert status == 1
     assert "stopping after 1 failures" in output
+    assert_nothing_is_left(project)
 
 
 def test_interrupted_it_leaves_no_worker(project: Path) -> None:
@@ -195,6 +211,7 @@ def test_interrupted_it_leaves_no_worker(project: Path) -> None:
         output, _ = running.communicate(timeout=60)  # which ends once nobody can write to it
     assert running.returncode == 2
     assert "KeyboardInterrupt" in output
+    assert_nothing_is_left(project)
 
 
 def test_how_far_a_run_is_and_how_long_it_takes() -> None:

@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import time
 import traceback
 from collections import deque
 from collections.abc import Iterator
@@ -24,6 +25,9 @@ UNIT_SECONDS = 5.0
 PROGRESS = "progress"
 """The name of the plugin that only the first process has."""
 
+PATIENCE = 20.0
+"""Seconds in which a worker that is interrupted puts away what its test has started."""
+
 NICE = 4
 """By how much all workers but the first stand back; a process's weight halves at three."""
 
@@ -40,10 +44,18 @@ class Worker:
         self.unit: Unit = []
         self.running: int | None = None
 
-    def stop(self) -> None:
-        """End it at once."""
+    def interrupt(self) -> None:
+        """Let it give up its test, and what that has started."""
         with suppress(ProcessLookupError):
-            os.kill(self.process, signal.SIGKILL)
+            os.kill(self.process, signal.SIGINT)
+
+    def stop(self) -> None:
+        """Return once it has ended, which it must within PATIENCE."""
+        deadline = time.monotonic() + PATIENCE
+        while not os.waitid(os.P_PID, self.process, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            if time.monotonic() > deadline:
+                os.kill(self.process, signal.SIGKILL)
+            time.sleep(0.05)
         self.wait()
 
     def wait(self) -> int:
@@ -80,6 +92,8 @@ class Workers:
                     assert isinstance(connection, Connection)
                     self._hear(session, self._workers[connection])
         finally:
+            for worker in self._workers.values():
+                worker.interrupt()
             for worker in self._workers.values():
                 worker.stop()
         return True
@@ -186,7 +200,10 @@ def work(session: pytest.Session, beside: SideBySide, connection: Connection, nu
         beside.end_work()
         status = 0
     except KeyboardInterrupt:
-        status = 130
+        signal.signal(
+            signal.SIGINT, signal.SIG_IGN
+        )  # sent by the terminal, and by the first process
+        session._setupstate.teardown_exact(None)
     except BaseException:  # noqa: BLE001  # a fork has nobody above it to catch anything
         traceback.print_exc()
     finally:
