@@ -14,6 +14,7 @@ from gateway.bridges.serial.frame_body import (
     encode_acknowledgement,
 )
 from gateway.bridges.serial.node_figures import NodeFigures
+from gateway.bridges.serial.node_starts import NodeStarts
 from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
 from gateway.bridges.supervision.interfaces import NodeFrames, WhenOnDisk
 from gateway.clock import Clock
@@ -60,6 +61,7 @@ class FrameIntake:
         self._clock = clock
         self._decoder = FrameDecoder(counters)
         self._partly: dict[FrameName, int] = {}
+        self._starts = NodeStarts()
 
     def restart(self) -> None:
         """Forget the half of a frame that an unplugged port left."""
@@ -111,12 +113,16 @@ class FrameIntake:
     def _check(self, frame: ReadingsFrame) -> tuple[list[Reading], list[str]]:
         """Return the readings that can be published, and why each other one cannot."""
         time = frame.sampled_at(self._clock.wall_ms())
+        apart = ""
+        if not frame.earlier:
+            apart = self._starts.instance(frame.node, frame.boot, self._clock.monotonic())
         readings = []
         refusals = ["quantity or unit number not known"] * frame.unknown
         for found in frame.readings:
             try:
+                instance = "-".join(filter(None, (found.instance, apart)))
                 reading = Reading(
-                    frame.node, found.quantity, found.value, found.unit, time, found.instance
+                    frame.node, found.quantity, found.value, found.unit, time, instance
                 )
             except RefusedReadingError as failure:
                 refusals.append(str(failure))

@@ -7,6 +7,8 @@ from node.frames import encode_reading
 
 from gateway.bridges.serial.frame_intake import PARTLY_MAX, FrameIntake
 from gateway.bridges.serial.node_figures import NODES_MAX
+from gateway.bridges.serial.node_starts import NODES_MAX as NAMES_MAX
+from gateway.bridges.serial.node_starts import STARTS_MAX, NodeStarts
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
@@ -166,3 +168,33 @@ def test_several_of_one_quantity_have_their_instances(intake: FrameIntake, broke
         "sensors/n1/temperature/28ff64",
         "sensors/n1/door count/left wing",
     ]
+
+
+def test_two_nodes_of_one_name_on_a_line_are_apart(
+    intake: FrameIntake, broker: Broker, clock: ManualClock
+) -> None:
+    other = BOOT + 1
+    apart = f"sensors/n1/temperature/{other:08x}"
+    plain = "sensors/n1/temperature"
+    for sequence in (1, 2, 3):
+        for boot in (BOOT, other):
+            intake.feed(frame(sequence, TEMPERATURE, boot=boot))
+            clock.step(1)
+    topics = [topic for topic, _ in broker.readings]
+    assert topics == [plain, plain, plain, apart, plain, apart], "the second start might be one"
+    clock.step(61)
+    intake.feed(frame(4, TEMPERATURE, boot=other))
+    intake.feed(frame(1, TEMPERATURE, boot=other + 1))
+    assert [topic for topic, _ in broker.readings][-2:] == [plain, plain], "a start after another"
+
+
+def test_starts_that_are_told_apart_are_bounded() -> None:
+    starts = NodeStarts()
+    for boot in range(100):
+        starts.instance("n1", boot, 0.0)
+        starts.instance(f"m{boot}", 1, 0.0)
+    assert starts.instance("n1", 99, 1.0) == ""
+    assert starts.instance("n1", 90, 1.0) == f"{90:08x}"
+    assert starts.instance("another", 1, 1.0) == ""
+    assert len(starts._nodes) == NAMES_MAX
+    assert len(starts._nodes["n1"].heard) == STARTS_MAX
