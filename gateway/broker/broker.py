@@ -116,12 +116,12 @@ class Broker(State):
                 client.last_received = instant.monotonic
             framer.feed(data)
         router = self.router
-        asked = router.asked
+        asked = router.evaluations
         try:
             for _ in range(AT_ONCE):
                 if client.closing:
                     return False
-                cost = traffic.cost + (router.asked - asked) // ASKED
+                cost = traffic.cost + (router.evaluations - asked) // ASKED
                 if traffic.bytes_sent > traffic.full_at or cost > MAXIMUM_COST:
                     traffic.end_share()
                     return True

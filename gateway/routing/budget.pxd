@@ -33,7 +33,7 @@ cdef class Budget:
     cdef object _slowest
     cdef object _timer
     cdef double _turn
-    cdef object _unsaid
+    cdef object _unreported
     cdef object _warned
 
     @cython.locals(work="long long")

@@ -42,7 +42,7 @@ FIXED = 2_000
 more: it costs ORDINARY at most and mostly less than this, so evaluations are counted instead."""
 
 PARSED = 30
-"""Work of a byte of a payload: the first filter that asks parses it."""
+"""Work of a byte of a payload, which the first filter parses."""
 
 NOT_PASSED, PASSED, SKIPPED, CUT_SHORT = range(4)
 """What `Budget.evaluate` says. A filter that was skipped is not evaluated, for want of work that it
@@ -79,7 +79,7 @@ class Evaluable(Protocol):
 
     @property
     def evaluate(self) -> Callable[[Message], bool | None]:
-        """Gives the result, None for NULL; the same however often it is asked."""
+        """Gives the result, None for NULL; the same however often it is called."""
         ...
 
     def promote(self) -> bool:
@@ -102,11 +102,10 @@ class Budget:
     beyond SLOW_NANOSECONDS. `timer` gives nanoseconds since some fixed moment; without one nothing
     is measured.
 
-    `now` is the monotonic second of the turn. `begin` is to be called before filters are asked
-    about a message. Before they are asked about one that a later turn may go on with, `pieces` is
-    to be how many turns it has had: then what is left is `unfinished`, which is False again once
-    the caller has seen to it. `over` counts and tells of what is NULL because it would have cost
-    too much.
+    `now` is the monotonic second of the turn. `begin` is to be called before filters are evaluated
+    for a message. If a later turn may go on with the message, `pieces` is to be how many turns it
+    has had: then `unfinished` becomes True where work is left, until the caller sets it to False.
+    `over` counts and tells of what is NULL because it would have cost too much.
     """
 
     __slots__ = (
@@ -122,7 +121,7 @@ class Budget:
         "_timer",
         "_turn",
         "_turn_cost",
-        "_unsaid",
+        "_unreported",
         "_warned",
         "now",
         "null",
@@ -148,7 +147,7 @@ class Budget:
         self._promoted_at = -math.inf
         self._slowest: ReferenceType[Evaluable] | None = None
         self._warned: int | None = None  # when, by the timer
-        self._unsaid = 0
+        self._unreported = 0
         self._stop = UNBOUNDED  # at so many evaluations others have their turn
         self._turn = self._second = -math.inf
         self._turn_cost = 0  # work of the turn for messages that could not be put off
@@ -172,13 +171,13 @@ class Budget:
 
     @property
     def spent(self) -> bool:
-        """Whether what is asked about now has to wait for a later turn, as is noted."""
+        """Whether what is evaluated now has to wait for a later turn, as `unfinished` says then."""
         if self.pieces < PIECES and self._evaluated >= self._stop:
             self.unfinished = True
         return self.unfinished
 
     def begin(self, payload_bytes: int = 0) -> None:
-        """Let filters be asked about a message, or several of so many bytes together."""
+        """Begin with a message, or several of so many bytes together."""
         if self.now != self._turn:
             self._begin_turn(self.now)
         work = AT_ONCE
@@ -223,7 +222,7 @@ class Budget:
         figures = where.figures
         count = figures.evaluated
         if not count % _SAMPLED:
-            self.look(where, message, f"client {client_id!r}", used)
+            self.sample(where, message, f"client {client_id!r}", used)
         figures.evaluated = count + 1
         self._evaluated += 1
         if result:
@@ -240,7 +239,7 @@ class Budget:
     ) -> tuple[bool, int]:
         """Say the same for a retained message, with at `most` so much work, and how much it was.
 
-        No share is looked at: the caller asks about few enough in a turn.
+        No share is checked: the caller evaluates few enough in a turn.
         """
         message.work_left = most - where.steps
         figures = where.figures
@@ -254,7 +253,7 @@ class Budget:
             return False, most
         used = most - message.work_left
         if not figures.evaluated % SAMPLED:
-            self.look(where, message, f"client {client_id!r}", used)
+            self.sample(where, message, f"client {client_id!r}", used)
         figures.evaluated += 1
         self._evaluated += 1
         for each in (figures, self):
@@ -299,7 +298,7 @@ class Budget:
         return _NOT_PASSED
 
     def _note(self, where: Filter, message: Message, client_id: str, bound: str) -> None:
-        """Count a filter that is NULL for a message of which it was not asked to the end."""
+        """Count a filter that is NULL because it was not evaluated to the end."""
         figures = where.figures
         figures.evaluated += 1
         figures.null += 1
@@ -321,12 +320,12 @@ class Budget:
         """How many of the expressions in use have a function of their own."""
         return len(self._promoted)
 
-    def look(self, where: Evaluable, message: Message, owner: str, used: int = 0) -> None:
+    def sample(self, where: Evaluable, message: Message, owner: str, used: int = 0) -> None:
         """Promote an expression that is evaluated often, and measure an evaluation.
 
-        It was evaluated for this message before: what the message is decoded to is kept with it
-        and was paid for then. `owner` stands in the warning about one that takes too long. What
-        has `used` more work than that is not done again: its work is what it took.
+        It was evaluated for this message before, so that the message is decoded already. `owner`
+        stands in the warning about one that takes too long. What has `used` more work than that is
+        not done again: its work is what it took.
         """
         if where.figures.evaluated >= PROMOTED and self.now != self._promoted_at:
             self._promote(where)
@@ -359,17 +358,17 @@ class Budget:
 
     def _warn(self, where: Evaluable, took: int, owner: str, now: int) -> None:
         if self._warned is not None and now - self._warned < WARNING_NANOSECONDS:
-            self._unsaid += 1
+            self._unreported += 1
             return
         logger.warning(
-            "%s: an evaluation took %.1f ms, %.1f ms are allowed (%d more since last said): %s",
+            "%s: an evaluation took %.1f ms, %.1f ms are allowed (%d more since the last line): %s",
             owner,
             took / 1_000_000,
             SLOW_NANOSECONDS / 1_000_000,
-            self._unsaid,
+            self._unreported,
             shown(where.text),
         )
-        self._warned, self._unsaid = now, 0
+        self._warned, self._unreported = now, 0
 
 
 def _time(timer: Callable[[], int], where: Evaluable, message: Message) -> int:

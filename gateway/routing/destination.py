@@ -1,6 +1,6 @@
 """Who gets a copy of a message, and how."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gateway.mqtt.delivery_policy import DeliveryPolicy
@@ -13,7 +13,7 @@ class Destination:
     `qos` is the highest that they grant: a message is sent with that or its own, if that is less.
     It keeps RETAIN if it is `retain_as_published`. `topic_filters` is empty unless the subscriber
     `inline`, or the copy is the one that a `shared` subscription gives to this member. `delivery`
-    is the policy that they ask for, None where they leave that to the subscriber's class.
+    is the policy that they request, None where the subscriber's class decides.
     """
 
     __slots__ = (
@@ -75,8 +75,12 @@ def to_channel(channel: Subscriber) -> Destination:
     return destination
 
 
-def destinations(subscriptions: Iterable[Subscription]) -> list[Destination]:
+def destinations(subscriptions: Sequence[Subscription]) -> list[Destination]:
     """Return one destination for each subscriber, whose subscriptions all want the message."""
+    if len(subscriptions) == 1:  # as nearly always
+        only = Destination(subscriptions[0].subscriber)
+        only.add(subscriptions[0])
+        return [only]
     found: dict[Subscriber, Destination] = {}
     for subscription in subscriptions:
         destination = found.get(subscription.subscriber)

@@ -1,4 +1,4 @@
-"""Who is told that a `$where` was NULL because it would have cost too much."""
+"""Log lines about a `$where` that was NULL because it would have cost too much."""
 
 import logging
 import math
@@ -9,7 +9,7 @@ from gateway.mqtt.message import Message
 logger = logging.getLogger(__name__)
 
 LINES: Final = 10
-"""Owners that a line of the log tells of in WARNING_SECONDS; those left out are counted."""
+"""Owners that get a line of the log in WARNING_SECONDS; further ones are counted."""
 
 WARNING_SECONDS: Final = 60.0
 
@@ -26,35 +26,35 @@ RULES: Final = "all rules together may not cost so much for a message"
 class OverBudget:
     """Counts evaluations that were not carried out, and tells the log whose they were."""
 
-    __slots__ = ("_since", "_told", "_unsaid", "count")
+    __slots__ = ("_reported", "_since", "_unreported", "count")
 
     def __init__(self) -> None:
         self.count = 0
         self._since = -math.inf  # monotonic second of the first line of this minute
-        self._told: set[str] = set()
-        self._unsaid = 0
+        self._reported: set[str] = set()
+        self._unreported = 0
 
     def note(self, owner: str, bound: str, text: str, message: Message, now: float) -> None:
-        """Count one, and say so unless the owner was told in this minute, or enough others were."""
+        """Count one, and log it unless the owner, or LINES others, had a line in this minute."""
         self.count += 1
         if not now - self._since < WARNING_SECONDS:
             self._since = now
-            self._told.clear()
-        if owner in self._told or len(self._told) >= LINES:
-            self._unsaid += 1
+            self._reported.clear()
+        if owner in self._reported or len(self._reported) >= LINES:
+            self._unreported += 1
             return
-        self._told.add(owner)
+        self._reported.add(owner)
         logger.warning(
-            "%s: a filter is NULL for a message of %d bytes on %.80r: %s (%d more since last said):"
-            " %s",
+            "%s: a filter is NULL for a message of %d bytes on %.80r: %s (%d more since the last"
+            " line): %s",
             owner,
             len(message.payload),
             message.topic,
             bound,
-            self._unsaid,
+            self._unreported,
             shown(text),
         )
-        self._unsaid = 0
+        self._unreported = 0
 
 
 def shown(text: str) -> str:

@@ -3,7 +3,7 @@ import cython
 @cython.final
 cdef class Route:
     cdef readonly tuple always
-    cdef readonly bint asks
+    cdef readonly bint selective
     cdef readonly tuple conditional
     cdef readonly bint crowded
     cdef readonly tuple groups

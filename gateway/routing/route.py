@@ -38,7 +38,8 @@ class Route:
     """The destinations of all topic names that have this `match`.
 
     Of those who `always` get every message, `inline` are parts of the gateway and `sessions` are
-    clients and channels. If it `asks`, who gets one beside them its content says: the `conditional`
+    clients and channels. If it is `selective`, the content
+    of a message decides who gets it beside them: the `conditional`
     subscriptions, those that the `indexes` find, and one member of each of the `groups`. It is
     `crowded` if too many topic filters match: nobody gets the messages. `topics` is how many
     topics are known that have it, and `size` about the bytes it occupies.
@@ -46,13 +47,13 @@ class Route:
 
     __slots__ = (
         "always",
-        "asks",
         "conditional",
         "crowded",
         "groups",
         "indexes",
         "inline",
         "match",
+        "selective",
         "sessions",
         "size",
         "topics",
@@ -77,7 +78,7 @@ class Route:
         if channels:
             self.groups = tuple([each for each in match[2] if each.channel is None])
         self.crowded = match == CROWDED
-        self.asks = bool(self.conditional or self.indexes or self.groups)
+        self.selective = bool(self.conditional or self.indexes or self.groups)
         self.topics = 0
         self.size = (
             ROUTE_OVERHEAD

@@ -13,7 +13,7 @@ cdef class Router:
     cdef object _indirect
     cdef object _sharing
     cdef object _subscribers
-    cdef public long long asked
+    cdef public long long evaluations
     cdef public object maximum_bytes
     cdef public list on_add
     cdef public object on_change
@@ -21,7 +21,7 @@ cdef class Router:
     cdef public bint restricts
 
     cpdef tuple match(self, str topic)
-    cpdef bint asks(self, str topic) except -1
+    cpdef bint restricted(self, str topic) except -1
     cdef tuple _barred(self, tuple nodes, str topic)
     @cython.locals(own=list)
     cpdef Route route(self, tuple match)
@@ -29,6 +29,6 @@ cdef class Router:
     cpdef list select(
         self, Route route, Publication publication, Py_ssize_t number, dict given=*, rights=*,
         Py_ssize_t count=*)
-    cpdef bint looks(self, Route route) except -1
+    cpdef bint evaluates(self, Route route) except -1
     @cython.locals(members=Py_ssize_t, run=Py_ssize_t, least=int)
     cpdef Py_ssize_t run(self, Route route, int qos, Py_ssize_t count) except -1

@@ -40,7 +40,7 @@ class Router:
     """All subscriptions of a gateway, by topic filter.
 
     A subscription whose `$where` compares a value with a constant, and which is not shared, is
-    asked only if that holds for a message: whoever is not asked would have said no.
+    evaluated only if that holds for a message: otherwise it cannot be TRUE.
 
     While `full`, whoever adds a subscription is to refuse it and to count that. `budget` evaluates
     the filters and counts. `on_add` and `on_discard` are called with every subscription that comes
@@ -59,7 +59,7 @@ class Router:
         "_indirect",
         "_sharing",
         "_subscribers",
-        "asked",
+        "evaluations",
         "maximum_bytes",
         "on_add",
         "on_change",
@@ -84,7 +84,9 @@ class Router:
         self._empty = self._memory()
         self.maximum_bytes = maximum_bytes
         self.restricts = False
-        self.asked = 0  # subscriptions whether they want a message, rights to a topic, by weight
+        self.evaluations = (
+            0  # subscriptions whether they want a message, rights to a topic, by weight
+        )
 
     @property
     def bytes(self) -> int:
@@ -203,7 +205,7 @@ class Router:
         """Route nothing more to the subscription with this number; raise KeyError without one."""
         node, who = number >> PLACE, number & SUBSCRIBER
         subscription = self.subscription(number)
-        self._table(node).take(node, who)
+        self._table(node).remove(node, who)
         self._subscribers.release(who, node)
         self._count(who, subscription, -1)
         self.on_change(split_shared(subscription.topic_filter)[1])
@@ -227,7 +229,7 @@ class Router:
     def selection(self, publication: Publication, number: int) -> Selection:
         """Return what asks subscriptions about one message, their rights to its topic included."""
         topic = publication.topic_of(number)
-        rights = (lambda access: access.rights(topic)) if self.asks(topic) else None
+        rights = (lambda access: access.rights(topic)) if self.restricted(topic) else None
         self._budget.begin()
         return Selection(self._budget, publication, number, rights)
 
@@ -235,7 +237,7 @@ class Router:
         """Return what a topic matches, until a subscription that belongs to it changes."""
         try:
             nodes = tuple(self._direct.trie.nodes(topic))
-            barred = self._barred(nodes, topic) if self.asks(topic) else ()
+            barred = self._barred(nodes, topic) if self.restricted(topic) else ()
             if not self._indirect:
                 return nodes, (), (), barred
             indirect = self._indirect
@@ -243,7 +245,7 @@ class Router:
         except TooManyNodes:
             return CROWDED
 
-    def asks(self, topic: str) -> bool:
+    def restricted(self, topic: str) -> bool:
         """Return whether there may be subscribers that may not read the topic."""
         return self.restricts or topic.startswith("$")
 
@@ -257,7 +259,7 @@ class Router:
             may_read = verdicts.get(access)
             if may_read is None:
                 may_read = verdicts[access] = bool(access.rights(topic) & READ)
-                self.asked += access.weight
+                self.evaluations += access.weight
             if not may_read:
                 barred.append(number)
         return tuple(barred)
@@ -286,7 +288,7 @@ class Router:
     def reaches(self, topic: str) -> bool:
         """Return whether a message of this topic may have a destination."""
         route = self.route(self.match(topic))
-        return bool(route.always) or route.asks
+        return bool(route.always) or route.selective
 
     def select(
         self,
@@ -311,7 +313,9 @@ class Router:
         selection = Selection(self._budget, publication, number, rights)
         found: list[Destination] = []
         if route.conditional or route.indexes:
-            wanted = [*selection.wanted(route.conditional), *selection.filtered(route.indexes)]
+            wanted = selection.filtered(route.indexes) if route.indexes else []
+            if route.conditional:
+                wanted += selection.wanted(route.conditional)
             found = destinations(wanted)
         for group in route.groups:
             chosen = selection.choose(group, given, count - 1)
@@ -320,14 +324,14 @@ class Router:
             elif count > 1:
                 return []
         selection.forget_parts()
-        self.asked += selection.evaluations
+        self.evaluations += selection.evaluations
         if self._budget.unfinished:
             return []
         for each in found:
             given[each.subscriber] = given.get(each.subscriber, 0) + count
         return found
 
-    def looks(self, route: Route) -> bool:
+    def evaluates(self, route: Route) -> bool:
         """Return whether what a message says, or who sent it, decides who gets it.
 
         That is beside those who always do. Otherwise it is one member of each group, whoever.

@@ -5,7 +5,7 @@ from typing import Final
 
 from gateway.mqtt.message import Message
 from gateway.pieces import Pieces, complete
-from gateway.where.evaluation import calculations, fields, logic, predicates
+from gateway.where.evaluation import calculations, fields, predicates
 from gateway.where.evaluation.closures import Builder, Compiler, Condition, Reader
 from gateway.where.evaluation.shared_parts import KINDS, SharedParts
 from gateway.where.figures import Figures
@@ -40,7 +40,6 @@ from gateway.where.language.folding import can_be, fold
 from gateway.where.language.identity import without_identity
 from gateway.where.language.parser import parse_in_pieces
 from gateway.where.language.work import ORDINARY, adds_up, steps
-from gateway.where.memory import expression_bytes
 
 
 class Where:
@@ -48,11 +47,11 @@ class Where:
 
     `text` is the expression as given, `expression` its tree with constant parts worked out, and
     `never_true` says that no message can pass, which deserves a warning (where-language 9).
-    `evaluate` gives TO_BOOLEAN of the expression's value for a message, None for NULL, and never
-    raises, unless the message's `room` bounds its work: `steps` is that beside what texts add by
-    their length. One that is `fixed` costs that for any message, and no more than ORDINARY. It
-    occupies about `bytes`. `figures` is for whoever evaluates it to count in; without `identity`,
-    `$clientid` and `$username` are NULL for it.
+    `evaluate` gives TO_BOOLEAN of the expression's value for a message, None for NULL. It raises
+    OverBudgetError where the message has not enough `work_left`, and nothing else: `steps` is its
+    work beside what texts add by their length. One that is `fixed` costs that for any message, and
+    no more than ORDINARY. It occupies about `bytes`. `figures` is for whoever evaluates it to count
+    in; without `identity`, `$clientid` and `$username` are NULL for it.
     """
 
     __slots__ = (
@@ -136,7 +135,7 @@ class TreeCompiler:
 
 
 class SharingCompiler(TreeCompiler):
-    """Compiles expressions that are asked for the same messages, which share the value of parts."""
+    """Compiles expressions that share the values of parts for a message."""
 
     def __init__(self) -> None:
         self._parts = SharedParts()
@@ -160,11 +159,11 @@ def _literal(expression: Literal, _: Compiler) -> Reader:
 _NO_MESSAGE: Final = Message("")
 
 _CONDITIONS: Final[dict[type[Expression], Builder]] = {
-    Not: logic.negation,
-    And: logic.conjunction,
-    Or: logic.disjunction,
-    IsNull: logic.is_null,
-    IsTruth: logic.is_truth,
+    Not: predicates.negation,
+    And: predicates.conjunction,
+    Or: predicates.disjunction,
+    IsNull: predicates.is_null,
+    IsTruth: predicates.is_truth,
     Comparison: predicates.comparison,
     In: predicates.membership,
     Between: predicates.between,
@@ -194,3 +193,30 @@ COMPILER: Final = TreeCompiler()
 
 SHARING: Final = SharingCompiler()
 """Compiles the subscription filters themselves."""
+
+
+EXPRESSION: Final = 800
+"""Bytes of an expression by itself, with its figures and its places in tables."""
+
+NODE: Final = 500
+"""Bytes of a node of the tree and of its closure."""
+
+CHARACTER: Final = 30
+"""Bytes for each character of the text: a name, a path and a topic filter are kept in parts."""
+
+LIKE: Final = 1_200
+PATTERN: Final = 150
+"""Bytes of a LIKE, and of each element of its pattern, beside those of any node."""
+
+
+def expression_bytes(text: str, expression: Expression) -> int:
+    """Return about the most bytes that a compiled expression takes; plain texts take less."""
+    size = EXPRESSION + CHARACTER * len(text)
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        waiting.extend(node.operands)
+        size += NODE
+        if isinstance(node, Like):
+            size += LIKE + PATTERN * len(node.pattern)
+    return size

@@ -18,10 +18,10 @@ from gateway.where.language.work import steps
 class RuleWhere:
     """A compiled expression with the memory of one rule; no two rules share one.
 
-    `text`, `expression`, `never_true`, `figures` and `steps` are as in Where. `evaluate` looks at
-    the memory and leaves it alone, so that a message may still be refused; `record` then makes the
-    message an earlier one. `slots` is the number of values that are remembered of a topic, 0 for
-    an expression without functions that remember.
+    `text`, `expression`, `never_true`, `figures` and `steps` are as in Where. `evaluate` reads
+    the memory and does not change it, so that a message may still be refused; `record` then makes
+    the message an earlier one. `slots` is the number of values that are remembered of a topic, 0
+    for an expression without functions that remember.
     """
 
     __slots__ = (
@@ -76,7 +76,7 @@ class RuleWhere:
 
         Arguments of PREV and CHANGED are remembered with every message, those of SENT and
         DEADBAND and the time for EVERY when the result is TRUE. Nothing is remembered of a message
-        whose `room` is not enough for the arguments.
+        whose `work_left` is not enough for the arguments.
         """
         if not self._nothing:
             return False
@@ -87,7 +87,7 @@ class RuleWhere:
             row = known
         if row is known:
             return False
-        return self.memory.keep(message.topic, row) or known is not self._nothing
+        return self.memory.remember(message.topic, row) or known is not self._nothing
 
     def _row(self, topic: str) -> Sequence[Value]:
         return self.memory.get(topic) or self._nothing

@@ -92,28 +92,28 @@ def test_the_slowest_is_the_one_in_use_with_the_highest_mean(budget: Budget, tim
     expressions = [compile_where(f"payload.t > {each}") for each in range(3)]
     for where, took in zip(expressions, (100, 300, 200), strict=True):
         timer.takes = [took]
-        budget.look(where, HOT, "c")
+        budget.sample(where, HOT, "c")
     assert budget.slowest is expressions[1]
     timer.takes = [900]
-    budget.look(expressions[2], HOT, "c")
+    budget.sample(expressions[2], HOT, "c")
     assert budget.slowest is expressions[2]
 
 
 def test_the_slowest_is_forgotten_with_its_last_subscription(budget: Budget, timer: Timer) -> None:
     slowest, other = compile_where("payload.t > 25"), compile_where("payload.t > 30")
     timer.takes = [100]
-    budget.look(slowest, HOT, "c")
+    budget.sample(slowest, HOT, "c")
     del slowest
     gc.collect()
     assert budget.slowest is None
     timer.takes = [1]
-    budget.look(other, HOT, "c")
+    budget.sample(other, HOT, "c")
     assert budget.slowest is other
 
 
 def slow(budget: Budget, timer: Timer, where: Where, owner: str) -> None:
     timer.takes = [3 * SLOW_NANOSECONDS, 2 * SLOW_NANOSECONDS]
-    budget.look(where, HOT, owner)
+    budget.sample(where, HOT, owner)
     assert not timer.takes
 
 
@@ -124,7 +124,7 @@ def test_what_takes_too_long_is_told_of(
     (warning,) = caplog.messages
     assert warning == (
         "client 'c': an evaluation took 2.0 ms, 1.0 ms are allowed"
-        " (0 more since last said): payload.t > 25"
+        " (0 more since the last line): payload.t > 25"
     )
     assert budget.slow == 1
 
@@ -138,7 +138,7 @@ def test_but_not_too_often(budget: Budget, timer: Timer, caplog: pytest.LogCaptu
     slow(budget, timer, where, "uplink.rule[0]")
     assert len(caplog.messages) == 2
     assert "uplink.rule[0]: " in caplog.messages[1]
-    assert "(2 more since last said)" in caplog.messages[1]
+    assert "(2 more since the last line)" in caplog.messages[1]
 
 
 def test_a_delay_that_was_not_the_expressions_is_measured_again(
@@ -146,7 +146,7 @@ def test_a_delay_that_was_not_the_expressions_is_measured_again(
 ) -> None:
     where = compile_where("payload.t > 25")
     timer.takes = [50 * SLOW_NANOSECONDS, 400]
-    budget.look(where, HOT, "client 'c'")
+    budget.sample(where, HOT, "client 'c'")
     assert (where.figures.mean, budget.slow, caplog.messages) == (400.0, 0, [])
 
 

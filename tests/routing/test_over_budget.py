@@ -14,11 +14,11 @@ def test_the_log_names_owner_message_bound_and_expression(caplog: pytest.LogCapt
     (line,) = caplog.messages
     assert line == (
         "client 'c': a filter is NULL for a message of 10 bytes on 'a/b': one may not cost so much"
-        " (0 more since last said): a = 1"
+        " (0 more since the last line): a = 1"
     )
 
 
-def test_an_owner_is_told_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_owner_is_reported_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
     over = OverBudget()
     for _ in range(3):
         over.note("c", "", "a", MESSAGE, 5.0)

@@ -21,9 +21,9 @@ def test_a_route_asks_if_a_message_decides() -> None:
     always = [Destination(Someone())]
     conditional = [Subscription(Someone(), "a", 0, no_local=True)]
     plain = Route(((1,), (), (), ()), always)
-    assert [route.asks for route in (Route(NOWHERE), Route(CROWDED), plain)] == [False] * 3
-    assert Route(((1,), (), (), ()), (), conditional).asks
-    assert Route(((1,), (), (Group(),), ()), always).asks
+    assert [route.selective for route in (Route(NOWHERE), Route(CROWDED), plain)] == [False] * 3
+    assert Route(((1,), (), (), ()), (), conditional).selective
+    assert Route(((1,), (), (Group(),), ()), always).selective
 
 
 @pytest.mark.parametrize(("text", "size"), [("", 0), ("abc", 3), ("ä", 4), ("a\N{CLOUD}", 8)])

@@ -95,7 +95,7 @@ def forward(
         if not count:
             return 0, _SUCCESS, _QUOTA_EXCEEDED
     selected, refusal, unfinished = None, None, False
-    if route.asks or route.inline:
+    if route.selective or route.inline:
         budget = state.budget
         budget.begin(publication.packets.payloads)
         count, refusal, selected = _offer(state, publication, first, count, admission, promised)
@@ -217,7 +217,7 @@ def _offer(
     found: Selected = []
     given: dict[Subscriber, int] = {}
     run = 1
-    if rights is None and not state.router.looks(route):
+    if rights is None and not state.router.evaluates(route):
         run = 1 if route.inline else state.router.run(route, publication.qos, count)
     elif not route.always:
         count = 1  # each has an answer of its own
@@ -227,7 +227,7 @@ def _offer(
         selected: list[Destination] = []
         if found and budget.spent:
             break
-        if route.asks:
+        if route.selective:
             selected = state.router.select(route, publication, number, given, rights, run)
             if run > 1 and not selected:
                 run = 1

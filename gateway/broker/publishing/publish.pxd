@@ -32,7 +32,7 @@ cdef _take_behind(
     State state, Client client, Session session, Publication publication, TopicAdmission admission)
 
 @cython.locals(connection=Connection, traffic=Traffic, qos=int, most="long long",
-               room="long long", fresh=Py_ssize_t, route=Route)
+               room="long long", fresh=Py_ssize_t, route=Route, admissions=object)
 cdef _extend(
     State state, Client client, Session session, Publication publication, TopicAdmission admission)
 

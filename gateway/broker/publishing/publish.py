@@ -158,7 +158,7 @@ def _take_behind(
     misses = admissions.misses
     asked = admissions.hits + misses
     joining = connection.alike_behind
-    admissions.ask_up_to = state.router.asked + MAXIMUM_ASKED
+    admissions.ask_up_to = state.router.evaluations + MAXIMUM_ASKED
     if not joining:
         name = connection.name_behind()
         joining = name != b"" and admissions.joins(admission, session.granted, name)
@@ -188,7 +188,7 @@ def _extend(
     most = _MAXIMUM_NUMBERED if qos else _MAXIMUM_BATCH
     if publication.retain or not connection.alike_behind:
         most = _MAXIMUM_NUMBERED  # whose topics may all be new
-    if route.asks or route.inline:
+    if route.selective or route.inline:
         most = _MAXIMUM_LOOKED_AT
         if route.groups:
             members = sum([len(group.members) for group in route.groups])
@@ -201,7 +201,8 @@ def _extend(
         room = traffic.full_at - traffic.bytes_sent
         joins = None
         if not state.replays.count:  # which are sent topic by topic
-            joins = partial(state.admissions.joins, admission, session.granted)
+            admissions = state.admissions  # an object: a C method cannot be an argument
+            joins = partial(admissions.joins, admission, session.granted)
         connection.extend(publication, most, room // max(1, len(route.sessions)), joins)
         if qos == 2 and publication.packets.count > 1:
             fresh = session.incoming.fresh(publication.identifiers())

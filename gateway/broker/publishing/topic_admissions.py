@@ -94,7 +94,7 @@ class TopicAdmissions:
     forgotten, unless they are asked for in time and are young again; when that is empty, all of
     the young become the old. `hits` and `misses` count messages, for each of which an admission
     was known or had to be made; `decisions` how often access rules were asked. No message joins
-    another once `Router.asked` is beyond `ask_up_to`.
+    another once `Router.evaluations` is beyond `ask_up_to`.
 
     An admission holds until a subscription that its route belongs to changes, or an access rule.
     """
@@ -194,7 +194,7 @@ class TopicAdmissions:
         """
         other = self._young.get(topic_name)
         if other is None:
-            if self._router.asked > self.ask_up_to:
+            if self._router.evaluations > self.ask_up_to:
                 return False
             try:
                 other = self.find(topic_name)
@@ -203,13 +203,15 @@ class TopicAdmissions:
         route = admission.route
         if other.route is not route:
             return False
-        if route.asks and (self._router.asks(admission.topic) or self._router.looks(route)):
+        if route.selective and (
+            self._router.restricted(admission.topic) or self._router.evaluates(route)
+        ):
             return False  # it is asked message by message anyhow
         if other.durability is not admission.durability or not (other.common and admission.common):
             return False
         if not access.restricted or (other.writer is access and admission.writer is access):
             return True
-        if self._router.asked > self.ask_up_to:
+        if self._router.evaluations > self.ask_up_to:
             return False
         return self.may_write(other, access) == self.may_write(admission, access)
 
@@ -230,7 +232,7 @@ class TopicAdmissions:
         known = rights.get(access)
         if known is None:
             self.decisions += 1
-            self._router.asked += access.weight
+            self._router.evaluations += access.weight
             known = rights[access] = access.rights(admission.topic)
             admission.size += RIGHTS_OVERHEAD
             if admission.epoch == self._epoch:
@@ -241,7 +243,7 @@ class TopicAdmissions:
 
     def reader(self, admission: TopicAdmission) -> Rights | None:
         """Return what says which accesses may read the topic; None if all may."""
-        if self._router.asks(admission.topic):
+        if self._router.restricted(admission.topic):
             return partial(self.rights, admission)
         return None
 

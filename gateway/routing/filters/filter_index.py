@@ -3,8 +3,7 @@
 from collections.abc import Hashable
 
 from gateway.mqtt.message import Message
-from gateway.routing.filters.held import excluding, including
-from gateway.routing.filters.operand_index import IndexEntry, OperandIndex
+from gateway.routing.filters.operand_index import IndexEntry, OperandIndex, excluding, including
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.where.compile import Where
 from gateway.where.terms import Term, terms
@@ -13,10 +12,10 @@ from gateway.where.terms import Term, terms
 class FilterIndex:
     """Subscriptions by one of the terms of their `$where`, those of one expression together.
 
-    A message costs one look for each operand in use, however many constants it is compared with;
-    a look into the payload parses it, as the first evaluation would. An operand that may cost more,
-    such as `UPPER(payload)`, is left to the evaluation, which has a budget. `nodes` are those of
-    the trees of these operands.
+    A message costs one search for each operand in use, however many constants it is compared with.
+    The first operand in the payload parses it, as the first evaluation would. An operand that may
+    cost more, such as `UPPER(payload)`, is not indexed: evaluations have a budget. `nodes` are
+    those of the trees of these operands.
     """
 
     __slots__ = ("_entries", "_operands", "_others", "nodes")
@@ -80,7 +79,7 @@ class FilterIndex:
             self.nodes -= term.nodes
 
     def _best(self, found: "list[Term]") -> Term:
-        """Return the equality that the fewest entries ask for so far; without one, the first.
+        """Return the equality that the fewest entries have so far; without one, the first.
 
         So the site that all devices have in common is not what tells them apart.
         """

@@ -1,10 +1,9 @@
 """The entries of an index that compare one operand with a constant (where-language 5)."""
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from gateway.mqtt.message import Message
-from gateway.routing.filters.held import Held, count, excluding, gather, including
 from gateway.where.language.conversions import Number, Value, to_number
 
 if TYPE_CHECKING:
@@ -12,6 +11,48 @@ if TYPE_CHECKING:
     from gateway.where.compile import Where
     from gateway.where.evaluation.closures import Reader
     from gateway.where.terms import Term
+
+_Item = TypeVar("_Item")
+
+Held: TypeAlias = set[_Item] | _Item | None
+"""What stands at one place of a table: most hold exactly one item, so no container for it.
+
+Items are hashable and no sets; a place that holds nothing is None.
+"""
+
+
+def count(held: Held[_Item]) -> int:
+    """Return how many are held."""
+    if isinstance(held, set):
+        return len(held)
+    return 0 if held is None else 1
+
+
+def including(held: Held[_Item], item: _Item) -> Held[_Item]:
+    """Return what is held with one more; a set is changed in place."""
+    if held is None:
+        return item
+    if not isinstance(held, set):
+        return {held, item}
+    held.add(item)
+    return held
+
+
+def excluding(held: Held[_Item], item: _Item) -> Held[_Item]:
+    """Return what is held without one of them; a set is changed in place."""
+    if not isinstance(held, set):
+        return None
+    held.remove(item)
+    return held.pop() if len(held) == 1 else held
+
+
+def gather(held: Held[_Item], found: list[_Item]) -> None:
+    """Append all that are held."""
+    if isinstance(held, set):
+        found.extend(held)
+    elif held is not None:
+        found.append(held)
+
 
 _Constant = TypeVar("_Constant", str, Number)
 
@@ -71,12 +112,12 @@ class Equalities:
         """Remove an entry that was added by this term."""
         constant = term.constant
         if not isinstance(constant, str):
-            _take(self._numbers, constant, entry)
+            _remove(self._numbers, constant, entry)
             return
-        _take(self._texts, constant, entry)
+        _remove(self._texts, constant, entry)
         number = to_number(constant)
         if number is not None:
-            _take(self._numeric_texts, number, entry)
+            _remove(self._numeric_texts, number, entry)
 
     def find(self, value: Value, found: list[IndexEntry]) -> None:
         """Append the entries whose term is TRUE for this value of the operand."""
@@ -180,9 +221,11 @@ def _put(table: dict[_Constant, Held[IndexEntry]], constant: _Constant, entry: I
     table[constant] = including(table.get(constant), entry)
 
 
-def _take(table: dict[_Constant, Held[IndexEntry]], constant: _Constant, entry: IndexEntry) -> None:
-    left = excluding(table[constant], entry)
-    if left is None:
+def _remove(
+    table: dict[_Constant, Held[IndexEntry]], constant: _Constant, entry: IndexEntry
+) -> None:
+    rest = excluding(table[constant], entry)
+    if rest is None:
         del table[constant]
     else:
-        table[constant] = left
+        table[constant] = rest

@@ -13,7 +13,7 @@ cdef int _SKIPPED
 @cython.final
 cdef class Selection:
     cdef Budget _budget
-    cdef list _late
+    cdef list _postponed
     cdef Message _message
     cdef Py_ssize_t _number
     cdef Publication _publication
@@ -21,12 +21,12 @@ cdef class Selection:
     cdef dict _verdicts
     cdef readonly Py_ssize_t evaluations
 
-    cdef Message _said(self)
+    cdef Message _read_message(self)
     cpdef forget_parts(self)
     cpdef bint wants(self, subscription, bint decided=*, bint quick=*) except -1
     cdef bint _passes(self, where, Message message, subscription, bint decided, bint quick) except -1
     cpdef bint may_send(self, member) except -1
-    @cython.locals(index=FilterIndex, entry=IndexEntry, found=list, late=list, budget=Budget, message=Message,
+    @cython.locals(index=FilterIndex, entry=IndexEntry, found=list, postponed=list, budget=Budget, message=Message,
                    everybody=bint)
     cpdef list filtered(self, indexes)
     cpdef list wanted(self, subscriptions)

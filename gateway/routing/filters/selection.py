@@ -25,7 +25,7 @@ _SKIPPED = SKIPPED
 _QUICKLY = True
 
 _NONE: dict[object, int] = {}
-"""The verdicts on a message that no filter was asked about."""
+"""The verdicts on a message that no filter has read."""
 
 READY = 0
 """The readiness of a member that sends a message at once; who is less ready has more."""
@@ -38,19 +38,19 @@ ENDED = 4
 
 
 class Selection:
-    """Asks subscriptions about one message; a `$where` that several share is evaluated once.
+    """Chooses subscriptions for one message; a `$where` that several share is evaluated once.
 
-    The message is the one with this `number` of a publication. It is made when a filter asks what
-    it says; `forget_parts` is to be called when all have been asked, of whom there were so many
-    `evaluations`. What an expression said is kept with the message until then, so that the rest can
-    be asked later.
+    The message is the one with this `number` of a publication. It is made when a filter reads it;
+    `forget_parts` is to be called when all subscriptions have been considered, of which there were
+    so many `evaluations`. Results are stored with the message until then, so that a later turn can
+    go on.
     """
 
     __slots__ = (
         "_budget",
-        "_late",
         "_message",
         "_number",
+        "_postponed",
         "_publication",
         "_rights",
         "_verdicts",
@@ -66,10 +66,10 @@ class Selection:
         self._message: Message | None = None
         self._rights = rights  # None: everybody may read the topic
         self._verdicts: dict[object, int] = _NONE  # what filters said, by expression
-        self._late: list[Subscription] = []  # whose filters take longer than others may wait
+        self._postponed: list[Subscription] = []  # whose filters take longer than others may wait
         self.evaluations = 0
 
-    def _said(self) -> Message:
+    def _read_message(self) -> Message:
         message = self._message
         if message is None:
             message = self._message = self._publication.message(self._number)
@@ -104,7 +104,9 @@ class Selection:
             if subscription.subscriber.client_id == publisher:
                 return False
         where = subscription.where
-        return where is None or self._passes(where, self._said(), subscription, decided, quick)
+        return where is None or self._passes(
+            where, self._read_message(), subscription, decided, quick
+        )
 
     def _passes(
         self,
@@ -127,7 +129,7 @@ class Selection:
                     return False
             self._verdicts[where] = verdict
         if verdict == _CUT_SHORT:
-            self._late.append(subscription)
+            self._postponed.append(subscription)
         return verdict == _PASSED
 
     def may_read(self, member: Member) -> bool:
@@ -142,7 +144,7 @@ class Selection:
         """Return those in these indexes that want it."""
         found: list[IndexEntry] = []
         wanted: list[Subscription] = []
-        message, budget, everybody = self._said(), self._budget, self._rights is None
+        message, budget, everybody = self._read_message(), self._budget, self._rights is None
         for index in indexes:
             index.find(message, found)
         for entry in found:
@@ -156,9 +158,9 @@ class Selection:
             elif held is not None:
                 each = held if isinstance(held, set) else (held,)
                 wanted.extend([one for one in each if self.wants(one, entry.decided, _QUICKLY)])
-        if self._late:
-            late, self._late = self._late, []
-            wanted.extend([one for one in late if self.wants(one)])
+        if self._postponed:
+            postponed, self._postponed = self._postponed, []
+            wanted.extend([one for one in postponed if self.wants(one)])
         return wanted
 
     def wanted(self, subscriptions: Iterable[Subscription]) -> list[Subscription]:

@@ -17,7 +17,7 @@ cdef class RetainedMessages:
 
     @cython.locals(most="long long", fits=bint)
     cpdef bint has_room(self, Publication publication, Py_ssize_t first, Py_ssize_t count) except -1
-    @cython.locals(log=RetainedLog, before=Publication, size=Py_ssize_t, room=Py_ssize_t,
+    @cython.locals(log=RetainedLog, before=Publication, size=Py_ssize_t, free=Py_ssize_t,
                    more=Py_ssize_t, levels=Py_ssize_t)
     cpdef bint set(self, Publication publication) except -1
     @cython.locals(found=list)

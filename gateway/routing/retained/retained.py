@@ -63,15 +63,15 @@ class RetainedMessages:
         if _is_empty(publication):
             return True
         before = self.log.get(topic)
-        room = self.maximum_bytes - self._bytes
+        free = self.maximum_bytes - self._bytes
         if before is not None:
-            return size - before.size(0, 1) <= max(0, room)
+            return size - before.size(0, 1) <= max(0, free)
         if len(self.log) >= self.maximum_messages:
             return False
-        room -= size
+        free -= size
         most = topic.count("/") + 1
         return (
-            _LEVEL_OVERHEAD * most <= room or _LEVEL_OVERHEAD * self._topics.missing(topic) <= room
+            _LEVEL_OVERHEAD * most <= free or _LEVEL_OVERHEAD * self._topics.missing(topic) <= free
         )
 
     def set(self, publication: Publication) -> bool:
@@ -86,21 +86,21 @@ class RetainedMessages:
             return True
         log = self.log
         before = log.get(topic)
-        room = self.maximum_bytes - self._bytes
+        free = self.maximum_bytes - self._bytes
         if before is not None:
             more = size - before.size(0, 1)
-            if more > 0 and more > room:
+            if more > 0 and more > free:
                 return False
             self._bytes += more
             if self._expiring:
                 self._expiring.pop(topic, None)
             log.put(topic, publication)
         else:
-            room -= size
-            if room < 0 or len(log) >= self.maximum_messages:
+            free -= size
+            if free < 0 or len(log) >= self.maximum_messages:
                 return False
-            levels = _LEVEL_OVERHEAD * self._topics.add(topic, room // _LEVEL_OVERHEAD)
-            if levels > room:
+            levels = _LEVEL_OVERHEAD * self._topics.add(topic, free // _LEVEL_OVERHEAD)
+            if levels > free:
                 return False
             self._bytes += size + levels
             log.append(topic, publication)

@@ -64,11 +64,11 @@ class DirectSubscriptions:
             self._policies[key] = subscription.delivery
         self.trie.put(node, word)
 
-    def take(self, node: int, subscriber: int) -> None:
+    def remove(self, node: int, subscriber: int) -> None:
         """Give up the subscription at a node, which is there."""
         self._identifiers.pop(node << NODE | subscriber, None)
         self._policies.pop(node << NODE | subscriber, None)
-        self.trie.take(node, self._word(node, subscriber))
+        self.trie.remove(node, self._word(node, subscriber))
 
     def node(self, subscriber: int, topic_filter: str) -> int:
         """Return the node of a subscription, 0 if there is none."""

@@ -33,11 +33,11 @@ def zeros(size: int, kind: Kind = WORDS) -> memoryview:
     return memoryview(mmap.mmap(-1, size * array(kind).itemsize, flags=_FLAGS)).cast(kind)
 
 
-def resized(column: memoryview, size: int, kept: int) -> memoryview:
-    """Return a column of `size` places that begins with the first `kept` ones of another."""
+def resized(column: memoryview, size: int, used: int) -> memoryview:
+    """Return a column of `size` places that begins with the first `used` ones of another."""
     old = memoryview(column)  # compiled code has a view of another type
     new = zeros(size, cast("Kind", old.format))
-    new[:kept] = old[:kept]
+    new[:used] = old[:used]
     return new
 
 

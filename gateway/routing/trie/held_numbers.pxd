@@ -1,7 +1,7 @@
 import cython
 
 cdef unsigned int _LIST
-cdef Py_ssize_t _LOOK
+cdef Py_ssize_t _CHECKED
 
 @cython.final
 cdef class HeldNumbers:

@@ -3,15 +3,15 @@
 from array import array
 from bisect import bisect_left
 
-LOOK = 0x3F
-"""Bits that are 0 in the length of a list when it is looked whether it has room for many more."""
+CHECKED = 0x3F
+"""Bits that are 0 in the length of a list at which its spare capacity is checked."""
 
 LIST = 0x8000_0000
 """The bit that says that the rest is the index of a list; below it stand numbers, from 1."""
 
 # Compiled, these are C names that no other module sees.
 _LIST = LIST
-_LOOK = LOOK
+_CHECKED = CHECKED
 
 
 class HeldNumbers:
@@ -48,7 +48,7 @@ class HeldNumbers:
         self._listed -= 1
         count = len(numbers)
         if count > 1:
-            if not count & _LOOK and 4 * numbers.__sizeof__() > 5 * NUMBER * count:
+            if not count & _CHECKED and 4 * numbers.__sizeof__() > 5 * NUMBER * count:
                 self._lists[word & ~_LIST] = numbers[:]  # by itself it gives no room back
             return word
         self._drop(word & ~_LIST)

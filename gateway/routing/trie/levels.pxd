@@ -52,7 +52,7 @@ cdef class TopicLevels:
     cdef _release_one_of_many(self, unsigned int number)
     @cython.locals(number=cython.uint)
     cdef unsigned int _new_number(self)
-    cdef _resize_columns(self, unsigned int room)
+    cdef _resize_columns(self, unsigned int capacity)
     @cython.locals(slot=cython.ulonglong)
     cdef _put(self, unsigned int number, bytes text)
     cdef _remove(self, unsigned int number)

@@ -243,10 +243,10 @@ class TopicLevels:
         self._size += 1
         return self._size - 1
 
-    def _resize_columns(self, room: int) -> None:
-        self._begins = resized(self._begins, room, self._size)
-        self._sizes = resized(self._sizes, room, self._size)
-        self._uses = resized(self._uses, room, self._size)
+    def _resize_columns(self, capacity: int) -> None:
+        self._begins = resized(self._begins, capacity, self._size)
+        self._sizes = resized(self._sizes, capacity, self._size)
+        self._uses = resized(self._uses, capacity, self._size)
 
     def _put(self, number: int, text: bytes) -> None:
         """Put the number into the table, unless it is there."""

@@ -54,7 +54,7 @@ cdef class TrieNodes:
     cdef _set_free(self, unsigned int node)
     cdef _give_back(self)
     cdef _cut_back(self)
-    cdef _resize_columns(self, unsigned int room)
+    cdef _resize_columns(self, unsigned int capacity)
     @cython.locals(slot=cython.ulonglong)
     cdef _put(self, unsigned int node)
     @cython.locals(hole=cython.ulonglong, slot=cython.ulonglong, home=cython.ulonglong,

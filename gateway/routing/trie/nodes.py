@@ -239,11 +239,11 @@ class TrieNodes:
         self._resize_columns(room_for(self._size))
         self._rebuild_edges(max(_FIRST_EDGES, 2 * self.count))
 
-    def _resize_columns(self, room: int) -> None:
-        self._parent = resized(self._parent, room, self._size)
-        self._level = resized(self._level, room, self._size)
-        self._children = resized(self._children, room, self._size)
-        self._held = resized(self._held, room, self._size)
+    def _resize_columns(self, capacity: int) -> None:
+        self._parent = resized(self._parent, capacity, self._size)
+        self._level = resized(self._level, capacity, self._size)
+        self._children = resized(self._children, capacity, self._size)
+        self._held = resized(self._held, capacity, self._size)
 
     def _put(self, node: int) -> None:
         """Put the node's edge into the table, unless it is there."""

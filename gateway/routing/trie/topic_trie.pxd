@@ -38,7 +38,7 @@ cdef class TopicTrie:
     @cython.locals(word=cython.uint)
     cpdef put(self, unsigned int node, unsigned int subscription)
     @cython.locals(word=cython.uint)
-    cpdef bint take(self, unsigned int node, unsigned int subscription)
+    cpdef bint remove(self, unsigned int node, unsigned int subscription)
     cpdef Py_ssize_t first(self, unsigned int node, unsigned int minimum)
     @cython.locals(found=list)
     cpdef list held(self, unsigned int node)

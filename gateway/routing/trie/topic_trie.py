@@ -61,7 +61,7 @@ class TopicTrie:
     def discard(self, topic_filter: str, subscription: int) -> bool:
         """Remove the subscription from its topic filter; return whether it was there."""
         node = self.find(topic_filter)
-        return node != _ROOT and self.take(node, subscription)
+        return node != _ROOT and self.remove(node, subscription)
 
     def match(self, topic: str) -> list[int]:
         """Return the subscriptions whose topic filter matches, in any order, in a list of its own.
@@ -148,7 +148,7 @@ class TopicTrie:
             self._nodes.hold(node, self._held.including(word, subscription))
             self._count += 1
 
-    def take(self, node: int, subscription: int) -> bool:
+    def remove(self, node: int, subscription: int) -> bool:
         """Remove the subscription from a node; return whether it was there."""
         word = self._nodes.held(node)
         if not self._held.holds(word, subscription):

@@ -119,7 +119,7 @@ class ActiveRule:
             self._exceed(where, message)
         if not where.figures.evaluated % SAMPLED:
             used, left = room - message.work_left, message.work_left
-            self._budget.look(where, message, f"uplink.rule[{self._index}]", used)
+            self._budget.sample(where, message, f"uplink.rule[{self._index}]", used)
             message.work_left = left
             microseconds = f"{where.figures.mean / 1000:.1f}"
             self._counters.set(f"{self._prefix}microseconds", microseconds)
@@ -183,7 +183,7 @@ class ActiveRule:
             return
         for topic, row in self._state.rows.items():
             if len(row) == self._where.slots:  # else it is none that an expression like this made
-                self._where.memory.keep(topic, row)
+                self._where.memory.remember(topic, row)
         self._state.rows.clear()
 
     def _show(self) -> None:

@@ -1,4 +1,4 @@
-"""Closures for comparison, IN, BETWEEN, LIKE and TOPIC_MATCHES (where-language 5, 7 and 8)."""
+"""Closures for what is TRUE, FALSE or NULL (where-language 5, 7 and 8)."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -8,15 +8,73 @@ from gateway.where.evaluation.closures import Compiler, Condition, Reader
 from gateway.where.language.comparison import MIRRORED, ORDERS, Order, compare
 from gateway.where.language.conversions import Value, to_string
 from gateway.where.language.expression import (
+    And,
     Between,
     Comparison,
+    Expression,
     In,
+    IsNull,
+    IsTruth,
     Like,
     Literal,
+    Not,
+    Or,
     TopicMatches,
 )
 from gateway.where.language.like import like_matcher
 from gateway.where.language.work import compared, liked
+
+
+def negation(expression: Not, compiler: Compiler) -> Condition:
+    """Compile NOT."""
+    truth = compiler.truth(expression.operands[0])
+
+    def evaluate(message: Message) -> bool | None:
+        result = truth(message)
+        return None if result is None else not result
+
+    return evaluate
+
+
+def conjunction(expression: And, compiler: Compiler) -> Condition:
+    """Compile AND: the first FALSE decides."""
+    return _first_deciding(expression, compiler, decision=False)
+
+
+def disjunction(expression: Or, compiler: Compiler) -> Condition:
+    """Compile OR: the first TRUE decides."""
+    return _first_deciding(expression, compiler, decision=True)
+
+
+def _first_deciding(expression: Expression, compiler: Compiler, *, decision: bool) -> Condition:
+    truths = tuple(map(compiler.truth, expression.operands))
+    undecided = not decision
+
+    def evaluate(message: Message) -> bool | None:
+        result: bool | None = undecided
+        for truth in truths:
+            operand = truth(message)
+            if operand is decision:
+                return decision
+            if operand is None:
+                result = None
+        return result
+
+    return evaluate
+
+
+def is_null(expression: IsNull, compiler: Compiler) -> Condition:
+    """Compile IS NULL."""
+    value = compiler.value(expression.operands[0])
+    return lambda message: value(message) is None
+
+
+def is_truth(expression: IsTruth, compiler: Compiler) -> Condition:
+    """Compile IS TRUE and IS FALSE."""
+    truth = compiler.truth(expression.operands[0])
+    wanted = expression.truth
+    return lambda message: truth(message) is wanted
+
 
 _EQUAL: Final = ORDERS["="]
 
@@ -63,7 +121,7 @@ def _with_constant(value: Reader, order: Order, constant: Value) -> Condition:
 
 
 def membership(expression: In, compiler: Compiler) -> Condition:
-    """Compile IN; a text among text constants is one look into a set."""
+    """Compile IN; a text among text constants is one search in a set."""
     value = compiler.value(expression.operands[0])
     elements = expression.operands[1:]
     constants = [element.value for element in elements if isinstance(element, Literal)]
@@ -82,7 +140,7 @@ def _in_texts(value: Reader, constants: list[Value]) -> Condition:
     def evaluate(message: Message) -> bool | None:
         operand = value(message)
         if type(operand) is str:
-            return len(operand) <= longest and operand in texts  # to look is to hash it
+            return len(operand) <= longest and operand in texts  # a search hashes it
         return any_equal(operand, constants)
 
     return evaluate

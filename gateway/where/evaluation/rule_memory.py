@@ -13,8 +13,8 @@ CONTAINER: Final[list[Value]] = []
 class RuleMemory:
     """A row of remembered values for each Topic Name, within two bounds.
 
-    A topic beyond RULE_TOPICS, or one whose texts do not fit RULE_CODE_POINTS any more, keeps
-    nothing: its messages meet an empty memory. `overflows` counts the messages of which nothing
+    A topic beyond RULE_TOPICS, or one whose texts do not fit RULE_CODE_POINTS any more, is not
+    remembered: its messages meet an empty memory. `overflows` counts the messages of which nothing
     could be kept (`state_overflow`).
     """
 
@@ -32,20 +32,20 @@ class RuleMemory:
         """Return the row of `topic`, None if nothing is remembered of it."""
         return self._rows.get(topic)
 
-    def keep(self, topic: str, row: Sequence[Value]) -> bool:
-        """Remember `row`; return False if there is no room, and nothing of `topic` is kept."""
-        room = RULE_CODE_POINTS - self._code_points
+    def remember(self, topic: str, row: Sequence[Value]) -> bool:
+        """Remember `row`; return False if it does not fit, and `topic` is forgotten."""
+        free = RULE_CODE_POINTS - self._code_points
         known = self._rows.get(topic)
         if known is not None:
-            room += _code_points(topic, known)
+            free += _code_points(topic, known)
         elif len(self._rows) >= RULE_TOPICS:
-            room = -1
-        if _code_points(topic, row) > room:
+            free = -1
+        if _code_points(topic, row) > free:
             self.overflows += 1
             self.forget(topic)
             return False
         self._rows[topic] = row
-        self._code_points = RULE_CODE_POINTS - room + _code_points(topic, row)
+        self._code_points = RULE_CODE_POINTS - free + _code_points(topic, row)
         return True
 
     def forget(self, topic: str) -> None:

@@ -21,7 +21,7 @@ from gateway.where.language.expression import (
 )
 
 KINDS: Final = (Arithmetic, Call, Cast, Like, SearchedCase, SimpleCase, TopicMatches)
-"""What costs more than to look for its value; a field or a comparison does not."""
+"""What costs more than a search for its value; a field or a comparison does not."""
 
 MAXIMUM_NODES: Final = 32
 """Larger parts are not compared with others."""
@@ -37,7 +37,7 @@ class _Part:
         self.shared = False
 
     def value(self, message: Message) -> Value:
-        """Return the value for a message; one that several ask for is kept with the message."""
+        """Return the value for a message, which keeps it if several expressions have the part."""
         if not self.shared:
             return self._read(message)
         values = message.part_values()
@@ -75,7 +75,7 @@ class SharedParts:
         return build_once
 
     def shares(self, expression: Expression) -> bool:
-        """Say whether several have asked for the expression."""
+        """Say whether several expressions have this part."""
         if not isinstance(expression, KINDS) or count_nodes(expression) > MAXIMUM_NODES:
             return False
         part = self._parts.get(canonical_key(expression))

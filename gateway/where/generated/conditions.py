@@ -40,7 +40,7 @@ def _or(source: Source, expression: Or) -> str:
 
 
 def _chain(source: Source, expression: Expression, decision: str, neutral: str) -> str:
-    """Write a chain flat: each operand is asked while nothing is decided, neutral ones pass by."""
+    """Write a chain flat: each operand is evaluated while nothing is decided."""
     first, *rest = expression.operands
     result = source.local()
     source.line(f"{result} = {source.truth(first)}")
@@ -93,7 +93,7 @@ def _between(source: Source, expression: Between) -> str:
 
 
 def _in(source: Source, expression: In) -> str:
-    """Write a look into a set of texts, or a look at each element until one is equal."""
+    """Write a search in a set of texts, or a comparison with each element until one is equal."""
     subject, *elements = expression.operands
     value, result = source.value(subject), source.local()
     constants = [each.value for each in elements if isinstance(each, Literal)]
@@ -128,7 +128,7 @@ def _like(source: Source, expression: Like) -> str:
 
 
 def _with_constant(source: Source, value: str, symbol: str, right: Literal) -> str:
-    """Write a comparison that asks for the usual types first, as the closure does."""
+    """Write a comparison that checks for the usual types first, as the closure does."""
     constant, order, result = source.name(right.value), source.name(ORDERS[symbol]), source.local()
     general = f"{result} = {source.name(compare)}({order}, {value}, {constant})"
     kind = source.local()

@@ -6,12 +6,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.mqtt.message import Message
-from gateway.routing.filters.operand_index import IndexEntry, OperandIndex
+from gateway.routing.filters.operand_index import (
+    Held,
+    IndexEntry,
+    OperandIndex,
+    count,
+    excluding,
+    gather,
+    including,
+)
 from gateway.where.compile import compile_where
 from gateway.where.language.comparison import ORDERS, compare
 from gateway.where.language.expression import PayloadPath
 from gateway.where.terms import Term
 from tests.support.table import table
+
+
+@given(st.lists(st.integers(0, 5)))
+def test_it_holds_what_a_set_does(numbers: list[int]) -> None:
+    held: Held[int] = None
+    expected: set[int] = set()
+    for number in numbers:
+        change = excluding if number in expected else including
+        held = change(held, number)
+        expected ^= {number}
+        found: list[int] = []
+        gather(held, found)
+        assert sorted(found) == sorted(expected)
+        assert count(held) == len(expected)
+        assert isinstance(held, set) == (len(expected) > 1)
+
 
 NUMBERS: list[int | float] = [
     *(10, 10.0, 1, 1.0, 0, -0.0, 0.1, 2**53 + 1, float(2**53), 2**63 - 1, -(2**63), 1e308),

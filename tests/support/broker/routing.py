@@ -9,5 +9,5 @@ from gateway.routing.router import Router
 def destinations(router: Router, message: Message) -> list[Destination]:
     """Return everyone's copy, of those who always get one and of those whom it is asked for."""
     route = router.route(router.match(message.topic))
-    asked = router.select(route, publication_of(message), 0) if route.asks else []
+    asked = router.select(route, publication_of(message), 0) if route.selective else []
     return [*route.always, *asked]

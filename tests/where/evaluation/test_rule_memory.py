@@ -8,8 +8,8 @@ from gateway.where.language.limits import RULE_TOPICS
 def test_a_row_is_kept_replaced_and_forgotten() -> None:
     memory = RuleMemory()
     assert memory.get("a") is None
-    assert memory.keep("a", [1])
-    assert memory.keep("a", [2])
+    assert memory.remember("a", [1])
+    assert memory.remember("a", [2])
     assert (memory.get("a"), len(memory), memory.overflows) == ([2], 1, 0)
     memory.forget("a")
     memory.forget("a")
@@ -20,21 +20,21 @@ def test_a_row_is_kept_replaced_and_forgotten() -> None:
 def test_no_more_than_the_languages_number_of_topics() -> None:
     memory = RuleMemory()
     for number in range(RULE_TOPICS):
-        assert memory.keep(str(number), (None,))
-    assert not memory.keep("one more", (None,))
-    assert memory.keep("0", (1,))
+        assert memory.remember(str(number), (None,))
+    assert not memory.remember("one more", (None,))
+    assert memory.remember("0", (1,))
     memory.forget("1")
-    assert memory.keep("one more", (None,))
+    assert memory.remember("one more", (None,))
     assert (len(memory), memory.overflows) == (RULE_TOPICS, 1)
 
 
 def test_texts_that_shrink_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rule_memory, "RULE_CODE_POINTS", 10)
     memory = RuleMemory()
-    assert memory.keep("a", ["1234", 5, "56"])
-    assert not memory.keep("b", ["123"])
-    assert memory.keep("a", ["1234"])
-    assert memory.keep("b", ["1234"])
-    assert not memory.keep("b", ["12345"])
+    assert memory.remember("a", ["1234", 5, "56"])
+    assert not memory.remember("b", ["123"])
+    assert memory.remember("a", ["1234"])
+    assert memory.remember("b", ["1234"])
+    assert not memory.remember("b", ["12345"])
     assert memory.get("b") is None
-    assert memory.keep("b", ["1234"])
+    assert memory.remember("b", ["1234"])

@@ -1,6 +1,6 @@
 from gateway.mqtt.message import Message
 from gateway.routing.filters.operand_index import IndexEntry
-from gateway.routing.subscriptions.filtered import FilteredSubscriptions
+from gateway.routing.subscriptions.indirect import FilteredSubscriptions
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.where.compile import compile_where
 from tests.support.broker.subscribers import Someone
