@@ -42,6 +42,8 @@ class Settings:
     """Spark's own settings, by name, which go before those of `session.py`."""
     cache: Path | None = None
     """Where Java's archive of Spark's classes is; None for none."""
+    reads_only: bool = False
+    """Whether this process leaves the tables as they are, so that others may work on them."""
 
     @property
     def local(self) -> bool:
@@ -56,7 +58,7 @@ class Settings:
     @property
     def spark_log(self) -> Path:
         """The file that takes what Spark would write on the terminal; one run's at a time."""
-        return self.checkpoints / "spark.log"
+        return self.checkpoints / ("spark-read.log" if self.reads_only else "spark.log")
 
 
 def make_settings(

@@ -57,6 +57,10 @@ class Sums(NamedTuple):
     largest_error: float | None
     alarms: int
     missed: int
+    unknown: int = 0
+    """Readings of which a reader knows nothing, since none was sent by then."""
+    worst_ms: int | None = None
+    """When the error was largest, or when a reader first had no value."""
 
 
 @dataclass
@@ -87,6 +91,7 @@ class TopicFold:
         self._rule = compile_rule(rule)
         self._alarm = compile_rule(alarm) if alarm else None
         self._last_sent: Row | None = None
+        self._begun_ms: int | None = None
 
     def days(self, rows: Iterable[Row]) -> Iterator[Sums]:
         """Yield what the rows, which are in their order, give on each day."""
@@ -108,7 +113,9 @@ class TopicFold:
     def _take(self, row: Row, day: "_Day") -> None:
         sent = _passes(self._rule, row, row.rule)
         alarm = self._alarm is not None and _passes(self._alarm, row, row.alarm)
-        day.count(row, self._last_sent, sent=sent, alarm=alarm)
+        if self._begun_ms is None:
+            self._begun_ms = row.event_ms
+        day.count(row, self._last_sent, self._begun_ms, sent=sent, alarm=alarm)
         if sent:
             self._last_sent = row
 
@@ -126,30 +133,45 @@ class _Day:
     error: float | None = None
     alarms: int = 0
     missed: int = 0
+    unknown: int = 0
+    worst_ms: int | None = None
     all: _Packed = field(default_factory=_Packed)
     kept: _Packed = field(default_factory=_Packed)
 
-    def count(self, row: Row, before: Row | None, *, sent: bool, alarm: bool) -> None:
+    def count(
+        self, row: Row, before: Row | None, begun_ms: int, *, sent: bool, alarm: bool
+    ) -> None:
+        """Count a row; `before` was sent last, if anything was since the first row."""
         size = len(row.payload) + len(row.topic) + len(row.gateway_id) + ENVELOPE
         self.rows += 1
         self.bytes_all += size
         self.all.add(row)
         self.alarms += alarm
         self.missed += alarm and not sent
-        if before is not None:
-            self.silence = max(self.silence, row.event_ms - before.event_ms)
+        since = begun_ms if before is None else before.event_ms
+        self.silence = max(self.silence, row.event_ms - since)
         if sent:
             self.sent += 1
             self.bytes_sent += size
             self.kept.add(row)
-        elif row.value is not None and before is not None and before.value is not None:
-            self.error = max(self.error or 0.0, abs(row.value - before.value))
+        elif row.value is not None:
+            self._count_error(row.event_ms, row.value, None if before is None else before.value)
+
+    def _count_error(self, event_ms: int, value: float, held: float | None) -> None:
+        if held is None:
+            self.unknown += 1
+            self.worst_ms = event_ms if self.worst_ms is None else self.worst_ms
+        elif self.error is None or abs(value - held) > self.error:
+            self.error = abs(value - held)
+            self.worst_ms = self.worst_ms if self.unknown else event_ms
 
     def sums(self) -> Sums:
         return Sums(
             *(self.gateway_id, self.topic, self.date, self.rows, self.sent),
             *(self.bytes_all, self.bytes_sent, self.all.close(), self.kept.close()),
             *(self.silence, self.error, self.alarms, self.missed),
+            unknown=self.unknown,
+            worst_ms=self.worst_ms,
         )
 
 

@@ -1,25 +1,34 @@
 """A back test over the tables: Spark sorts the messages, the gateway's evaluator decides."""
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col, expr, lit
 
 from gateway.where.rule import compile_rule
+from pipeline.backtest import drawing
 from pipeline.backtest.fold import Row, Sums, TopicFold
+from pipeline.backtest.result import Worst
 from pipeline.backtest.spark_sql import decision
-from pipeline.tables import delta, on_disk
-from pipeline.tables.columns import BRONZE, SILVER
+from pipeline.records.reading import decode
+from pipeline.settings import Settings
+from pipeline.tables import delta, on_disk, state
+from pipeline.tables.columns import BRONZE, DIGEST_BYTES, KEY, SILVER
 from pipeline.tables.spark_files import read_files, read_folders
 
 SUMS = (
     "gateway_id string, topic string, date string, rows bigint, sent bigint, bytes_all bigint, "
     "bytes_sent bigint, bytes_batched_all bigint, bytes_batched_sent bigint, "
-    "longest_silence_ms bigint, largest_error double, alarms bigint, missed bigint"
+    "longest_silence_ms bigint, largest_error double, alarms bigint, missed bigint, "
+    "unknown bigint, worst_ms bigint"
 )
 _TYPES = {"string": pa.string(), "bigint": pa.int64(), "double": pa.float64()}
 SCHEMA = pa.schema(
@@ -38,23 +47,34 @@ class Asked:
     rule: str
     alarm: str | None = None
     days: int | None = None
-    """The last days that the tables have; all if None."""
+    """The days before the newest receipt; all if None."""
     gateway: str | None = None
 
 
-def messages(spark: SparkSession, root: Path, asked: Asked) -> DataFrame:
+def messages(spark: SparkSession, settings: Settings, asked: Asked) -> DataFrame:
     """Return the messages that silver knows, each once, with payload and event time."""
+    root = settings.tables
     silver = _silver(spark, root, asked)
     folders = [path for path in (root / "bronze").glob("batch=*") if path.name != "batch=0"]
     if not folders:
         return spark.createDataFrame([], _row_ddl())
     bronze = read_folders(spark, root / "bronze", folders, BRONZE)
-    kept = silver.select(
-        "landing_file", "line", "seq", "epoch", "value",
-        expr("unix_millis(event_time)").alias("event_ms"),
-    )  # fmt: skip
-    rows = bronze.drop("seq", "epoch").join(kept, ["landing_file", "line"])
+    named = [*KEY, "landing_file", "line"]
+    event = expr("unix_millis(event_time)").alias("event_ms")
+    rows = bronze.join(silver.select(*named, "value", "digest", event), named)
+    if _read_again(settings):
+        digest = f"substring(unhex(sha2(payload, 256)), 1, {DIGEST_BYTES})"
+        rows = rows.where(f"{digest} = digest").dropDuplicates(list(KEY))
     return rows.select(*COLUMNS, "epoch", "seq")
+
+
+def _read_again(settings: Settings) -> bool:
+    """Say whether bronze may have a row of a landing file twice: a file that changed is read again.
+
+    To find such rows costs another sort of all messages.
+    """
+    files = state.load(settings.checkpoints).files["name"]
+    return not len(files) or len(files) > len(pc.unique(files))
 
 
 def day_sums(rows: DataFrame, asked: Asked) -> DataFrame:
@@ -79,25 +99,38 @@ def _decided(text: str | None) -> Column:
     return lit(None).cast("tinyint") if found is None else found
 
 
-def worst(
-    rows: DataFrame, sums: list[Sums], asked: Asked
-) -> tuple[str, list[tuple[int, float, bool]]]:
-    """Return the topic with the largest error, and time, value and whether sent of its readings."""
-    errors = [each for each in sums if each.largest_error is not None] or sums
-    if not errors:
-        return "", []
-    topic = max(errors, key=lambda each: each.largest_error or 0.0)
+def worst(rows: DataFrame, sums: list[Sums], asked: Asked) -> Worst:
+    """Return the readings of the topic with the largest error around the worst moment.
+
+    A topic of which nothing is sent is worse than any error.
+    """
+    if not sums:
+        return Worst()
+    topic = max(sums, key=lambda each: (each.unknown, each.largest_error or 0.0))
     of_topic = rows.where((col("gateway_id") == topic.gateway_id) & (col("topic") == topic.topic))
-    fold = TopicFold(asked.rule, None)
-    points = []
-    for row in of_topic.orderBy("event_ms", "epoch", "seq").drop("epoch", "seq").toLocalIterator():
-        taken = Row(*row)._replace(payload=bytes(row.payload))
-        sent = fold.decide(taken)
-        if taken.value is not None:
-            points.append((taken.event_ms, taken.value, sent))
-        if len(points) >= SHOWN_POINTS:
+    ordered = of_topic.orderBy("event_ms", "epoch", "seq").drop("epoch", "seq")
+    taken = (Row(*row)._replace(payload=bytes(row.payload)) for row in ordered.toLocalIterator())
+    points, unit = around(taken, TopicFold(asked.rule, None), topic.worst_ms)
+    return Worst(f"{topic.gateway_id}: {topic.topic}", unit, topic.worst_ms, points)
+
+
+def around(
+    rows: Iterable[Row], fold: TopicFold, moment: int | None
+) -> tuple[list[drawing.Point], str]:
+    """Return SHOWN_POINTS readings, half of them before the moment, and their unit."""
+    before: deque[drawing.Point] = deque(maxlen=SHOWN_POINTS // 2)
+    after: list[drawing.Point] = []
+    unit = ""
+    for row in rows:
+        sent = fold.decide(row)
+        if row.value is None:
+            continue
+        unit = decode(row.topic, row.payload).unit or unit
+        into = after if moment is None or row.event_ms >= moment else before
+        into.append((row.event_ms, row.value, sent))
+        if len(after) + len(before) >= SHOWN_POINTS:
             break
-    return f"{topic.gateway_id}: {topic.topic}", points
+    return [*before, *after], unit
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
@@ -109,15 +142,29 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
 
 def _silver(spark: SparkSession, root: Path, asked: Asked) -> DataFrame:
     found = [each for each in delta.files(root / "silver") if each["num_records"]]
-    dates = [each["partition.event_date"] for each in found if each["partition.event_date"]]
-    near = [
-        root / "silver" / each["path"]
-        for each in found
-        if each["partition.event_date"]
-        and (asked.days is None or (max(dates) - each["partition.event_date"]).days < asked.days)
-    ]
+    dated = [each for each in found if each["partition.event_date"]]
+    if asked.days is not None and dated:
+        newest = _newest_day(dated)
+        first = newest - timedelta(days=asked.days - 1)
+        dated = [each for each in dated if first <= each["partition.event_date"] <= newest]
+    near = [root / "silver" / each["path"] for each in dated]
     rows = read_files(spark, root / "silver", near, SILVER)
     return rows if asked.gateway is None else rows.where(col("gateway_id") == asked.gateway)
+
+
+def _newest_day(files: list[dict[str, Any]]) -> date:
+    """Return the day of the newest receipt, and no day that is still to come.
+
+    Files of an earlier version do not say when their rows were received.
+    """
+    now = datetime.now(UTC)
+    told = [each["max.received"] for each in files if each.get("max.received") is not None]
+    days = [
+        datetime.fromtimestamp(ms / 1000, UTC).date() for ms in told if ms <= now.timestamp() * 1000
+    ]
+    if len(told) < len(files):
+        days += [each["partition.event_date"] for each in files]
+    return max((day for day in days if day <= now.date()), default=now.date())
 
 
 def _row_ddl() -> str:

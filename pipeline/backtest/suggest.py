@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, expr
 
 from pipeline.backtest.fold import Sums
-from pipeline.backtest.result import Figures, figures
+from pipeline.backtest.result import Figures, error_words, figures
 from pipeline.backtest.run import Asked, day_sums, messages
+from pipeline.settings import Settings
 
 _READING = r"^sensors/[^/]+/[^/+#\\x00]+$"
 """The topics of readings whose quantity can stand in a topic filter, as Spark's SQL quotes it."""
@@ -35,10 +35,12 @@ class Suggestion(NamedTuple):
     found: Figures
 
 
-def suggest(spark: SparkSession, root: Path, asked: Asked, bound: Bound) -> Iterator[Suggestion]:
+def suggest(
+    spark: SparkSession, settings: Settings, asked: Asked, bound: Bound
+) -> Iterator[Suggestion]:
     """Yield a rule for each quantity of the tables, numbers or not, that a topic can name."""
     quantity = expr(f"IF(topic RLIKE '{_READING}', split_part(topic, '/', 3), NULL)")
-    rows = messages(spark, root, asked).withColumn("quantity", quantity)
+    rows = messages(spark, settings, asked).withColumn("quantity", quantity)
     rows = rows.where("quantity IS NOT NULL").cache()
     for name, numbers, low, high in _ranges(rows):
         rule = _rule(numbers, high - low if numbers else 0.0, bound)
@@ -55,8 +57,7 @@ def as_toml(suggestions: list[Suggestion]) -> str:
     for each in suggestions:
         found = each.found
         saved = 1 - found["sent"] / found["rows"] if found["rows"] else 0.0
-        error = found["largest_error"]
-        told = "" if error is None else f", largest error {error:g}"
+        told = "" if found["largest_error"] is None else f", largest error {error_words(found)}"
         parts.append(
             f"# {found['sent']:,} of {found['rows']:,} messages: {saved:.0%} saved{told}\n"
             f"[[uplink.rule]]\ntopic = {_quoted(f'sensors/+/{each.quantity}')}\n"

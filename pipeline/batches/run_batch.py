@@ -1,6 +1,7 @@
 """One batch from its landing files to a commit."""
 
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -87,7 +88,8 @@ def _write_records(
     if again.num_rows and state.trimmed:
         rows = _never_seen(rows, islands.of_epochs(state.islands, pc.unique(again["epoch"])))
     corrections = corrections_for(settings.tables, found)
-    write_folder(silver(rows, corrections, batch), staged / "silver", partition="event_date")
+    typed = silver(rows, corrections, batch, int(time.time() * 1000))
+    write_folder(typed, staged / "silver", partition="event_date")
     if pc.any(losing["conflicts"]).as_py():
         bronze = read_folders(spark, staged, [staged / "bronze"], BRONZE)
         write_folder(conflicts(bronze, spark.createDataFrame(losing)), staged / "quarantine")

@@ -9,16 +9,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr, format_string, lit
 
 from pipeline.clock.spans import Correction
-from pipeline.clock.timing import TIME_MAX, TIME_MIN, timed
+from pipeline.clock.timing import timed
+from pipeline.policy import TIME_MAX, TIME_MIN
 from pipeline.records import reasons
 from pipeline.records.reading import Reading, decode
-from pipeline.tables.columns import BRONZE, KEY, SILVER, Columns, arrow_schema, names
+from pipeline.tables.columns import BRONZE, DIGEST_BYTES, KEY, SILVER, Columns, arrow_schema, names
 
 READING: Columns = tuple(
     (name, dict(SILVER)[name])
     for name in (
-        *("reading_time", "node", "quantity", "value", "value_text", "unit", "quality"),
-        "decode_error",
+        *("reading_time", "node", "quantity", "value", "value_text", "value_exact", "unit"),
+        *("quality", "decode_error"),
     )
 )
 """The columns that `decode` gives."""
@@ -50,19 +51,16 @@ _FIELDS = {name: place for place, name in enumerate(Reading._fields)}
 PLACE = ["landing_file", "line"]
 """What names a row of the landing files."""
 
-DIGEST_BYTES = 8
-"""Of the payload's SHA-256: two rows of a key conflict if theirs differ."""
-
 
 def firsts(rows: DataFrame, losing: DataFrame) -> DataFrame:
     """Return the rows but for those that `losing` names (judge.LEFT_OUT)."""
     return rows.join(broadcast(losing), PLACE, "left_anti")
 
 
-def silver(decoded: DataFrame, known: Sequence[Correction], batch: int) -> DataFrame:
-    """Return silver's rows of DECODED ones, with the times that clock records correct."""
+def silver(decoded: DataFrame, known: Sequence[Correction], batch: int, read_ms: int) -> DataFrame:
+    """Return silver's rows of DECODED ones read at `read_ms`, with the times that hold."""
     typed = (
-        timed(decoded, known)
+        timed(decoded, known, read_ms)
         .withColumn("decode_error", expr(_ERRORS))
         .withColumn("batch", lit(batch).cast("bigint"))
     )

@@ -1,6 +1,7 @@
 """Rows of silver whose clock became known after they came: their times are worked out anew."""
 
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,7 +46,8 @@ def retimed(rows: DataFrame, epochs: list[Epoch], known: list[Correction]) -> Da
     """Return silver's rows, those of the epochs with the time that holds by the corrections."""
     asked = broadcast(rows.sparkSession.createDataFrame(epochs, "gateway_id string, epoch string"))
     keys = ["gateway_id", "epoch"]
-    changed = timed(rows.join(asked, keys, "left_semi"), known).select(names(SILVER))
+    now = int(time.time() * 1000)
+    changed = timed(rows.join(asked, keys, "left_semi"), known, now).select(names(SILVER))
     return rows.join(asked, keys, "left_anti").select(names(SILVER)).union(changed)
 
 

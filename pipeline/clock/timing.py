@@ -6,11 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, expr
 
 from pipeline.clock.spans import Correction
-
-TIME_MIN = 946_684_800_000
-"""Milliseconds: 2000-01-01. Seconds mistaken for milliseconds fall below, as does a fresh clock."""
-TIME_MAX = 4_102_444_799_999
-"""Milliseconds: the last of 2099. Microseconds mistaken for milliseconds lie above."""
+from pipeline.policy import believed, in_range, receipt
 
 CORRECTION = (
     "gateway_id string, epoch string, stream string, first bigint, last bigint, "
@@ -18,55 +14,49 @@ CORRECTION = (
 )
 
 
-def _sane(value: str) -> str:
-    return f"({value}) BETWEEN {TIME_MIN} AND {TIME_MAX}"
-
-
-_CORRECTED = f"CASE WHEN {_sane('try_add(time, offset_ms)')} THEN try_add(time, offset_ms) END"
-_OWN = f"CASE WHEN {_sane('reading_time')} THEN reading_time END"
-_OWN_SUM = "try_add(reading_time, offset_ms)"
-_OWN_CORRECTED = f"CASE WHEN {_sane(_OWN_SUM)} THEN {_OWN_SUM} END"
 _BY_GATEWAY = """corrected IS NOT NULL AND own_corrected IS NOT NULL
     AND abs(try_subtract(reading_time, time)) < abs(try_subtract(reading_time, corrected))"""
 """A reading's time is by the gateway's clock, as a bridge stamps it, if it lies nearer to what that
 clock said than to what it should have said; then it is off by as much."""
-_EVENT = f"""CASE WHEN {_BY_GATEWAY} THEN own_corrected
-    WHEN own IS NOT NULL THEN own
-    WHEN corrected IS NOT NULL THEN corrected
-    WHEN {_sane("time")} THEN time
-    WHEN {_sane("received")} THEN received END"""
-_SOURCE = f"""CASE WHEN {_BY_GATEWAY} THEN 'clock'
-    WHEN own IS NOT NULL THEN 'reading'
-    WHEN corrected IS NOT NULL THEN 'clock'
-    WHEN {_sane("time")} THEN 'gateway'
-    WHEN {_sane("received")} THEN 'received' END"""
+_EVENT = f"""CASE WHEN {_BY_GATEWAY} THEN struct(own_corrected AS ms, 'clock' AS source)
+    WHEN own IS NOT NULL THEN struct(own AS ms, 'reading' AS source)
+    WHEN corrected IS NOT NULL THEN struct(corrected AS ms, 'clock' AS source)
+    WHEN accepted IS NOT NULL THEN struct(accepted AS ms, 'gateway' AS source)
+    WHEN latest < received THEN struct(latest AS ms, 'read' AS source)
+    WHEN {in_range("received")} THEN struct(received AS ms, 'received' AS source) END"""
 
-WORK = ("offset_ms", "uncertainty_ms", "corrected", "own", "own_corrected", "event_ms")
+WORK = (
+    *("offset_ms", "uncertainty_ms", "corrected", "own", "own_corrected", "accepted", "latest"),
+    "event",
+)
 
 
-def timed(rows: DataFrame, known: Sequence[Correction]) -> DataFrame:
+def timed(rows: DataFrame, known: Sequence[Correction], read_ms: int) -> DataFrame:
     """Return the rows with `event_time`, `time_source`, `time_uncertainty_ms` and what follows.
 
-    `rows` has the key, `time`, `received` and `reading_time`. Added, or put in place of what
-    was there, are also `lateness_ms` and `event_date`. Corrections are joined by range.
+    `rows` has the key, `time`, `received` and `reading_time`; they were read at `read_ms`. Added,
+    or put in place of what was there, are also `lateness_ms` and `event_date`. Corrections are
+    joined by range.
     """
+    sources = {
+        "corrected": "try_add(time, offset_ms)",
+        "own": "reading_time",
+        "own_corrected": "try_add(reading_time, offset_ms)",
+        "accepted": "time",
+    }
     result = (
         _joined(rows, known)
-        .withColumns(
-            {
-                "corrected": expr(_CORRECTED),
-                "own": expr(_OWN),
-                "own_corrected": expr(_OWN_CORRECTED),
-            }
-        )
-        .withColumns({"event_ms": expr(_EVENT), "time_source": expr(_SOURCE)})
+        .withColumns({name: expr(believed(value, read_ms)) for name, value in sources.items()})
+        .withColumn("latest", expr(f"IF({in_range('received')}, {receipt(read_ms)}, NULL)"))
+        .withColumn("event", expr(_EVENT))
     )
     return result.withColumns(
         {
-            "event_time": expr("timestamp_millis(event_ms)"),
-            "time_uncertainty_ms": expr("IF(time_source = 'clock', uncertainty_ms, NULL)"),
-            "lateness_ms": expr("received - event_ms"),
-            "event_date": expr("to_date(timestamp_millis(event_ms))"),
+            "event_time": expr("timestamp_millis(event.ms)"),
+            "time_source": expr("event.source"),
+            "time_uncertainty_ms": expr("IF(event.source = 'clock', uncertainty_ms, NULL)"),
+            "lateness_ms": expr("received - event.ms"),
+            "event_date": expr("to_date(timestamp_millis(event.ms))"),
         }
     ).drop(*WORK)
 

@@ -6,17 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from paho.mqtt.client import Client, MQTTMessage
-from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
+from paho.mqtt.enums import MQTTErrorCode
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
+from pipeline.collect.broker import Broker
 from pipeline.collect.landing_writer import LandingWriter
 from pipeline.collect.message import Landed, read_message
 from pipeline.errors import PipelineError, reason
+from pipeline.printable import printable
 
 RECEIVE_MAXIMUM = 20_000
 """Messages that the broker sends before the first of them is acknowledged; it stops there."""
@@ -25,8 +26,14 @@ BYTES_MAX = 64 * 1024 * 1024
 SESSION_SECONDS = 30 * 86_400
 """How long the broker keeps the session of a collector that is away."""
 RETRY_SECONDS = 1.0
-KEEP_ALIVE = 30
 SUFFIXES = ("data/#", "batch", "ledger", "clock")
+
+VERSION_TOPIC = "$SYS/broker/version"
+MOSQUITTO_KEEPS = (
+    "while this collector is away it keeps 1,000 messages for it, or as many as its "
+    "max_queued_messages says; what comes then is lost here until the gateways send it again "
+    "(examples/pipeline/mosquitto.conf keeps all, `ledger --recall` asks the gateways)"
+)
 
 MAY_PASS = (0x83, 0x88, 0x89, 0x97, 0x9F)
 """Refusals after which another try may succeed: a broker in trouble, busy, or at a limit."""
@@ -42,14 +49,10 @@ collectors of one name take the session from each other, and Mosquitto 2.0 does 
 class CollectSettings:
     """Where messages come from, where they land, and when a file is closed."""
 
-    broker: str
+    broker: Broker
     landing: Path
     name: str = "collector"
     group: str = "tidegate"
-    prefix: str = "tidegate"
-    username: str | None = None
-    password: str | None = None
-    ca_file: str | None = None
     rows: int = 10_000
     seconds: float = 2.0
 
@@ -67,6 +70,8 @@ class Collector:
         self._refusal = ""
         self._connected_at = 0.0
         self._brief = 0
+        self._asked: int | None = None
+        self._told = False
         self.messages = 0
         """Messages that were acknowledged."""
         self._client = self._make_client()
@@ -101,16 +106,8 @@ class Collector:
 
     def _make_client(self) -> Client:
         settings = self._settings
-        client = Client(
-            CallbackAPIVersion.VERSION2,
-            f"tidegate-collector-{settings.name}",
-            protocol=MQTTProtocolVersion.MQTTv5,
-            manual_ack=True,
-        )
-        if settings.username is not None:
-            client.username_pw_set(settings.username, settings.password)
-        if settings.broker.startswith("mqtts:"):
-            client.tls_set(ca_certs=settings.ca_file)
+        name = f"tidegate-collector-{settings.name}"
+        client = settings.broker.client(name, manual_ack=True)
         client.on_connect = self._on_connect
         client.on_disconnect = self._on_disconnect
         client.on_subscribe = self._on_subscribe
@@ -118,23 +115,15 @@ class Collector:
         return client
 
     def _connect(self, *, wait: bool = True) -> None:
-        address = urlsplit(self._settings.broker)
-        port = address.port or (8883 if address.scheme == "mqtts" else 1883)
         session = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]  # not annotated
         session.SessionExpiryInterval = SESSION_SECONDS
         session.ReceiveMaximum = RECEIVE_MAXIMUM
         try:
-            self._client.connect(
-                address.hostname or "localhost",
-                port,
-                KEEP_ALIVE,
-                clean_start=False,
-                properties=session,
-            )
+            self._settings.broker.connect(self._client, clean_start=False, properties=session)
         except OSError as error:
             self._brief = 0
             if wait:
-                self._pause(f"cannot connect to {self._settings.broker}: {error}")
+                self._pause(f"cannot connect to {self._settings.broker.url}: {error}")
 
     def _on_connect(
         self, client: Client, _data: object, _flags: object, reason: Any, _properties: object
@@ -145,8 +134,10 @@ class Collector:
         self._trouble = ""
         self._connected_at = time.monotonic()
         options = SubscribeOptions(qos=1, retainAsPublished=True)
-        prefix = f"$share/{self._settings.group}/{self._settings.prefix}/+/"
-        client.subscribe([(prefix + suffix, options) for suffix in SUFFIXES])
+        prefix = f"$share/{self._settings.group}/{self._settings.broker.prefix}/+/"
+        _, self._asked = client.subscribe([(prefix + suffix, options) for suffix in SUFFIXES])
+        if not self._told:
+            client.subscribe(VERSION_TOPIC)
 
     def _on_disconnect(
         self, _client: Client, _data: object, _flags: object, reason: Any, _properties: object
@@ -161,11 +152,13 @@ class Collector:
             )
 
     def _on_subscribe(
-        self, _client: Client, _data: object, _mid: object, codes: list[Any], _properties: object
+        self, _client: Client, _data: object, mid: object, codes: list[Any], _properties: object
     ) -> None:
+        if mid != self._asked:
+            return  # a broker need not show its version
         for suffix, code in zip(SUFFIXES, codes, strict=True):
             if code.is_failure:
-                topics = f"{self._settings.prefix}/+/{suffix}"
+                topics = f"{self._settings.broker.prefix}/+/{suffix}"
                 self._refused(code.value, f"the broker refused the subscription {topics}: {code}")
 
     def _refused(self, code: int, text: str) -> None:
@@ -176,14 +169,23 @@ class Collector:
             self._refusal = text
 
     def _on_message(self, _client: Client, _data: object, message: MQTTMessage) -> None:
+        if message.topic == VERSION_TOPIC:
+            self._tell_limits(message.payload.decode("utf-8", "replace"))
+            return
         if not self._gathered:
             self._oldest = time.monotonic()
         received = time.time_ns() // 1_000_000
-        landed = read_message(message, self._settings.prefix, received)
+        landed = read_message(message, self._settings.broker.prefix, received)
         self._gathered.append((message, landed))
         self._bytes += len(message.payload)
         if self._full():
             self._flush()
+
+    def _tell_limits(self, version: str) -> None:
+        """Say once what Mosquitto keeps of a collector that is away; it does not tell how much."""
+        if "mosquitto" in version.lower() and not self._told:
+            print(f"the broker is {printable(version)}: {MOSQUITTO_KEEPS}", flush=True)
+        self._told = True
 
     def _full(self) -> bool:
         rows = min(self._settings.rows, RECEIVE_MAXIMUM // 2)
@@ -226,10 +228,3 @@ class Collector:
         if trouble != self._trouble:
             print(f"tidegate-pipeline: {trouble}", file=sys.stderr, flush=True)
             self._trouble = trouble
-
-
-def check_broker(url: str) -> None:
-    """Raise PipelineError unless the address is one of a broker."""
-    address = urlsplit(url)
-    if address.scheme not in ("mqtt", "mqtts") or not address.hostname:
-        raise PipelineError(f"broker {url} is not mqtt://HOST[:PORT] or mqtts://HOST[:PORT]")

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,21 +41,23 @@ def run_backtest(options: argparse.Namespace) -> int:
     check_installed()
     from pipeline.backtest import result, run
     from pipeline.backtest.fold import Sums
-    from pipeline.operation.once import spark_errors
+    from pipeline.operation.once import read_only
     from pipeline.operation.session import open_session
-    from pipeline.tables.lock import locked
 
-    settings = existing(options)
+    settings = replace(existing(options), reads_only=True)
     if not run.has_tables(settings.tables):
         raise PipelineError(f"there are no tables in {settings.tables}")
     asked = run.Asked(options.rule, options.alarm, options.last, options.gateway)
-    with locked(settings.checkpoints), spark_errors(settings):
-        rows = run.messages(open_session(settings), settings.tables, asked)
+
+    def tried() -> tuple[list[Sums], result.Worst]:
+        rows = run.messages(open_session(settings), settings, asked)
         sums = [Sums(*row) for row in run.day_sums(rows, asked).collect()]
-        device, points = run.worst(rows, sums, asked) if options.report else ("", [])
+        return sums, run.worst(rows, sums, asked) if options.report else result.Worst()
+
+    sums, worst = read_only(settings, tried)
     found = result.figures(sums, options.tariff)
     if options.report:
-        page = result.as_page(options.rule, options.alarm, found, device, points)
+        page = result.as_page(options.rule, options.alarm, found, worst)
         with writing(options.report):
             options.report.write_text(page, encoding="utf-8")
     print(json.dumps(found) if options.json else result.as_text(options.rule, found))

@@ -3,10 +3,9 @@
 import argparse
 import signal
 import threading
-from pathlib import Path
 from typing import Any
 
-from pipeline.commands.options import add_landing
+from pipeline.commands.options import add_broker, add_landing, broker_of
 from pipeline.errors import PipelineError
 from pipeline.operation.preflight import check_arrow
 
@@ -14,16 +13,10 @@ from pipeline.operation.preflight import check_arrow
 def add_collect(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
     collect = commands.add_parser("collect", help="write what arrives at a broker to landing files")
-    collect.add_argument(
-        "--broker", required=True, metavar="URL", help="mqtt://HOST[:PORT] or mqtts"
-    )
+    add_broker(collect, required=True)
     add_landing(collect)
     collect.add_argument("--name", default="collector", help="its session; each collector has one")
     collect.add_argument("--group", default="tidegate", help="collectors of a group share the load")
-    collect.add_argument("--prefix", default="tidegate", help="of the topics; default: %(default)s")
-    collect.add_argument("--username", metavar="NAME")
-    collect.add_argument("--password-file", type=Path, metavar="FILE", help="its first line")
-    collect.add_argument("--ca-file", metavar="FILE", help="whom to trust; default: the system's")
     collect.add_argument("--rows", type=int, default=10_000, help="messages in a file at most")
     collect.add_argument("--seconds", type=float, default=2.0, help="age at which a file is closed")
     collect.set_defaults(run=run_collect)
@@ -32,9 +25,9 @@ def add_collect(commands: Any) -> None:
 def run_collect(options: argparse.Namespace) -> int:
     """Collect until SIGTERM or SIGINT; returns the exit status."""
     check_arrow()
-    from pipeline.collect.collector import Collector, CollectSettings, check_broker
+    from pipeline.collect.collector import Collector, CollectSettings
 
-    check_broker(options.broker)
+    broker = broker_of(options)
     if not options.name.replace("-", "").replace("_", "").isalnum():
         raise PipelineError(f"name {options.name!r} is not letters, digits, - and _")
     if options.rows < 1 or options.seconds <= 0:
@@ -44,14 +37,10 @@ def run_collect(options: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: stopped.set())
     collector = Collector(
         CollectSettings(
-            broker=options.broker,
+            broker=broker,
             landing=options.landing.absolute(),
             name=options.name,
             group=options.group,
-            prefix=options.prefix,
-            username=options.username,
-            password=_first_line(options.password_file),
-            ca_file=options.ca_file,
             rows=options.rows,
             seconds=options.seconds,
         )
@@ -59,7 +48,3 @@ def run_collect(options: argparse.Namespace) -> int:
     collector.run(stopped.is_set)
     print(f"collected {collector.messages:,} messages")
     return 0
-
-
-def _first_line(file: Path | None) -> str | None:
-    return None if file is None else file.read_text(encoding="utf-8").partition("\n")[0]

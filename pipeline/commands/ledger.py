@@ -2,9 +2,10 @@
 
 import argparse
 import json
+import sys
 from typing import Any
 
-from pipeline.commands.options import add_tables
+from pipeline.commands.options import add_broker, add_tables, broker_of
 from pipeline.errors import PipelineError
 from pipeline.operation.preflight import check_python
 
@@ -22,22 +23,55 @@ def add_ledger(commands: Any) -> None:
         "--strict", action="store_true", help="what has not been told yet is missing, too"
     )
     ledger.add_argument("--json", action="store_true", help="print one JSON object")
+    ledger.add_argument(
+        "--recall", action="store_true", help="ask the gateways at --broker to send it again"
+    )
+    ledger.add_argument(
+        "--wait", type=float, default=60.0, metavar="SECONDS", help="for a gateway's answer"
+    )
+    add_broker(ledger)
     ledger.set_defaults(run=run_ledger)
 
 
 def run_ledger(options: argparse.Namespace) -> int:
     """Print the report; returns the exit status."""
     check_python()
-    from pipeline.ledger.report import complete, lines, read_gaps, read_streams
+    from pipeline.ledger.report import complete, lines, read_boards, read_gaps, read_streams
 
     streams = read_streams(options.tables.resolve(), options.gateway)
+    boards = read_boards(options.tables.resolve(), options.gateway)
     if options.gateway is not None and not streams:
         raise PipelineError(f"nothing is known of a gateway {options.gateway!r}")
     gaps = read_gaps(options.tables.resolve(), options.gateway)
-    good = complete(streams, strict=options.strict)
+    good = complete(streams, strict=options.strict) and not boards
     if options.json:
-        print(json.dumps({"complete": good, "streams": streams, "gaps": gaps}, default=str))
+        found = {"complete": good, "streams": streams, "gaps": gaps, "boards": boards}
+        print(json.dumps(found, default=str))
     else:
-        for line in lines(streams, gaps, everything=options.all):
+        for line in lines(streams, gaps, boards, everything=options.all):
             print(line)
+    if options.recall:
+        _recall(options, gaps)
     return EXIT_COMPLETE if good else EXIT_INCOMPLETE
+
+
+def _recall(options: argparse.Namespace, gaps: list[dict[str, Any]]) -> None:
+    """Ask for what is missing, and say what comes; the next run reads it."""
+    from pipeline.collect.recall import Recall, Wanted
+    from pipeline.ledger.completeness import MISSING, NOT_TOLD
+
+    if options.broker is None:
+        raise PipelineError("--recall needs --broker, or `broker` in [ledger] of the configuration")
+    asked = (MISSING, NOT_TOLD) if options.strict else (MISSING,)
+    wanted = [
+        Wanted(gap["gateway"], gap["epoch"], gap["stream"], gap["first"], gap["last"])
+        for gap in gaps
+        if gap["outcome"] in asked
+    ]
+    done = Recall(broker_of(options), wanted, _say).run(options.wait)
+    _say(f"asked for {len(wanted):,} ranges: {done.messages:,} messages are on their way")
+
+
+def _say(line: str) -> None:
+    """Tell on stderr, so that --json stays one object."""
+    print(line, file=sys.stderr, flush=True)

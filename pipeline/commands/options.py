@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import PipelineError
 from pipeline.settings import (
@@ -18,6 +18,9 @@ from pipeline.settings import (
     Settings,
     make_settings,
 )
+
+if TYPE_CHECKING:
+    from pipeline.collect.broker import Broker
 
 NO_CACHE = "none"
 """The word for no cache."""
@@ -79,6 +82,26 @@ def add_sizes(parser: Any) -> None:
             metavar=name.upper(),
             help="of landing files in a batch at most; default: %(default)s",
         )
+
+
+def add_broker(parser: Any, *, required: bool = False) -> None:
+    """Add where the fleet's broker is, and who we are there."""
+    address = "mqtt://HOST[:PORT] or mqtts"
+    parser.add_argument("--broker", required=required, metavar="URL", help=address)
+    parser.add_argument("--prefix", default="tidegate", help="of the topics; default: %(default)s")
+    parser.add_argument("--username", metavar="NAME")
+    parser.add_argument("--password-file", type=Path, metavar="FILE", help="its first line")
+    parser.add_argument("--ca-file", metavar="FILE", help="whom to trust; default: the system's")
+
+
+def broker_of(options: argparse.Namespace) -> "Broker":
+    """Return the broker that the options of `add_broker` name."""
+    from pipeline.collect.broker import Broker, check_broker
+
+    check_broker(options.broker)
+    file = options.password_file
+    password = None if file is None else file.read_text(encoding="utf-8").partition("\n")[0]
+    return Broker(options.broker, options.prefix, options.username, password, options.ca_file)
 
 
 def settings_of(options: argparse.Namespace) -> Settings:

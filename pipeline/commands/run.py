@@ -69,7 +69,6 @@ def _round(settings: Any, session: Any, how: Any, options: argparse.Namespace) -
     from pipeline.operation.progress import bars
     from pipeline.operation.status import write_metrics
     from pipeline.operation.views import write_views
-    from pipeline.tables.lock import locked
 
     begun = time.monotonic()
     try:
@@ -84,7 +83,6 @@ def _round(settings: Any, session: Any, how: Any, options: argparse.Namespace) -
         seconds = time.monotonic() - begun
         print(f"read {totals.files:,} files in {seconds:.1f} s", flush=True)
     if options.views is not None and (totals.files or not options.views.exists()):
-        with locked(settings.checkpoints):
-            write_views(settings.tables, options.views)
+        write_views(settings.tables, options.views)
     if options.metrics is not None:
         write_metrics(settings, options.metrics)

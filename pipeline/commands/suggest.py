@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 from pipeline.commands.options import add_spark, add_tables, days, existing
@@ -33,17 +34,17 @@ def run_suggest(options: argparse.Namespace) -> int:
     check_installed()
     from pipeline.backtest.run import Asked, has_tables
     from pipeline.backtest.suggest import Bound, as_toml, suggest
-    from pipeline.operation.once import spark_errors
+    from pipeline.operation.once import read_only
     from pipeline.operation.session import open_session
-    from pipeline.tables.lock import locked
 
-    settings = existing(options)
+    settings = replace(existing(options), reads_only=True)
     if not has_tables(settings.tables):
         raise PipelineError(f"there are no tables in {settings.tables}")
     asked = Asked("TRUE", None, options.last, options.gateway)
     bound = Bound(amount, share, options.heartbeat)
-    with locked(settings.checkpoints), spark_errors(settings):
-        found = list(suggest(open_session(settings), settings.tables, asked, bound))
+    found = read_only(
+        settings, lambda: list(suggest(open_session(settings), settings, asked, bound))
+    )
     if options.json:
         print(json.dumps([each._asdict() for each in found]))
     else:

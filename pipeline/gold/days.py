@@ -21,6 +21,7 @@ GATEWAY_DAY: Columns = (
     ("longest_silence_ms", "bigint"),
     ("restarts", "bigint"),
     ("last_time", "timestamp"),
+    ("last_received", "timestamp"),
     ("date", "date"),
 )
 """`quarantined` counts by reason; `restarts` are the epochs whose first number came that day."""
@@ -63,6 +64,7 @@ def gateway_day(silver: DataFrame, quarantined: DataFrame) -> DataFrame:
         expr("max(silence)").alias("longest_silence_ms"),
         expr("CAST(size(collect_set(IF(seq = 1, epoch, NULL))) AS BIGINT)").alias("restarts"),
         expr(_LAST).alias("last_time"),
+        expr("timestamp_millis(max(received))").alias("last_received"),
     )
     dated = figures.withColumnRenamed("event_date", "date")
     joined = dated.join(quarantined, ["gateway_id", "date"], "full")

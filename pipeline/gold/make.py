@@ -3,14 +3,15 @@
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from pipeline.gold import carried
 from pipeline.gold.days import GATEWAY_DAY, NODE_DAY, gateway_day, node_day
-from pipeline.gold.readings import READINGS, WINDOWS, by_window, spaced
+from pipeline.gold.readings import HEARD, READINGS, WINDOWS, by_window, spaced
 from pipeline.tables import delta, on_disk, staging
 from pipeline.tables.columns import QUARANTINE, SILVER, Columns, arrow_schema
 from pipeline.tables.quarantined import COLUMNS, Quarantined, marks_of, quarantined
@@ -21,8 +22,9 @@ FRESHNESS: Columns = (
     ("gateway_id", "string"),
     ("node", "string"),
     ("last_time", "timestamp"),
+    ("last_received", "timestamp"),
 )
-"""The newest event of each node, and of each gateway (`node` is null)."""
+"""The newest event of each node, and of each gateway (`node` is null) with its newest receipt."""
 
 TABLES: dict[str, Columns] = {
     **dict.fromkeys(WINDOWS, READINGS),
@@ -48,21 +50,65 @@ def all_dates(root: Path, files: pa.Table) -> set[str]:
 
 
 def make(
-    open_session: Callable[[], SparkSession], root: Path, dates: Iterable[str], files: pa.Table
-) -> None:
-    """Make the rows of these dates anew, each table in one step; `files` is `State.files`."""
+    open_session: Callable[[], SparkSession],
+    root: Path,
+    dates: Iterable[str],
+    files: pa.Table,
+    made: datetime | None = None,
+    now: datetime | None = None,
+) -> datetime | None:
+    """Make the rows of these dates anew, each table in one step; `files` is `State.files`.
+
+    What holds from a date into others is made there, too, up to `now`. `made` is when that was
+    last done; returns when it was done now.
+    """
     wanted = sorted({date.fromisoformat(day) for day in dates if day})
     if not wanted:
-        return
+        return made
+    now = now or datetime.now(UTC)
     spark = open_session()
+    before = carried.heard_from(root)
     rows = _silver(spark, root, wanted)
-    readings = spaced(rows).cache()
-    for table, unit in WINDOWS.items():
-        _swap(root, table, by_window(readings, unit), wanted)
-    readings.unpersist()
     _swap(root, "node_day", node_day(rows), wanted)
     _swap(root, "gateway_day", gateway_day(rows, _quarantined(spark, root, wanted, files)), wanted)
     _make_freshness(root)
+    heard = carried.heard_from(root)
+    last = carried.horizon(heard, now)
+    days = carried.reached(wanted, before, heard, made, last)
+    further = 1
+    while days:
+        ends = {end for _, end in carried.runs(days) if end < last}
+        changed = _make_readings(spark, root, sorted(days), ends, heard, now)
+        days = carried.following(changed, further, last)
+        further *= 2
+    return now
+
+
+def _make_readings(
+    spark: SparkSession,
+    root: Path,
+    days: list[date],
+    ends: set[date],
+    heard: carried.Heard,
+    now: datetime,
+) -> set[date]:
+    """Make the readings of these days; return those of `ends` whose last values changed."""
+    held = {end: carried.as_rows(carried.carried_from(root, [end])) for end in ends}
+    begun = carried.carried_from(root, [first - carried.DAY for first, _ in carried.runs(days)])
+    times = pa.table(
+        [list(heard), [int(time.timestamp() * 1000) for time in heard.values()]],
+        schema=arrow_schema(HEARD),
+    )
+    rows = spaced(
+        _silver(spark, root, days),
+        spark.createDataFrame(begun),
+        spark.createDataFrame(times),
+        int(now.timestamp() * 1000),
+    ).cache()
+    for table, unit in WINDOWS.items():
+        _swap(root, table, by_window(rows, unit, days), days)
+    rows.unpersist()
+    return {end for end in ends if carried.as_rows(carried.carried_from(root, [end])) != held[end]}
 
 
 def _silver(spark: SparkSession, root: Path, dates: list[date]) -> DataFrame:
@@ -102,10 +148,14 @@ def _quarantine(root: Path, files: pa.Table) -> Iterable[Quarantined]:
 
 def _make_freshness(root: Path) -> None:
     parts = []
-    for table, keys in (("node_day", ["gateway_id", "node"]), ("gateway_day", ["gateway_id"])):
-        rows = delta.read(root / table, [*keys, "last_time"])
-        newest = rows.group_by(keys).aggregate([("last_time", "max")])
-        parts.append(newest.rename_columns([*keys, "last_time"]))
+    of_node, of_gateway = ["last_time"], ["last_time", "last_received"]
+    for table, keys, times in (
+        ("node_day", ["gateway_id", "node"], of_node),
+        ("gateway_day", ["gateway_id"], of_gateway),
+    ):
+        rows = delta.read(root / table, [*keys, *times])
+        newest = rows.group_by(keys).aggregate([(time, "max") for time in times])
+        parts.append(newest.rename_columns([*keys, *times]))
     schema = arrow_schema(FRESHNESS)
     both = pa.concat_tables(parts, promote_options="default").select(schema.names).cast(schema)
     delta.overwrite(root / "freshness", both)

@@ -1,8 +1,13 @@
 """Readings by sensor and window: DataFrames in, DataFrames out."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql.functions import expr
+from collections.abc import Sequence
+from datetime import date
 
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import broadcast, col, expr
+
+from pipeline.gold.kinds import BAD, DAY_MS, HOLDS, KIND, SAMPLE, STATE, TOTAL
+from pipeline.gold.units import converted, known
 from pipeline.tables.columns import Columns
 
 WINDOWS = {"readings_1m": "minute", "readings_1h": "hour", "readings_1d": "day"}
@@ -10,6 +15,13 @@ WINDOWS = {"readings_1m": "minute", "readings_1h": "hour", "readings_1d": "day"}
 
 SILENT = 3
 """So many times a sensor's usual interval of the day is a gap."""
+STATES_MAX = 100
+"""States of a window that are counted one by one, the longest; the others are OTHERS together."""
+STATE_CHARACTERS = 200
+"""Characters of a state's name; the rest of a longer text is left out."""
+OTHERS = "(others)"
+HEARD_MS = DAY_MS
+"""A value holds so long after its gateway was last heard from, if nothing follows it."""
 
 READINGS: Columns = (
     ("gateway_id", "string"),
@@ -25,83 +37,203 @@ READINGS: Columns = (
     ("count", "bigint"),
     ("gaps", "bigint"),
     ("states", "map<string,bigint>"),
+    ("kind", "string"),
+    ("bad", "bigint"),
+    ("time_weighted_mean", "double"),
+    ("integral", "double"),
+    ("increase", "double"),
+    ("resets", "bigint"),
+    ("held_ms", "bigint"),
+    ("held_until", "timestamp"),
+    ("last_time", "timestamp"),
     ("date", "date"),
 )
-"""`states` has the milliseconds in each state, for values that are text or boolean."""
+"""`states` has the milliseconds in each state, for values that are text or boolean; `held_ms` those
+for which any value is known, `held_until` the end of the last one's share of the window."""
 
-SENSOR = "gateway_id, node, quantity"
+CARRIED: Columns = (
+    ("gateway_id", "string"),
+    ("node", "string"),
+    ("quantity", "string"),
+    ("event_time", "timestamp"),
+    ("value", "double"),
+    ("value_text", "string"),
+    ("unit", "string"),
+)
+"""A value that holds since an earlier day."""
+HEARD: Columns = (("gateway_id", "string"), ("heard_ms", "bigint"))
+"""When something of a gateway was last received."""
+
+SENSOR = ("gateway_id", "node", "quantity")
+UNITS = ("day", "hour", "minute")
 NEEDED = (
-    *("gateway_id", "node", "quantity", "event_date", "event_time", "epoch", "stream", "seq"),
-    *("value", "value_text", "unit"),
+    *(*SENSOR, "event_time", "epoch", "stream", "seq"),
+    *("value", "value_text", "unit", f"NOT {BAD} AS fine", "true AS own"),
 )
 """The columns of silver that readings are made from; rows are kept in memory with them alone."""
-_OF_DAY = f"PARTITION BY {SENSOR}, event_date"
-UNITS = ("day", "hour", "minute")
-_ORDER = f"ORDER BY {', '.join(UNITS)}, event_time, epoch, stream, seq"
+_LAST_SEQ = 2**63 - 1  # a value that is carried stands behind the reading that it is of
+_ORDER = (*UNITS, "event_time", "epoch", "stream", "seq")
 """That of the event times; the windows stand in it so that their sums need no sort of their own."""
+_OF_SENSOR = f"(PARTITION BY {', '.join(SENSOR)} ORDER BY {', '.join(_ORDER)})"
+_OF_DAY = f"(PARTITION BY {', '.join(SENSOR)}, day)"
+_IN_DAY = f"(PARTITION BY {', '.join(SENSOR)}, day ORDER BY {', '.join(_ORDER[1:])})"
 _PLACE = "struct(event_time, epoch, stream, seq)"
+_NAMED = f"IF(good AND unit IS NOT NULL, {_PLACE}, NULL)"
+
+_APART = f"""CASE WHEN unit IS NULL OR of_day IS NULL OR unit = of_day THEN ''
+    WHEN {known("unit")}.dimension = {known("of_day")}.dimension THEN ''
+    ELSE coalesce({known("unit")}.dimension, unit) END"""
+"""What tells readings of a sensor apart whose units cannot be converted; mostly nothing."""
+_UNIT_HERE = f"IF(apart = '', coalesce(of_day, unit), coalesce({known('unit')}.base, unit))"
+_LASTED = f"kind = '{SAMPLE}' AND value IS NOT NULL"
 
 
-def spaced(silver: DataFrame) -> DataFrame:
-    """Return the readings of silver with their distance in ms from the ones before and after.
+def spaced(silver: DataFrame, carried: DataFrame, heard: DataFrame, now_ms: int) -> DataFrame:
+    """Return the readings of silver and CARRIED ones, each with the time `until` which it holds.
 
-    `gap` says whether the silence before a reading was longer than SILENT times the sensor's
-    median of that day. A reading holds until the next one, or the end of its day.
+    That is the next reading of the sensor, but at most HOLDS, and for a sensor's last reading at
+    most `now_ms` and HEARD_MS after its gateway was last heard from. `gap` says whether the
+    silence before a reading was longer than SILENT times the sensor's median of that day.
     """
-    day_end = "unix_millis(CAST(date_add(event_date, 1) AS TIMESTAMP))"
-    following = f"lead(unix_millis(event_time)) OVER ({_OF_DAY} {_ORDER})"
-    before = f"lag(unix_millis(event_time)) OVER ({_OF_DAY} {_ORDER})"
-    readings = silver.where("node IS NOT NULL AND event_time IS NOT NULL")
-    windows = [f"date_trunc('{unit}', event_time) AS {unit}" for unit in UNITS]
+    earlier = carried.selectExpr(
+        *SENSOR, "event_time", "'' AS epoch", "'' AS stream", f"{_LAST_SEQ} AS seq",
+        "value", "value_text", "unit", "true AS fine", "false AS own",
+    )  # fmt: skip
+    readings = silver.where("node IS NOT NULL AND event_time IS NOT NULL").selectExpr(*NEEDED)
+    windows = {unit: expr(f"date_trunc('{unit}', event_time)") for unit in UNITS}
+    rows = readings.union(earlier).join(broadcast(heard), ["gateway_id"], "left")
+    rows = rows.withColumns(
+        windows
+        | {
+            "ms": expr("unix_millis(event_time)"),
+            "good": expr("fine AND (value IS NOT NULL OR value_text IS NOT NULL)"),
+            "kind": expr(KIND),
+        }
+    )
+    ordered = rows.repartition(*SENSOR).sortWithinPartitions(*SENSOR, *_ORDER)
+    following = "lead(IF(good, struct(ms, day, of_day), NULL)) IGNORE NULLS"
+    counter = f"IF(good AND kind = '{TOTAL}', struct(value, unit), NULL)"
+    end = f"greatest(ms, least({now_ms}, coalesce(heard_ms, ms) + {HEARD_MS}))"
     return (
-        readings.selectExpr(*NEEDED, *windows)
-        .withColumn("before", expr(f"unix_millis(event_time) - {before}"))
-        .withColumn("until", expr(f"coalesce({following}, {day_end})"))
-        .withColumn("usual", expr(f"percentile_approx(before, 0.5) OVER ({_OF_DAY})"))
-        .withColumn("gap", expr(f"before > {SILENT} * usual"))
+        ordered.withColumn("before", expr(f"IF(own, ms - lag(ms) OVER {_IN_DAY}, NULL)"))
+        .withColumns(
+            {
+                "usual": expr(f"percentile_approx(before, 0.5) OVER {_OF_DAY}"),
+                "of_day": expr(f"max_by(unit, {_NAMED}) OVER {_OF_DAY}"),
+            }
+        )
+        .withColumns(
+            {
+                "next": expr(f"{following} OVER {_OF_SENSOR}"),
+                "counted": expr(f"lag({counter}) IGNORE NULLS OVER {_OF_SENSOR}"),
+            }
+        )
+        .withColumns(
+            {
+                "gap": expr(f"before > {SILENT} * usual"),
+                "until": expr(f"IF(good, least(coalesce(next.ms, {end}), ms + {HOLDS}), ms)"),
+                "counted": expr(converted("counted.value", "counted.unit", "unit")),
+            }
+        )
+        .drop("before", "usual", "heard_ms", "fine")
     )
 
 
-def by_window(rows: DataFrame, unit: str) -> DataFrame:
-    """Return READINGS by windows of a `minute`, an `hour` or a `day`, of `spaced` rows."""
-    within = UNITS[: UNITS.index(unit) + 1]  # an hour is of one day; sums go by the rows' order
-    figures = rows.groupBy("gateway_id", "node", "quantity", "event_date", *within).agg(
-        expr("min(value)").alias("min"),
-        expr("max(value)").alias("max"),
-        expr("avg(value)").alias("mean"),
-        expr(f"max_by(value, {_PLACE}) FILTER (WHERE value IS NOT NULL)").alias("last"),
-        expr(f"max_by(value_text, {_PLACE}) FILTER (WHERE value_text IS NOT NULL)").alias(
+def by_window(rows: DataFrame, unit: str, dates: Sequence[date]) -> DataFrame:
+    """Return READINGS of these dates by windows of a `minute`, an `hour` or a `day`.
+
+    `rows` are `spaced`. A window without a reading has a row if a value holds in it, but for
+    minutes in which a number does.
+    """
+    pieces = _pieces(rows, unit, dates)
+    fresh = "fresh AND good"
+    figures = pieces.groupBy(*SENSOR, "date", "window_start", "apart").agg(
+        expr(f"min(value) FILTER (WHERE {fresh})").alias("min"),
+        expr(f"max(value) FILTER (WHERE {fresh})").alias("max"),
+        expr(f"avg(value) FILTER (WHERE {fresh})").alias("mean"),
+        expr(f"max_by(value, {_PLACE}) FILTER (WHERE good AND value IS NOT NULL)").alias("last"),
+        expr(f"max_by(value_text, {_PLACE}) FILTER (WHERE good AND value_text IS NOT NULL)").alias(
             "last_text"
         ),
         expr(f"max_by(unit, {_PLACE})").alias("unit"),
-        expr("count(*)").alias("count"),
-        expr("count_if(gap)").alias("gaps"),
+        expr(f"count_if({fresh})").alias("count"),
+        expr("count_if(fresh AND gap)").alias("gaps"),
+        expr(f"coalesce(max_by(kind, {_PLACE}) FILTER (WHERE good), max(kind))").alias("kind"),
+        expr("count_if(fresh AND NOT good)").alias("bad"),
+        expr(f"sum(value * lasted) FILTER (WHERE {_LASTED})").alias("weighed"),
+        expr(f"sum(lasted) FILTER (WHERE {_LASTED})").alias("weight"),
+        expr(f"sum(risen) FILTER (WHERE {fresh})").alias("risen"),
+        expr(f"count_if({fresh} AND reset)").alias("resets"),
+        expr("sum(lasted)").alias("held_ms"),
+        expr("timestamp_millis(max(end) FILTER (WHERE good))").alias("held_until"),
+        expr("max(event_time) FILTER (WHERE good)").alias("last_time"),
     )
-    keys = ["gateway_id", "node", "quantity", "window_start"]
-    named = figures.withColumnsRenamed({"event_date": "date", unit: "window_start"})
-    joined = named.join(_states(rows, unit), keys, "left")
+    keys = [*SENSOR, "date", "window_start", "apart"]
+    joined = figures.join(_states(pieces, keys), keys, "left").withColumns(
+        {
+            "time_weighted_mean": expr("try_divide(weighed, weight)"),
+            "integral": expr("weighed / 3600000"),
+            "increase": expr(f"IF(kind = '{TOTAL}', coalesce(risen, 0D), NULL)"),
+            "resets": expr(f"IF(kind = '{TOTAL}', resets, NULL)"),
+        }
+    )
     return joined.select([name for name, _ in READINGS])
 
 
-def _states(rows: DataFrame, unit: str) -> DataFrame:
-    """Return the milliseconds in each state by window; a state may last over many windows."""
-    windows = (
-        f"sequence(date_trunc('{unit}', event_time), "
-        f"date_trunc('{unit}', timestamp_millis(greatest(until - 1, unix_millis(event_time)))), "
-        f"INTERVAL 1 {unit.upper()})"
+def _pieces(rows: DataFrame, unit: str, dates: Sequence[date]) -> DataFrame:
+    """Return each reading's share of each window that it touches, in the unit of that day."""
+    first, last = min(dates).isoformat(), max(dates).isoformat()
+    length = f"INTERVAL 1 {unit.upper()}"
+    begin = f"greatest({unit}, TIMESTAMP '{first} 00:00:00')"
+    crosses = f"until > unix_millis({unit} + {length})"
+    if unit == "minute":  # of a number a minute would say no more than the hour
+        crosses += f" AND kind = '{STATE}'"
+    last_ms = f"least(until, unix_millis(TIMESTAMP '{last} 00:00:00' + INTERVAL 1 DAY)) - 1"
+    final = f"greatest({begin}, date_trunc('{unit}', timestamp_millis({last_ms})))"
+    held = f"sequence({begin}, {final}, {length})"
+    windows = f"explode(IF(until > unix_millis({begin}) AND {crosses}, {held}, array({unit})))"
+    risen = "IF(value < counted, value, value - counted)"
+    return (
+        rows.withColumn("window_start", expr(windows))
+        .withColumn("date", expr("to_date(window_start)"))
+        .where(col("date").isin(list(dates)))
+        .withColumns(
+            {
+                "fresh": expr(f"own AND window_start = {unit}"),
+                "end": expr(f"least(until, unix_millis(window_start + {length}))"),
+                "of_day": expr(
+                    "CASE WHEN window_start < day + INTERVAL 1 DAY THEN of_day"
+                    " WHEN window_start >= next.day THEN next.of_day END"
+                ),
+            }
+        )
+        .withColumns(
+            {
+                "lasted": expr("greatest(end - greatest(ms, unix_millis(window_start)), 0)"),
+                "apart": expr(_APART),
+                "risen": expr(f"IF(kind = '{TOTAL}', {risen}, NULL)"),
+                "reset": expr("coalesce(value < counted, false)"),
+            }
+        )
+        .withColumn("here", expr(_UNIT_HERE))
+        .withColumns(
+            {
+                "value": expr(converted("value", "unit", "here")),
+                "risen": expr(converted("risen", "unit", "here")),
+                "unit": col("here"),
+            }
+        )
+        .drop("here", "until", "next", "counted")
     )
-    split = rows.where("value_text IS NOT NULL").selectExpr(
-        *SENSOR.split(", "), "value_text", "event_time", "until", f"explode({windows}) window_start"
-    )
-    end = f"unix_millis(window_start + INTERVAL 1 {unit.upper()})"
-    begin = "greatest(unix_millis(event_time), unix_millis(window_start))"
-    lasting = split.selectExpr(
-        *SENSOR.split(", "),
-        "window_start",
-        "value_text",
-        f"greatest(least(until, {end}) - {begin}, 0) lasted",
-    )
-    keys = [*SENSOR.split(", "), "window_start"]
-    summed = lasting.groupBy(*keys, "value_text").agg(expr("sum(lasted)").alias("lasted"))
-    entries = expr("map_from_entries(collect_list(struct(value_text, lasted)))").alias("states")
-    return summed.groupBy(*keys).agg(entries)
+
+
+def _states(pieces: DataFrame, keys: list[str]) -> DataFrame:
+    """Return the milliseconds in each state by window, STATES_MAX of them and OTHERS."""
+    named = f"substring(value_text, 1, {STATE_CHARACTERS})"
+    lasting = pieces.where(f"good AND kind = '{STATE}'").withColumn("state", expr(named))
+    summed = lasting.groupBy(*keys, "state").agg(expr("sum(lasted)").alias("lasted"))
+    rank = f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY lasted DESC, state)"
+    kept = f"IF({rank} <= {STATES_MAX}, state, '{OTHERS}')"
+    bounded = summed.withColumn("state", expr(kept)).groupBy(*keys, "state")
+    entries = expr("map_from_entries(collect_list(struct(state, lasted)))").alias("states")
+    return bounded.agg(expr("sum(lasted)").alias("lasted")).groupBy(*keys).agg(entries)

@@ -32,6 +32,28 @@ _RANGES = {
 }
 
 
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _is_pairs(kind: pa.DataType) -> bool:
+    """Say whether a type is a list of pairs of texts."""
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return False
+    pair = kind.value_type
+    return pa.types.is_null(pair) or (
+        pa.types.is_struct(pair) and all(_is_text(pair.field(n).type) for n in range(len(pair)))
+    )
+
+
+_KINDS = (pa.types.is_integer, pa.types.is_boolean, _is_text, _is_bytes, _is_pairs)
+"""A column's type and the record's are both of one of these."""
+
+
 def read_landing_parquet(path: Path, name: str) -> Iterator[pa.RecordBatch]:
     """Yield the file's rows with the quarantine's columns; the reason of a record is null.
 
@@ -41,6 +63,7 @@ def read_landing_parquet(path: Path, name: str) -> Iterator[pa.RecordBatch]:
     line = 1
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            _check_types(file.schema_arrow)
             for batch in file.iter_batches(ROWS):
                 rows = list(_rows(_typed(batch), name, line))
                 line += batch.num_rows
@@ -51,6 +74,25 @@ def read_landing_parquet(path: Path, name: str) -> Iterator[pa.RecordBatch]:
         if error.errno is not None:
             raise
         yield _fault(name, error)  # Arrow's name for many kinds of damage
+
+
+def _check_types(schema: pa.Schema) -> None:
+    """Raise ArrowTypeError for a column of another kind: a cast would change what it says.
+
+    So it would multiply a timestamp, cut a fraction, and read a number out of a text.
+    """
+    for field in _RECORD:
+        place = schema.get_field_index(field.name)
+        found = field.type if place < 0 else _plain(schema.field(place).type)
+        if not pa.types.is_null(found) and not any(
+            is_kind(found) and is_kind(field.type) for is_kind in _KINDS
+        ):
+            raise pa.ArrowTypeError(f"column {field.name} is {found}, but must be {field.type}")
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values of a dictionary."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _typed(batch: pa.RecordBatch) -> pa.RecordBatch:

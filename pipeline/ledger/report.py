@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import PipelineError
+from pipeline.ledger.boards import FORK
 from pipeline.ledger.completeness import BAD, MISSING, NOT_TOLD, OUTCOMES, UNRECORDED
 from pipeline.printable import printable
 from pipeline.tables import delta
@@ -40,6 +41,11 @@ def read_gaps(root: Path, gateway: str | None = None) -> list[Row]:
     return _rows(root, "gaps", gateway)
 
 
+def read_boards(root: Path, gateway: str | None = None) -> list[Row]:
+    """Return the rows of `boards`, those of one gateway if it is named."""
+    return _rows(root, "boards", gateway) if delta.exists(root / "boards") else []
+
+
 def complete(streams: Iterable[Row], *, strict: bool) -> bool:
     """Say whether nothing is missing or lost, and with `strict` that all has been told."""
     bad = (*BAD, NOT_TOLD) if strict else BAD
@@ -57,8 +63,11 @@ def sum_line(stream: Row) -> str:
     return f"{name}: {told or '0'} = emitted {stream['emitted']:,}"
 
 
-def lines(streams: list[Row], gaps: list[Row], *, everything: bool) -> Iterator[str]:
+def lines(
+    streams: list[Row], gaps: list[Row], boards: list[Row], *, everything: bool
+) -> Iterator[str]:
     """Yield the report; gaps that a rule or a policy made on purpose only with `everything`."""
+    yield from map(_board_line, boards)
     total = Counter[str]()
     for stream in streams:
         total.update({name: stream[name] or 0 for name in (*OUTCOMES, "emitted")})
@@ -75,10 +84,21 @@ def lines(streams: list[Row], gaps: list[Row], *, everything: bool) -> Iterator[
     yield f"{gateways:,} gateways, {len(streams):,} streams"
     yield f"{told or '0'} = emitted {total['emitted']:,}"
     bad = sum(total[outcome] for outcome in BAD)
-    yield (
-        f"NOT COMPLETE: {bad:,} numbers are missing or lost"
-        if bad
-        else "complete: nothing is missing"
+    if bad:
+        yield f"NOT COMPLETE: {bad:,} numbers are missing or lost"
+    elif boards:
+        yield "NOT CERTAIN: two boards have one name, and their ledgers cannot say what is missing"
+    else:
+        yield "complete: nothing is missing"
+
+
+def _board_line(row: Row) -> str:
+    """Return what is to be said of two boards under one name."""
+    why = "their ledgers fork" if row["reason"] == FORK else "their messages alternate"
+    between = f"between {_shown(row['first_time'])} and {_shown(row['last_time'])} UTC"
+    return printable(
+        f"two boards: {row['gateway']} ran twice {between}, as epochs {row['epoch']} and "
+        f"{row['other_epoch']}: {why}. Give one of them another gateway id"
     )
 
 

@@ -28,18 +28,24 @@ def derive(
     of what was there, so doing it again gives the same.
     """
     from pipeline.gold import make as gold_tables
+    from pipeline.ledger import boards
     from pipeline.ledger import make as ledger_tables
 
     if state.compared < state.last or not state.compared:
         commits = since(state, state.compared)
         corrected = _corrected(settings, state, session, commits)
-        ledger_tables.make(settings.tables, state.islands, _streams(commits))
+        touched = _streams(commits)
+        ledger_tables.make(settings.tables, state.islands, touched)
+        gateways = None if touched is None else {key[0] for key in touched}
+        boards.make(settings.tables, state.islands, gateways)
         state.compared = state.last
         state.corrected = tuple(sorted(corrected.union(state.corrected)))
         note_derived(settings.checkpoints, state)
     if gold:
         gold_tables.create(settings.tables)
-        gold_tables.make(session, settings.tables, _dates(settings, state), state.files)
+        state.made = gold_tables.make(
+            session, settings.tables, _dates(settings, state), state.files, state.made
+        )
         state.golden, state.corrected = state.last, ()
         note_derived(settings.checkpoints, state)
 

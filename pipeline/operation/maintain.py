@@ -17,8 +17,17 @@ from pipeline.tables.damage import silver_rows
 from pipeline.tables.lock import locked
 from pipeline.tables.state import State
 
-BY_DATE = {"silver": "event_date"} | dict.fromkeys(gold.TABLES, gold.DATE)
-OTHERS = ("ledger", "clocks", "streams", "gaps", "freshness", "runs")
+TABLES = (
+    "silver",
+    *gold.TABLES,
+    "ledger",
+    "clocks",
+    "streams",
+    "gaps",
+    "boards",
+    "freshness",
+    "runs",
+)
 RETENTION_HOURS = 168
 """How long files that no table shows any more are kept for readers of an older state."""
 
@@ -65,23 +74,30 @@ def vacuum(settings: Settings, hours: int = RETENTION_HOURS) -> int:
 
 
 def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
-    """Delete rows of dates before the last `days` days, in silver, gold, bronze and quarantine.
+    """Delete what is older than the last `days` days, in silver, gold, bronze and quarantine.
 
-    A batch of bronze or quarantine goes once all of its rows were received before. What is
-    known of the numbers stays: a row that comes again is not taken for a new one.
+    A row of silver goes by its receipt, which no gateway's clock sets, or by its event date if
+    nobody knows when it was received; gold goes by date. A batch of bronze or quarantine goes once
+    all of its rows were received before. What is known of the numbers stays: a row that comes
+    again is not taken for a new one.
     """
-    limit = ((now or datetime.now(UTC)) - timedelta(days=days)).date()
+    now = now or datetime.now(UTC)
+    now_ms = int(now.timestamp() * 1000)
+    limit = (now - timedelta(days=days)).date()
+    limit_ms = int(datetime(limit.year, limit.month, limit.day, tzinfo=UTC).timestamp() * 1000)
+    unknown = f"(received IS NULL OR received > {now_ms}) AND event_date < DATE '{limit}'"
+    older = {"silver": f"received < {limit_ms} OR ({unknown})"}
+    older |= dict.fromkeys(gold.TABLES, f"{gold.DATE} < DATE '{limit}'")
     deleted = 0
     with full_disk(settings), locked(settings.checkpoints):
         joined.resume(settings.tables, settings.checkpoints)
         committed = state.load(settings.checkpoints)
-        for table, column in BY_DATE.items():
+        for table, rows in older.items():
             root = settings.tables / table
             if delta.exists(root):
-                told = DeltaTable(root.as_uri()).delete(f"{column} < DATE '{limit}'")
+                told = DeltaTable(root.as_uri()).delete(rows)
                 deleted += told["num_deleted_rows"] or 0
-        limit_ms = int(datetime(limit.year, limit.month, limit.day, tzinfo=UTC).timestamp() * 1000)
-        deleted += _drop_batches(settings.tables, committed, limit_ms)
+        deleted += _drop_batches(settings.tables, committed, limit_ms, now_ms)
         _recount_silver(settings.tables, committed)
         committed.trimmed = True
         state.fold(settings.checkpoints, committed)
@@ -89,21 +105,21 @@ def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
 
 
 def _present(root: Path) -> list[Path]:
-    return [root / table for table in (*BY_DATE, *OTHERS) if delta.exists(root / table)]
+    return [root / table for table in TABLES if delta.exists(root / table)]
 
 
 def _in_batches(root: Path) -> int:
     return sum(1 for name in on_disk.IN_BATCHES for _ in on_disk.parquet_files(root / name))
 
 
-def _drop_batches(root: Path, committed: State, limit_ms: int) -> int:
+def _drop_batches(root: Path, committed: State, limit_ms: int, now_ms: int) -> int:
     """Remove the folders of batches that were received before; their counts become 0."""
     dropped = 0
     rows = []
     for row in committed.batches.to_pylist():
         rows.append(row)
         folders = on_disk.folders_of(root, row["batch"], row["last"])
-        if folders and _is_older(folders, limit_ms):
+        if folders and _is_older(folders, limit_ms, now_ms):
             staging.discard(root, folders)
             dropped += sum(row[name] for name in on_disk.IN_BATCHES)
             rows[-1] = row | dict.fromkeys(on_disk.IN_BATCHES, 0)
@@ -111,13 +127,13 @@ def _drop_batches(root: Path, committed: State, limit_ms: int) -> int:
     return dropped
 
 
-def _is_older(folders: list[Path], limit_ms: int) -> bool:
+def _is_older(folders: list[Path], limit_ms: int, now_ms: int) -> bool:
+    """Say whether all rows were received before; a receipt after `now_ms` does not count."""
     received = [
         on_disk.read_columns(folder, BRONZE, ["received"])["received"] for folder in folders
     ]
-    newest = pc.max(
-        pa.chunked_array([chunk for each in received for chunk in each.chunks], pa.int64())
-    )
+    told = pa.chunked_array([chunk for each in received for chunk in each.chunks], pa.int64())
+    newest = pc.max(told.filter(pc.less_equal(told, now_ms)))
     return newest.as_py() is not None and newest.as_py() < limit_ms
 
 

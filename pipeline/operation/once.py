@@ -1,12 +1,13 @@
 """One run: bring the tables up to the landing folder and say what is in them."""
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.batches.plan import Batch, Plan, make_plan
 from pipeline.errors import JobError, PipelineError
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JAVA_ENDED = "Spark's Java process ended (out of memory?)"
+
+
+READS = 3
+"""How often a reader begins, while others put new files in the place of those that it reads."""
+_GONE = re.compile("FILE_NOT_EXIST|FileNotFoundException|PATH_NOT_FOUND")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -183,6 +191,24 @@ def _run_batches(
 
 def _size(batch: Batch) -> int:
     return sum(mark.size for mark in batch.files.values())
+
+
+def read_only(settings: Settings, work: Callable[[], T]) -> T:
+    """Return what work on the tables gives, which holds up nobody.
+
+    Files may go while it reads them, when `compact` joins them; then it begins again.
+    """
+    for _ in range(READS - 1):
+        try:
+            with spark_errors(settings):
+                return work()
+        except JobError as error:
+            if _GONE.search(str(error.__cause__)) is None:
+                raise
+        except FileNotFoundError:
+            continue
+    with spark_errors(settings):
+        return work()
 
 
 @contextmanager

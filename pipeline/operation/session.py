@@ -19,6 +19,7 @@ from pipeline.errors import PipelineError
 from pipeline.operation.class_archive import ClassArchive, class_archive
 from pipeline.operation.preflight import INSTALL_JAVA, find_java
 from pipeline.settings import Settings
+from pipeline.tables.lock import SCRATCH, locked
 
 DRIVER_MEMORY = "4g"
 """The heap's bound when Spark runs locally; it is taken as it is needed."""
@@ -62,9 +63,9 @@ def open_session(
 ) -> SparkSession:
     """Start Spark; what it would write on the terminal goes to `settings.spark_log`.
 
-    What ended processes left in `settings.scratch` is cleared first; the caller holds the lock of
-    the checkpoints. `extra` adds to the configuration. A service uses Java's class
-    archive and does not write one. Raises PipelineError when Java does not start Spark.
+    What ended processes left in `settings.scratch` is cleared first. `extra` adds to the
+    configuration. A service uses Java's class archive and does not write one. Raises
+    PipelineError when Java does not start Spark.
     """
     java = find_java()
     _prepare_process(settings)
@@ -113,12 +114,13 @@ def _ignore(_server: object, _request: object, _client: object) -> None:
 def _own_scratch(root: Path) -> Path:
     """Return a new folder that is locked as long as this process lives; others' are cleared."""
     root.mkdir(parents=True, exist_ok=True)
-    for left in root.iterdir():
-        if not _is_locked(left):
-            _remove(left)
-    own = root / secrets.token_hex(4)
-    own.mkdir()
-    fcntl.flock(os.open(own, os.O_RDONLY), fcntl.LOCK_EX)  # the process's end closes it
+    with locked(root, SCRATCH, wait=True):  # else another start clears it before it is locked
+        for left in root.iterdir():
+            if left.name != SCRATCH and not _is_locked(left):
+                _remove(left)
+        own = root / secrets.token_hex(4)
+        own.mkdir()
+        fcntl.flock(os.open(own, os.O_RDONLY), fcntl.LOCK_EX)  # the process's end closes it
     return own
 
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.records.fast_reading import Body, read_body
-from pipeline.records.record import INT64_MAX, INT64_MIN
+from pipeline.records.record import EXACT_MAX, INT64_MAX, INT64_MIN
 from pipeline.records.strict_json import NotJsonError, parse
 
 TOPICS_REMEMBERED = 4_096
@@ -23,6 +23,8 @@ class Reading(NamedTuple):
     unit: str | None = None
     quality: str | None = None
     decode_error: str | None = None
+    value_exact: str | None = None
+    """The digits of an integer that a double does not hold."""
 
 
 def decode(topic: str, payload: bytes) -> Reading:
@@ -43,9 +45,9 @@ def decode_slowly(topic: str, payload: bytes) -> Reading:
     """Return what `decode` does, by the rules themselves."""
     place = node_and_quantity(topic)
     if place is not None:
-        body = _object(payload)
+        body, fault = _object(payload)
         if body is not None and "value" in body:
-            return _reading(*place, body)
+            return _reading(*place, body, fault)
     try:
         return Reading(value_text=payload.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -61,24 +63,39 @@ def node_and_quantity(topic: str) -> tuple[str, str] | None:
     return None
 
 
-def _object(payload: bytes) -> dict[str, object] | None:
+def _object(payload: bytes) -> tuple[dict[str, object] | None, str]:
+    """Return the object that a payload is, and what is wrong with it as JSON.
+
+    Python's own encoder writes NaN and Infinity, which JSON does not have.
+    """
+    fault = ""
     try:
         body = parse(payload)
-    except NotJsonError:
-        return None
-    return body if isinstance(body, dict) else None
+    except NotJsonError as error:
+        fault = str(error)
+        try:
+            body = parse(payload, constants=True)
+        except NotJsonError:
+            return None, fault
+    return (body if isinstance(body, dict) else None), fault
 
 
 def _plain_reading(node: str, quantity: str, body: Body) -> Reading:
     value = body.value
-    number = None if isinstance(value, bool | str) else float(value)
-    text = None if number is not None else _value(value, [])[1]
-    return Reading(body.time, node, quantity, number, text, body.unit, body.quality)
+    if isinstance(value, bool | str):
+        text = _value(value, [])[1]
+        return Reading(body.time, node, quantity, None, text, body.unit, body.quality)
+    number = float(value)
+    exact = _exact(value, number)
+    return Reading(
+        body.time, node, quantity, number, None, body.unit, body.quality, value_exact=exact
+    )
 
 
-def _reading(node: str, quantity: str, body: dict[str, object]) -> Reading:
-    errors: list[str] = []
+def _reading(node: str, quantity: str, body: dict[str, object], fault: str) -> Reading:
+    errors = [fault] if fault else []
     value, value_text = _value(body["value"], errors)
+    exact = None if value is None else _exact(body["value"], value)
     return Reading(
         reading_time=_time(body.get("time"), errors),
         node=node,
@@ -88,6 +105,7 @@ def _reading(node: str, quantity: str, body: dict[str, object]) -> Reading:
         unit=_text("unit", body.get("unit"), errors),
         quality=_text("quality", body.get("quality"), errors),
         decode_error="; ".join(errors) or None,
+        value_exact=exact,
     )
 
 
@@ -110,7 +128,16 @@ def _number(value: float, errors: list[str]) -> float | None:
         number = math.inf
     if math.isfinite(number):
         return number
-    errors.append("value is beyond a double's range")
+    errors.append(
+        "value is no number" if math.isnan(number) else "value is beyond a double's range"
+    )
+    return None
+
+
+def _exact(value: object, number: float) -> str | None:
+    """Return the digits of an integer whose double is another number."""
+    if type(value) is int and abs(value) > EXACT_MAX and int(number) != value:
+        return str(value)
     return None
 
 

@@ -10,14 +10,15 @@ class NotJsonError(ValueError):
     """The bytes are not one JSON text; the message says what is wrong and where."""
 
 
-def parse(text: bytes) -> object:
+def parse(text: bytes, *, constants: bool = False) -> object:
     """Return the value of one JSON text; of a name that stands twice the last value counts.
 
-    Integers of any size are exact up to 4,300 digits. Raises NotJsonError, and nothing else.
+    Integers of any size are exact up to 4,300 digits. With `constants`, NaN and Infinity are taken
+    as floats. Raises NotJsonError, and nothing else.
     """
     try:
         decoded = text.decode("utf-8")
-        value = _decode(decoded)
+        value = _LENIENT_DECODER.decode(decoded) if constants else _decode(decoded)
         if "\\ud" in decoded or "\\uD" in decoded:  # an escape may name half a character
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
@@ -49,4 +50,5 @@ def _integer(digits: str) -> int | float:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_LENIENT_DECODER = json.JSONDecoder(parse_int=_integer)
 _LONG_INTEGER_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_integer)

@@ -8,6 +8,9 @@ Columns = tuple[tuple[str, str], ...]
 KEY = ("gateway_id", "epoch", "stream", "seq")
 """What names a message for ever; whoever sees it twice keeps the first."""
 
+DIGEST_BYTES = 8
+"""Of the payload's SHA-256 in silver: two rows of a key conflict if theirs differ."""
+
 RECORD: Columns = (
     ("gateway_id", "string"),
     ("epoch", "string"),
@@ -54,6 +57,7 @@ SILVER: Columns = (
     ("topic", "string"),
     ("value", "double"),
     ("value_text", "string"),
+    ("value_exact", "string"),
     ("unit", "string"),
     ("quality", "string"),
     ("lateness_ms", "bigint"),
@@ -141,6 +145,16 @@ STREAMS: Columns = (
     ("last_time", "timestamp"),
 )
 """The numbers of a stream by outcome, which add up to `emitted`; the newest event."""
+
+BOARDS: Columns = (
+    ("gateway", "string"),
+    ("epoch", "string"),
+    ("other_epoch", "string"),
+    ("reason", "string"),
+    ("first_time", "timestamp"),
+    ("last_time", "timestamp"),
+)
+"""Two epochs of a gateway that ran at one time, and when: two boards under one name."""
 
 _ARROW_TYPES: dict[str, pa.DataType] = {
     "string": pa.string(),

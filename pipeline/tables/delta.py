@@ -23,7 +23,7 @@ from pipeline.tables.columns import Columns, arrow_schema
 from pipeline.tables.staging import sync
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-STATISTICS = ("gateway_id", "epoch", "stream", "seq", "batch")
+STATISTICS = ("gateway_id", "epoch", "stream", "seq", "batch", "received")
 """The columns whose lowest and highest value of a file stand in the log."""
 _SEQ = ("seq", "first", "last")
 WRITER = "tidegate"

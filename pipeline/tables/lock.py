@@ -9,6 +9,8 @@ from pipeline.errors import BusyError
 
 WORK = "lock"
 COPY = "publish.lock"
+SCRATCH = "lock"
+"""Of Spark's working files, while one process clears what others left."""
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pipeline.errors import PipelineError
 from pipeline.tables import delta, islands
 from pipeline.tables.columns import (
+    BOARDS,
     BRONZE,
     CLOCKS,
     GAPS,
@@ -37,6 +38,7 @@ IN_DELTA: dict[str, tuple[Columns, str | None]] = {
     "clocks": (CLOCKS, None),
     "streams": (STREAMS, None),
     "gaps": (GAPS, None),
+    "boards": (BOARDS, None),
 }
 """Each with the column that is a folder's name."""
 

@@ -10,6 +10,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,6 +77,8 @@ class State:
     """The batch up to which times are corrected, and what arrived is compared with ledgers."""
     golden: int = 0
     """The batch up to which the gold tables are made."""
+    made: datetime | None = None
+    """When they were made: what held then holds in them until that time."""
     trimmed: bool = False
     """Whether rows were deleted for their age, so that silver lacks numbers that it had."""
     corrected: tuple[str, ...] = ()
@@ -149,10 +152,20 @@ def renumbered(numbers: pa.ChunkedArray, batches: pa.Table) -> pa.Array:
 def load(folder: Path) -> State:
     """Return what was committed; a damaged commit is none, so its batch is done again.
 
-    Raises PipelineError for the state of a later version of this program.
+    A run may fold commits into a snapshot meanwhile. Raises PipelineError for the state of a later
+    version of this program.
     """
-    state = _read_snapshot(folder)
-    loose = [commit for path in sorted(folder.glob("*.json")) if (commit := _read(path))]
+    while True:
+        newest = _newest(folder)
+        try:
+            state = _read_snapshot(folder, newest)
+            loose = [commit for path in sorted(folder.glob("*.json")) if (commit := _read(path))]
+        except FileNotFoundError:
+            if _newest(folder) == newest:
+                raise
+            continue
+        if _newest(folder) == newest:
+            break
     state.add(*(commit for commit in loose if state.last_of(commit.batch) is None))
     return state
 
@@ -202,7 +215,8 @@ def fold(folder: Path, state: State) -> None:
 def note_derived(folder: Path, state: State) -> None:
     """Put on the disk how far the tables are that are made from silver."""
     marks = {"compared": state.compared, "golden": state.golden, "corrected": state.corrected}
-    write_note(folder / "derived.json", {"version": VERSION} | marks)
+    made = {"made": state.made.isoformat()} if state.made is not None else {}
+    write_note(folder / "derived.json", {"version": VERSION} | marks | made)
 
 
 def _no_rows(schema: pa.Schema) -> pa.Table:
@@ -240,9 +254,8 @@ def _newest(folder: Path) -> int:
     return max((int(path.name.rpartition("-")[2]) for path in folder.glob("snapshot-*")), default=0)
 
 
-def _read_snapshot(folder: Path) -> State:
+def _read_snapshot(folder: Path, newest: int) -> State:
     state = State()
-    newest = _newest(folder)
     body = folder / f"snapshot-{newest:010d}"
     if newest:
         header = json.loads((body / "header.json").read_text())
@@ -260,6 +273,8 @@ def _read_snapshot(folder: Path) -> State:
         marks = json.loads(note.read_text())
         state.compared, state.golden = marks["compared"], marks["golden"]
         state.corrected = tuple(marks["corrected"])
+        if "made" in marks:
+            state.made = datetime.fromisoformat(marks["made"])
     return state
 
 

@@ -13,7 +13,17 @@ from gateway.where.rule import compile_rule
 from pipeline.backtest import result, run
 from pipeline.backtest.fold import Row, Sums, TopicFold
 from pipeline.cli import main
-from tests.support.disk.landing_files import TIME, put_records, reading, record
+from pipeline.tables.lock import locked
+from tests.support.disk.landing_files import (
+    TIME,
+    name_for,
+    put,
+    put_records,
+    reading,
+    record,
+    text_of,
+)
+from tests.support.pipeline_tables import sizes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,6 +81,36 @@ def test_days_are_summed_and_the_memory_goes_on() -> None:
     assert (missed[0].missed, missed[0].sent, missed[0].largest_error) == (1, 0, None)
 
 
+def test_a_rule_that_sends_nothing_has_the_worst_marks() -> None:
+    nothing = list(TopicFold("payload.value > 99", None).days(rows(VALUES)))
+    found = result.figures(nothing, 0.0)
+    assert (found["unknown"], found["longest_silence_ms"]) == (10, 9_000)
+    assert "largest error       no bound: 10 readings before any was sent" in result.as_text(
+        "", found
+    )
+    late = list(TopicFold("payload.value > 30", None).days(rows(VALUES)))
+    found = result.figures(late, 0.0)  # 31.0 is the first that is sent, the last but one 31.1
+    assert (found["unknown"], found["longest_silence_ms"]) == (5, 5_000)
+    assert found["largest_error"] == pytest.approx(31.1 - 19.4)
+    assert late[0].worst_ms == TIME, "to know nothing is worse than any error"
+    assert result.error_words(found) == "no bound: 5 readings before any was sent, else 11.7"
+    wide = list(TopicFold("payload.value = 20", None).days(rows(VALUES)))
+    assert wide[0].worst_ms == TIME + 6_000
+
+
+def test_the_report_shows_the_worst_moment_and_not_the_first_readings() -> None:
+    values = [20.0] * 3_000 + [29.0] + [20.0] * 3_000
+    drawn = [row._replace(payload=b'{"value":1,"unit":"C"}') for row in rows(values)]
+    (day,) = TopicFold("value = 20", None).days(rows(values[:1]))
+    fold = TopicFold("EVERY(100000)", None)
+    points, unit = run.around(drawn, fold, TIME + 3_000_000)
+    assert (len(points), unit, day.rows) == (run.SHOWN_POINTS, "C", 1)
+    assert points[1_000][:2] == (TIME + 3_000_000, 29.0)
+    assert [len(run.around(rows(values), fold, moment)[0]) for moment in (None, TIME)] == [
+        2_000
+    ] * 2
+
+
 class Page(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -91,10 +131,17 @@ def test_a_whole_back_test(
     entries: list[object] = [
         record(n, reading(value), time=TIME + n * 1000) for n, value in enumerate(VALUES, 1)
     ]
-    put_records(tmp_path / "landing", [*entries, record(3, reading(20.4), resent=True)])
     other = [record(1, reading(1), gateway_id="mill", time=TIME - 40 * 86_400_000)]
     put_records(tmp_path / "landing", [*other], gateway="mill")
+    half = text_of(entries[:6])  # a file that was read while it was copied
+    name = name_for(11)
+    put(tmp_path / "landing", half, name)
     run(tmp_path)
+    ahead = record(12, reading(20.0, time=4_060_000_000_000), topic="sensors/n1/ahead")
+    put(tmp_path / "landing", text_of([*entries, record(3, reading(20.4), resent=True)]), name)
+    put(tmp_path / "landing", text_of([ahead]), name_for(1, 12))  # a clock of 2098
+    run(tmp_path)
+    assert sizes(tmp_path)[:2] == (19, 12)
     monkeypatch.setattr("pipeline.operation.session.open_session", lambda settings: spark)
     page = tmp_path / "report.html"
     command = [
@@ -107,17 +154,20 @@ def test_a_whole_back_test(
     ]
     assert main([*command, "--json", "--tariff", "2", "--last", "30d", "--report", str(page)]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["rows"], found["sent"], found["alarms"], found["missed"]) == (10, 6, 2, 0)
-    assert set(found["by_device"]) == {"barn: sensors/n1/temperature"}
+    assert (found["rows"], found["sent"], found["alarms"], found["missed"]) == (11, 7, 2, 0)
+    devices = {name: each["rows"] for name, each in found["by_device"].items()}
+    assert devices == {"barn: sensors/n1/temperature": 10, "barn: sensors/n1/ahead": 1}
     assert 0 < found["bytes_sent"] < found["bytes_all"]
     assert found["cost_sent"] == pytest.approx(found["bytes_batched_sent"] * 2e-6, abs=1e-4)
     parsed = Page()
     parsed.feed(page.read_text())
-    assert [tag for tag, _ in parsed.tags].count("rect") == 2
+    assert [a["class"] for tag, a in parsed.tags if tag == "rect"][:2] == ["all", "sent"]
     assert {a["class"] for tag, a in parsed.tags if tag == "polyline"} == {"raw", "kept"}
+    assert [a["id"] for _, a in parsed.tags if a.get("class") == "worst"] == ["worst"]
     assert not {tag for tag, _ in parsed.tags} & {"script", "link", "img", "iframe"}
-    assert main([*command]) == 0
-    assert "would be sent       7 (63.6%)" in capsys.readouterr().out
+    with locked(tmp_path / "checkpoints" / "tables"):  # as a run that is under way does
+        assert main([*command]) == 0
+    assert "would be sent       8 (66.7%)" in capsys.readouterr().out
     assert main([*command, "--gateway", "none"]) == 0
 
 
@@ -126,6 +176,6 @@ def test_what_cannot_be_tried_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "$where:" in capsys.readouterr().err
     assert main(["backtest", "TRUE", "--tables", str(tmp_path / "none")]) == 2
     assert "there are no tables" in capsys.readouterr().err
-    page = result.as_page("<b>", None, result.figures([], 0.0), "", [])
+    page = result.as_page("<b>", None, result.figures([], 0.0), result.Worst())
     assert "<b>" not in page.split("<body>")[1]
     assert run.SCHEMA.names == list(Sums._fields)

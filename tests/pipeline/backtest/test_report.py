@@ -1,13 +1,15 @@
 """The report of a back test as a browser draws it."""
 
+import re
 import shutil
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from pipeline.backtest import result
+from pipeline.backtest import drawing, result
 from pipeline.backtest.fold import Sums
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -33,7 +35,39 @@ def page() -> str:
     points = [(n * 1000, n % 40 / 2.0, n % 8 == 0) for n in range(400)]
     rule = "payload.value > 30 AND topic <> '<script>'"
     figures = result.figures(days, 1.0)
-    return result.as_page(rule, "payload.value > 40", figures, "barn: sensors/n1/t", points)
+    worst = result.Worst("barn: sensors/n1/t", "°C", 39_000, points)
+    return result.as_page(rule, "payload.value > 40", figures, worst)
+
+
+TICKS = [
+    ((0.0, 10.0), [0, 2, 4, 6, 8, 10]),
+    ((20.0, 20.0), [10, 15, 20, 25, 30]),
+    ((-0.31, 0.2), [-0.4, -0.2, 0, 0.2]),
+    ((0.0, 1234567.0), [0, 500_000, 1_000_000, 1_500_000]),
+]
+
+
+@pytest.mark.parametrize(("span", "ticks"), TICKS)
+def test_values_have_round_ticks_around_them(span: tuple[float, float], ticks: list[float]) -> None:
+    assert drawing.value_ticks(*span) == pytest.approx(ticks)
+
+
+def test_times_have_round_ticks_within_them() -> None:
+    begin = 1_763_740_000_000  # 15:46:40
+    marks, step = drawing.time_ticks(begin, begin + 3_600_000)
+    assert (len(marks), step) == (4, timedelta(minutes=15))
+    assert marks[0] == begin + 800_000  # 16:00
+    assert drawing.time_ticks(begin, begin) == ([begin], timedelta(seconds=1))
+
+
+def test_drawings_have_axes_units_dates_and_a_legend() -> None:
+    shown = re.findall(r"<text[^>]*>([^<]*)</text>", page())
+    assert {"value in °C", "bytes a day", "day (UTC)", "2026-11-01"} <= set(shown)
+    assert {"every reading", "what a reader has", "all messages", "would be sent"} <= set(shown)
+    assert "time (UTC), from 1970-01-01 00:00" in shown
+    assert "largest error, 01-01 00:00:39 UTC" in shown
+    assert {"0", "5", "10", "15", "20", "01-01 00:05"} <= set(shown)
+    assert "no readings" in drawing.curves([], "", None)
 
 
 def browse(file: Path, *options: str) -> str:

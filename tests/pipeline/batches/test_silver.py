@@ -68,7 +68,7 @@ def test_rows_that_are_left_out_go_to_the_quarantine_if_they_conflict(
 def test_silver_has_all_columns_typed(spark: "SparkSession") -> None:
     payload = reading(21.5, unit="°C", quality="good", time=TIME - 20 * 3_600_000)
     rows = [(1, 1, payload), (2, None, b"\xff")]
-    frame = silver(spark.createDataFrame(decoded_rows(rows)), [], BATCH)
+    frame = silver(spark.createDataFrame(decoded_rows(rows)), [], BATCH, TIME + 86_400_000)
     assert frame.columns == names(SILVER)
     first, second = sorted(frame.toArrow().to_pylist(), key=lambda found: found["seq"])
     assert first == {

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 
 DAY = 86_400_000
 NOW = 1_763_740_000_000
+READ = NOW + 90 * DAY
+"""When the pipeline read the records."""
+Y21 = 1_609_459_200_000
+"""2021-01-01, when the clock of an RP2040 begins."""
 FRESH = 5_000
 """The clock of a board without one, seconds after its start."""
 KNOWN = [
@@ -35,7 +39,21 @@ CASES = [
     ("main", 20, NOW - 3 * DAY, NOW, NOW - 9, (NOW - 9, "reading", None, 9)),
     ("slow", 5, 2**62, NOW, None, (NOW, "received", None, 0)),
     ("slow", 5, NOW, NOW, None, (NOW, "gateway", None, 0)),
-]
+    # An event is not later than its receipt, and no clock of its gateway says when that was.
+    ("main", 1, NOW, NOW, 4_060_000_000_000, (NOW, "gateway", None, 0)),
+    ("main", 1, NOW + 30 * DAY, NOW, None, (NOW, "received", None, 0)),
+    ("main", 1, NOW + 300_000, NOW, None, (NOW + 300_000, "gateway", None, -300_000)),
+    ("main", 1, NOW + 300_001, NOW, None, (NOW, "received", None, 0)),
+    ("main", 20, NOW - DAY, NOW, None, (NOW - DAY, "gateway", None, DAY)),
+    ("main", 1, READ + DAY, READ + DAY, READ + DAY, (READ, "read", None, DAY)),
+    ("main", 1, NOW, None, None, (NOW, "gateway", None, None)),
+    ("main", 1, READ + DAY, None, None, (None, None, None, None)),
+    # Boards whose clocks were never set begin in 2000, 2015 or 2021.
+    ("main", 1, 946_684_800_000, NOW, None, (NOW, "received", None, 0)),
+    ("main", 1, NOW, NOW, Y21 + 9 * DAY, (NOW, "gateway", None, 0)),
+    ("main", 1, NOW, NOW, Y21 + 40 * DAY, (Y21 + 40 * DAY, "reading", None, NOW - Y21 - 40 * DAY)),
+    ("main", 1, Y21 + 9, Y21 + DAY, None, (Y21 + 9, "gateway", None, DAY - 9)),
+]  # fmt: skip
 
 
 @pytest.mark.spark
@@ -47,7 +65,7 @@ def test_the_time_that_holds(spark: "SparkSession") -> None:
         " received bigint, reading_time bigint"
     )
     rows = [(place, "barn", "e", *case[:5]) for place, case in enumerate(CASES)]
-    found = timed(spark.createDataFrame(rows, schema), KNOWN).selectExpr(
+    found = timed(spark.createDataFrame(rows, schema), KNOWN, READ).selectExpr(
         "place", "unix_millis(event_time) ms", "time_source", "time_uncertainty_ms", "lateness_ms",
         "event_date = to_date(event_time) same",
     ).orderBy("place").collect()  # fmt: skip

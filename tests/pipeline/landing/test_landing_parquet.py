@@ -1,5 +1,6 @@
 import json
 from base64 import b64encode
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,46 @@ def test_a_file_of_an_earlier_or_foreign_writer(tmp_path: Path) -> None:
     assert (row["reason"], row["qos"], row["payload"]) == (None, None, b"\xff")
     pq.write_table(pa.table({"seq": ["one"], "gateway_id": [b"\xff"]}), path)
     assert [row["reason"] for row in read(path)] == [reasons.FILE_UNREADABLE]
+
+
+FOREIGN: dict[str, list[Any]] = {
+    "time": [datetime(2025, 11, 21, tzinfo=UTC), 1.0, "1763740000000", True],
+    "received": [datetime(2025, 11, 21, tzinfo=UTC), 1.0],
+    "seq": [1.0, "1", b"1", True, [1]],
+    "epoch": [10, b"00a1b2c3d4"],
+    "gateway_id": [7, b"barn"],
+    "payload": ["text", 21.5, {"value": 1}],
+    "retain": [0, "true"],
+    "properties": ["a", {"a": "b"}, ["a"], [{"name": 1, "value": 2}]],
+}
+"""Values whose type is that of another column; each was taken for the record's by a cast."""
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, each in FOREIGN.items() for v in each])
+def test_a_column_of_another_type_is_refused(tmp_path: Path, name: str, value: object) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.Table.from_pylist([ROW | {name: value}]), path)
+    (row,) = read(path)
+    assert row["reason"] == reasons.FILE_UNREADABLE
+    assert f"column {name} is " in row["detail"]
+    assert row["landing_file"] == "20251121/c-1.parquet"
+
+
+def test_types_that_say_the_same_are_taken(tmp_path: Path) -> None:
+    wide = {
+        "gateway_id": pa.array(["barn"]).dictionary_encode(),
+        "epoch": pa.array([EPOCH], pa.large_string()),
+        "stream": pa.array(["main"]),
+        "seq": pa.array([7], pa.uint32()),
+        "time": pa.array([TIME]),
+        "topic": pa.array(["a"]),
+        "payload": pa.array([b"x"], pa.large_binary()),
+        "qos": pa.array([1], pa.int64()),
+        "username": pa.nulls(1),
+    }
+    pq.write_table(pa.table(wide), tmp_path / "a.parquet")
+    (row,) = read(tmp_path / "a.parquet")
+    assert (row["reason"], row["gateway_id"], row["seq"], row["qos"]) == (None, "barn", 7, 1)
 
 
 @pytest.mark.uncovered

@@ -21,6 +21,7 @@ from tests.support.disk.landing_files import (
     name_for,
     put,
     put_records,
+    reading,
     record,
     text_of,
 )
@@ -42,7 +43,8 @@ def made(data: Path, run: "Run") -> Settings:
     old = [record(n, time=TIME - 20 * DAY, received=TIME - 20 * DAY) for n in (1, 2)]
     put_records(data / "landing", [*old, b"{"])
     run(data)
-    put_records(data / "landing", [record(3), record(4)], first=3)
+    late = record(3, reading(time=TIME - 300 * DAY))  # of a clock that was never set right
+    put_records(data / "landing", [late, record(4)], first=3)
     run(data)
     put_records(data / "landing", [record(6), record(2, received=TIME)], first=5)
     run(data, gold=True)
@@ -94,7 +96,7 @@ def test_status_compaction_and_retention(
     run(copy)
     assert contents(copy) == after
 
-    maintain.keep(settings, 10, NOW)
+    maintain.keep(settings, 10, NOW)  # number 3 was received with the others
     assert sizes(tmp_path) == (5, 4, 1)
     put(tmp_path / "landing", text_of([record(1, time=TIME - 20 * DAY)]), name_for(1, 1))
     totals = run(tmp_path, verify=True)

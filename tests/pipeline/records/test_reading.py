@@ -16,13 +16,16 @@ def of_sensor(
     unit: str | None = None,
     quality: str | None = None,
     time: int | None = None,
+    exact: str | None = None,
 ) -> Reading:
-    return Reading(time, "n1", "temperature", value, text, unit, quality, error)
+    return Reading(time, "n1", "temperature", value, text, unit, quality, error, exact)
 
 
+LONG = 123_456_789_012_345_678_901
 FIELDS = ["value", "unit", "quality", "time", "more"]
 
 NO_VALUE = "value is neither number, text nor boolean"
+BEYOND = "value is beyond a double's range"
 NO_TIME = "time is not an integer of milliseconds"
 
 READINGS = [
@@ -45,6 +48,13 @@ READINGS = [
     (b'{"value":1,"time":9223372036854775808}', of_sensor(1.0, error=NO_TIME)),
     (b'{"value":1,"time":"now"}', of_sensor(1.0, error=NO_TIME)),
     (b'{"value":1,"time":true}', of_sensor(1.0, error=NO_TIME)),
+    (b'{"value":NaN}', of_sensor(error="NaN is not JSON; value is no number")),
+    (b'{"value": -Infinity}', of_sensor(error=f"-Infinity is not JSON; {BEYOND}")),
+    (b'{"value":1,"rssi":NaN}', of_sensor(1.0, error="NaN is not JSON")),
+    (b'{"value":9007199254740993}', of_sensor(2.0**53, exact="9007199254740993")),
+    (b'{"value":-9007199254740993,"x":1}', of_sensor(-(2.0**53), exact="-9007199254740993")),
+    (b'{"value":9007199254740994}', of_sensor(2.0**53 + 2)),
+    (b'{"value":%d}' % LONG, of_sensor(1.2345678901234568e20, exact=str(LONG))),
     (b'{"value":[],"unit":1}', of_sensor(error=f"{NO_VALUE}; unit is not text")),
 ]
 OTHERS = [
@@ -52,7 +62,6 @@ OTHERS = [
     (TOPIC, b"", Reading(value_text="")),
     (TOPIC, b'{"state":"open"}', Reading(value_text='{"state":"open"}')),
     (TOPIC, b'[{"value":1}]', Reading(value_text='[{"value":1}]')),
-    (TOPIC, b'{"value":NaN}', Reading(value_text='{"value":NaN}')),
     (TOPIC, b"\xff\x00", Reading(decode_error="not UTF-8 at byte 1")),
     ("sensors/n1", b'{"value":1}', Reading(value_text='{"value":1}')),
     ("sensors/n1/temperature/raw", b'{"value":1}', Reading(value_text='{"value":1}')),

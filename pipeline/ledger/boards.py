@@ -1,0 +1,146 @@
+"""Two boards under one gateway's name: their ledgers fork, and their epochs run at one time.
+
+A card image that runs twice gives two starts of one number, each with an epoch of its own. So does
+a board that is restored from a backup, but then one epoch has ended before the other begins.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.ledger.files import place_of
+from pipeline.policy import SWITCHES, TOLERANCE_MS
+from pipeline.tables import delta, islands
+from pipeline.tables.columns import BOARDS, arrow_schema
+
+FORK = "fork"
+"""Two epochs are the same start of the gateway, or follow the same epoch, by their ledgers."""
+INTERLEAVED = "interleaved"
+"""Messages of two epochs alternate, both by their times and as they were received."""
+EPOCHS_MAX = 1_000
+"""Epochs of a gateway that are compared, the newest: each with all that overlap it."""
+_TIMED = ("gateway", "clock", "reading")
+
+Spans = dict[str, tuple[int, int]]
+"""The first and last event time (ms) of each epoch of a gateway."""
+
+
+class Boards(NamedTuple):
+    """Two epochs of one gateway that ran at the same time, and when (ms)."""
+
+    gateway: str
+    epoch: str
+    other_epoch: str
+    reason: str
+    first_ms: int
+    last_ms: int
+
+
+def make(root: Path, known: pa.Table, gateways: set[str] | None) -> None:
+    """Make the table `boards` anew for these gateways, for all if None."""
+    table = root / "boards"
+    found = list(boards(root, known, gateways))
+    old = delta.read_all(table)
+    if not found and not old.num_rows:
+        return
+    rows = [
+        {"gateway": each.gateway, "epoch": each.epoch, "other_epoch": each.other_epoch}
+        | {"reason": each.reason, "first_time": _time(each.first_ms)}
+        | {"last_time": _time(each.last_ms)}
+        for each in found
+    ]
+    stay = [
+        row for row in old.to_pylist() if gateways is not None and row["gateway"] not in gateways
+    ]
+    delta.overwrite(table, pa.Table.from_pylist(stay + rows, arrow_schema(BOARDS)))
+
+
+def boards(root: Path, known: pa.Table, gateways: set[str] | None) -> Iterator[Boards]:
+    """Yield the pairs of epochs that ran at one time; `known` are silver's islands."""
+    forks = _forks(root, gateways)
+    for gateway, spans in sorted(_spans(known, gateways).items()):
+        for epoch, other in _overlapping(spans):
+            first = max(spans[epoch][0], spans[other][0])
+            last = min(spans[epoch][1], spans[other][1])
+            pair = frozenset((epoch, other))
+            reason = FORK if pair in forks.get(gateway, ()) else INTERLEAVED
+            if reason == FORK or _alternate(root, gateway, pair, first, last):
+                one, two = sorted(pair)
+                yield Boards(gateway, one, two, reason, first, last)
+
+
+def _spans(known: pa.Table, gateways: set[str] | None) -> dict[str, Spans]:
+    if gateways is not None:
+        known = known.filter(
+            pc.is_in(known["gateway_id"], value_set=pa.array(sorted(gateways), pa.string()))
+        )
+    found: dict[str, Spans] = {}
+    for island in islands.each(known):
+        if island.first_time is None or island.last_time is None:
+            continue
+        spans = found.setdefault(island.gateway_id, {})
+        low, high = spans.get(island.epoch, (island.first_time, island.last_time))
+        spans[island.epoch] = min(low, island.first_time), max(high, island.last_time)
+    return found
+
+
+def _overlapping(spans: Spans) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of epochs that share more time than clocks may differ."""
+    newest = sorted(spans, key=lambda epoch: spans[epoch])[-EPOCHS_MAX:]
+    running: list[str] = []
+    for epoch in newest:
+        begin, end = spans[epoch]
+        running = [each for each in running if spans[each][1] - begin > TOLERANCE_MS]
+        if end - begin > TOLERANCE_MS:
+            yield from ((each, epoch) for each in running)
+            running.append(epoch)
+
+
+def _forks(root: Path, gateways: set[str] | None) -> dict[str, set[frozenset[str]]]:
+    """Return the pairs of epochs that are one start, or follow one epoch, by gateway."""
+    rows = delta.read(
+        root / "ledger", ["gateway_id", "epoch", "start", "outcome", "last", "landing_file"]
+    )
+    if gateways is not None:
+        rows = rows.filter(
+            pc.is_in(rows["gateway_id"], value_set=pa.array(sorted(gateways), pa.string()))
+        )
+    branches: dict[tuple[str, int | str], set[str]] = {}
+    for row in rows.to_pylist():
+        if row["start"] is not None:
+            branches.setdefault((row["gateway_id"], row["start"]), set()).add(row["epoch"])
+        elif row["outcome"] is None and row["last"] is not None:
+            _, epoch, _ = place_of(row["landing_file"])
+            branches.setdefault((row["gateway_id"], row["epoch"]), set()).add(epoch)
+    found: dict[str, set[frozenset[str]]] = {}
+    for (gateway, _), epochs in branches.items():
+        pairs = combinations(sorted(epochs)[:EPOCHS_MAX], 2)
+        found.setdefault(gateway, set()).update(map(frozenset, pairs))
+    return found
+
+
+def _alternate(root: Path, gateway: str, pair: frozenset[str], first: int, last: int) -> bool:
+    """Say whether messages of two epochs alternate, by their times and by their receipts."""
+    near = (pc.field("gateway_id") == gateway) & pc.field("epoch").isin(sorted(pair))
+    rows = delta.read(root / "silver", ["epoch", "event_time", "received", "time_source"], near)
+    # Not a filter of the table: of columns whose statistics the log lacks it would find nothing.
+    rows = rows.filter(pc.is_in(rows["time_source"], value_set=pa.array(_TIMED)))
+    ms = pc.divide(rows["event_time"].cast(pa.int64()), 1000)
+    rows = rows.filter(pc.and_(pc.greater_equal(ms, first), pc.less_equal(ms, last)))
+    return all(
+        _switches(rows.sort_by(column)["epoch"].to_pylist()) >= SWITCHES
+        for column in ("event_time", "received")
+    )
+
+
+def _switches(epochs: Iterable[str]) -> int:
+    return sum(before != after for before, after in pairwise(epochs))
+
+
+def _time(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
