@@ -1,4 +1,4 @@
-"""Asking gateways to send again what is missing (docs/fleet.md, Recall), one range at a time each."""
+"""Asking gateways to send again what is missing, one range at a time (docs/fleet.md, Recall)."""
 
 import json
 import time

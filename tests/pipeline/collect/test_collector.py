@@ -26,6 +26,7 @@ from tests.support.waiting import SECONDS, until
 pytestmark = pytest.mark.mosquitto
 
 EPOCH = "00a1b2c3d4"
+ROOT = Path(__file__).parents[3]
 
 
 class Publisher:
@@ -130,7 +131,10 @@ def test_each_kind_of_message_lands(tmp_path: Path) -> None:
         publisher.send("tidegate/barn/ledger", b'{"epoch":\n1}')
         publisher.send("tidegate/barn/clock", b"{}")
         until(lambda: any(landing.glob("barn/clock/*.jsonl")), "the last one lands")
-        assert "collected" in stop(collector)
+        said = stop(collector)
+        assert "the broker is mosquitto version" in said
+        assert "keeps 1,000 messages for it, or as many as its max_queued_messages says" in said
+        assert "collected" in said
         first, second = sorted(rows(landing), key=lambda row: row["seq"])
         assert (first["gateway_id"], first["topic"], first["payload"]) == (
             "barn",
@@ -157,6 +161,28 @@ def test_each_kind_of_message_lands(tmp_path: Path) -> None:
         ]  # fmt: skip
         told = [file.read_bytes() for file in sorted(landing.glob("barn/*/collected.*.jsonl"))]
         assert told == [b"{}\n", b'{"epoch": 1}\n']
+    finally:
+        publisher.close()
+        end(collector)
+        broker.kill()
+
+
+def test_the_example_for_mosquitto_keeps_all_for_a_collector_that_is_away(tmp_path: Path) -> None:
+    example = (ROOT / "examples" / "pipeline" / "mosquitto.conf").read_text()
+    ours = [line for line in example.splitlines() if not line.startswith("persistence")]
+    broker = Mosquitto(tmp_path, "\n".join(["max_queued_messages 1000", *ours]))
+    broker.start()
+    landing = tmp_path / "landing"
+    collector = start(broker.port, landing)
+    publisher = Publisher(broker.port)
+    try:
+        ready(broker, collector, publisher, landing)
+        stop(collector)
+        for seq in range(1, 3_001):
+            publisher.number(seq)
+        collector = start(broker.port, landing)
+        until(lambda: len(seqs(landing)) == 3_000, "everything lands")
+        stop(collector)
     finally:
         publisher.close()
         end(collector)
