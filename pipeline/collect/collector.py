@@ -3,8 +3,9 @@
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from paho.mqtt.client import Client, MQTTMessage
@@ -26,7 +27,12 @@ BYTES_MAX = 64 * 1024 * 1024
 SESSION_SECONDS = 30 * 86_400
 """How long the broker keeps the session of a collector that is away."""
 RETRY_SECONDS = 1.0
-SUFFIXES = ("data/#", "batch", "ledger", "clock")
+RECORDS = ("data/#", "batch", "clock")
+LEDGERS = ("ledger",)
+"""What one session gets, below a gateway's topic. Ledgers have one of their own, since each gateway
+has files of its own for them: they are gathered for minutes, and acknowledgements keep the order of
+the messages of a session [MQTT-4.6.0-2]."""
+LEDGER_SECONDS = 300.0
 
 VERSION_TOPIC = "$SYS/broker/version"
 MOSQUITTO_KEEPS = (
@@ -55,6 +61,11 @@ class CollectSettings:
     group: str = "tidegate"
     rows: int = 10_000
     seconds: float = 2.0
+    suffixes: tuple[str, ...] = RECORDS
+
+    def for_ledgers(self, seconds: float) -> "CollectSettings":
+        """Return the settings of the session that gets ledgers."""
+        return replace(self, name=f"{self.name}.ledger", seconds=seconds, suffixes=LEDGERS)
 
 
 class Collector:
@@ -135,8 +146,12 @@ class Collector:
         self._connected_at = time.monotonic()
         options = SubscribeOptions(qos=1, retainAsPublished=True)
         prefix = f"$share/{self._settings.group}/{self._settings.broker.prefix}/+/"
-        _, self._asked = client.subscribe([(prefix + suffix, options) for suffix in SUFFIXES])
-        if not self._told:
+        suffixes = self._settings.suffixes
+        _, self._asked = client.subscribe([(prefix + suffix, options) for suffix in suffixes])
+        # A session of an earlier version had all of them.
+        others = [suffix for suffix in (*RECORDS, *LEDGERS) if suffix not in suffixes]
+        client.unsubscribe([prefix + suffix for suffix in others])
+        if not self._told and suffixes == RECORDS:
             client.subscribe(VERSION_TOPIC)
 
     def _on_disconnect(
@@ -145,7 +160,7 @@ class Collector:
         brief = time.monotonic() - self._connected_at < BRIEF_SECONDS
         self._brief = self._brief + 1 if brief else 0
         if reason.value == TAKEN_OVER or self._brief == BRIEF_CONNECTIONS:
-            name = self._settings.name
+            name = self._settings.name.partition(".")[0]
             self._refusal = (
                 f"another collector has taken over the session of {name!r}: "
                 f"give each collector a --name of its own"
@@ -156,7 +171,7 @@ class Collector:
     ) -> None:
         if mid != self._asked:
             return  # a broker need not show its version
-        for suffix, code in zip(SUFFIXES, codes, strict=True):
+        for suffix, code in zip(self._settings.suffixes, codes, strict=True):
             if code.is_failure:
                 topics = f"{self._settings.broker.prefix}/+/{suffix}"
                 self._refused(code.value, f"the broker refused the subscription {topics}: {code}")
@@ -228,3 +243,28 @@ class Collector:
         if trouble != self._trouble:
             print(f"tidegate-pipeline: {trouble}", file=sys.stderr, flush=True)
             self._trouble = trouble
+
+
+def collect(settings: CollectSettings, ledger_seconds: float, stopped: Event) -> int:
+    """Collect in two sessions, records and ledgers, until told to stop; returns the messages.
+
+    Raises PipelineError when the broker refuses one of them for good; then both have ended.
+    """
+    parts = [Collector(settings), Collector(settings.for_ledgers(ledger_seconds))]
+    failed: list[PipelineError] = []
+
+    def run(part: Collector) -> None:
+        try:
+            part.run(stopped.is_set)
+        except PipelineError as error:
+            failed.append(error)
+            stopped.set()
+
+    threads = [Thread(target=run, args=(part,)) for part in parts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
+    return sum(part.messages for part in parts)

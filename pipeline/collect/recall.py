@@ -119,7 +119,7 @@ class Recall:
     def _on_message(self, _client: Client, _data: object, message: MQTTMessage) -> None:
         gateway = message.topic.split("/")[-2]
         asked = self._gateways.get(gateway)
-        answer = _answer(message.payload)
+        answer = _answer(bytes(message.payload))
         if asked is None or asked.now is None or answer.get("id") != _id(asked.now):
             return
         asked.heard = time.monotonic()

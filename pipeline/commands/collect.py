@@ -19,32 +19,33 @@ def add_collect(commands: Any) -> None:
     collect.add_argument("--group", default="tidegate", help="collectors of a group share the load")
     collect.add_argument("--rows", type=int, default=10_000, help="messages in a file at most")
     collect.add_argument("--seconds", type=float, default=2.0, help="age at which a file is closed")
+    collect.add_argument(
+        "--ledger-seconds", type=float, default=300.0, help="of files with ledgers"
+    )
     collect.set_defaults(run=run_collect)
 
 
 def run_collect(options: argparse.Namespace) -> int:
     """Collect until SIGTERM or SIGINT; returns the exit status."""
     check_arrow()
-    from pipeline.collect.collector import Collector, CollectSettings
+    from pipeline.collect.collector import CollectSettings, collect
 
     broker = broker_of(options)
     if not options.name.replace("-", "").replace("_", "").isalnum():
         raise PipelineError(f"name {options.name!r} is not letters, digits, - and _")
-    if options.rows < 1 or options.seconds <= 0:
-        raise PipelineError("--rows and --seconds must be more than 0")
+    if options.rows < 1 or options.seconds <= 0 or options.ledger_seconds <= 0:
+        raise PipelineError("--rows, --seconds and --ledger-seconds must be more than 0")
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    collector = Collector(
-        CollectSettings(
-            broker=broker,
-            landing=options.landing.absolute(),
-            name=options.name,
-            group=options.group,
-            rows=options.rows,
-            seconds=options.seconds,
-        )
+    settings = CollectSettings(
+        broker=broker,
+        landing=options.landing.absolute(),
+        name=options.name,
+        group=options.group,
+        rows=options.rows,
+        seconds=options.seconds,
     )
-    collector.run(stopped.is_set)
-    print(f"collected {collector.messages:,} messages")
+    messages = collect(settings, options.ledger_seconds, stopped)
+    print(f"collected {messages:,} messages")
     return 0
