@@ -1,7 +1,9 @@
 """How the tables are: sizes, lag, rates, late rows; as words, JSON or Prometheus text."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
@@ -10,11 +12,29 @@ import pyarrow.compute as pc
 from pipeline.errors import writing
 from pipeline.landing.listing import kind, list_landing
 from pipeline.ledger.completeness import OUTCOMES
+from pipeline.printable import printable
 from pipeline.settings import Settings
 from pipeline.tables import delta, state
 from pipeline.tables.on_disk import IN_BATCHES, IN_DELTA
 
 HOUR_SECONDS = 3_600
+LACKING = ("missing", "lost", "not_told")
+"""The outcomes of numbers that are told by gateway."""
+HABIT_DAYS = 14
+SILENT_TIMES = 3
+"""So many times its usual longest silence of a day makes a gateway a silent one ..."""
+SILENT_SECONDS = 300.0
+"""... if it is longer than this."""
+GATEWAYS_SHOWN = 20
+"""Gateways that are told one by one, those in trouble first; of more the number is told."""
+
+GATEWAY_METRICS = (
+    ("gateway_lag_seconds", "Age of a gateway's newest event.", "lag_seconds"),
+    ("gateway_silent", "1 if a gateway is silent for longer than it usually is.", "silent"),
+    ("gateway_missing", "Numbers that a gateway calls delivered and nobody has.", "missing"),
+    ("gateway_lost", "Numbers that a gateway lost.", "lost"),
+    ("gateway_not_told", "Numbers that a gateway said nothing of yet.", "not_told"),
+)
 
 Figures = dict[str, Any]
 
@@ -39,6 +59,7 @@ def read_status(settings: Settings, now: datetime | None = None) -> Figures:
         "numbers": _numbers(root),
         "late_rows": _late(root),
         "gateways": _gateways(root, now),
+        "by_gateway": _by_gateway(root, now),
         "lag_seconds": _lag(root, now),
         "tables": {table: _size(root / table) for table in sorted(_tables(root))},
         "rates": _rates(runs, now),
@@ -59,6 +80,7 @@ def as_text(figures: Figures) -> str:
     lines.append(f"{'gateways':<24}{silent['known']:>16,}, {silent['silent_1h']:,} silent for 1 h")
     if figures["lag_seconds"] is not None:
         lines.append(f"{'newest event':<24}{figures['lag_seconds']:>16,.0f} s ago")
+    lines += _gateway_lines(figures["by_gateway"])
     for table, size in figures["tables"].items():
         lines.append(f"{'table ' + table:<24}{size['bytes']:>16,} bytes in {size['files']:,} files")
     rates = figures["rates"]
@@ -71,6 +93,23 @@ def as_text(figures: Figures) -> str:
         if run["error"]:
             lines.append(f"{'it failed':<24}{run['error']}")
     return "\n".join(lines)
+
+
+def _gateway_lines(gateways: dict[str, Figures]) -> Iterator[str]:
+    """Yield a line for each gateway that lacks something or is silent."""
+    troubled = {
+        name: each
+        for name, each in gateways.items()
+        if each["silent"] or each["missing"] or each["lost"]
+    }
+    for name, each in list(troubled.items())[:GATEWAYS_SHOWN]:
+        told = [f"{each[outcome]:,} {outcome}" for outcome in ("missing", "lost") if each[outcome]]
+        if each["silent"]:
+            usual = each["usual_silence_seconds"]
+            told.append(f"silent for {each['lag_seconds']:,.0f} s, usually {usual:,.0f} s at most")
+        yield f"  {printable(name)}: {', '.join(told)}"
+    if len(troubled) > GATEWAYS_SHOWN:
+        yield f"  and {len(troubled) - GATEWAYS_SHOWN:,} more gateways"
 
 
 def as_prometheus(figures: Figures) -> str:
@@ -99,6 +138,10 @@ def as_prometheus(figures: Figures) -> str:
     metric("gateways_silent", "Gateways without an event for an hour.", silent)
     if figures["lag_seconds"] is not None:
         metric("lag_seconds", "Age of the newest event.", {"": figures["lag_seconds"]})
+    for name, text, figure in GATEWAY_METRICS:
+        each = figures["by_gateway"].items()
+        known = {gateway: of[figure] for gateway, of in each if of[figure] is not None}
+        metric(name, text, {gateway: float(value) for gateway, value in known.items()}, "gateway")
     oldest = {"": figures["oldest_waiting_seconds"] or 0}
     metric("oldest_waiting_seconds", "Age of the oldest landing file that waits.", oldest)
     rates = figures["rates"]
@@ -143,6 +186,51 @@ def _gateways(root: Path, now: datetime) -> Figures:
     ages = {gateway: (now - time).total_seconds() for gateway, time in _newest(root).items()}
     silent = {gateway: round(age, 3) for gateway, age in sorted(ages.items()) if age > HOUR_SECONDS}
     return {"known": len(ages), "silent_1h": len(silent), "silent_seconds": silent}
+
+
+def _by_gateway(root: Path, now: datetime) -> dict[str, Figures]:
+    """Return of each gateway its lag, whether it is silent by its own habit, and what it lacks.
+
+    Its habit is the median of its days' longest silences, of the last HABIT_DAYS that it has.
+    """
+    newest, habits = _newest(root), _habits(root)
+    numbers = _numbers_by_gateway(root)
+    found = {}
+    for gateway in sorted(newest.keys() | numbers.keys()):
+        lag = None
+        if gateway in newest:
+            lag = round((now - newest[gateway]).total_seconds(), 3)
+        usual = habits.get(gateway)
+        bound = None if usual is None else max(SILENT_TIMES * usual, SILENT_SECONDS)
+        found[gateway] = {
+            "lag_seconds": lag,
+            "usual_silence_seconds": usual,
+            "silent": None if lag is None or bound is None else lag > bound,
+            **numbers.get(gateway, dict.fromkeys(LACKING, 0)),
+        }
+    return found
+
+
+def _habits(root: Path) -> dict[str, float]:
+    if not delta.exists(root / "gateway_day"):
+        return {}
+    rows = delta.read(root / "gateway_day", ["gateway_id", "date", "longest_silence_ms"])
+    days: dict[str, list[float]] = {}
+    for row in rows.sort_by("date").to_pylist():
+        if row["longest_silence_ms"] is not None:
+            days.setdefault(row["gateway_id"], []).append(row["longest_silence_ms"] / 1000)
+    return {gateway: median(each[-HABIT_DAYS:]) for gateway, each in days.items()}
+
+
+def _numbers_by_gateway(root: Path) -> dict[str, dict[str, int]]:
+    if not delta.exists(root / "streams"):
+        return {}
+    found: dict[str, dict[str, int]] = {}
+    for row in delta.read(root / "streams", ["gateway", *LACKING]).to_pylist():
+        counts = found.setdefault(row["gateway"], dict.fromkeys(LACKING, 0))
+        for outcome in LACKING:
+            counts[outcome] += row[outcome] or 0
+    return found
 
 
 def _lag(root: Path, now: datetime) -> float | None:

@@ -65,6 +65,13 @@ def test_status_compaction_and_retention(
         "silent_1h": 1,
         "silent_seconds": {"barn": 7200.0},
     }
+    assert figures["by_gateway"] == {
+        "barn": {
+            "lag_seconds": 7200.0, "usual_silence_seconds": 0.0, "silent": True,
+            "missing": 0, "lost": 0, "not_told": 1,
+        }
+    }  # fmt: skip
+    assert "  barn: silent for 7,200 s, usually 0 s at most" in as_text(figures)
     assert (figures["last_run"]["new_bronze"], figures["batches"]) == (2, 3)
     assert figures["oldest_waiting_seconds"] is not None
     assert (figures["rates"]["rows_24h"], figures["left"]) == (6, {})
@@ -74,6 +81,10 @@ def test_status_compaction_and_retention(
     assert {s.labels["table"]: s.value for s in families["tidegate_pipeline_rows"].samples} == {
         "bronze": 6, "silver": 5, "quarantine": 2,
     }  # fmt: skip
+    (lag,) = families["tidegate_pipeline_gateway_lag_seconds"].samples
+    assert (lag.labels, lag.value) == ({"gateway": "barn"}, 7200.0)
+    (silent,) = families["tidegate_pipeline_gateway_silent"].samples
+    assert silent.value == 1
 
     before = contents(tmp_path)
     silver = (tmp_path / "tables" / "silver").as_uri()
