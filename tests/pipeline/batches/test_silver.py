@@ -88,6 +88,7 @@ def test_silver_has_all_columns_typed(spark: "SparkSession") -> None:
         "value": 21.5,
         "value_text": None,
         "unit": "°C",
+        "value_exact": None,
         "quality": "good",
         "lateness_ms": 20 * 3_600_000 + 1000,
         "resent": None,

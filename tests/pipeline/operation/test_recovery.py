@@ -85,7 +85,7 @@ def test_a_kill_leaves_nothing_behind(
     assert contents(tmp_path) == contents(undisturbed)
     left = {path.name for path in (tmp_path / "tables").iterdir()} - {"runs"}
     assert sorted(left) == [
-        *("bronze", "clocks", "gaps", "ledger", "quarantine", "silver", "streams"),
+        *("boards", "bronze", "clocks", "gaps", "ledger", "quarantine", "silver", "streams"),
     ]
 
 
