@@ -8,7 +8,15 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pipeline.commands.options import add_landing, add_sizes, add_spark, add_tables, with_landing
+from pipeline.commands.options import (
+    add_gold,
+    add_landing,
+    add_sizes,
+    add_spark,
+    add_tables,
+    assets_of,
+    with_landing,
+)
 from pipeline.operation.preflight import check_installed
 from pipeline.tables import cycles
 
@@ -35,7 +43,7 @@ def add_once(commands: Any) -> None:
         help="count the rows of every batch in the tables first, and look for keys that came twice",
     )
     once.add_argument("--json", action="store_true", help="print the totals as one JSON object")
-    once.add_argument("--no-gold", action="store_true", help="leave the gold tables for later")
+    add_gold(once)
     add_spark(once)
     add_sizes(once)
     once.set_defaults(run=run_command)
@@ -58,7 +66,12 @@ def run_command(options: argparse.Namespace) -> int:
 
     settings = with_landing(options)
     with bars() as watch:
-        how = How(verify=options.verify, gold=not options.no_gold, watch=watch)
+        how = How(
+            verify=options.verify,
+            gold=not options.no_gold,
+            assets=assets_of(options),
+            watch=watch,
+        )
         totals = run_once(settings, partial(_open_session, settings), how)
     if totals.left:
         name, reason = next(iter(totals.left.items()))

@@ -20,6 +20,8 @@ from pipeline.settings import (
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pipeline.collect.broker import Broker
 
 NO_CACHE = "none"
@@ -82,6 +84,22 @@ def add_sizes(parser: Any) -> None:
             metavar=name.upper(),
             help="of landing files in a batch at most; default: %(default)s",
         )
+
+
+def add_gold(parser: Any) -> None:
+    """Add what the gold tables are made with."""
+    parser.add_argument("--no-gold", action="store_true", help="leave the gold tables for later")
+    names = "TOML with names, places and time zones of gateways"
+    parser.add_argument("--assets", type=Path, metavar="FILE", help=names)
+
+
+def assets_of(options: argparse.Namespace) -> "pa.Table | None":
+    """Return the rows of the file that `--assets` names."""
+    if options.assets is None:
+        return None
+    from pipeline.gold.assets import read_assets
+
+    return read_assets(options.assets)
 
 
 def add_broker(parser: Any, *, required: bool = False) -> None:

@@ -10,7 +10,15 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from pipeline.commands.options import add_landing, add_sizes, add_spark, add_tables, settings_of
+from pipeline.commands.options import (
+    add_gold,
+    add_landing,
+    add_sizes,
+    add_spark,
+    add_tables,
+    assets_of,
+    settings_of,
+)
 from pipeline.errors import BusyError, JobError, PipelineError
 from pipeline.operation.preflight import check_installed
 
@@ -25,7 +33,7 @@ def add_run(commands: Any) -> None:
     run.add_argument("--every", type=float, default=SECONDS, metavar="SECONDS")
     run.add_argument("--metrics", type=Path, metavar="FILE", help="Prometheus text, after each run")
     run.add_argument("--views", type=Path, metavar="FILE", help="DuckDB views, after each run")
-    run.add_argument("--no-gold", action="store_true", help="leave the gold tables to others")
+    add_gold(run)
     add_spark(run)
     add_sizes(run)
     run.set_defaults(run=run_service)
@@ -46,7 +54,7 @@ def run_service(options: argparse.Namespace) -> int:
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     session = cache(partial(open_session, settings, service=True))
-    how = How(gold=not options.no_gold, stopping=stopped.is_set)
+    how = How(gold=not options.no_gold, assets=assets_of(options), stopping=stopped.is_set)
     busy = False
     while not stopped.is_set():
         begun = time.monotonic()

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.gold import carried
+from pipeline.gold.assets import ZONES, zones
 from pipeline.gold.days import GATEWAY_DAY, NODE_DAY, gateway_day, node_day
 from pipeline.gold.readings import HEARD, READINGS, WINDOWS, by_window, spaced
 from pipeline.tables import delta, on_disk, staging
@@ -18,6 +19,8 @@ from pipeline.tables.quarantined import COLUMNS, Quarantined, marks_of, quaranti
 from pipeline.tables.spark_files import read_files, write_folder
 
 DATE = "date"
+LOCAL = "readings_local_1d"
+"""Days by the time zones of gateways, where a file of assets names them."""
 FRESHNESS: Columns = (
     ("gateway_id", "string"),
     ("node", "string"),
@@ -56,11 +59,12 @@ def make(
     files: pa.Table,
     made: datetime | None = None,
     now: datetime | None = None,
+    assets: pa.Table | None = None,
 ) -> datetime | None:
     """Make the rows of these dates anew, each table in one step; `files` is `State.files`.
 
     What holds from a date into others is made there, too, up to `now`. `made` is when that was
-    last done; returns when it was done now.
+    last done; returns when it was done now. With `assets` days by local time are made, too.
     """
     wanted = sorted({date.fromisoformat(day) for day in dates if day})
     if not wanted:
@@ -79,6 +83,8 @@ def make(
     while days:
         ends = {end for _, end in carried.runs(days) if end < last}
         changed = _make_readings(spark, root, sorted(days), ends, heard, now)
+        if assets is not None:
+            _make_local(spark, root, days, heard, now, assets)
         days = carried.following(changed, further, last)
         further *= 2
     return now
@@ -94,21 +100,51 @@ def _make_readings(
 ) -> set[date]:
     """Make the readings of these days; return those of `ends` whose last values changed."""
     held = {end: carried.as_rows(carried.carried_from(root, [end])) for end in ends}
+    rows = _spaced(spark, root, days, heard, now).cache()
+    for table, unit in WINDOWS.items():
+        _swap(root, table, by_window(rows, unit, days), days)
+    rows.unpersist()
+    return {end for end in ends if carried.as_rows(carried.carried_from(root, [end])) != held[end]}
+
+
+def _make_local(
+    spark: SparkSession,
+    root: Path,
+    days: set[date],
+    heard: carried.Heard,
+    now: datetime,
+    assets: pa.Table,
+) -> None:
+    """Make the local days that share time with these days, of which each needs three of UTC."""
+    delta.create(root / LOCAL, READINGS, DATE)
+    shared = sorted({day + n * carried.DAY for day in days for n in (-1, 0, 1)})
+    needed = sorted({day + n * carried.DAY for day in shared for n in (-1, 0, 1)})
+    by_gateway = zones(assets)
+    table = pa.table([list(by_gateway), list(by_gateway.values())], schema=arrow_schema(ZONES))
+    rows = _spaced(spark, root, needed, heard, now, spark.createDataFrame(table))
+    _swap(root, LOCAL, by_window(rows, "day", shared, local=True), shared)
+
+
+def _spaced(
+    spark: SparkSession,
+    root: Path,
+    days: list[date],
+    heard: carried.Heard,
+    now: datetime,
+    zoned: DataFrame | None = None,
+) -> DataFrame:
     begun = carried.carried_from(root, [first - carried.DAY for first, _ in carried.runs(days)])
     times = pa.table(
         [list(heard), [int(time.timestamp() * 1000) for time in heard.values()]],
         schema=arrow_schema(HEARD),
     )
-    rows = spaced(
+    return spaced(
         _silver(spark, root, days),
         spark.createDataFrame(begun),
         spark.createDataFrame(times),
         int(now.timestamp() * 1000),
-    ).cache()
-    for table, unit in WINDOWS.items():
-        _swap(root, table, by_window(rows, unit, days), days)
-    rows.unpersist()
-    return {end for end in ends if carried.as_rows(carried.carried_from(root, [end])) != held[end]}
+        zoned,
+    )
 
 
 def _silver(spark: SparkSession, root: Path, dates: list[date]) -> DataFrame:

@@ -1,7 +1,7 @@
 """Readings by sensor and window: DataFrames in, DataFrames out."""
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import broadcast, col, expr
@@ -88,20 +88,30 @@ _UNIT_HERE = f"IF(apart = '', coalesce(of_day, unit), coalesce({known('unit')}.b
 _LASTED = f"kind = '{SAMPLE}' AND value IS NOT NULL"
 
 
-def spaced(silver: DataFrame, carried: DataFrame, heard: DataFrame, now_ms: int) -> DataFrame:
+def spaced(
+    silver: DataFrame,
+    carried: DataFrame,
+    heard: DataFrame,
+    now_ms: int,
+    zones: DataFrame | None = None,
+) -> DataFrame:
     """Return the readings of silver and CARRIED ones, each with the time `until` which it holds.
 
-    That is the next reading of the sensor, but at most HOLDS, and for a sensor's last reading at
-    most `now_ms` and HEARD_MS after its gateway was last heard from. `gap` says whether the
-    silence before a reading was longer than SILENT times the sensor's median of that day.
+    Days are those of UTC, or of the `zones` (assets.ZONES) of gateways. The time is the next
+    reading of the sensor, but at most HOLDS, and for a sensor's last reading at most `now_ms` and
+    HEARD_MS after its gateway was last heard from. `gap` says whether the silence before a reading
+    was longer than SILENT times the sensor's median of that day.
     """
     earlier = carried.selectExpr(
         *SENSOR, "event_time", "'' AS epoch", "'' AS stream", f"{_LAST_SEQ} AS seq",
         "value", "value_text", "unit", "true AS fine", "false AS own",
     )  # fmt: skip
     readings = silver.where("node IS NOT NULL AND event_time IS NOT NULL").selectExpr(*NEEDED)
-    windows = {unit: expr(f"date_trunc('{unit}', event_time)") for unit in UNITS}
     rows = readings.union(earlier).join(broadcast(heard), ["gateway_id"], "left")
+    windows = {unit: expr(f"date_trunc('{unit}', event_time)") for unit in UNITS}
+    if zones is not None:
+        rows = rows.join(broadcast(zones), ["gateway_id"], "left").fillna("UTC", ["zone"])
+        windows["day"] = expr(_utc(f"date_trunc('day', {_local('event_time')})"))
     rows = rows.withColumns(
         windows
         | {
@@ -139,13 +149,15 @@ def spaced(silver: DataFrame, carried: DataFrame, heard: DataFrame, now_ms: int)
     )
 
 
-def by_window(rows: DataFrame, unit: str, dates: Sequence[date]) -> DataFrame:
+def by_window(
+    rows: DataFrame, unit: str, dates: Sequence[date], *, local: bool = False
+) -> DataFrame:
     """Return READINGS of these dates by windows of a `minute`, an `hour` or a `day`.
 
-    `rows` are `spaced`. A window without a reading has a row if a value holds in it, but for
-    minutes in which a number does.
+    `rows` are `spaced`; with `local` by the days of zones, and the dates are theirs. A window
+    without a reading has a row if a value holds in it, but for minutes in which a number does.
     """
-    pieces = _pieces(rows, unit, dates)
+    pieces = _pieces(rows, unit, dates, _Local() if local else _Utc(unit))
     fresh = "fresh AND good"
     figures = pieces.groupBy(*SENSOR, "date", "window_start", "apart").agg(
         expr(f"min(value) FILTER (WHERE {fresh})").alias("min"),
@@ -180,29 +192,78 @@ def by_window(rows: DataFrame, unit: str, dates: Sequence[date]) -> DataFrame:
     return joined.select([name for name, _ in READINGS])
 
 
-def _pieces(rows: DataFrame, unit: str, dates: Sequence[date]) -> DataFrame:
+def _local(time: str) -> str:
+    return f"from_utc_timestamp({time}, zone)"
+
+
+def _utc(time: str) -> str:
+    return f"to_utc_timestamp({time}, zone)"
+
+
+class _Utc:
+    """Windows of one length, as SQL."""
+
+    def __init__(self, unit: str) -> None:
+        self.unit = unit
+        self._length = f"INTERVAL 1 {unit.upper()}"
+
+    def midnight(self, day: date) -> str:
+        """Return where a date begins."""
+        return f"TIMESTAMP '{day.isoformat()} 00:00:00'"
+
+    def after(self, start: str) -> str:
+        """Return where the window behind one begins."""
+        return f"({start} + {self._length})"
+
+    def starts(self, first: str, last: str) -> str:
+        """Return the starts of the windows from one that begins at `first` to that of `last`."""
+        final = f"greatest({first}, date_trunc('{self.unit}', {last}))"
+        return f"sequence({first}, {final}, {self._length})"
+
+    def date_of(self, start: str) -> str:
+        """Return the date of a window."""
+        return f"to_date({start})"
+
+
+class _Local(_Utc):
+    """Days by a gateway's zone, of which some have 23 or 25 hours."""
+
+    def __init__(self) -> None:
+        super().__init__("day")
+
+    def midnight(self, day: date) -> str:
+        return _utc(super().midnight(day))
+
+    def after(self, start: str) -> str:
+        return _utc(super().after(_local(start)))
+
+    def starts(self, first: str, last: str) -> str:
+        return f"transform({super().starts(_local(first), _local(last))}, each -> {_utc('each')})"
+
+    def date_of(self, start: str) -> str:
+        return super().date_of(_local(start))
+
+
+def _pieces(rows: DataFrame, unit: str, dates: Sequence[date], windows: _Utc) -> DataFrame:
     """Return each reading's share of each window that it touches, in the unit of that day."""
-    first, last = min(dates).isoformat(), max(dates).isoformat()
-    length = f"INTERVAL 1 {unit.upper()}"
-    begin = f"greatest({unit}, TIMESTAMP '{first} 00:00:00')"
-    crosses = f"until > unix_millis({unit} + {length})"
+    begin = f"greatest({unit}, {windows.midnight(min(dates))})"
+    end = windows.midnight(max(dates) + timedelta(days=1))
+    crosses = f"until > unix_millis({windows.after(unit)})"
     if unit == "minute":  # of a number a minute would say no more than the hour
         crosses += f" AND kind = '{STATE}'"
-    last_ms = f"least(until, unix_millis(TIMESTAMP '{last} 00:00:00' + INTERVAL 1 DAY)) - 1"
-    final = f"greatest({begin}, date_trunc('{unit}', timestamp_millis({last_ms})))"
-    held = f"sequence({begin}, {final}, {length})"
-    windows = f"explode(IF(until > unix_millis({begin}) AND {crosses}, {held}, array({unit})))"
+    held = windows.starts(begin, f"timestamp_millis(least(until, unix_millis({end})) - 1)")
+    touched = f"explode(IF(until > unix_millis({begin}) AND {crosses}, {held}, array({unit})))"
     risen = "IF(value < counted, value, value - counted)"
     return (
-        rows.withColumn("window_start", expr(windows))
-        .withColumn("date", expr("to_date(window_start)"))
+        rows.withColumn("window_start", expr(touched))
+        .withColumn("date", expr(windows.date_of("window_start")))
         .where(col("date").isin(list(dates)))
         .withColumns(
             {
                 "fresh": expr(f"own AND window_start = {unit}"),
-                "end": expr(f"least(until, unix_millis(window_start + {length}))"),
+                "end": expr(f"least(until, unix_millis({windows.after('window_start')}))"),
                 "of_day": expr(
-                    "CASE WHEN window_start < day + INTERVAL 1 DAY THEN of_day"
+                    f"CASE WHEN date = {windows.date_of('day')} THEN of_day"
                     " WHEN window_start >= next.day THEN next.of_day END"
                 ),
             }

@@ -21,6 +21,7 @@ def derive(
     session: "Callable[[], SparkSession]",
     *,
     gold: bool,
+    assets: pa.Table | None = None,
 ) -> None:
     """Bring what is made from silver up to it; a kill on the way leaves it to the next run.
 
@@ -28,6 +29,7 @@ def derive(
     of what was there, so doing it again gives the same.
     """
     from pipeline.gold import make as gold_tables
+    from pipeline.gold.assets import update
     from pipeline.ledger import boards
     from pipeline.ledger import make as ledger_tables
 
@@ -43,8 +45,11 @@ def derive(
         note_derived(settings.checkpoints, state)
     if gold:
         gold_tables.create(settings.tables)
+        dates = _dates(settings, state)
+        if update(settings.tables, assets):
+            dates = gold_tables.all_dates(settings.tables, state.files)
         state.made = gold_tables.make(
-            session, settings.tables, _dates(settings, state), state.files, state.made
+            session, settings.tables, dates, state.files, state.made, assets=assets
         )
         state.golden, state.corrected = state.last, ()
         note_derived(settings.checkpoints, state)

@@ -17,17 +17,9 @@ from pipeline.tables.damage import silver_rows
 from pipeline.tables.lock import locked
 from pipeline.tables.state import State
 
-TABLES = (
-    "silver",
-    *gold.TABLES,
-    "ledger",
-    "clocks",
-    "streams",
-    "gaps",
-    "boards",
-    "freshness",
-    "runs",
-)
+GOLD = (*gold.TABLES, gold.LOCAL)
+OTHERS = ("ledger", "clocks", "streams", "gaps", "boards", "assets", "freshness", "runs")
+TABLES = ("silver", *GOLD, *OTHERS)
 RETENTION_HOURS = 168
 """How long files that no table shows any more are kept for readers of an older state."""
 
@@ -87,7 +79,7 @@ def keep(settings: Settings, days: int, now: datetime | None = None) -> Done:
     limit_ms = int(datetime(limit.year, limit.month, limit.day, tzinfo=UTC).timestamp() * 1000)
     unknown = f"(received IS NULL OR received > {now_ms}) AND event_date < DATE '{limit}'"
     older = {"silver": f"received < {limit_ms} OR ({unknown})"}
-    older |= dict.fromkeys(gold.TABLES, f"{gold.DATE} < DATE '{limit}'")
+    older |= dict.fromkeys(GOLD, f"{gold.DATE} < DATE '{limit}'")
     deleted = 0
     with full_disk(settings), locked(settings.checkpoints):
         joined.resume(settings.tables, settings.checkpoints)

@@ -23,6 +23,7 @@ from pipeline.tables.lock import locked
 from pipeline.tables.state import State
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 JAVA_ENDED = "Spark's Java process ended (out of memory?)"
@@ -60,6 +61,8 @@ class How:
     """Whether the rows of every batch are counted first, and keys looked for that came twice."""
     gold: bool = True
     """Whether the gold tables are made, too; a later run makes what is left."""
+    assets: "pa.Table | None" = None
+    """What people call gateways, and their time zones (gold.assets.ASSETS)."""
     stopping: Callable[[], bool] = lambda: False
     """Asked between batches: whether the run shall end with what it has committed."""
     watch: Callable[[str, int, int], None] = lambda _step, _done, _whole: None
@@ -155,7 +158,7 @@ def _derive(
 ) -> None:
     if _is_behind(committed, how) and not how.stopping():
         how.watch("ledger and gold" if how.gold else "ledger", 0, 1)
-        derive(settings, committed, session, gold=how.gold)
+        derive(settings, committed, session, gold=how.gold, assets=how.assets)
         how.watch("ledger and gold" if how.gold else "ledger", 1, 1)
 
 
