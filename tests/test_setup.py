@@ -48,7 +48,7 @@ def files(root: Path, folders: Iterable[str]) -> set[str]:
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a copy of what a release is built from."""
     copy = tmp_path_factory.mktemp("checkout")
-    for folder in (*PACKAGES, "firmware", "systemd", "examples"):
+    for folder in (*PACKAGES, "crashtest", "firmware", "systemd", "examples"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=LEFT_OUT)
     for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md"):
         shutil.copy(ROOT / name, copy)
@@ -70,7 +70,7 @@ def sdist(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_sdist_holds_every_source_file(checkout: Path, sdist: Path) -> None:
-    folders = (*PACKAGES, "firmware", "systemd", "examples")
+    folders = (*PACKAGES, "crashtest", "firmware", "systemd", "examples")
     shipped = files(checkout, folders)
     assert {"systemd/tidegate.service", "firmware/main.py"} <= shipped
     assert files(sdist, folders) == shipped
@@ -84,6 +84,7 @@ def test_a_wheel_built_from_the_sdist_holds_every_file_that_runs(
     wheel = built(sdist, "*.whl")
     assert wheel.name.endswith("-py3-none-any.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
+    assert not [name for name in names if name.startswith("crashtest/")]
     for package in PACKAGES:
         inside = {name for name in names if name.startswith(f"{package}/")}
         wanted = {name for name in files(checkout, [package]) if not name.endswith(".pxd")}

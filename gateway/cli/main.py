@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.cli.channel import add_channel
-from gateway.cli.crashtest.arguments import add_crashtest
+from gateway.cli.crashtest import add_crashtest
 from gateway.cli.firmware.arguments import add_firmware
 from gateway.cli.parser import CANNOT_START, URL_HELP, Parser
 from gateway.cli.user import add_user

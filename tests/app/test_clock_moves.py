@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.crashtest.client import Client
+from crashtest.client import Client
 from gateway.config.load import load
 from gateway.mqtt.packets import Connect, Packet, PubAck, Publish, SubAck, Subscribe
 from gateway.mqtt.packets import SubscriptionRequest as Request

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from crashtest.client import Client
 from gateway.app.uplink.outbox import outbox_settings
-from gateway.cli.crashtest.client import Client
 from gateway.clock import Clock
 from gateway.config.load import load
 from gateway.counters import Counters

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.crashtest.gateway_process import GatewayProcess
+from crashtest.gateway_process import GatewayProcess
 from tests.support.ports import free_port
 
 LONG = int(os.environ.get("TIDEGATE_CRASH_ROUNDS", "0"))

@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from gateway.cli.crashtest.client import PATIENCE, Client
-from gateway.cli.crashtest.numbers import name_in, payload_of
+from crashtest.client import PATIENCE, Client
+from crashtest.numbers import name_in, payload_of
 from gateway.config.load import load
 from gateway.mqtt.packets import (
     Connect,

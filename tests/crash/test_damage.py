@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from gateway.cli.crashtest.gateway_process import GatewayProcess
-from gateway.cli.crashtest.publisher import Publisher
+from crashtest.gateway_process import GatewayProcess
+from crashtest.publisher import Publisher
 from tests.crash.conftest import LONG, MakeGateway
 from tests.support.processes.crash_gateway import NOBODY_TAKES
 

@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from gateway.cli.crashtest.client import PATIENCE
-from gateway.cli.crashtest.gateway_process import EndedError, GatewayProcess
-from gateway.cli.crashtest.participant import until
-from gateway.cli.crashtest.publisher import Publisher
-from gateway.cli.crashtest.rounds import Rounds
+from crashtest.client import PATIENCE
+from crashtest.gateway_process import EndedError, GatewayProcess
+from crashtest.participant import until
+from crashtest.publisher import Publisher
+from crashtest.rounds import Rounds
 from tests.crash.conftest import LONG, MakeGateway
 from tests.support.disk.earlier_version import make_earlier
 from tests.support.processes.crash_faults import Strace, database_files, start_files, tracer

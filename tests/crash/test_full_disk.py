@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from gateway.cli.crashtest.numbers import Promise
-from gateway.cli.crashtest.participant import until
-from gateway.cli.crashtest.publisher import Publisher
+from crashtest.numbers import Promise
+from crashtest.participant import until
+from crashtest.publisher import Publisher
 from tests.crash.conftest import MakeGateway
 from tests.support.processes.crash_gateway import (
     NOBODY_TAKES,

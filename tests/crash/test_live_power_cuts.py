@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from gateway.cli.crashtest.numbers import name_in
+from crashtest.numbers import name_in
 from gateway.config.load import load
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.reason_codes import ReasonCode

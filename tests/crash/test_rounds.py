@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from gateway.cli.crashtest.rounds import Rounds
+from crashtest.rounds import Rounds
 from tests.crash.conftest import LONG, MakeGateway
 
 ROUNDS = LONG or 3

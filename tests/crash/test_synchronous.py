@@ -10,9 +10,9 @@ from random import Random
 
 import pytest
 
-from gateway.cli.crashtest.client import Client
-from gateway.cli.crashtest.gateway_process import CONFIGURATION
-from gateway.cli.crashtest.publisher import Publisher
+from crashtest.client import Client
+from crashtest.gateway_process import CONFIGURATION
+from crashtest.publisher import Publisher
 from gateway.mqtt.packets import (
     Connect,
     Packet,

@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from random import Random
 
-from gateway.cli.crashtest.client import Client
-from gateway.cli.crashtest.numbers import payload_of
-from gateway.cli.crashtest.participant import until
-from gateway.cli.crashtest.subscriber import Subscriber
+from crashtest.client import Client
+from crashtest.numbers import payload_of
+from crashtest.participant import until
+from crashtest.subscriber import Subscriber
 from gateway.mqtt.packets import Connect, Will
 from gateway.mqtt.properties import Properties
 from tests.crash.conftest import MakeGateway

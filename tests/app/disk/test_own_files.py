@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from crashtest.client import Client
 from gateway.app.disk import own_files
 from gateway.app.disk.data_folder import DataFolder
 from gateway.app.start import serve
-from gateway.cli.crashtest.client import Client
 from gateway.config.load import bare
 from gateway.mqtt.packets import Connect, PubAck, Publish
 from gateway.storage.engine.database import FILE_NAME

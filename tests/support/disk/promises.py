@@ -4,8 +4,8 @@ import struct
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from crashtest.numbers import name_in
 from gateway.bridges.serial.cobs import unstuff
-from gateway.cli.crashtest.numbers import name_in
 from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import (

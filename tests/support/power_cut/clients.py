@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from random import Random
 
-from gateway.cli.crashtest.client import Client
-from gateway.cli.crashtest.numbers import name_in, payload_of
+from crashtest.client import Client
+from crashtest.numbers import name_in, payload_of
 from gateway.mqtt.packets import (
     Connect,
     Packet,

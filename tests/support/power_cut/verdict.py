@@ -12,8 +12,8 @@ from typing import Any
 
 from node.frames import encode_reading, encode_readings
 
-from gateway.cli.crashtest.client import PATIENCE
-from gateway.cli.crashtest.numbers import name_in
+from crashtest.client import PATIENCE
+from crashtest.numbers import name_in
 from gateway.config.load import load
 from tests.support.disk.promises import Number, Promises
 from tests.support.disk.storage import until

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from gateway.cli.crashtest.client import PATIENCE, Client
-from gateway.cli.crashtest.gateway_process import CONFIGURATION, GatewayProcess
-from gateway.cli.crashtest.numbers import Promise
-from gateway.cli.crashtest.participant import until
-from gateway.cli.crashtest.publisher import Publisher
-from gateway.cli.crashtest.receiver import Receiver
-from gateway.cli.crashtest.records import Records
+from crashtest.client import PATIENCE, Client
+from crashtest.gateway_process import CONFIGURATION, GatewayProcess
+from crashtest.numbers import Promise
+from crashtest.participant import until
+from crashtest.publisher import Publisher
+from crashtest.receiver import Receiver
+from crashtest.records import Records
 from gateway.mqtt.packets import (
     Connect,
     PingReq,

@@ -2,9 +2,9 @@
 
 from random import Random
 
-from gateway.cli.crashtest.publisher import LIVE, WRITTEN, Publisher
-from gateway.cli.crashtest.retained import NAME
-from gateway.cli.crashtest.subscriber import Subscriber
+from crashtest.publisher import LIVE, WRITTEN, Publisher
+from crashtest.retained import NAME
+from crashtest.subscriber import Subscriber
 from gateway.mqtt.packets import MQTT_3_1_1
 
 SLOW_WINDOW = 10

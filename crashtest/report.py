@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from statistics import median
 
-from gateway.cli.crashtest.full_database import LIMIT, Full
-from gateway.cli.crashtest.numbers import Promise
-from gateway.cli.crashtest.rounds import Rounds
+from crashtest.full_database import LIMIT, Full
+from crashtest.numbers import Promise
+from crashtest.rounds import Rounds
 
 PROMISE = """\
 The promise: what the gateway has acknowledged (PUBACK, PUBREC, SUBACK) is kept when its process

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.cli.crashtest.numbers import Promise, Sent
-from gateway.cli.crashtest.retained import check_retained, possible
+from crashtest.numbers import Promise, Sent
+from crashtest.retained import check_retained, possible
 
 KEPT, NONE, REFUSED = Promise.KEPT, Promise.NONE, Promise.REFUSED
 

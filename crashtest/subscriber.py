@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from random import Random
 
-from gateway.cli.crashtest.client import Client
-from gateway.cli.crashtest.numbers import Received, note
-from gateway.cli.crashtest.participant import Participant, until
+from crashtest.client import Client
+from crashtest.numbers import Received, note
+from crashtest.participant import Participant, until
 from gateway.mqtt.packets import (
     MQTT_5,
     Packet,

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from gateway.cli.crashtest.gateway_process import GatewayProcess
-from gateway.cli.crashtest.participant import Participant
-from gateway.cli.crashtest.participants import make_publishers, make_subscribers
-from gateway.cli.crashtest.publisher import Publisher
-from gateway.cli.crashtest.receiver import Receiver
-from gateway.cli.crashtest.records import Records
-from gateway.cli.crashtest.retained import check_retained, read_retained
+from crashtest.gateway_process import GatewayProcess
+from crashtest.participant import Participant
+from crashtest.participants import make_publishers, make_subscribers
+from crashtest.publisher import Publisher
+from crashtest.receiver import Receiver
+from crashtest.records import Records
+from crashtest.retained import check_retained, read_retained
 
 SLOW = 0.02
 """Seconds by which the slow subscriber holds its acknowledgements back."""

@@ -1,11 +1,22 @@
-"""The command line of `tidegate crashtest`."""
+"""The command line of `tidegate crashtest`, which a checkout has and a wheel has not."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.errors import TidegateError
+
 if TYPE_CHECKING:
     from gateway.cli.parser import Commands
+
+CHECKOUT = Path(__file__).parents[2]
+"""The folder that has `crashtest/` beside this package in a checkout."""
+
+MISSING = (
+    "the crash test is not part of the installed package: clone the repository of this version and"
+    " run `make install` and `PYTHONPATH=. .venv/bin/tidegate crashtest` there, or `make crashtest`"
+)
 
 ROUNDS = 20
 SECONDS = 0.5
@@ -56,6 +67,11 @@ def _seconds(text: str) -> float:
 
 
 def _crashtest(options: argparse.Namespace) -> int:
-    from gateway.cli.crashtest.command import crashtest
-
+    sys.path.append(str(CHECKOUT))
+    try:
+        from crashtest.command import crashtest
+    except ModuleNotFoundError as error:
+        raise TidegateError(MISSING) from error
+    finally:
+        sys.path.remove(str(CHECKOUT))
     return crashtest(options.data, options.rounds, options.seconds, options.seed)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from gateway.cli.crashtest.client import PATIENCE, Client
+from crashtest.client import PATIENCE, Client
 from gateway.mqtt.packets import MQTT_5, Connect, Packet, PingReq, PingResp, Will
 from gateway.mqtt.properties import Properties
 

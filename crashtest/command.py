@@ -7,12 +7,12 @@ import tempfile
 from pathlib import Path
 from random import SystemRandom
 
-from gateway.cli.crashtest.device import check_room, device_of
-from gateway.cli.crashtest.full_database import NOBODY_TAKES, Full, fill
-from gateway.cli.crashtest.gateway_process import EndedError, GatewayProcess
-from gateway.cli.crashtest.participant import HangError
-from gateway.cli.crashtest.report import report
-from gateway.cli.crashtest.rounds import Rounds
+from crashtest.device import check_room, device_of
+from crashtest.full_database import NOBODY_TAKES, Full, fill
+from crashtest.gateway_process import EndedError, GatewayProcess
+from crashtest.participant import HangError
+from crashtest.report import report
+from crashtest.rounds import Rounds
 from gateway.errors import TidegateError
 
 SEEDS = 1_000_000

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gateway.cli.crashtest.numbers import Promise, Received, Sent, ranges
-from gateway.cli.crashtest.publisher import WRITTEN
+from crashtest.numbers import Promise, Received, Sent, ranges
+from crashtest.publisher import WRITTEN
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from gateway.cli.crashtest.numbers import Received, note
+from crashtest.numbers import Received, note
 from gateway.storage.engine.database import FILE_NAME
 from gateway.uplink.landing.file import OPEN, whole_records
 

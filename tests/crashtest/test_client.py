@@ -1,7 +1,7 @@
 import asyncio
 from contextlib import suppress
 
-from gateway.cli.crashtest.client import Client
+from crashtest.client import Client
 from gateway.mqtt.packets import Connect
 from tests.support.ports import free_port
 

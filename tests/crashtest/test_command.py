@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.crashtest import command
-from gateway.cli.crashtest.gateway_process import GatewayProcess
+from crashtest import command
+from crashtest.gateway_process import GatewayProcess
 from gateway.cli.main import main
 
 

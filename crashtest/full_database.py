@@ -7,12 +7,12 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from random import Random
 
-from gateway.cli.crashtest.gateway_process import CONFIGURATION, GatewayProcess
-from gateway.cli.crashtest.numbers import Promise
-from gateway.cli.crashtest.participant import until
-from gateway.cli.crashtest.publisher import Publisher
-from gateway.cli.crashtest.receiver import Receiver
-from gateway.cli.crashtest.records import Records
+from crashtest.gateway_process import CONFIGURATION, GatewayProcess
+from crashtest.numbers import Promise
+from crashtest.participant import until
+from crashtest.publisher import Publisher
+from crashtest.receiver import Receiver
+from crashtest.records import Records
 
 LIMIT = 2 * 1024 * 1024
 """Bytes that no file of the gateway may exceed meanwhile: the device itself is not filled up."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from gateway.cli.crashtest.client import Client
-from gateway.cli.crashtest.numbers import Promise, Sent, name_in
+from crashtest.client import Client
+from crashtest.numbers import Promise, Sent, name_in
 from gateway.mqtt.packets import (
     Connect,
     PingReq,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import SystemRandom
 
-from gateway.cli.crashtest.client import HOST, PATIENCE
+from crashtest.client import HOST, PATIENCE
 
 COMMAND = "import sys; from gateway.cli.main import main; sys.exit(main())"
 

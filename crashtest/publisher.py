@@ -4,9 +4,9 @@ import asyncio
 import time
 from random import Random
 
-from gateway.cli.crashtest.client import Client
-from gateway.cli.crashtest.numbers import Promise, Sent, payload_of
-from gateway.cli.crashtest.participant import Participant, until
+from crashtest.client import Client
+from crashtest.numbers import Promise, Sent, payload_of
+from crashtest.participant import Participant, until
 from gateway.mqtt.packets import MQTT_5, Packet, PubAck, PubComp, Publish, PubRec, PubRel
 from gateway.mqtt.reason_codes import FAILURE
 

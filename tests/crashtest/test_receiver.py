@@ -4,8 +4,8 @@ from collections import defaultdict
 
 import pytest
 
-from gateway.cli.crashtest.numbers import Promise, Received, Sent, ranges
-from gateway.cli.crashtest.receiver import Receiver
+from crashtest.numbers import Promise, Received, Sent, ranges
+from crashtest.receiver import Receiver
 
 KEPT, NONE, REFUSED = Promise.KEPT, Promise.NONE, Promise.REFUSED
 

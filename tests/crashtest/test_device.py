@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.crashtest import device
+from crashtest import device
 from gateway.errors import TidegateError
 
 MOUNTS = """\
