@@ -199,10 +199,8 @@ def work(session: pytest.Session, beside: SideBySide, connection: Connection, nu
         session._setupstate.teardown_exact(None)
         beside.end_work()
         status = 0
-    except KeyboardInterrupt:
-        signal.signal(
-            signal.SIGINT, signal.SIG_IGN
-        )  # sent by the terminal, and by the first process
+    except KeyboardInterrupt:  # it comes from the terminal, and from the first process
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         session._setupstate.teardown_exact(None)
     except BaseException:  # noqa: BLE001  # a fork has nobody above it to catch anything
         traceback.print_exc()
