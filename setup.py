@@ -10,19 +10,26 @@ Where both are there, what cannot be compiled fails the build: a slower gateway 
 """
 
 import os
+import re
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
 
 from setuptools import Command, Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 from setuptools.errors import CompileError, PlatformError
 from setuptools.modified import newer_group
 
 MODE = os.environ.get("TIDEGATE_CYTHON") or "auto"
 PROCESSORS = len(os.sched_getaffinity(0))
 TRANSLATED = Path("build/cython")
+BUILD_FILE = Path("gateway/build.txt")
+ARCHIVED = Path(".git_archival.txt")
 FEW = 8
 """Modules that are translated sooner than other processes are started for them."""
 
@@ -137,6 +144,46 @@ class OneLibrary(build_ext):
         return str(target)
 
 
+class BuildModules(build_py):
+    """Has the version and the commit beside the modules."""
+
+    def run(self) -> None:
+        """Write them first, so that they are taken along."""
+        write_build_file(self.distribution.get_version())
+        super().run()
+
+
+class SourceDistribution(sdist):
+    """Takes the version and the commit along, which cannot be found out without Git."""
+
+    def run(self) -> None:
+        """Write them first."""
+        write_build_file(self.distribution.get_version())
+        super().run()
+
+
+def write_build_file(version: str) -> None:
+    """Write the version and the commit for `gateway/version.py`; leave what a release brought."""
+    if Path(".git").exists():
+        command = ["git", "rev-parse", "HEAD"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # fixed
+        commit = done.stdout.strip()
+    elif BUILD_FILE.exists():
+        return
+    else:
+        commit = archived_commit()
+    BUILD_FILE.write_text(f"{version}\n{commit}\n")
+
+
+def archived_commit() -> str:
+    """Return the commit that `git archive` wrote, "" where it did not."""
+    with suppress(FileNotFoundError):
+        found = re.search(r"^node: ([0-9a-f]{40})$", ARCHIVED.read_text(), re.MULTILINE)
+        if found:
+            return found[1]
+    return ""
+
+
 class Translate(Command):
     """Translates all modules with a .pxd to C, and compiles nothing: a check of seconds."""
 
@@ -161,4 +208,12 @@ def initializer(source: Path) -> list[tuple[str, str]]:
 
 
 if __name__ == "__main__":  # not where a process that translates imports this
-    setup(ext_modules=extensions(), cmdclass={"build_ext": OneLibrary, "translate": Translate})
+    setup(
+        ext_modules=extensions(),
+        cmdclass={
+            "build_ext": OneLibrary,
+            "build_py": BuildModules,
+            "sdist": SourceDistribution,
+            "translate": Translate,
+        },
+    )

@@ -14,6 +14,15 @@ pytestmark = pytest.mark.uncovered  # what is built is not run
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("gateway", "tui", "pipeline")
 SHIPPED = {".py", ".pxd", ".sql", ".tcss", ".json", ".typed", ".service", ".conf", ".toml"}
+FILES = (
+    "pyproject.toml",
+    "setup.py",
+    "MANIFEST.in",
+    "README.md",
+    "LICENSE",
+    "SECURITY.md",
+    ".git_archival.txt",
+)
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.so", "*.egg-info")
 
 
@@ -50,8 +59,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("checkout")
     for folder in (*PACKAGES, "crashtest", "firmware", "systemd", "examples"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=LEFT_OUT)
-    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md"):
+    for name in FILES:
         shutil.copy(ROOT / name, copy)
+    (copy / "gateway/build.txt").unlink(missing_ok=True)  # of this checkout
     return copy
 
 
@@ -88,18 +98,38 @@ def test_a_wheel_built_from_the_sdist_holds_every_file_that_runs(
     for package in PACKAGES:
         inside = {name for name in names if name.startswith(f"{package}/")}
         wanted = {name for name in files(checkout, [package]) if not name.endswith(".pxd")}
-        assert inside == wanted
+        assert inside == wanted | ({"gateway/build.txt"} if package == "gateway" else set())
+    licenses = [name for name in names if name.endswith(".dist-info/licenses/LICENSE")]
+    assert len(licenses) == 1
+    assert "License-Expression: Apache-2.0\n" in metadata(wheel)
     shared = {name.partition("/data/share/tidegate/")[2] for name in names}
     shared = {name for name in shared if Path(name).suffix in SHIPPED}
     assert shared == files(checkout, ["firmware", "systemd"])
 
 
+def metadata(wheel: Path) -> str:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return archive.read(name).decode()
+
+
+def built_from(wheel: Path) -> list[str]:
+    """Return the version of the metadata, and version and commit as the gateway reads them."""
+    (line,) = (line for line in metadata(wheel).splitlines() if line.startswith("Version: "))
+    with zipfile.ZipFile(wheel) as archive:
+        return [line.removeprefix("Version: "), *archive.read("gateway/build.txt").decode().split()]
+
+
 PYPROJECT = """
 [project]
 name = "sample"
-version = "1"
+dynamic = ["version"]
+[tool.setuptools_scm]
+fallback_version = "0.1.dev0"
 [tool.setuptools.packages.find]
 include = ["gateway*"]
+[tool.setuptools.package-data]
+gateway = ["build.txt"]
 """
 
 MODULES = ("gateway/sample.py", "gateway/other/sample.py")
@@ -188,10 +218,79 @@ def compile_in_place(project: Path) -> None:
     )
 
 
+class Repository:
+    """A project's Git."""
+
+    def __init__(self, project: Path) -> None:
+        self._project = project
+        self.git("init", "-q", "-b", "main")
+        (project / ".gitignore").write_text("dist\n*.egg-info\nbuild\nbuild.txt\n")
+        (project / ".gitattributes").write_text(".git_archival.txt export-subst\n")
+        shutil.copy(ROOT / ".git_archival.txt", project)
+        (project / "MANIFEST.in").write_text("include setup.py gateway/build.txt\n")
+
+    def git(self, *arguments: str) -> str:
+        options = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        done = subprocess.run(
+            ["git", *options, *arguments],
+            cwd=self._project,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    def commit(self) -> str:
+        self.git("add", ".")
+        self.git("commit", "-q", "--allow-empty", "-m", "more")
+        return self.git("rev-parse", "HEAD")
+
+
+def unpack(archive: Path, folder: Path) -> Path:
+    subprocess.run(["tar", "-xf", str(archive), "-C", str(folder)], check=True)
+    (unpacked,) = folder.iterdir()
+    return unpacked
+
+
+def wheel_of(project: Path) -> list[str]:
+    shutil.rmtree(project / "dist", ignore_errors=True)
+    made = build(project, "wheel")
+    assert made.returncode == 0, made.stderr
+    return built_from(built(project, "*.whl"))
+
+
+def test_the_version_comes_from_the_tag_and_the_commits_since(
+    project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert wheel_of(project) == ["0.1.dev0", "0.1.dev0"]  # files alone
+    repository = Repository(project)
+    commit = repository.commit()
+    version, *told = wheel_of(project)
+    assert version.startswith(f"0.1.dev1+g{commit[:8]}")
+    assert told == [version, commit]
+    repository.git("tag", "v1.2.0")
+    assert wheel_of(project) == ["1.2.0", "1.2.0", commit]
+
+    assert build(project, "sdist").returncode == 0
+    unpacked = unpack(built(project, "*.tar.gz"), tmp_path_factory.mktemp("sdist"))
+    assert wheel_of(unpacked) == ["1.2.0", "1.2.0", commit]
+
+    archive = project / "archive.tar"
+    repository.git("archive", "--prefix=whole/", "-o", str(archive), "HEAD")
+    assert wheel_of(unpack(archive, tmp_path_factory.mktemp("archive"))) == [
+        *("1.2.0", "1.2.0"),
+        commit,
+    ]
+    archive.unlink()
+
+    commit = repository.commit()
+    assert wheel_of(project)[0].startswith(f"1.2.1.dev1+g{commit[:8]}")
+
+
 def test_off_never_compiles(project: Path) -> None:
     declare(project, "this is no declaration\n")
     assert build(project, "wheel", "off").returncode == 0
-    assert built(project, "*.whl").name == "sample-1-py3-none-any.whl"
+    assert built(project, "*.whl").name == "sample-0.1.dev0-py3-none-any.whl"
 
 
 @pytest.mark.parametrize("missing", ["cc", "Cython"])

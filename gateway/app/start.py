@@ -49,7 +49,7 @@ from gateway.server.turn import Turn
 from gateway.storage.engine.damage import UNREADABLE
 from gateway.storage.engine.writer import Writer
 from gateway.telemetry.systemd_notify import SystemdNotify
-from gateway.version import VERSION
+from gateway.version import describe
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ async def _serve_once(
             return True
         loop.add_signal_handler(signal.SIGHUP, gateway.reload)
         notify.ready(gateway.status)
-        logger.info("tidegate %s (%s): %s", VERSION, build(), gateway.status)
+        logger.info("%s: %s", describe(build()), gateway.status)
         on_ready()
         await run.ended.wait()
         logger.info("stopping")

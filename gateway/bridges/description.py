@@ -19,8 +19,8 @@ def describe_common() -> str:
 
 def _lines(kind: BridgeKind) -> Iterator[str]:
     yield f"`[[{kind.name}]]`: {kind.summary}."
-    if kind.requirement:
-        yield f"It needs `pip install '{kind.requirement}'`."
+    if kind.extra:
+        yield f"It needs the extra `{kind.extra}`."
     yield ""
     yield from _keys(kind.settings, {each.name for each in keys_of(BridgeSettings)})
     yield from _tables(kind.settings, kind.name)

@@ -104,7 +104,7 @@ KIND = BridgeKind(
     settings=GpioSettings,
     make=GpioBridge,
     needs=("gpiozero",),
-    requirement="tidegate[gpio]",
+    extra="gpio",
     default_name=lambda settings: settings.pin,
     series=lambda settings, _name: [("quantity", _topic(settings))],
 )

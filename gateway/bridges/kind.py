@@ -19,7 +19,7 @@ Make = Callable[[Any, Host], Bridge]
 class BridgeKind:
     """A kind of bridge, configured by `[[<name>]]` tables whose keys are the fields of `settings`.
 
-    `needs` are modules that must be installed, and pip installs `requirement` to have them.
+    `needs` are modules that must be installed, and Tidegate's `extra` has them.
     `retry` is how long a bridge waits after a BridgeError: seconds, growth and the most seconds.
     `counters` and `gauges` say what the figures below `$SYS/broker/tidegate/<name>/` mean.
     """
@@ -29,7 +29,7 @@ class BridgeKind:
     settings: type[BridgeSettings]
     make: Make
     needs: tuple[str, ...] = ()
-    requirement: str = ""
+    extra: str = ""
     retry: tuple[float, float, float] = (1.0, 2.0, 30.0)
     counters: Mapping[str, str] = field(default_factory=dict)
     gauges: Mapping[str, str] = field(default_factory=dict)

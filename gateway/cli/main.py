@@ -15,7 +15,7 @@ from gateway.cli.where import add_where
 from gateway.compiled import build
 from gateway.config.errors import ConfigurationError
 from gateway.errors import RestartError, TidegateError
-from gateway.version import VERSION
+from gateway.version import describe
 
 if TYPE_CHECKING:
     from gateway.cli.parser import Commands
@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="tidegate", description="An MQTT edge gateway that loses nothing it acknowledged."
     )
-    parser.add_argument("--version", action="version", version=f"tidegate {VERSION} ({build()})")
+    parser.add_argument("--version", action="version", version=describe(build()))
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_run(commands)
     _add_check(commands)

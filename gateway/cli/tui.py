@@ -4,6 +4,7 @@ import importlib
 from pathlib import Path
 
 from gateway.errors import StartError
+from gateway.extras import how_to_install
 
 
 def tui(url: str, username: str | None, password_file: Path | None, ca_file: Path | None) -> int:
@@ -13,5 +14,5 @@ def tui(url: str, username: str | None, password_file: Path | None, ca_file: Pat
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith(("textual", "rich")):
             raise
-        raise StartError("the terminal UI needs its extra: pip install 'tidegate[tui]'") from error
+        raise StartError(f"the terminal UI needs its extra: {how_to_install('tui')}") from error
     return int(application.run(url, username, password_file, ca_file))

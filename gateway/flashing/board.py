@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from gateway.extras import how_to_install
 from gateway.flashing.errors import FlashingError
 from gateway.flashing.port import BAUD, Port, open_port
 
@@ -292,9 +293,7 @@ def _open(port: Port) -> "SerialTransport":
         from mpremote.transport import TransportError
         from mpremote.transport_serial import SerialTransport
     except ImportError as error:
-        raise FlashingError(
-            f"{error.name} is not installed: pip install 'tidegate[flash]'"
-        ) from error
+        raise FlashingError(f"{error.name} is not installed: {how_to_install('flash')}") from error
     open_port(port, READ_SECONDS).close()  # it tells what is wrong; mpremote does not
     path = port.device  # mpremote knows a pseudo-terminal by its own path alone
     try:

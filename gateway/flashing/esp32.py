@@ -6,6 +6,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from gateway.extras import how_to_install
 from gateway.flashing.errors import FlashingError
 
 MAGIC = 0xE9
@@ -44,7 +45,7 @@ def write_esp32(image: Path, device: str, *, stub: bool = True) -> None:
     """
     chip, address = esp_chip(image.read_bytes())
     if find_spec("esptool") is None:
-        raise FlashingError("esptool is not installed: pip install esptool")
+        raise FlashingError(f"esptool is not installed: {how_to_install('flash')}")
     command = [sys.executable, "-m", "esptool", "--chip", chip, "--port", device]
     command += [] if stub else ["--no-stub"]
     done = subprocess.run([*command, "write-flash", hex(address), str(image)], check=False)  # noqa: S603

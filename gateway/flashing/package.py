@@ -46,7 +46,7 @@ def build_package(bytecode: int, *, compiled: bool = True) -> Package:
         files = _compile(folder, sources)
     else:
         files = {str(each.relative_to(folder)): each.read_bytes() for each in sources}
-    version = f"{VERSION}+{_digest(files)[:8]}"
+    version = f"{VERSION.partition('+')[0]}+{_digest(files)[:8]}"
     files[VERSION_FILE] = version.encode()
     return Package(version, files, (folder / "launcher.py").read_bytes(), why_sources)
 

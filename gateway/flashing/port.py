@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from gateway.extras import how_to_install
 from gateway.flashing.errors import BusyPortError, FlashingError, MissingPortError
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _open(port: Port, timeout: float) -> "Serial":
     try:
         from serial import Serial
     except ImportError as error:
-        raise FlashingError("pyserial is not installed: pip install 'tidegate[flash]'") from error
+        raise FlashingError(f"pyserial is not installed: {how_to_install('serial')}") from error
     try:
         return Serial(port.device, BAUD, timeout=timeout, exclusive=True)
     except (OSError, ValueError, termios.error) as error:

@@ -6,6 +6,7 @@ from gateway.broker.connecting.connection_info import PLAIN_BYTES
 from gateway.broker.memory_budget import MemoryBudget
 from gateway.counters import Counters
 from gateway.errors import StartError
+from gateway.extras import how_to_install
 from gateway.settings.listener import ListenerSettings
 
 if TYPE_CHECKING:
@@ -102,6 +103,6 @@ def load_websocket() -> "type[WebSocketConnection]":
         if error.name is None or error.name.partition(".")[0] != "websockets":
             raise
         raise StartError(
-            "a WebSocket listener needs its extra: pip install 'tidegate[websocket]'"
+            f"a WebSocket listener needs its extra: {how_to_install('websocket')}"
         ) from error
     return WebSocketConnection

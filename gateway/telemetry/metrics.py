@@ -11,7 +11,7 @@ from gateway.telemetry.own_metrics import OWN_FIGURES
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 INFO = Figure("tidegate/info", Kind.GAUGE, "Always 1; its labels say who this is.")
-INFO_LABELS = ("id", "version", "epoch", "build")
+INFO_LABELS = ("id", "version", "epoch", "build", "commit")
 """Text figures below `tidegate/gateway/`, shown as labels."""
 
 FIGURES = (*BROKER_FIGURES, *OWN_FIGURES)

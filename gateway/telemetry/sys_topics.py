@@ -11,7 +11,7 @@ from gateway.compiled import build
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
 from gateway.telemetry.broker_figures import BrokerFigures
-from gateway.version import VERSION
+from gateway.version import COMMIT, VERSION
 
 ROOT = "$SYS/broker/"
 
@@ -37,6 +37,7 @@ class SysTopics:
         counters.set("version", f"tidegate {VERSION}")
         counters.set("tidegate/gateway/version", VERSION)
         counters.set("tidegate/gateway/build", build())
+        counters.set("tidegate/gateway/commit", COMMIT or "unknown")
 
     def start(self) -> None:
         """Publish now and at each interval."""

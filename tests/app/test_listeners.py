@@ -14,6 +14,7 @@ import pytest
 from gateway.app.listeners import check_listener
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
+from gateway.extras import how_to_install
 from gateway.mqtt.packets import Publish
 from gateway.settings.listener import ListenerSettings
 from tests.support.ports import free_port
@@ -176,5 +177,5 @@ def test_without_its_extra_a_websocket_listener_says_what_to_install(
     )
     assert done.returncode == 2
     assert done.stderr == (
-        "tidegate: a WebSocket listener needs its extra: pip install 'tidegate[websocket]'\n"
+        f"tidegate: a WebSocket listener needs its extra: {how_to_install('websocket')}\n"
     )

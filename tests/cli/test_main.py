@@ -1,6 +1,5 @@
 import os
 import re
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from gateway.cli import parser
 from gateway.cli.main import main
 from gateway.compiled import build
+from gateway.version import describe
 
 BAD_PORTS = ["0", "65536", "-1", "http", "1883.0", "", "٣", " 1"]
 
@@ -25,7 +25,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as raised:
         main(["--version"])
     assert raised.value.code == 0
-    assert capsys.readouterr().out == f"tidegate {version('tidegate')} ({build()})\n"
+    assert capsys.readouterr().out == f"{describe(build())}\n"
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:

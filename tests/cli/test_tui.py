@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from gateway.cli.main import main
+from gateway.extras import how_to_install
 
 
 @pytest.mark.parametrize("module", ["textual", "textual.app", "rich"])
@@ -16,7 +17,7 @@ def test_a_missing_extra_is_named(
     monkeypatch.setattr(importlib, "import_module", missing)
     assert main(["tui"]) == 2
     assert capsys.readouterr().err == (
-        "tidegate: the terminal UI needs its extra: pip install 'tidegate[tui]'\n"
+        f"tidegate: the terminal UI needs its extra: {how_to_install('tui')}\n"
     )
 
 

@@ -16,7 +16,7 @@ TEXTS = {
     "tidegate/channels/<channel>/kind",
     "tidegate/channels_paused_filters",
     "version",
-    *(f"tidegate/gateway/{name}" for name in ("id", "version", "epoch", "build")),
+    *(f"tidegate/gateway/{name}" for name in ("id", "version", "epoch", "build", "commit")),
     *(f"tidegate/uplink/{name}" for name in ("destination", "error", "last_end")),
     *(f"tidegate/uplink/<uplink>/{name}" for name in ("destination", "error", "last_end")),
     *(f"tidegate/rules/<rule>/{name}" for name in ("topic", "where")),
@@ -137,7 +137,11 @@ def test_a_channel_is_no_bridge() -> None:
 def test_who_this_is_stands_in_labels() -> None:
     values = {"tidegate/gateway/id": "barn", "tidegate/gateway/version": "1.2"}
     assert changed(exposition(values)) == [
-        ("tidegate_info", {"id": "barn", "version": "1.2", "epoch": "", "build": ""}, 1)
+        (
+            "tidegate_info",
+            {"id": "barn", "version": "1.2", "epoch": "", "build": "", "commit": ""},
+            1,
+        )
     ]
 
 

@@ -2,7 +2,6 @@ import ast
 import json
 import re
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from random import randrange
 
@@ -14,6 +13,7 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Publish
 from gateway.settings.broker import BrokerSettings
 from gateway.telemetry.sys_topics import SysTopics
+from gateway.version import VERSION
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.sys_topics import declared, documented
 from tests.support.clocks import NOW, ManualClock
@@ -62,7 +62,7 @@ def test_every_figure_is_said_and_then_what_has_changed(
     assert all(message.retain and not message.qos for message in published)
     assert {message.client_id for message in published} == {"$SYS"}
     figures = said(published)
-    assert figures["version"] == f"tidegate {version('tidegate')}"
+    assert figures["version"] == f"tidegate {VERSION}"
     assert figures["tidegate/outbox/rows"] == "3"
     assert figures["uptime"] == "0 seconds"
     sys_topics.say()

@@ -258,7 +258,7 @@ KIND = BridgeKind(
     settings=BleSettings,
     make=BleBridge,
     needs=("bleak", "bthome_ble"),
-    requirement="tidegate[ble]",
+    extra="ble",
     counters={
         "advertisements": "Advertisements heard.",
         "not_listed": "Advertisements of devices that are not listed.",

@@ -382,7 +382,7 @@ KIND = BridgeKind(
     settings=ModbusSettings,
     make=ModbusBridge,
     needs=("pymodbus", "serial"),
-    requirement="tidegate[modbus]",
+    extra="modbus",
     counters={
         "answers": "Answers of devices.",
         "late_answers": "Answers on a serial line that came too late, or from elsewhere; dropped.",

@@ -4,12 +4,11 @@ from gateway.bridges.readings.event_time import named_time
 from gateway.bridges.readings.written import text_of
 from gateway.bridges.serial.sample import NoReadingError, Parse, Sample, measured
 from gateway.bridges.supervision.errors import BridgeError
+from gateway.extras import how_to_install
 
 GROUPS_MAX = 64
 MEMORY_MAX = 1 << 20
 """Bytes that an expression may take when it is compiled."""
-
-MISSING = "needs re2, which is not installed: pip install 'tidegate[regex]'"
 
 
 def check_pattern(pattern: str) -> None:
@@ -29,7 +28,7 @@ def compile_pattern(pattern: str, decimal: str = ".") -> Parse:
     try:
         import re2
     except ImportError:
-        raise BridgeError(MISSING) from None
+        raise BridgeError(f"needs re2, which is not installed: {how_to_install('regex')}") from None
     options = re2.Options()
     options.max_mem = MEMORY_MAX
     options.log_errors = False

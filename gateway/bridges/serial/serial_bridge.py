@@ -169,7 +169,7 @@ KIND = BridgeKind(
     settings=SerialSettings,
     make=SerialBridge,
     needs=("serial",),
-    requirement="tidegate[serial]",
+    extra="serial",
     retry=RETRY,
     counters={
         "frames": "Frames read.",

@@ -12,6 +12,7 @@ from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.supervision.interfaces import Bridge, Services
 from gateway.bridges.supervision.silence import Silence
+from gateway.extras import how_to_install
 
 RESTART_FIRST = 1.0
 """Seconds from a bridge's fault to its next start; doubled at each further fault."""
@@ -159,9 +160,9 @@ class Supervised:
             # in a thread: a library may take a board seconds to load
             await asyncio.to_thread(_load, self._kind.needs)
         except ImportError as failure:
+            how = f": {how_to_install(self._kind.extra)}" if self._kind.extra else ""
             raise BridgeError(
-                f"needs {failure.name or failure}, which is not installed:"
-                f" pip install '{self._kind.requirement}'"
+                f"needs {failure.name or failure}, which is not installed{how}"
             ) from None
         return self._kind.make(self._settings, self.host)
 

@@ -16,6 +16,7 @@ from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.config.bridges import BridgeConfig
+from gateway.extras import how_to_install
 from tests.support.clocks import ManualClock
 from tests.support.disk.storage import until
 from tests.support.nodes.bridges import Gateway
@@ -235,17 +236,14 @@ async def test_what_is_not_installed_is_said_in_one_line(
 ) -> None:
     caplog.set_level(logging.WARNING)
     script = Script(work)
-    kind = script.kind(
-        needs=("no_such_module",), requirement="tidegate[nothing]", retry=(0.001, 1, 0.001)
-    )
+    kind = script.kind(needs=("no_such_module",), extra="serial", retry=(0.001, 1, 0.001))
     async with supervising(gateway, config(kind)):
         await until(lambda: bool(caplog.records))
         await asyncio.sleep(0.02)
     assert script.made == 0
     (record,) = caplog.records
     assert record.getMessage() == (
-        "test a: waiting: needs no_such_module, which is not installed:"
-        " pip install 'tidegate[nothing]'"
+        f"test a: waiting: needs no_such_module, which is not installed: {how_to_install('serial')}"
     )
 
 
