@@ -1,6 +1,6 @@
 # The only entry point: every target sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help run install install-pipeline tui pipeline test test-cluster test-fleet compile test-compiled check format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package clean
+.PHONY: help run install install-pipeline tui pipeline test test-cluster test-fleet compile test-compiled check format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package package-compiled package-deb package-image test-packages clean
 
 # PYTHON=python3.13 VENV=.venv-3.13 make test: the same with another interpreter.
 export PYTHON ?= python3
@@ -51,6 +51,7 @@ test: $(DEVELOP) ## run every test; as root install what tests need
 	@tests/support/get_micropython.sh || true
 	@tests/support/get_micropython.sh .tools/micropython-32 i386 || true
 	@PYTHON=$(BIN)/python tests/support/get_umqtt.sh || true
+	@tests/support/get_promtool.sh || true
 	@$(BIN)/coverage erase
 	@$(BIN)/coverage run --parallel-mode -m $(SIDE_BY_SIDE)
 	@$(BIN)/coverage combine --quiet
@@ -65,6 +66,7 @@ test-compiled: compile ## run every test on the compiled modules, which are remo
 	@tests/support/get_micropython.sh || true
 	@tests/support/get_micropython.sh .tools/micropython-32 i386 || true
 	@PYTHON=$(BIN)/python tests/support/get_umqtt.sh || true
+	@tests/support/get_promtool.sh || true
 	@status=0; TIDEGATE_CYTHON=require $(BIN)/python -m $(SIDE_BY_SIDE) || status=$$?; \
 	find gateway -name '*.so' -delete; exit $$status
 
@@ -134,9 +136,20 @@ bench-full: $(DEVELOP) ## the same and real traffic in two hours: BENCH_ROUNDS r
 screenshot: $(DEVELOP) ## take the picture of the terminal UI that the README shows
 	PYTHONPATH=. $(BIN)/python tools/screenshot.py
 
-package: $(DEVELOP) ## build the wheel and the source distribution into dist/
-	$(BIN)/pip install --quiet build
-	$(BIN)/python -m build
+package: $(DEVELOP) ## build the wheel of plain Python and the source distribution into dist/, from the last commit
+	@PYTHON=$(CURDIR)/$(BIN)/python packaging/build.sh wheel
+
+package-compiled: $(DEVELOP) ## build the wheel with the compiled modules for this machine
+	@PYTHON=$(CURDIR)/$(BIN)/python packaging/build.sh compiled
+
+package-deb: package ## build the Debian package for ARCH (amd64, arm64 or armhf)
+	@PYTHON=$(CURDIR)/$(BIN)/python packaging/build.sh deb $(ARCH)
+
+package-image: package ## build the container image
+	@PYTHON=$(CURDIR)/$(BIN)/python packaging/build.sh image
+
+test-packages: package-deb ## build the files of a release twice and compare; install, upgrade, downgrade, remove
+	@TIDEGATE_PACKAGES=$(CURDIR)/dist $(BIN)/pytest -q -p no:cacheprovider tests/packaging
 
 clean: ## remove what the targets made, but never var/
 	rm -rf .venv .venv-* build dist *.egg-info .coverage* htmlcov .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -39,10 +39,18 @@ def metrics_pages(
     """Return the pages by path: the figures, and whether all is well."""
     from http import HTTPStatus
 
+    from gateway.config.credentials import secret_path
+    from gateway.telemetry.certificates import certificate_metrics
     from gateway.telemetry.health import trouble
     from gateway.telemetry.heartbeat import Heartbeat
     from gateway.telemetry.http_server import Page
     from gateway.telemetry.metrics import CONTENT_TYPE, exposition
+    from gateway.telemetry.process_metrics import process_metrics
+
+    configuration = run.configuration
+    names = [each.tls_certificate for each in configuration.listeners]
+    names += [each.tls_certificate for each in configuration.uplinks]
+    files = [secret_path(name) for name in dict.fromkeys(names) if name is not None]
 
     heartbeat = Heartbeat()
     heartbeat.start()
@@ -51,6 +59,7 @@ def metrics_pages(
     def metrics() -> Page:
         sys_topics.update()
         text = exposition(run.counters.values, bridges.figures())
+        text += process_metrics() + certificate_metrics(files)
         return Page(text, content_type=CONTENT_TYPE)
 
     def health() -> Page:

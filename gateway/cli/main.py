@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.cli.backup import add_backup
 from gateway.cli.channel import add_channel
 from gateway.cli.crashtest import add_crashtest
 from gateway.cli.firmware.arguments import add_firmware
@@ -68,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_node(commands)
     add_firmware(commands)
     _add_doctor(commands)
+    add_backup(commands)
     add_crashtest(commands)
     return parser
 

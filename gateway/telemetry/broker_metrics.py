@@ -10,7 +10,7 @@ BROKER_FIGURES = (
     Figure("uptime", GAUGE, "Seconds since the start.", "tidegate_uptime_seconds"),
     Figure("clients/connected", GAUGE, "Clients that are connected."),
     Figure("clients/disconnected", GAUGE, "Persistent sessions without a connection."),
-    Figure("clients/total", GAUGE, "Sessions, connected or not."),
+    Figure("clients/total", GAUGE, "Sessions, connected or not.", "tidegate_clients"),
     Figure("clients/maximum", GAUGE, "Most clients connected at one time."),
     Figure("clients/active", GAUGE, "Older name of clients connected."),
     Figure("clients/inactive", GAUGE, "Older name of clients disconnected."),

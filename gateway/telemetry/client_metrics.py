@@ -111,7 +111,7 @@ CLIENTS = (
         },
     ),
     *own("memory", COUNTER, {"closed": "Connections closed for want of memory."}),
-    *own("turns", GAUGE, {"longest_ms": "Milliseconds of the last minute's longest turn."}),
+    *own("turns", GAUGE, {"longest_ms": "Seconds of the last minute's longest turn."}),
     *own("delays", GAUGE, {"waiting": "Messages that wait for the moment of their delay."}),
     *own("delivery", GAUGE, {"held_sessions": "Sessions for which messages are held."}),
     *own("delivery", COUNTER, {"not_held": "Times that too many sessions held messages."}),
@@ -130,8 +130,8 @@ CLIENTS = (
         {
             "packets_per_flush": "Mean packets of a write.",
             "bytes_per_flush": "Mean bytes of a write.",
-            "delay_ms_p50": "Milliseconds that half of the messages held last were held.",
-            "delay_ms_p99": "Milliseconds that 99 % of them were held at most.",
+            "delay_ms_p50": "Seconds that half of the messages held last were held.",
+            "delay_ms_p99": "Seconds that 99 % of them were held at most.",
         },
     ),
     *own("replays", GAUGE, {"waiting": "Subscriptions that still await retained messages."}),
@@ -223,7 +223,7 @@ WHERE = (
         {
             "expressions": "Distinct expressions of clients.",
             "promoted": "Expressions in use with a function of their own.",
-            "slowest_microseconds": "Mean microseconds of the slowest expression in use.",
+            "slowest_microseconds": "Mean seconds of the slowest expression in use.",
         },
     ),
 )
@@ -253,8 +253,8 @@ CHANNELS = (
             "in_flight": "Messages that consumers have and did not acknowledge.",
             "attempts": "Most times that one of these, or one that came back, was given out.",
             "oldest_seconds": "Age of the oldest message in memory.",
-            "latency_ms_p50": "Milliseconds until half of the last messages were acknowledged.",
-            "latency_ms_p99": "Milliseconds until 99 % of them were acknowledged.",
+            "latency_ms_p50": "Seconds until half of the last messages were acknowledged.",
+            "latency_ms_p99": "Seconds until 99 % of them were acknowledged.",
         },
     ),
     *own(

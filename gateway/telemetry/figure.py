@@ -6,6 +6,9 @@ from enum import StrEnum
 
 PLACEHOLDER = re.compile(r"<(\w+)>")
 
+IN_A_SECOND = {"ms": 1000, "microseconds": 1_000_000, "days": 1 / 86_400}
+"""Units in figures' names; Prometheus has seconds everywhere."""
+
 
 class Kind(StrEnum):
     """The type of a metric.
@@ -51,9 +54,20 @@ class Figure:
                 parts.append(varies[1])
         if parts[-1] == "count":  # the ending belongs to histograms
             parts.pop()
+        words = "_".join(parts).split("_")
+        unit = next((word for word in words if word in IN_A_SECOND), None)
+        if unit is not None:
+            words.remove(unit)
+            words.append("seconds")
         if self.kind is Kind.COUNTER:
-            parts.append("total")
-        return "_".join(("tidegate", *parts))
+            words.append("total")
+        return "_".join(("tidegate", *words))
+
+    @property
+    def divisor(self) -> float:
+        """What a value of the figure is divided by to be one of the metric."""
+        words = re.split(r"[/_ ]", self.name)
+        return next((IN_A_SECOND[word] for word in words if word in IN_A_SECOND), 1)
 
     @property
     def varies(self) -> bool:

@@ -51,10 +51,10 @@ def exposition(values: Mapping[str, Value], bridges: tuple[Figure, ...] = ()) ->
         if found is not None:
             figure, labels = found
             readings.setdefault(figure.name, []).append((labels, value))
-    lines = list(_family(INFO, [(_info(values), 1)]))
+    lines = list(family(INFO, [(_info(values), 1)]))
     for figure in figures:
         if figure.name in readings:
-            lines += _family(figure, readings[figure.name])
+            lines += family(figure, readings[figure.name])
     return "\n".join(lines) + "\n"
 
 
@@ -74,7 +74,7 @@ def _info(values: Mapping[str, Value]) -> Labels:
     return {label: str(values.get(f"tidegate/gateway/{label}", "")) for label in INFO_LABELS}
 
 
-def _family(figure: Figure, readings: list[Reading]) -> Iterator[str]:
+def family(figure: Figure, readings: list[Reading]) -> Iterator[str]:
     """Yield the lines of one metric, none if it has no number."""
     metric = figure.metric
     samples = [
@@ -95,7 +95,7 @@ def _numbers(figure: Figure, labels: Labels, value: Value) -> Iterator[tuple[Lab
     else:
         number = _number(value)
         if number is not None:
-            yield labels, number
+            yield labels, number if figure.divisor == 1 else number / figure.divisor
 
 
 def _number(value: Value) -> float | None:

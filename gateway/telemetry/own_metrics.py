@@ -13,8 +13,8 @@ CLOCK = (
         GAUGE,
         {
             "synchronized": "1 while something keeps the wall clock right.",
-            "uncertainty_ms": "Milliseconds by which the wall clock may be off, if known.",
-            "offset_ms": "Milliseconds by which it was off before it was set the last time.",
+            "uncertainty_ms": "Seconds by which the wall clock may be off, if known.",
+            "offset_ms": "Seconds by which it was off before it was set the last time.",
         },
     ),
     *own(
@@ -61,8 +61,8 @@ STORAGE = (
         GAUGE,
         {
             "commit_delay": "Milliseconds by which a commit may be put off.",
-            "commit_ms_mean": "Mean milliseconds of a commit.",
-            "commit_ms_longest": "Milliseconds of the longest commit.",
+            "commit_ms_mean": "Mean seconds of a commit.",
+            "commit_ms_longest": "Seconds of the longest commit.",
             "commit_rows_mean": "Mean rows of a commit.",
             "commit_rows_most": "Most rows of a commit.",
             "pending_rows": "Rows gathered and not yet on disk.",
@@ -70,7 +70,7 @@ STORAGE = (
             "written_per_day": "Bytes a day at the present rate of writing.",
             "write_budget": "Bytes that may be written in a day, 0 for any.",
             "stretch_percent": "Percent of its window that a commit waits.",
-            "card_days": "Days that the device lasts at the present rate.",
+            "card_days": "Seconds that the device lasts at the present rate.",
         },
     ),
 )

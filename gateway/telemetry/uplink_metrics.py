@@ -62,7 +62,7 @@ UPLINK = (
             "inflight": "Messages sent and not yet acknowledged.",
             "backlog_messages_per_second": "Messages a second that the backlog may send.",
             "backlog_bytes_per_second": "Bytes a second that the backlog may send.",
-            "puback_ms": "Milliseconds that the last PUBACK took.",
+            "puback_ms": "Seconds that the last PUBACK took.",
             "landing_bytes": "Bytes of the disk that landing files take.",
             "budget": "Bytes that the uplink may use a day.",
             "budget_used": "Bytes that the uplink has used today.",
@@ -168,7 +168,7 @@ RULES = (
         "rules",
         GAUGE,
         {
-            "<rule>/microseconds": "Mean microseconds of an evaluation.",
+            "<rule>/microseconds": "Mean seconds of an evaluation.",
             "<rule>/epoch": "Higher whenever the memory of the rule started empty.",
             "<rule>/topics": "Topics of which the rule remembers something.",
         },

@@ -33,6 +33,9 @@ def find_program(name: str) -> str | None:
     return shutil.which(name) or shutil.which(name, path=SYSTEM_FOLDERS)
 
 
+PROMTOOL = Path(__file__).parents[2] / ".tools/promtool/promtool"
+
+
 def programs(*names: str) -> Callable[[], bool]:
     return lambda: all(find_program(name) for name in names)
 
@@ -127,6 +130,7 @@ REQUIREMENTS = {
     "mount": Requirement(
         "file systems to be mounted", can_mount, "sudo make test", of_the_machine=True
     ),
+    "promtool": Requirement("promtool", PROMTOOL.exists, "tests/support/get_promtool.sh"),
     "root": Requirement("root's permission", lambda: os.geteuid() == 0, "sudo make test"),
 }
 

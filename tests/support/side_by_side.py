@@ -34,6 +34,7 @@ measure coverage takes more than half of the time of what is measured."""
 TOGETHER = (
     "tests/conformance/scenarios/test_time.py",  # its scenarios wait at the same time
     "tests/systemd/test_booted.py",  # one system is booted
+    "tests/packaging/test_release_files.py",  # another one
     "tests/test_setup.py",  # one source distribution is built
 )
 """What the path of tests begins with that have one worker, one after the other, since they share

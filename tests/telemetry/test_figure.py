@@ -14,10 +14,26 @@ from tests.support.table import table
         ("tidegate/outbox/evicted/<policy>", Kind.COUNTER, "tidegate_outbox_evicted_total"),
         ("tidegate/serial/<bridge>/dropped", Kind.GAUGE, "tidegate_serial_bridge_dropped"),
         ("load/bytes/sent/<minutes>min", Kind.GAUGE, "tidegate_load_bytes_sent"),
+        ("tidegate/storage/commit_ms_mean", Kind.GAUGE, "tidegate_storage_commit_mean_seconds"),
+        ("tidegate/rules/<rule>/microseconds", Kind.GAUGE, "tidegate_rule_seconds"),
+        ("tidegate/storage/card_days", Kind.GAUGE, "tidegate_storage_card_seconds"),
     ],
 )
 def test_the_name_of_a_metric(name: str, kind: Kind, metric: str) -> None:
     assert Figure(name, kind, "").metric == metric
+
+
+@table(
+    ("name", "divisor"),
+    [
+        ("tidegate/storage/commit_ms_mean", 1000),
+        ("tidegate/rules/<rule>/microseconds", 1_000_000),
+        ("tidegate/storage/card_days", 1 / 86_400),
+        ("tidegate/storage/commit_rows_mean", 1),
+    ],
+)
+def test_times_are_in_seconds(name: str, divisor: float) -> None:
+    assert Figure(name, Kind.GAUGE, "").divisor == divisor
 
 
 def test_a_name_can_be_given() -> None:

@@ -81,7 +81,7 @@ def test_numbers_and_what_looks_like_them() -> None:
         "tidegate_clients_connected": 2,
         "tidegate_bytes_received_total": 123_456_789_012,
         "tidegate_aliases_in_hit_rate": 12.5,
-        "tidegate_where_slowest_microseconds": 3.4,
+        "tidegate_where_slowest_seconds": 3.4e-6,
     }
 
 
@@ -182,7 +182,9 @@ def test_another_program_reads_what_was_counted(
     for port, dropped in ports.items():
         values[f"tidegate/serial/{port}/dropped"] = dropped
     samples = parsed(exposition(values, SERIAL))
-    assert [sample[2] for sample in samples if sample[0] == figure.metric] == [value]
+    assert [sample[2] for sample in samples if sample[0] == figure.metric] == [
+        value / figure.divisor
+    ]
     read = {labels["bridge"]: value for _, labels, value in samples if "bridge" in labels}
     assert read == ports
 

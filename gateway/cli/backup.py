@@ -1,0 +1,268 @@
+"""`tidegate backup` and `tidegate restore`: all that a gateway keeps, in one file."""
+
+import argparse
+import io
+import json
+import os
+import sqlite3
+import tarfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from gateway.errors import TidegateError
+from gateway.version import VERSION
+
+if TYPE_CHECKING:
+    from gateway.cli.parser import Commands
+    from gateway.config.settings import Configuration
+
+FORMAT = 1
+"""Of the archive: a higher number is one that this Tidegate cannot read."""
+
+MANIFEST, DATABASE, CONFIG, FILES = "manifest.json", "tidegate.db", "gateway.toml", "files"
+PRIVATE = 0o600
+SECRET_KEYS = ("password_file", "tls_key")
+OTHER_KEYS = ("acl_file", "tls_certificate", "client_ca", "ca_file")
+KEY_INSIDE = b"PRIVATE KEY-----"
+MANIFEST_BYTES = 1 << 20
+
+
+def add_backup(commands: "Commands") -> None:
+    """Add the commands `backup` and `restore`."""
+    backup = commands.add_parser("backup", help="put all that a gateway keeps into one file")
+    backup.add_argument(
+        "file", type=Path, metavar="FILE", help="archive to make, a .tar or .tar.gz"
+    )
+    _add_places(backup)
+    backup.add_argument(
+        "--secrets",
+        type=Path,
+        metavar="FILE",
+        help="put passwords and private keys into this archive; without it into none",
+    )
+    backup.set_defaults(command=_backup)
+    restore = commands.add_parser("restore", help="bring back what `backup` has put into a file")
+    restore.add_argument("files", type=Path, metavar="FILE", nargs="+", help="archive, secrets too")
+    _add_places(restore)
+    restore.set_defaults(command=_restore)
+
+
+def _add_places(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path("/var/lib/tidegate"),
+        metavar="DIR",
+        help="data folder (/var/lib/tidegate)",
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        default=Path("/etc/tidegate/gateway.toml"),
+        metavar="FILE",
+        help="configuration (/etc/tidegate/gateway.toml)",
+    )
+
+
+def _backup(options: argparse.Namespace) -> int:
+    from gateway.config.load import read
+
+    for file in (options.file, options.secrets):
+        if file is not None and file.exists():
+            raise TidegateError(f"{file}: is there already; choose another name")
+    database = options.data / DATABASE
+    if not database.is_file():
+        raise TidegateError(f"{database}: there is no such file; --data names the data folder")
+    configuration = read(options.config)[0] if options.config.exists() else None
+    plain, secret = named_files(configuration)
+    left_out = [] if options.secrets else list(map(str, secret))
+    with _copy(database, options.file) as copy, _archive(options.file) as archive:
+        manifest = {**_facts(copy), "gateway": configuration and configuration.gateway_id}
+        _add(archive, MANIFEST, json.dumps({**manifest, "left_out": left_out}).encode())
+        archive.add(copy, DATABASE, filter=_private)
+        if configuration is not None:
+            archive.add(options.config, CONFIG, filter=_private)
+        _add_files(archive, plain)
+    print(f"{options.file}: {options.file.stat().st_size:,} bytes")
+    if options.secrets is not None:
+        with _archive(options.secrets) as archive:
+            _add(archive, MANIFEST, json.dumps({**manifest, "left_out": []}).encode())
+            _add_files(archive, secret)
+        print(f"{options.secrets}: {len(secret)} files with secrets; keep it apart")
+    for name in left_out:
+        print(f"{name}: left out, because it is a secret; --secrets FILE takes it along")
+    return 0
+
+
+def named_files(configuration: "Configuration | None") -> tuple[list[Path], list[Path]]:
+    """Return the files that a configuration names: those that anybody may see, and secrets."""
+    if configuration is None:
+        return [], []
+    plain: dict[Path, None] = {}
+    secret: dict[Path, None] = {}
+    for settings in (*configuration.listeners, *configuration.uplinks):
+        for key in (*SECRET_KEYS, *OTHER_KEYS):
+            name = getattr(settings, key, None)
+            if name is None or ":" in name or not Path(name).is_file():
+                continue
+            path = Path(name).absolute()
+            is_secret = key in SECRET_KEYS or KEY_INSIDE in path.read_bytes()
+            (secret if is_secret else plain)[path] = None
+    return [each for each in plain if each not in secret], list(secret)
+
+
+@contextmanager
+def _copy(database: Path, beside: Path) -> Iterator[Path]:
+    """Give a copy of a database that may be in use, as it was at one moment."""
+    copy = beside.with_name(f"{beside.name}.database")
+    try:
+        os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
+        with (
+            closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as source,
+            closing(sqlite3.connect(copy)) as target,
+        ):
+            source.backup(target)  # in one step: a reader of WAL sees one moment
+            target.execute("PRAGMA journal_mode = DELETE")
+            (found,) = target.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise TidegateError(f"{database}: is damaged ({found}); start the gateway, which mends")
+        yield copy
+    except (sqlite3.Error, OSError) as error:
+        raise TidegateError(f"{beside}: the backup failed: {error}") from error
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+@contextmanager
+def _archive(file: Path) -> Iterator[tarfile.TarFile]:
+    """Give an archive to be written, which has its name once it is whole and on disk."""
+    unfinished = file.with_name(f"{file.name}.unfinished")
+    try:
+        descriptor = os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, PRIVATE)
+        with os.fdopen(descriptor, "wb") as output:
+            mode = "w:gz" if file.suffix in (".gz", ".tgz") else "w:"
+            with tarfile.open(fileobj=output, mode=mode) as archive:  # type: ignore[call-overload]  # of two modes
+                yield archive
+            output.flush()
+            os.fsync(descriptor)
+        unfinished.rename(file)
+    except OSError as error:
+        raise TidegateError(f"{file}: {error.strerror or error}") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _facts(copy: Path) -> dict[str, Any]:
+    with closing(sqlite3.connect(copy)) as database:
+        (schema,) = database.execute("PRAGMA user_version").fetchone()
+        newest = "SELECT epoch FROM starts ORDER BY start DESC LIMIT 1"
+        row = database.execute(newest).fetchone() if schema else None
+    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    epoch = row and row[0]
+    return {"format": FORMAT, "version": VERSION, "made": made, "schema": schema, "epoch": epoch}
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(content), PRIVATE
+    archive.addfile(entry, io.BytesIO(content))
+
+
+def _add_files(archive: tarfile.TarFile, files: list[Path]) -> None:
+    for file in files:
+        archive.add(file, f"{FILES}{file}", recursive=False)
+
+
+def _private(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.mode = PRIVATE
+    return entry
+
+
+def _restore(options: argparse.Namespace) -> int:
+    for file in options.files:
+        try:
+            with tarfile.open(file) as archive:
+                _restore_archive(file, archive, options.data, options.config)
+        except (tarfile.TarError, EOFError) as error:
+            reason = str(error).partition("\n")[0].rstrip(":")
+            raise TidegateError(f"{file}: is no backup of Tidegate: {reason}") from error
+        except OSError as error:
+            raise TidegateError(f"{error.filename or file}: {error.strerror or error}") from error
+    return 0
+
+
+def _restore_archive(file: Path, archive: tarfile.TarFile, data: Path, config: Path) -> None:
+    from gateway.app.disk.data_folder import DataFolder, keep_private
+
+    manifest = _read_manifest(file, archive)
+    names = archive.getnames()
+    keep_private()
+    if DATABASE in names:
+        with closing(DataFolder(data)):
+            _write(archive, DATABASE, data / DATABASE, must=True)
+        name = manifest.get("gateway") or "of no configuration"
+        print(f"{data}: gateway {name} as of {manifest['made']}, epoch {manifest['epoch']}")
+        print("Its next start has an epoch of its own. Start no second gateway of this name.")
+    if CONFIG in names:
+        _write(archive, CONFIG, config)
+    for name in names:
+        place = name.removeprefix(FILES)
+        if place != name and ".." not in Path(place).parts:
+            _write(archive, name, Path(place))
+    for secret in manifest.get("left_out", []):
+        print(f"{secret}: is not in {file}: restore the archive of --secrets, or make it anew")
+
+
+def _read_manifest(file: Path, archive: tarfile.TarFile) -> dict[str, Any]:
+    """Return it; raise TidegateError where this Tidegate cannot read the archive."""
+    from gateway.storage.engine.migrations.migrate import migrations
+
+    try:
+        content = _content(archive, MANIFEST)
+        manifest: dict[str, Any] = json.loads(content.read(MANIFEST_BYTES))
+        form, schema, newest = manifest["format"], manifest["schema"], migrations()[-1][0]
+        if form > FORMAT or schema > newest:
+            made_by = manifest["version"]
+            raise TidegateError(
+                f"{file}: was made by Tidegate {made_by} with schema version {schema}, this"
+                f" Tidegate knows up to {newest}: restore it with that version"
+            )
+    except (KeyError, TypeError, ValueError) as error:
+        raise TidegateError(f"{file}: is no backup of Tidegate: no {MANIFEST}") from error
+    return manifest
+
+
+def _content(archive: tarfile.TarFile, name: str) -> IO[bytes]:
+    content = archive.extractfile(name)
+    if content is None:
+        raise ValueError(f"{name} is no file")
+    return content
+
+
+def _write(archive: tarfile.TarFile, name: str, place: Path, *, must: bool = False) -> None:
+    """Write one file to its place, whole or not at all; leave what is there already."""
+    if place.exists():
+        if must:
+            raise TidegateError(
+                f"{place}: is there already; move it away, or choose another --data"
+            )
+        print(f"{place}: is there already and stays as it is")
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = place.with_name(f"{place.name}.restoring")
+    entry = archive.getmember(name)
+    with unfinished.open("wb") as output:
+        content = _content(archive, name)
+        while part := content.read(1 << 20):
+            output.write(part)
+        output.flush()
+        os.fsync(output.fileno())
+    folder = place.parent.stat()
+    unfinished.chmod(0o640 if name in (DATABASE, CONFIG) else entry.mode & 0o640)
+    if os.geteuid() == 0:  # as whoever has the folder: the service's user has its data
+        os.chown(unfinished, folder.st_uid, folder.st_gid)
+    unfinished.rename(place)
+    print(f"{place}: restored")

@@ -1,0 +1,59 @@
+"""What Prometheus' client libraries tell of a process, by the names that they use."""
+
+import os
+import resource
+from pathlib import Path
+
+STAT = Path("/proc/self/stat")
+FIRST = 3
+"""The number of the first field behind the name in proc(5)."""
+
+HELP = {
+    "process_cpu_seconds_total": "Total user and system CPU time spent in seconds.",
+    "process_resident_memory_bytes": "Resident memory size in bytes.",
+    "process_virtual_memory_bytes": "Virtual memory size in bytes.",
+    "process_start_time_seconds": "Start time of the process since unix epoch in seconds.",
+    "process_open_fds": "Number of open file descriptors.",
+    "process_max_fds": "Maximum number of open file descriptors.",
+    "process_threads": "Number of threads.",
+}
+
+
+def process_metrics() -> str:
+    """Return them in Prometheus' text format; "" where the kernel does not tell."""
+    try:
+        values = _values()
+    except OSError:
+        return ""
+    return "".join(
+        f"# HELP {name} {HELP[name]}\n"
+        f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}\n"
+        f"{name} {value}\n"
+        for name, value in values.items()
+    )
+
+
+def _values() -> dict[str, float]:
+    fields = STAT.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    user, system, threads, start, size, pages = (
+        int(fields[number - FIRST]) for number in (14, 15, 20, 22, 23, 24)
+    )
+    ticks = os.sysconf("SC_CLK_TCK")
+    return {
+        "process_cpu_seconds_total": (user + system) / ticks,
+        "process_resident_memory_bytes": pages * resource.getpagesize(),
+        "process_virtual_memory_bytes": size,
+        "process_start_time_seconds": _booted_at() + start / ticks,
+        "process_open_fds": len(os.listdir("/proc/self/fd")),  # noqa: PTH208  # names alone
+        "process_max_fds": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        "process_threads": threads,
+    }
+
+
+def _booted_at() -> int:
+    """Return when the machine started, in seconds since 1970."""
+    for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
+        name, _, value = line.partition(" ")
+        if name == "btime":
+            return int(value)
+    return 0

@@ -1,0 +1,199 @@
+"""The files of a release, built and used as somebody would use them; `make test-packages`.
+
+TIDEGATE_PACKAGES is a folder that has them, made by packaging/build.sh.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes.booted_systemd import BootedSystemd
+
+FOLDER = os.environ.get("TIDEGATE_PACKAGES", "")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not FOLDER, reason="to build a release takes minutes and an index; make test-packages"
+    ),
+    pytest.mark.timeout(900),
+]
+
+ROOT = Path(__file__).parents[2]
+UNIT = "tidegate.service"
+PYTHON = "/usr/lib/tidegate/bin/python"
+PUBLISH = "import paho.mqtt.publish as p; p.single('kept/it', 'kept', qos=1, retain=True)"
+READ = "import paho.mqtt.subscribe as s; print(s.simple('kept/#').payload.decode())"
+
+
+def found(pattern: str) -> Path:
+    """Return the newest file of the release that has this name."""
+    files = sorted(Path(FOLDER).glob(pattern), key=lambda file: file.stat().st_mtime)
+    assert files, f"{FOLDER} has no {pattern}"
+    return files[-1]
+
+
+def build(dist: Path, *what: str) -> None:
+    environment = {**os.environ, "PYTHON": sys.executable, "DIST": str(dist)}
+    subprocess.run([ROOT / "packaging/build.sh", *what], env=environment, check=True)
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
+
+
+def test_two_builds_of_a_commit_are_the_same_bytes(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for dist in (first, second):
+        build(dist, "wheel")
+    made = digests(first)
+    assert sorted(name.rpartition(".")[2] for name in made) == ["gz", "json", "whl"]
+    assert made == digests(second)
+
+
+def test_two_debian_packages_of_a_wheel_are_the_same_bytes(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for dist in (first, second):
+        dist.mkdir()
+        shutil.copy(found("tidegate-*-none-any.whl"), dist)
+        build(dist, "deb")
+    assert digests(first) == digests(second)
+
+
+def test_a_wheel_is_installed_without_an_index(tmp_path: Path) -> None:
+    """As pipx does it: an environment of its own, and the file; what it needs is at hand here."""
+    wheel = found("tidegate-*-none-any.whl")
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "own")], check=True)
+    python = tmp_path / "own/bin/python"
+    (site,) = (tmp_path / "own/lib").glob("python*/site-packages")
+    (site / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    options = ["--quiet", "--no-index", "--force-reinstall", "--no-deps"]
+    subprocess.run([python, "-m", "pip", "install", *options, str(wheel)], check=True)
+    told = subprocess.check_output([python.with_name("tidegate"), "--version"], text=True)
+    version = wheel.name.split("-")[1]
+    assert told.startswith(f"tidegate {version} (plain, commit ")
+    config = tmp_path / "gateway.toml"
+    config.write_text('[gateway]\nid = "barn"\n')
+    told = subprocess.check_output([python.with_name("tidegate"), "check", config], text=True)
+    assert told.endswith(": ok\n")
+
+
+class Board:
+    """A system that has booted, with packages to install."""
+
+    def __init__(self, systemd: BootedSystemd) -> None:
+        self.systemd = systemd
+
+    def do(self, *command: str) -> str:
+        done = self.systemd.run(*command)
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout.strip()
+
+    def dpkg(self, *arguments: str) -> str:
+        options = ("--force-confdef", "--force-confold")
+        return self.do("env", "DEBIAN_FRONTEND=noninteractive", "dpkg", *options, *arguments)
+
+    def state(self) -> str:
+        return self.systemd.run("systemctl", "is-active", UNIT).stdout.strip()
+
+    def until_active(self) -> None:
+        def is_active() -> bool:
+            state = self.state()
+            assert state in ("active", "activating"), self.do("journalctl", "--no-pager", "-n50")
+            return state == "active"
+
+        self.systemd.until(is_active, "it is active")
+
+    def has(self, path: str) -> bool:
+        return self.systemd.run("test", "-e", path).returncode == 0
+
+    def read(self) -> str:
+        """Return the retained message, once the gateway that was started anew listens."""
+        self.until_active()
+        return self.do("timeout", "30", PYTHON, "-c", READ)
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+    folder = tmp_path_factory.mktemp("booted")
+    package = found(f"tidegate_*_{debian_architecture()}.deb")
+    systemd = BootedSystemd(folder)
+    systemd.install(package, "/packages/this.deb")
+    systemd.install(later(package, folder), "/packages/later.deb")
+    try:
+        systemd.start()
+        systemd.run("rm", "-f", "/usr/sbin/policy-rc.d")  # of a container, where none may start
+        yield Board(systemd)
+    finally:
+        systemd.stop()
+
+
+def debian_architecture() -> str:
+    return subprocess.check_output(["dpkg", "--print-architecture"], text=True).strip()
+
+
+def later(package: Path, folder: Path) -> Path:
+    """Return the same package with a higher version and another default configuration."""
+    tree, made = folder / "tree", folder / "later.deb"
+    subprocess.run(["dpkg-deb", "-R", str(package), str(tree)], check=True)
+    control = tree / "DEBIAN/control"
+    control.write_text(control.read_text().replace("Version: ", "Version: 9+"))
+    with (tree / "etc/tidegate/gateway.toml").open("a") as config:
+        config.write("# later\n")
+    command = ["dpkg-deb", "--root-owner-group", "-Znone", "--build", str(tree), str(made)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    shutil.rmtree(tree)
+    return made
+
+
+@pytest.mark.nspawn
+def test_install_upgrade_downgrade_remove_and_purge(board: Board) -> None:
+    board.dpkg("--install", "/packages/this.deb")
+    board.until_active()
+    assert board.do("systemctl", "is-enabled", UNIT) == "enabled"
+    assert board.do("tidegate", "--version").startswith("tidegate 0.")
+    assert board.has("/usr/share/bash-completion/completions/tidegate")
+    assert board.has("/usr/lib/udev/rules.d/60-tidegate.rules")
+    config = "/etc/tidegate/gateway.toml"
+    assert board.do("stat", "-c%U:%G:%a", config) == "root:tidegate:640"
+    assert board.do("dpkg", "--verify", "tidegate") == ""
+    board.do(PYTHON, "-c", PUBLISH)
+    board.do("sed", "-i", 's/^id = .*/id = "mine"/', config)
+
+    first = board.do("systemctl", "show", "-PMainPID", UNIT)
+    board.dpkg("--install", "/packages/later.deb")
+    assert board.read() == "kept"
+    assert board.do("systemctl", "show", "-PMainPID", UNIT) != first
+    assert 'id = "mine"' in board.do("cat", config)
+    assert "# later" in board.do("cat", f"{config}.dpkg-dist")
+    assert board.do("stat", "-c%U:%G:%a", config) == "root:tidegate:640"
+    assert "gateway mine listens" in board.do("systemctl", "show", "-PStatusText", UNIT)
+
+    board.dpkg("--install", "/packages/this.deb")
+    assert board.read() == "kept"
+
+    board.do("systemctl", "disable", "--now", UNIT)
+    board.dpkg("--install", "/packages/later.deb")  # what somebody has stopped stays so
+    assert board.state() == "inactive"
+    assert board.systemd.run("systemctl", "is-enabled", UNIT).stdout.strip() == "disabled"
+    board.do("systemctl", "enable", "--now", UNIT)
+
+    board.dpkg("--remove", "tidegate")
+    assert board.state() == "inactive"
+    assert not board.has("/usr/bin/tidegate")
+    assert not board.has("/usr/lib/tidegate")
+    assert board.has(config)
+    assert board.has("/var/lib/tidegate/tidegate.db")
+    board.dpkg("--install", "/packages/this.deb")
+    assert board.read() == "kept"
+
+    board.dpkg("--purge", "tidegate")
+    for path in ("/etc/tidegate", "/var/lib/tidegate", "/usr/lib/tidegate", "/usr/bin/tidegate"):
+        assert not board.has(path), path
