@@ -153,7 +153,7 @@ def test_what_is_there_is_not_replaced(gateway: GatewayProcess, tmp_path: Path) 
     assert "is in use" in refused("restore", archive, *places(gateway.folder))  # it runs
     gateway.stop()
     rows = epochs(gateway.data)
-    assert "is there already: move it away" in refused("restore", archive, *places(gateway.folder))
+    assert "is there already; move it away" in refused("restore", archive, *places(gateway.folder))
     assert epochs(gateway.data) == rows
     assert sorted(each.name for each in tmp_path.iterdir()) == ["barn.tar", "old"]
 
