@@ -17,7 +17,7 @@ from gateway.version import VERSION
 
 if TYPE_CHECKING:
     from gateway.cli.parser import Commands
-    from gateway.config.settings import Configuration
+    from gateway.config.configuration import Configuration
 
 FORMAT = 1
 """Of the archive: a higher number is one that this Tidegate cannot read."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from gateway.config.bridges import read_bridges
 from gateway.config.configuration import Configuration
+from gateway.config.environment import with_environment
 from gateway.config.errors import ConfigurationError, raise_all
 from gateway.config.host_name import default_gateway_id, host_name
 from gateway.config.reader import Reader
@@ -26,7 +27,7 @@ def read(path: Path) -> tuple[Configuration, Sequence[ConfigurationError]]:
 
     After a mistake the key's default stands for its value, and None if it has none.
     """
-    return read_document(str(path), document(path))
+    return read_document(str(path), with_environment(document(path)))
 
 
 def read_document(
