@@ -89,7 +89,7 @@ async def test_a_mistake_when_a_client_leaves_keeps_no_place(
         raise RuntimeError("a mistake")
 
     with monkeypatch.context() as patch:
-        patch.setattr(sessions, "leave", faulty)
+        patch.setattr(sessions, "disconnect", faulty)
         await client.close()
         await until(lambda: held.counters.values["tidegate/connections/open"] == 0)
     assert held.counters.count("tidegate/clients/errors") == 1
