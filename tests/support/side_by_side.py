@@ -51,6 +51,7 @@ SECONDS = {
     "conformance": 0.02,
     "contract": 0.12,
     "crash": 1.0,
+    "crashtest": 0.5,
     "end_to_end": 1.3,
     "firmware": 0.1,
     "flashing": 0.4,
