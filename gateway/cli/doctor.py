@@ -1,11 +1,86 @@
 """`tidegate doctor`: what is well and what is not on the board that a gateway runs on."""
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
-from gateway.app.checks.finding import Finding, Health, Patient
-from gateway.app.checks.findings import look
-from gateway.cli.doctor_memory import memory
+from gateway.app.checks.finding import Finding, Health, Installation
+from gateway.app.checks.findings import findings_of
+from gateway.app.disk.data_folder import holder
+from gateway.app.memory_limit import default_limit, occupied
+from gateway.cli.local_broker import LocalBroker
+from gateway.cli.own_gateway import url_of
+from gateway.cli.parser import LOCAL_BROKER
+from gateway.cli.run import gateway_url
+from gateway.cli.uplink_status import Figures, figures
 from gateway.config.load import load
+from gateway.errors import TidegateError
+from gateway.telemetry.card_life import spell_bytes
+
+LIMIT, HELD, CLOSED = "memory/limit", "memory/bytes", "memory/closed"
+LARGEST = "shares/largest"
+
+FILTERS = ("$SYS/broker/tidegate/memory/#", f"$SYS/broker/tidegate/{LARGEST}")
+
+MUCH = 4
+"""A kind of thing of which there is a quarter of what there may be is told of."""
+
+
+def memory(installation: Installation) -> Iterator[Finding]:
+    """Say what clients may make the gateway hold, and what a running one holds for them."""
+    configured = (
+        None if installation.configuration is None else installation.configuration.memory.limit
+    )
+    limit = spell_bytes(configured or default_limit())
+    source = "as configured" if configured else "a share of this machine's memory"
+    process = holder(installation.data)
+    size = occupied(process) if process.isdecimal() else 0
+    if not size:
+        yield Finding(Health.OK, f"memory: the limit is {limit} for what clients hold ({source})")
+        return
+    yield Finding(
+        Health.OK,
+        f"memory: the gateway, process {process}, occupies {spell_bytes(size)};"
+        f" the limit is {limit} for what clients hold ({source})",
+    )
+    yield from _held(installation)
+
+
+def _held(installation: Installation) -> Iterator[Finding]:
+    """Say what the running gateway says of itself, if it can be asked without a password."""
+    configuration = installation.configuration
+    own = None if configuration is None else gateway_url(configuration)
+    url = url_of(installation.data) or own or LOCAL_BROKER
+    broker = LocalBroker(url, None, None, None)
+    try:
+        found = figures(broker, FILTERS, LIMIT)
+    except TidegateError as error:
+        yield Finding(Health.NOTE, f"memory: what clients hold is not known, {error}")
+        return
+    yield counted(found)
+    yield from largest(str(found.get(LARGEST, "{}")))
+
+
+def counted(found: Figures) -> Finding:
+    """Return how much of what clients may hold they do, as the gateway counts it."""
+    held, limit, closed = (int(found.get(name, 0)) for name in (HELD, LIMIT, CLOSED))
+    text = f"memory: clients hold {spell_bytes(held)} of {spell_bytes(limit)}"
+    if closed:
+        text += f"; {closed:,} connections were closed for want of it since the start"
+    return Finding(Health.WARNING if closed else Health.OK, text)
+
+
+def largest(text: str) -> Iterator[Finding]:
+    """Say who holds most of what there is much of; `text` is the figure `shares/largest`."""
+    for name, kind in json.loads(text).items():
+        if MUCH * kind["total"] < kind["limit"]:
+            continue
+        told = [f"{holder} {count:,}" for holder, count in kind["holders"]]
+        told += [f"client {client!r} {count:,}" for client, count in kind["clients"][:1]]
+        yield Finding(
+            Health.NOTE,
+            f"shares: {name}: {kind['total']:,} of {kind['limit']:,}; most have {', '.join(told)}",
+        )
 
 
 def doctor(data: Path, config: Path | None) -> int:
@@ -14,8 +89,8 @@ def doctor(data: Path, config: Path | None) -> int:
     Raises ConfigurationError for a configuration file that cannot be used. It only reads, and
     works beside a running gateway.
     """
-    patient = Patient(data, None if config is None else load(config))
-    findings = [*look(patient), *memory(patient)]
+    installation = Installation(data, None if config is None else load(config))
+    findings = [*findings_of(installation), *memory(installation)]
     for finding in findings:
         print(f"{finding.health:<8} {finding.text}")
     print(_verdict(findings))

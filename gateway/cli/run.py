@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from gateway.cli.collector import set_up_collector
-from gateway.cli.lean_asyncio import import_asyncio, needs_tls
+from gateway.cli.interpreter import import_asyncio, needs_tls, set_up_collector
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import bare, read
@@ -78,7 +77,7 @@ def _invite(configuration: Configuration) -> None:
     stream: TextIO | None = sys.stdout  # None if it was closed before the start
     if stream is None or not stream.isatty():
         return
-    from gateway.telemetry.patient_output import patient
+    from gateway.telemetry.buffered_output import buffered
 
     url = gateway_url(configuration)
     lines = ["", "Tidegate is running.", "", "Ctrl-C stops it.", ""]
@@ -91,7 +90,7 @@ def _invite(configuration: Configuration) -> None:
             f"  {command} tui{suffix}",
             f"  {command} uplink pause{suffix}",
         ]
-    output = patient(stream)  # of a terminal that may have been stopped with Ctrl-S
+    output = buffered(stream)  # of a terminal that may have been stopped with Ctrl-S
     output.write("\n".join([*lines, ""]))
     output.flush()
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TextIO
 
-from gateway.telemetry.patient_output import PatientOutput
+from gateway.telemetry.buffered_output import BufferedOutput
 
 HELD_CHARACTERS = 8_000
 """Maximum characters of buffered lines; more are written at once."""
@@ -33,7 +33,7 @@ class HeldLines(io.TextIOBase):
     Lines keep their order, whatever thread they come from; those that cannot be written are lost.
     """
 
-    def __init__(self, stream: TextIO | PatientOutput) -> None:
+    def __init__(self, stream: TextIO | BufferedOutput) -> None:
         self.holds_back: Callable[[], bool] = lambda: False
         self._stream = stream
         self._held: deque[str] = deque()  # any thread may append
@@ -66,18 +66,18 @@ class HeldLines(io.TextIOBase):
 class LineOutput(WithoutLock, logging.StreamHandler[HeldLines]):
     """Writes each line in one call, unless the stream buffers it."""
 
-    def __init__(self, stream: TextIO | PatientOutput) -> None:
+    def __init__(self, stream: TextIO | BufferedOutput) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True)  # as standard error is, unless replaced
         super().__init__(HeldLines(stream))
-        self._patient = stream if isinstance(stream, PatientOutput) else None
-        if self._patient is not None:
-            self._patient.gap = self._gap
+        self._buffered = stream if isinstance(stream, BufferedOutput) else None
+        if self._buffered is not None:
+            self._buffered.gap = self._gap
 
     @property
     def dropped(self) -> int:
         """Lines dropped because standard error was blocked."""
-        return 0 if self._patient is None else self._patient.dropped
+        return 0 if self._buffered is None else self._buffered.dropped
 
     def flush(self) -> None:
         """Do nothing; the stream flushes itself."""
@@ -85,8 +85,8 @@ class LineOutput(WithoutLock, logging.StreamHandler[HeldLines]):
     def close(self) -> None:
         """Write the buffered lines, and wait briefly for blocked output."""
         self.stream.flush()
-        if self._patient is not None:
-            self._patient.finish()
+        if self._buffered is not None:
+            self._buffered.finish()
         super().close()
 
     def _gap(self, count: int) -> str:

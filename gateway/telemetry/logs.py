@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TextIO
 
 from gateway.access.topics import LOG
+from gateway.telemetry.buffered_output import buffered
 from gateway.telemetry.line_output import LineOutput, WithoutLock
-from gateway.telemetry.patient_output import patient
 
 RECENT_LINES = 50
 """Lines that a screen gets when it connects; the oldest goes for a new one."""
@@ -114,7 +114,7 @@ def set_up(level: str = "INFO") -> None:
 
 def _to(stream: TextIO) -> LineOutput:
     """Return a handler for standard error; if it may block, all other output there uses it too."""
-    output = patient(stream)
+    output = buffered(stream)
     handler = LineOutput(output)
     if output is not stream:
         sys.stderr = handler.stream  # what a crash says, for one

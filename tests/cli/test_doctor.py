@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from gateway.app.checks import findings
-from gateway.app.checks.finding import Health, Patient
-from gateway.app.checks.findings import look
-from gateway.cli.doctor_memory import counted, largest
+from gateway.app.checks.finding import Health, Installation
+from gateway.app.checks.findings import findings_of
+from gateway.cli.doctor import counted, largest
 from gateway.cli.main import main
 from gateway.config.load import load
 from gateway.storage.engine.many_rows import insert_statement
@@ -51,7 +51,7 @@ def report(data: Path, config: str | None = None) -> list[tuple[Health, str]]:
     if config is not None:
         (data / "gateway.toml").write_text(config)
         configuration = load(data / "gateway.toml")
-    return [(each.health, each.text) for each in look(Patient(data, configuration))]
+    return [(each.health, each.text) for each in findings_of(Installation(data, configuration))]
 
 
 def health_of(text: str, found: list[tuple[Health, str]]) -> Health:

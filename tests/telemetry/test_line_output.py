@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from gateway.telemetry.buffered_output import buffered
 from gateway.telemetry.line_output import HELD_CHARACTERS, HeldLines, LineOutput
-from gateway.telemetry.patient_output import patient
 from tests.support.disk.noted_writes import NotedWrites
 
 
@@ -167,7 +167,7 @@ def test_the_order_of_lines_is_kept_whatever_is_held_back(even: bool) -> None:
 def test_the_line_that_tells_of_dropped_ones_is_like_any_other() -> None:
     reader, writer = os.pipe()
     with os.fdopen(writer, "w") as stream:
-        output = patient(stream)
+        output = buffered(stream)
         handler = LineOutput(output)
         handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
         wide = record("x" * 1_000)

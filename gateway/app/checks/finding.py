@@ -25,7 +25,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class Installation:
     """The gateway that is looked at, running or not."""
 
     data: Path

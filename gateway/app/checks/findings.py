@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gateway.app.checks.finding import Finding, Health, Patient
+from gateway.app.checks.finding import Finding, Health, Installation
 from gateway.app.checks.uplink_findings import landing, outbox
 from gateway.config.configuration import Configuration
 from gateway.errors import TidegateError
@@ -42,22 +42,22 @@ UNDER_VOLTAGE = 0x1_0001
 """Bits of a Raspberry Pi's firmware: the supply is too weak now, or was since the board started."""
 
 
-def look(patient: Patient) -> Iterator[Finding]:
+def findings_of(installation: Installation) -> Iterator[Finding]:
     """Give every finding, in the order of the report."""
     try:
-        there = patient.data.is_dir()
+        there = installation.data.is_dir()
     except OSError as error:
         yield _closed(error)
         return
     if not there:
         yield Finding(
-            Health.BAD, f"data folder {patient.data} does not exist: start the gateway once"
+            Health.BAD, f"data folder {installation.data} does not exist: start the gateway once"
         )
         return
     closed: set[Finding] = set()  # several checks may read the same file
     for check in CHECKS:
         try:
-            yield from check(patient)
+            yield from check(installation)
         except OSError as error:
             found = _closed(error)
             if found not in closed:
@@ -74,12 +74,12 @@ def _closed(error: OSError) -> Finding:
     return Finding(Health.BAD, f"{error.filename or 'something'} cannot be read, {reason}{hint}")
 
 
-def _folder(patient: Patient) -> Iterator[Finding]:
-    mount = mount_of(patient.data)
-    place = f"data folder {patient.data} ({mount.kind} on {mount.source})"
+def _folder(installation: Installation) -> Iterator[Finding]:
+    mount = mount_of(installation.data)
+    place = f"data folder {installation.data} ({mount.kind} on {mount.source})"
     if "ro" in mount.options:
         yield Finding(Health.BAD, f"{place} is read-only: nothing is kept")
-    elif not os.access(patient.data, os.W_OK):
+    elif not os.access(installation.data, os.W_OK):
         yield Finding(Health.BAD, f"{place} cannot be written to by this user")
     elif mount.kind in ("tmpfs", "ramfs"):
         yield Finding(Health.BAD, f"{place} is memory: a power cut loses everything")
@@ -89,15 +89,15 @@ def _folder(patient: Patient) -> Iterator[Finding]:
         yield Finding(Health.NOTE, f"mount {mount.target} with noatime: each read is a write now")
 
 
-def _capacity(patient: Patient) -> Iterator[Finding]:
-    usage = shutil.disk_usage(patient.data)
+def _capacity(installation: Installation) -> Iterator[Finding]:
+    usage = shutil.disk_usage(installation.data)
     health = Health.OK if usage.free > LITTLE_ROOM * usage.total else Health.WARNING
     text = f"{spell_bytes(usage.free)} of {spell_bytes(usage.total)} are free"
     yield Finding(health, text if health is Health.OK else f"{text}: make room, cards wear faster")
 
 
-def _database(patient: Patient) -> Iterator[Finding]:
-    path = database_file(patient.data)
+def _database(installation: Installation) -> Iterator[Finding]:
+    path = database_file(installation.data)
     unread = unread_files(path)
     for damaged in sorted(path.parent.glob(f"{path.name}.{DAMAGED}-*[0-9Z]")):
         text = f"{damaged.name}: a damaged database was set aside"
@@ -131,8 +131,8 @@ def _database(patient: Patient) -> Iterator[Finding]:
         yield Finding(Health.NOTE, f"{text}: {hint}")
 
 
-def _wear(patient: Patient) -> Iterator[Finding]:
-    device = block_device(patient.data)
+def _wear(installation: Installation) -> Iterator[Finding]:
+    device = block_device(installation.data)
     if device is None:
         yield Finding(Health.NOTE, "no block device under the data folder: its wear is not known")
         return
@@ -140,12 +140,12 @@ def _wear(patient: Patient) -> Iterator[Finding]:
     if worn is not None:
         health = Health.OK if worn <= WORN_PERCENT else Health.WARNING
         yield Finding(health, f"{device.name} says that {worn} % of its life are used")
-    total = _written(patient.data)
+    total = _written(installation.data)
     if total is None or total.seconds < SHORTEST_LOOK:
         yield Finding(Health.NOTE, "too little was recorded to say how long the card lasts")
         return
-    yield _life(device, total, patient.configuration)
-    yield from _budget(total, patient.configuration)
+    yield _life(device, total, installation.configuration)
+    yield from _budget(total, installation.configuration)
 
 
 def _life(device: BlockDevice, total: Written, configuration: Configuration | None) -> Finding:
@@ -184,14 +184,14 @@ def _written(data: Path) -> Written | None:
         return None
 
 
-def _descriptors(_: Patient) -> Iterator[Finding]:
+def _descriptors(_: Installation) -> Iterator[Finding]:
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < FEW_DESCRIPTORS:
         text = f"only {hard} descriptors: set LimitNOFILE= in the unit for more clients"
         yield Finding(Health.WARNING, text)
 
 
-def _power(_: Patient) -> Iterator[Finding]:
+def _power(_: Installation) -> Iterator[Finding]:
     try:
         throttled = int(THROTTLED.read_text(), 16)
     except (OSError, ValueError):
@@ -203,15 +203,17 @@ def _power(_: Patient) -> Iterator[Finding]:
         yield Finding(Health.OK, "the power supply was strong enough since the board started")
 
 
-def _bridges(patient: Patient) -> Iterator[Finding]:
-    for bridge in patient.configuration.bridges if patient.configuration is not None else ():
+def _bridges(installation: Installation) -> Iterator[Finding]:
+    for bridge in (
+        installation.configuration.bridges if installation.configuration is not None else ()
+    ):
         trouble = bridge.kind.examine(bridge.settings)
         health = Health.WARNING if trouble else Health.OK
         name = f"{bridge.kind.name} {bridge.name}"
         yield Finding(health, f"{name}: {trouble or 'nothing is wrong'}")
 
 
-CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
+CHECKS: tuple[Callable[[Installation], Iterator[Finding]], ...] = (
     _folder,
     _capacity,
     _database,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from gateway.app.checks.finding import Finding, Health, Patient
+from gateway.app.checks.finding import Finding, Health, Installation
 from gateway.app.uplink.landing import landing_directory
 from gateway.errors import TidegateError
 from gateway.settings.outbox import OutboxSettings
@@ -25,12 +25,12 @@ SELECT coalesce(sum(rows), 0), CAST(total(bytes) AS INTEGER) FROM (
 """
 
 
-def outbox(patient: Patient) -> Iterator[Finding]:
+def outbox(installation: Installation) -> Iterator[Finding]:
     """Say how many messages wait for the fleet, and whether there is room for more."""
-    configuration = patient.configuration
+    configuration = installation.configuration
     if configuration is None or not configuration.uplinks:
         return
-    waiting = _waiting(patient)
+    waiting = _waiting(installation)
     if waiting is None:
         return
     rows, size = waiting
@@ -44,11 +44,11 @@ def outbox(patient: Patient) -> Iterator[Finding]:
         yield Finding(Health.OK, text)
 
 
-def landing(patient: Patient) -> Iterator[Finding]:
+def landing(installation: Installation) -> Iterator[Finding]:
     """Say what landing files take of the disk, and how much they may."""
-    configuration = patient.configuration
+    configuration = installation.configuration
     for uplink in () if configuration is None else configuration.uplinks:
-        directory = landing_directory(uplink, patient.data)
+        directory = landing_directory(uplink, installation.data)
         if configuration is not None and directory is not None:
             yield _landing(uplink, directory / configuration.gateway_id)
 
@@ -76,9 +76,9 @@ def _used(config: OutboxSettings, rows: int, size: int) -> float:
     return used
 
 
-def _waiting(patient: Patient) -> tuple[int, int] | None:
+def _waiting(installation: Installation) -> tuple[int, int] | None:
     """Return the messages that wait and their bytes, None where no database can say it."""
-    path = database_file(patient.data)
+    path = database_file(installation.data)
     if not path.exists():
         return None
     try:

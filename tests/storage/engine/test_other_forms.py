@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gateway.app.checks.finding import Health, Patient
-from gateway.app.checks.findings import look
+from gateway.app.checks.finding import Health, Installation
+from gateway.app.checks.findings import findings_of
 from gateway.clock import Clock
 from gateway.salvage.carry_over import carry_over
 from gateway.salvage.form import PAGE_BYTES
@@ -192,7 +192,9 @@ async def test_a_large_database_is_used_with_the_pages_that_it_has(
     store.writer.hand_over()
     await until(lambda: store.outbox.rows == waiting)
     await store.close()
-    [found] = [each for each in look(Patient(tmp_path, None)) if "auto_vacuum" in each.text]
+    [found] = [
+        each for each in findings_of(Installation(tmp_path, None)) if "auto_vacuum" in each.text
+    ]
     assert (found.health, f"{size} bytes" in found.text) == (Health.NOTE, True)
 
 
@@ -237,7 +239,9 @@ async def test_a_database_of_an_earlier_first_version_keeps_its_rows(
     assert (database.set_aside, database.salvage) == (None, None)
     earlier = set_aside(tmp_path)
     assert f"kept as {earlier.name}" in caplog.text
-    told = [each.text for each in look(Patient(tmp_path, None)) if earlier.name in each.text]
+    told = [
+        each.text for each in findings_of(Installation(tmp_path, None)) if earlier.name in each.text
+    ]
     assert "rows were carried over" in told[0]
     assert (await used_again(tmp_path)).set_aside is None
 
@@ -378,7 +382,7 @@ async def test_what_could_not_be_read_is_tried_again_and_added(
     await database.writer.write(batch)
     await database.close()
     caplog.clear()
-    told = [each for each in look(Patient(tmp_path, None)) if aside.name in each.text]
+    told = [each for each in findings_of(Installation(tmp_path, None)) if aside.name in each.text]
     assert [each.health for each in told] == [Health.BAD]
     database = await open_database(tmp_path, Clock())  # still so
     await database.close()

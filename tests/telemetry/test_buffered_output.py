@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.telemetry import patient_output
-from gateway.telemetry.patient_output import WAITING_BYTES, PatientOutput, patient
+from gateway.telemetry import buffered_output
+from gateway.telemetry.buffered_output import WAITING_BYTES, BufferedOutput, buffered
 
 SECONDS = 60.0
 STOP, GO_ON = b"\x13", b"\x11"  # Ctrl-S and Ctrl-Q
@@ -30,9 +30,9 @@ class Place:
         self.stream = os.fdopen(writer, "w")
         os.set_blocking(reader, False)
 
-    def patient(self) -> PatientOutput:
-        output = patient(self.stream)
-        assert isinstance(output, PatientOutput)
+    def buffered(self) -> BufferedOutput:
+        output = buffered(self.stream)
+        assert isinstance(output, BufferedOutput)
         return output
 
     def read(self) -> str:
@@ -105,7 +105,7 @@ def read_all(place: Place, lines: int, text: str = "") -> None:
 
 def test_what_is_taken_leaves_at_once(place: Place) -> None:
     threads = threading.active_count()
-    output = place.patient()
+    output = place.buffered()
     assert output.write("one\n") == 4
     output.write("two °\n")
     output.write("three \udcff\n")
@@ -115,7 +115,7 @@ def test_what_is_taken_leaves_at_once(place: Place) -> None:
 
 @pytest.mark.usefixtures("_owner")
 def test_what_is_not_taken_waits_in_order(place: Place) -> None:
-    output = place.patient()
+    output = place.buffered()
     text = "".join(line(number) for number in range(800))
     output.write(text)  # more than it takes; alone it may be as long as it likes
     assert place.read_until(line(799)) == text
@@ -126,7 +126,7 @@ def test_what_is_not_taken_waits_in_order(place: Place) -> None:
 
 @pytest.mark.usefixtures("_owner")
 def test_what_is_too_much_is_dropped_counted_and_told(place: Place) -> None:
-    output = place.patient()
+    output = place.buffered()
     output.gap = GAP.format
     for number in range(LINES):
         output.write(line(number))
@@ -141,7 +141,7 @@ def test_what_is_too_much_is_dropped_counted_and_told(place: Place) -> None:
 def test_a_stopped_terminal_stops_nobody() -> None:
     keyboard, screen = pty.openpty()
     place = Place(keyboard, screen)
-    output = place.patient()
+    output = place.buffered()
     os.write(keyboard, STOP)
     while select.select([], [screen], [], 0)[1]:  # until it has come through
         time.sleep(0.005)
@@ -157,14 +157,14 @@ def test_a_stopped_terminal_stops_nobody() -> None:
 @pytest.mark.usefixtures("_owner")
 def test_who_shares_the_descriptor_sees_no_change(place: Place) -> None:
     before = fcntl.fcntl(place.stream, fcntl.F_GETFL)
-    place.patient().write("one\n")
+    place.buffered().write("one\n")
     assert place.read_until("one\n")
     assert fcntl.fcntl(place.stream, fcntl.F_GETFL) == before
 
 
 @pytest.mark.usefixtures("_owner")
 def test_what_nobody_reads_any_more_is_lost(pipe: Place) -> None:
-    output = pipe.patient()
+    output = pipe.buffered()
     output.write("one\n")
     assert pipe.read_until("one\n")
     os.close(pipe.reader)
@@ -177,7 +177,7 @@ def test_what_nobody_reads_any_more_is_lost(pipe: Place) -> None:
 
 
 def test_what_waits_is_lost_when_its_reader_goes(pipe: Place) -> None:
-    output = pipe.patient()
+    output = pipe.buffered()
     for number in range(LINES):
         output.write(line(number))
     os.close(pipe.reader)
@@ -190,8 +190,8 @@ def test_what_waits_is_lost_when_its_reader_goes(pipe: Place) -> None:
 
 @pytest.mark.usefixtures("_owner")
 def test_the_end_waits_only_so_long(pipe: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patient_output, "LAST_WAIT", 0.05)
-    output = pipe.patient()
+    monkeypatch.setattr(buffered_output, "LAST_WAIT", 0.05)
+    output = pipe.buffered()
     output.write("x" * 200_000)
     began = time.monotonic()
     output.finish()
@@ -202,7 +202,7 @@ def test_the_end_waits_only_so_long(pipe: Place, monkeypatch: pytest.MonkeyPatch
 def test_without_another_thread_the_next_line_tries_again(
     pipe: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    output = pipe.patient()
+    output = pipe.buffered()
     output.gap = GAP.format
     with monkeypatch.context() as without:
         without.setattr(threading.Thread, "start", _no_thread)
@@ -228,7 +228,7 @@ def test_what_says_that_it_takes_more_and_does_not_is_asked_again(pipe: Place) -
             raise BlockingIOError(11, "Resource temporarily unavailable")
         return os.write(pipe.stream.fileno(), data)
 
-    output = PatientOutput(pipe.stream.fileno(), send, direct=True)
+    output = BufferedOutput(pipe.stream.fileno(), send, direct=True)
     output.write("one\n")
     output.finish()
     assert asked == [b"one\n"] * 4
@@ -237,7 +237,7 @@ def test_what_says_that_it_takes_more_and_does_not_is_asked_again(pipe: Place) -
 
 
 def test_lines_of_many_threads_stay_whole(place: Place) -> None:
-    output = place.patient()
+    output = place.buffered()
     words = ("a", "b", "c")
 
     def write(word: str) -> None:
@@ -258,9 +258,9 @@ def test_lines_of_many_threads_stay_whole(place: Place) -> None:
 
 def test_what_never_blocks_is_left_as_it_is(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w") as file:
-        assert patient(file) is file
-    assert patient(file) is file  # closed
+        assert buffered(file) is file
+    assert buffered(file) is file  # closed
     with Path(os.devnull).open("w") as nowhere:
-        assert patient(nowhere) is nowhere
+        assert buffered(nowhere) is nowhere
     memory = io.StringIO()
-    assert patient(memory) is memory
+    assert buffered(memory) is memory

@@ -29,7 +29,7 @@ PAUSE = 0.05
 """Seconds before retrying a descriptor that was writable and accepted nothing."""
 
 
-class PatientOutput(io.TextIOBase):
+class BufferedOutput(io.TextIOBase):
     """Writes text in order and never blocks the caller; safe in any thread.
 
     `send` writes bytes to the descriptor and returns how many it took. If it is not `direct` it may
@@ -137,7 +137,7 @@ class PatientOutput(io.TextIOBase):
                 time.sleep(PAUSE)
 
 
-def patient(stream: TextIO) -> TextIO | PatientOutput:
+def buffered(stream: TextIO) -> TextIO | BufferedOutput:
     """Return a stream that writes to the same place without blocking.
 
     The descriptor may be shared with other processes, and so is whether it blocks: that stays as
@@ -151,7 +151,7 @@ def patient(stream: TextIO) -> TextIO | PatientOutput:
         return stream
     if stat.S_ISSOCK(mode):
         peer = socket.socket(fileno=os.dup(descriptor))
-        return PatientOutput(
+        return BufferedOutput(
             peer.fileno(), lambda data: peer.send(data, socket.MSG_DONTWAIT), direct=True
         )
     if not stat.S_ISFIFO(mode) and not os.isatty(descriptor):
@@ -162,4 +162,4 @@ def patient(stream: TextIO) -> TextIO | PatientOutput:
     except OSError:
         own = os.dup(descriptor)
         direct = False
-    return PatientOutput(own, partial(os.write, own), direct=direct)
+    return BufferedOutput(own, partial(os.write, own), direct=direct)

@@ -1,8 +1,34 @@
-"""How Python's garbage collector looks for cycles: in pieces that no client notices."""
+"""How a gateway has Python work: the garbage collector in pieces, asyncio without OpenSSL."""
 
 import gc
+import importlib
 import sys
 import time
+
+from gateway.config.configuration import Configuration
+
+
+def needs_tls(configuration: Configuration) -> bool:
+    """Return whether a listener has a certificate, or an uplink a broker that may have one."""
+    return any(uplink.url is not None for uplink in configuration.uplinks) or any(
+        listener.tls_certificate is not None for listener in configuration.listeners
+    )
+
+
+def import_asyncio(*, tls: bool) -> None:
+    """Bring asyncio into memory, without its TLS unless that is wanted: it takes 4 MiB.
+
+    asyncio does without the ssl module as on a Python that was built without it: its own
+    connections can then use no TLS. Whoever imports ssl later gets it.
+    """
+    if tls or "ssl" in sys.modules:
+        return
+    sys.modules["ssl"] = None  # type: ignore[assignment]  # how Python is told that there is none
+    try:
+        importlib.import_module("asyncio")
+    finally:
+        del sys.modules["ssl"]
+
 
 YOUNG_OBJECTS = 5_000
 """Objects that may be made before the collector looks for cycles among them. What comes and goes

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.cli import collector
-from gateway.cli.collector import (
+from gateway.cli import interpreter
+from gateway.cli.interpreter import (
     FEW_FROZEN,
     MIDDLE_LOOKS,
     THAWED_AFTER,
@@ -64,7 +64,7 @@ def test_no_look_is_at_all_that_lasts(looks: list[int]) -> None:
 def test_what_became_a_cycle_after_it_was_frozen_is_found(
     looks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collector, "FEW_FROZEN", sys.maxsize)  # this process has very many
+    monkeypatch.setattr(interpreter, "FEW_FROZEN", sys.maxsize)  # this process has very many
     one = Cycle()
     gone = weakref.ref(one)
     gc.collect()
