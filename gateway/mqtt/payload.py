@@ -34,6 +34,7 @@ millisecond."""
 
 _JSON_BYTES = JSON_BYTES  # compiled, C names that no other module sees
 _JSON_LEVELS = JSON_LEVELS
+_TWO_BRACKETS_A_LEVEL = 2 * JSON_LEVELS
 
 _DIGITS_ALONE: Final = bytes(48 if byte in b"0123456789" else 0 for byte in range(256))
 _LONG_NUMBER: Final = b"0" * 19
@@ -73,7 +74,9 @@ def parse_json(payload: bytes) -> Any:
         value = decode(payload)
     except (fault, ValueError, OverflowError, RecursionError):
         return NOT_JSON
-    return NOT_JSON if _is_too_deep(payload) else value
+    if len(payload) > _TWO_BRACKETS_A_LEVEL and _is_too_deep(payload):
+        return NOT_JSON
+    return value
 
 
 @cache
@@ -124,8 +127,6 @@ def _is_too_deep(payload: bytes) -> bool:
     `payload` is a JSON text. Runs of brackets are followed; while there are too many, the innermost
     level is taken off, wherever there is one.
     """
-    if len(payload) <= 2 * _JSON_LEVELS:
-        return False
     if payload.count(b"[") + payload.count(b"{") <= _JSON_LEVELS:
         return False
     brackets = _without_escapes(payload).translate(_SQUARE, _STRUCTURE)

@@ -332,7 +332,7 @@ class Publication:
     def message(self, number: int) -> Message:
         """Return the message with this number, from 0: the same object each time."""
         if self.messages is None:
-            self.messages = [None] * self.count
+            self.messages = [None] * self.packets.count
         message = self.messages[number]
         if message is None:
             message = self.messages[number] = self.new_message(number)

@@ -36,9 +36,8 @@ cdef class Budget:
     cdef object _unreported
     cdef object _warned
 
-    @cython.locals(work="long long")
+    @cython.locals(work="long long", now=double)
     cpdef begin(self, long long payload_bytes=*)
-    cdef _begin_turn(self, double now)
     cpdef bint passes(self, where, Message message, client_id) except -1
     @cython.locals(most="long long", used="long long", left="long long", count="long long", figures=Figures)
     cpdef int evaluate(self, where, Message message, client_id, bint quick=*) except -1

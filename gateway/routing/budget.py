@@ -178,19 +178,17 @@ class Budget:
 
     def begin(self, payload_bytes: int = 0) -> None:
         """Begin with a message, or several of so many bytes together."""
-        if self.now != self._turn:
-            self._begin_turn(self.now)
+        now = self.now
+        if now != self._turn:
+            self._turn, self._turn_cost = now, 0
+            if not now - self._second < 1.0:
+                self._second = now
+                self._clients.clear()
+                self._exhausted.clear()
         work = AT_ONCE
         if self.pieces < PIECES:
             work = PIECE if self.pieces else max(FIXED, PIECE - payload_bytes * PARSED)
         self._stop = self._evaluated + work // _FIXED
-
-    def _begin_turn(self, now: float) -> None:
-        self._turn, self._turn_cost = now, 0
-        if not now - self._second < 1.0:
-            self._second = now
-            self._clients.clear()
-            self._exhausted.clear()
 
     def passes(self, where: Filter, message: Message, client_id: str) -> bool:
         """Say whether the filter of this client's subscription is TRUE for the message."""
