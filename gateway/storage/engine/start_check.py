@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gateway.errors import StartError
 from gateway.salvage.files import odd_file
 from gateway.salvage.form import page_bytes_of
 from gateway.salvage.wal import HEADER_BYTES, read_log
@@ -27,13 +28,13 @@ def was_left_open(path: Path) -> bool:
 
 
 def check_files(path: Path) -> None:
-    """Raise DamagedError when one of SQLite's files is something else, or the database is gone.
+    """Raise StartError for one of SQLite's files that is none, DamagedError for a lost database.
 
     SQLite would delete the log of a database that is empty.
     """
     odd = odd_file(path)
     if odd is not None:
-        raise DamagedError(f"{odd.name} is not a file")
+        raise StartError(f"{odd}: not a regular file: move it away, or mount the disk it leads to")
     if log_bytes(log_of(path)) > HEADER_BYTES and not (path.exists() and path.stat().st_size):
         what = "empty" if path.exists() else "gone"
         raise DamagedError(f"it is {what} beside its write-ahead log")

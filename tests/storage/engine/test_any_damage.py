@@ -205,18 +205,35 @@ def _link_to_nowhere(path: Path) -> None:
     path.symlink_to("nowhere/at/all")
 
 
-SUFFIXES = ["", "-wal", "-shm", "-journal", ".damaged", ".salvaged", ".salvaged-wal"]
+OF_SQLITE = ["", "-wal", "-shm", "-journal"]
+OWN = [".damaged", ".salvaged", ".salvaged-wal"]
 
 
 @pytest.mark.uncovered
 @pytest.mark.parametrize(
     ("make", "suffix"),
     [
-        *product([os.mkfifo, _directory], SUFFIXES),
-        *product([_loop, _link_to_nowhere], SUFFIXES[1:]),
+        *product([os.mkfifo, _directory], OF_SQLITE),
+        *product([_loop, _link_to_nowhere], OF_SQLITE[1:]),
     ],
 )
-async def test_what_is_no_file_stops_nothing(
+async def test_what_is_no_regular_file_is_refused_in_one_line(
+    tmp_path: Path, make: Callable[[Path], None], suffix: str
+) -> None:
+    folder = await _killed(tmp_path)
+    odd = folder / f"{FILE_NAME}{suffix}"
+    odd.unlink(missing_ok=True)
+    make(odd)
+    with pytest.raises(StartError, match=f"{odd}: not a regular file: move it away"):
+        await open_store(folder)
+    assert odd.is_symlink() or odd.exists()
+
+
+@pytest.mark.uncovered
+@pytest.mark.parametrize(
+    ("make", "suffix"), [*product([os.mkfifo, _directory, _loop, _link_to_nowhere], OWN)]
+)
+async def test_what_is_no_file_of_ours_stops_nothing(
     tmp_path: Path, make: Callable[[Path], None], suffix: str
 ) -> None:
     folder = await _killed(tmp_path)
@@ -228,7 +245,7 @@ async def test_what_is_no_file_stops_nothing(
     make(odd)
     if suffix.startswith(".salvaged"):
         note_damage(folder / FILE_NAME, "so that it is salvaged")
-    assert await _rows_of(folder) == (ROWS if suffix else 0)
+    assert await _rows_of(folder) == ROWS
     if suffix != ".damaged":
         assert not odd.exists() or odd.is_file()
 
