@@ -17,6 +17,9 @@ from gateway.settings.quantities import duration
 
 PULLS = {"up": True, "down": False}
 
+PULSES_MAX = 1_000
+"""Changes that wait to be published; further ones are counted and left out."""
+
 WORDS = {b"on": True, b"true": True, b"1": True, b"off": False, b"false": False, b"0": False}
 
 
@@ -40,6 +43,7 @@ class GpioBridge:
     def __init__(self, settings: GpioSettings, host: Host) -> None:
         self._settings, self._host = settings, host
         self._changed = asyncio.Event()
+        self._pulses: list[bool] = []
         self._device: Any = None
         if settings.output:
             host.offer(_topic(settings), SWITCH, self._switch)
@@ -51,9 +55,7 @@ class GpioBridge:
         self._device = await asyncio.to_thread(_open, self._settings)
         try:
             if not self._settings.output:
-                # gpiozero calls these in a thread of its own
-                notice = lambda: loop.call_soon_threadsafe(self._changed.set)  # noqa: E731
-                self._device.when_activated = self._device.when_deactivated = notice
+                self._watch(loop)
             self._host.working()
             while True:
                 self._changed.clear()
@@ -66,10 +68,27 @@ class GpioBridge:
             device, self._device = self._device, None
             await asyncio.to_thread(device.close)
 
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Note each change as it happens: a pulse may be over before it is published."""
+
+        def note(value: int) -> None:
+            if len(self._pulses) == PULSES_MAX:
+                self._host.count("pulses_lost")
+                return
+            self._pulses.append(bool(value))
+            self._changed.set()
+
+        # gpiozero calls these in a thread of its own
+        self._device.when_activated = lambda: loop.call_soon_threadsafe(note, 1)
+        self._device.when_deactivated = lambda: loop.call_soon_threadsafe(note, 0)
+
     def _publish(self) -> None:
+        """Publish each change, or where there is none the state."""
         settings = self._settings
-        value = bool(self._device.value)
-        self._host.read(settings.node, settings.quantity, value, instance=settings.instance or "")
+        for value in [*self._pulses] or [bool(self._device.value)]:
+            instance = settings.instance or ""
+            self._host.read(settings.node, settings.quantity, value, instance=instance)
+        self._pulses.clear()
 
     def _switch(self, message: Message) -> ReasonCode:
         on = WORDS.get(bytes(message.payload).strip().lower())
@@ -105,6 +124,7 @@ KIND = BridgeKind(
     make=GpioBridge,
     needs=("gpiozero",),
     extra="gpio",
+    counters={"pulses_lost": "Changes left out because too many waited."},
     default_name=lambda settings: settings.pin,
     series=lambda settings, _name: [("quantity", _topic(settings))],
 )

@@ -46,6 +46,17 @@ async def test_a_change_of_an_input_is_a_reading(pins: MockFactory) -> None:
     assert gateway.broker.messages[0].topic == "sensors/host/motion"
 
 
+async def test_a_pulse_that_is_over_at_once_is_two_readings(pins: MockFactory) -> None:
+    gateway = Gateway.make()
+    async with bridging(gateway, pin="GPIO17", quantity="motion", debounce=0.0):
+        await until(lambda: values(gateway) == [False])
+        for _ in range(3):
+            pins.pin(17).drive_high()
+            pins.pin(17).drive_low()
+        await until(lambda: len(values(gateway)) == 7)
+    assert values(gateway) == [False, *[True, False] * 3]
+
+
 async def test_an_output_is_switched_by_messages(pins: MockFactory) -> None:
     gateway = Gateway.make()
     async with bridging(gateway, pin="GPIO4", quantity="power_on", output=True):

@@ -91,7 +91,7 @@ def parse(lines: list[str]) -> Iterator[Measured]:
         if match["medium"] == "0":
             measured = _of_other_medium(match, value, unit, types)
         else:
-            measured = _of_electricity(match["code"], value, unit)
+            measured = of_electricity(match["code"], value, unit)
         if measured is not None:
             yield measured
 
@@ -123,7 +123,8 @@ def _number(values: str) -> tuple[float, str | None] | None:
     return float(match[1]), UNITS[unit] if unit else None
 
 
-def _of_electricity(code: str, value: float, unit: str | None) -> Measured | None:
+def of_electricity(code: str, value: float, unit: str | None) -> Measured | None:
+    """Return what a code (`C.D.E`) of an electricity meter measures, None for another."""
     group, _, rest = code.partition(".")
     if not group.isdecimal():
         return None

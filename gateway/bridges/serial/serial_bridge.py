@@ -21,6 +21,7 @@ from gateway.bridges.serial.regex_lines import compile_pattern
 from gateway.bridges.serial.sample import Parse
 from gateway.bridges.serial.serial_port import open_port
 from gateway.bridges.serial.serial_settings import SerialSettings, port_name
+from gateway.bridges.serial.sml import SmlDecoder
 from gateway.bridges.serial.telegram import TelegramDecoder
 from gateway.bridges.serial.telegram_intake import TelegramIntake
 from gateway.bridges.serial.topic_port import SCHEME, TopicPort
@@ -50,6 +51,7 @@ DECODERS: dict[str, Callable[[], TelegramDecoder]] = {
     "vedirect": VeDirectDecoder,
     "dsmr": DsmrDecoder,
     "d0": D0Decoder,
+    "sml": SmlDecoder,
 }
 """What finds telegrams of a format."""
 
@@ -165,7 +167,7 @@ def _examine(settings: SerialSettings) -> str:
 
 KIND = BridgeKind(
     name="serial",
-    summary="nodes and meters on a serial line: frames, JSON, CSV, NMEA 0183, VE.Direct, DSMR, D0",
+    summary="nodes and meters on a serial line: frames, JSON, CSV, NMEA, VE.Direct, DSMR, D0, SML",
     settings=SerialSettings,
     make=SerialBridge,
     needs=("serial",),

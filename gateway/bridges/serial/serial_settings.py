@@ -11,10 +11,14 @@ from gateway.bridges.serial.topic_port import SCHEME
 from gateway.bridges.settings import BridgeSettings, key
 from gateway.settings.checks import one_of, text, whole_number
 
-TELEGRAMS = ("vedirect", "dsmr", "d0")
+TELEGRAMS = ("vedirect", "dsmr", "d0", "sml")
 """Formats whose telegrams have checks."""
 
-USUAL_LINES = {"vedirect": Line(19_200), "d0": Line(9_600, 7, "even")}
+USUAL_LINES = {
+    "vedirect": Line(19_200),
+    "d0": Line(9_600, 7, "even"),
+    "sml": Line(9_600),
+}
 
 NAME_MAX = 64
 """Characters of a bridge's name that is made of its port's."""
@@ -63,12 +67,12 @@ class SerialSettings(BridgeSettings):
     format: str = key(
         one_of("frames", "json", "csv", "nmea", "regex", *TELEGRAMS, "raw"),
         "`frames`, `json` ([protocol](serial-protocol.md)), `csv`, `nmea`, `regex`, `vedirect`,"
-        " `dsmr`, `d0` or `raw`",
+        " `dsmr`, `d0`, `sml` or `raw`",
         "frames",
     )
     baud: int | None = key(
         whole_number(50, 4_000_000),
-        "bits a second; without it 115,200, for `vedirect` 19,200, for `d0` 9,600",
+        "bits a second; without it 115,200, for `vedirect` 19,200, for `d0` and `sml` 9,600",
         None,
     )
     data_bits: int | None = key(

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from gateway.bridges.serial.d0 import D0Decoder
 from gateway.bridges.serial.dsmr import DsmrDecoder, crc16
 from gateway.bridges.serial.serial_settings import SerialSettings
+from gateway.bridges.serial.sml import START, SmlDecoder
+from gateway.bridges.serial.sml import crc16 as x25
 from gateway.bridges.serial.telegram import TelegramDecoder
 from gateway.bridges.serial.telegram_intake import TelegramIntake
 from gateway.bridges.serial.vedirect import VeDirectDecoder
@@ -89,6 +91,56 @@ def asked(lines: bytes = LINES) -> bytes:
     return b"/LGZ4ZMF100\r\n\x02" + checked + bytes([reduce(xor, checked)])
 
 
+def tlv(kind: int, content: bytes) -> bytes:
+    return bytes([kind | len(content) + 1]) + content
+
+
+def listed(*elements: bytes) -> bytes:
+    if len(elements) < 16:
+        return bytes([0x70 | len(elements)]) + b"".join(elements)
+    return bytes([0xF0 | len(elements) >> 4, len(elements) & 15]) + b"".join(elements)
+
+
+def entry(code: str, unit: int, scaler: int, value: int, size: int = 8) -> bytes:
+    """Return a value of a list: name, status, time, unit, scaler, value, signature."""
+    number = value.to_bytes(size, "big", signed=True)
+    return listed(
+        tlv(0x00, bytes.fromhex(code)),
+        tlv(0x60, b"\x1e\x01\x04"),
+        b"\x01",
+        tlv(0x60, bytes([unit])),
+        tlv(0x50, scaler.to_bytes(1, "big", signed=True)),
+        tlv(0x50, number),
+        b"\x01",
+    )
+
+
+def sml(*entries: bytes) -> bytes:
+    """Return a telegram: an opening message, the list of values, and the check."""
+    opening = listed(
+        tlv(0x00, b"ab"), b"\x62\x00", b"\x62\x00", listed(tlv(0x60, b"\x01\x01"), b"\x01")
+    )
+    server, name = tlv(0x00, bytes.fromhex("0a01454d48")), tlv(0x00, b"\x1b" * 4)
+    values = listed(b"\x01", server, name, b"\x01", listed(*entries), b"\x01", b"\x01")
+    body = listed(tlv(0x60, b"\x07\x01"), values)
+    message = listed(tlv(0x00, b"ac"), b"\x62\x00", b"\x62\x00", body, b"\x63\x12\x34", b"\x00")
+    content = (opening + message).replace(b"\x1b" * 4, b"\x1b" * 8)
+    fill = -len(content) % 4
+    whole = (
+        b"\x1b" * 4 + b"\x01" * 4 + content + bytes(fill) + b"\x1b" * 4 + b"\x1a" + bytes([fill])
+    )
+    return whole + x25(whole).to_bytes(2, "little")
+
+
+METER = sml(
+    entry("0100600100ff", 255, 0, 1),
+    entry("0100010800ff", 30, -1, 261_077_034),
+    entry("0100020800ff", 30, -1, 12),
+    entry("0100100700ff", 27, 0, -299, 4),
+    entry("0100200700ff", 35, -1, 2301, 2),
+    *(entry("0100010800" + "05", 30, 0, 1) for _ in range(14)),
+)
+
 FORMATS: list[tuple[type[TelegramDecoder], bytes, dict[str, tuple[object, str | None]]]] = [
     (
         VeDirectDecoder,
@@ -142,6 +194,16 @@ FORMATS: list[tuple[type[TelegramDecoder], bytes, dict[str, tuple[object, str | 
             "voltage/l1": (230.0, "V"),
         },
     ),
+    (
+        SmlDecoder,
+        METER,
+        {
+            "energy": (26_107_703.4, "Wh"),
+            "energy_returned": (1.2, "Wh"),
+            "power_net": (-299, "W"),
+            "voltage/l1": (230.1, "V"),
+        },
+    ),
 ]
 
 
@@ -184,6 +246,18 @@ def test_a_pushed_readout_with_a_line_that_is_none_is_refused() -> None:
     assert decoder.failed == 1
 
 
+def test_sml_that_is_damaged_but_checked_and_cut_off_telegrams() -> None:
+    assert x25(b"123456789") == 0x906E
+    for content in (b"\x77", b"\x75\x0f", b"\x7f" * 40, b"\x10", b"\x76\x01\x01\x01"):
+        whole = START + content + bytes(-len(content) % 4) + b"\x1b" * 4 + b"\x1a\x00"
+        decoder = SmlDecoder()
+        list(decoder.feed(whole + x25(whole).to_bytes(2, "little")))
+        assert decoder.failed == 1, content
+    decoder = SmlDecoder()
+    assert len(list(decoder.feed(METER[:50] + METER))) == 1
+    assert decoder.failed == 1
+
+
 def test_hex_messages_between_lines_count_in_no_sum() -> None:
     whole = block({"V": "12800", "I": "5"})
     place = whole.index(b"\r\nI") + 2
@@ -212,7 +286,9 @@ def test_two_meters_of_a_kind_are_apart_by_their_channels() -> None:
     assert (found["gas/1"], found["gas/2"]) == ((12.785, "m³"), (99.001, "m³"))
 
 
-@given(st.sampled_from([VeDirectDecoder, DsmrDecoder, D0Decoder]), st.binary(max_size=400))
+@given(
+    st.sampled_from([VeDirectDecoder, DsmrDecoder, D0Decoder, SmlDecoder]), st.binary(max_size=400)
+)
 def test_noise_raises_nothing_and_is_bounded(make: type[Any], data: bytes) -> None:
     decoder = make()
     for _ in range(60):
