@@ -1,5 +1,6 @@
 """The keys of a `[[modbus]]` table."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -8,6 +9,7 @@ from gateway.bridges.modbus.register import REGISTERS_MAX, Register
 from gateway.bridges.modbus.requests import WORDS_MAX, Request
 from gateway.bridges.settings import BridgeSettings, key, tables
 from gateway.settings.checks import one_of, text, whole_number
+from gateway.settings.declaration import Mistake
 from gateway.settings.quantities import duration
 
 RTU_OVER_TCP = "rtu+tcp://"
@@ -65,18 +67,21 @@ class ModbusSettings(BridgeSettings):
     mapped: tuple[MappedDevice, ...] = tables(MappedDevice, name="device", most=DEVICES_MAX)
     register: tuple[Register, ...] = tables(Register, name="register", most=REGISTERS_MAX)
 
-    def __post_init__(self) -> None:
-        """Raise ValueError where nothing would be read."""
-        if not (self.register or self.mapped) or len(self.registers) > REGISTERS_MAX:
-            raise ValueError(
-                f"1 to {REGISTERS_MAX:,} registers must be given, as [[modbus.register]] or by the"
-                " maps of [[modbus.device]]"
+    def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
+        """Give what is wrong with all registers together."""
+        nothing = self.register == () and "mapped" not in given
+        many = 0 if nothing else len(self.registers)
+        if nothing or many > REGISTERS_MAX:
+            told = (
+                f"1 to {REGISTERS_MAX} tables [[modbus.register]], or [[modbus.device]] with maps"
             )
+            yield "register", many, told
 
     @property
     def registers(self) -> tuple[Register, ...]:
         """All registers, those of maps included."""
-        return (*self.register, *(each for device in self.mapped for each in device.registers))
+        mapped = (each for device in self.mapped or () for each in device.registers)
+        return (*(self.register or ()), *mapped)
 
     @property
     def is_rtu(self) -> bool:

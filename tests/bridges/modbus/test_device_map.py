@@ -78,7 +78,7 @@ def test_a_bus_with_devices_by_name_and_by_path(tmp_path: Path) -> None:
 
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [
-    ({}, "1 to 1,000 registers must be given"),
+    ({}, "1 to 1000 tables [[modbus.register]], or"),
     ({"device": [{"map": "sdm999"}]}, "one of abb_b23, "),
     ({"device": [{"map": "broken.toml"}]}, "a map without a mistake: "),
 ]
