@@ -10,8 +10,9 @@ from gateway.bridges.settings import bridge_name, key, tables
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import document
 from gateway.config.reader import Reader
-from gateway.settings.checks import number, one_of, text, whole_number
+from gateway.settings.checks import one_of, text, whole_number
 from gateway.settings.declaration import check
+from gateway.settings.quantities import duration
 
 MAPS = Path(__file__).parent / "maps"
 
@@ -80,7 +81,7 @@ class MappedDevice:
     device: int = key(whole_number(0, 255), "the device's (unit) identifier", 1)
     node: str | None = key(bridge_name, "node of the readings; the bridge's name", None)
     interval: float | None = key(
-        number(0.05, 86_400), "seconds between two questions; what the map says, or 10", None
+        duration(0.05, 86_400), "seconds between two questions; what the map says, or 10", None
     )
 
     @property
