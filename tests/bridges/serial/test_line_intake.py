@@ -8,6 +8,7 @@ from gateway.bridges.readings.reading_publisher import TOLD_MAX
 from gateway.bridges.serial.csv_lines import CsvLines
 from gateway.bridges.serial.json_lines import parse_json
 from gateway.bridges.serial.line_intake import WORDS_A_MINUTE, LineIntake
+from gateway.bridges.serial.regex_lines import compile_pattern
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.clocks import NOW, ManualClock
 from tests.support.nodes.bridges import Gateway
@@ -149,3 +150,37 @@ def test_after_a_restart_of_the_port_the_half_line_is_forgotten(
     intake.restart()
     intake.feed(LINE)
     assert len(gateway.broker.messages) == 1
+
+
+def test_lines_of_several_stations_are_of_the_nodes_that_their_fields_say() -> None:
+    gateway = Gateway.make()
+    host = gateway.host("serial", "tty")
+    intake = LineIntake("{model}-{id}", host, parse_json, "{channel}")
+    intake.feed(
+        b'{"model":"Acurite","id":7,"channel":"A","temp_c":20}\n'
+        b'{"model":"Acurite","id":8,"temp_c":21}\n'
+        b'{"temp_c":22}\n'
+        b'{"id":9,"quantity":"humidity","value":40,"instance":"wet"}\n'
+        b'{"model":"x","node":"named","temp_c":23}\n'
+    )
+    assert [(topic, each["value"]) for topic, each in gateway.broker.readings] == [
+        ("sensors/Acurite-7/temperature/A", 20),
+        ("sensors/Acurite-8/temperature", 21),
+        ("sensors/9/humidity/wet", 40),
+        ("sensors/x/temperature", 23),
+    ]
+    assert gateway.figure("serial/rejected") == 1
+
+
+def test_columns_and_groups_say_of_which_instance_a_line_is() -> None:
+    gateway = Gateway.make()
+    host = gateway.host("serial", "tty")
+    rows = LineIntake("board", host, CsvLines(("node", "instance", "temp_c"), ",").parse)
+    rows.feed(b"n1,left,1\nn1,,2\n")
+    pattern = r"(?P<instance>\w+)=(?P<temp_c>\d+)"
+    LineIntake("board", host, compile_pattern(pattern)).feed(b"right=3\n")
+    assert [(topic, each["value"]) for topic, each in gateway.broker.readings] == [
+        ("sensors/n1/temperature/left", 1),
+        ("sensors/n1/temperature", 2),
+        ("sensors/board/temperature/right", 3),
+    ]
