@@ -15,7 +15,7 @@ from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import Publish, SubscriptionRequest
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.mqtt.topics import check_topic_name, topic_matches
-from gateway.uplink.hops import has_hop, with_hop
+from gateway.uplink.envelope import has_hop, with_hop
 from gateway.uplink.rules.targets import fill
 
 logger = logging.getLogger(__name__)

@@ -1,8 +1,15 @@
-"""The topic and properties of a message that goes up; its payload is untouched."""
+"""The topic and properties of a message that goes up, and through which gateways one came down."""
+
+from collections.abc import Sequence
 
 from gateway.mqtt.codec.fields import write_byte, write_string
 from gateway.storage.outbox.row import OutboxRow
-from gateway.uplink.hops import HOPS
+
+HOPS = "hops"
+"""The user property that says through which gateways a message came down, so that none goes round:
+gateway ids with commas between them, none of them empty. It is believed of what comes down a link
+alone. Where a message comes from a client, the property is the client's own, and means nothing
+here."""
 
 _USER_PROPERTY = write_byte(0x26)
 _SEQ = _USER_PROPERTY + write_string("seq")
@@ -14,6 +21,8 @@ _SOMETIMES = frozenset(("resent", "was", "clientid", "username", HOPS))
 """Those of ours that a message may lack."""
 
 _NONE: frozenset[str] = frozenset()
+
+Pairs = tuple[tuple[str, str], ...]
 
 
 def write_user_properties(row: OutboxRow, identity: bool, resent: bool) -> bytes:
@@ -75,3 +84,22 @@ def remaining_expiry(row: OutboxRow, now: int) -> int | None:
         return None
     waited = max(0, now - row.stepped - row.time) // 1000
     return max(1, row.message_expiry - waited)
+
+
+def has_hop(properties: Sequence[tuple[str, str]], gateway_id: str) -> bool:
+    """Return whether a message that comes down a link came down through this gateway before."""
+    return gateway_id in _hops_of(properties)
+
+
+def with_hop(properties: Pairs, gateway_id: str) -> Pairs:
+    """Return the properties behind one that has this gateway as the last hop.
+
+    Those that came are unaltered [MQTT-3.3.2-17]: the first of the name counts.
+    """
+    return ((HOPS, ",".join([*_hops_of(properties), gateway_id])), *properties)
+
+
+def _hops_of(properties: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the gateway ids of the first property of the name: any other is the publisher's."""
+    value = next((value for name, value in properties if name == HOPS), "")
+    return [each for each in value.split(",") if each]

@@ -14,15 +14,21 @@ from gateway.storage.outbox.rejected import Rejected
 from gateway.uplink.begin_connection import BeginConnection, begin_connection
 from gateway.uplink.context import AtTurnEnd, UplinkContext, soon
 from gateway.uplink.destination import Destination, Link
-from gateway.uplink.errors import End, LinkError
+from gateway.uplink.errors import End, LinkError, TakenOverError
 from gateway.uplink.link.backoff import Backoff
 from gateway.uplink.link.budget import Metering
 from gateway.uplink.link.schedule import LOOK_SECONDS, LinkPermit, schedule_of
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessages
-from gateway.uplink.take_overs import TakeOvers
 
 logger = logging.getLogger(__name__)
+
+
+ALONE_SECONDS = 60.0
+"""How long a link must be up after a take-over until the alarm ends."""
+
+ALARM = "uplink_taken_over"
+
 
 RECONNECT_FIRST, RECONNECT_LONGEST = 1.0, 10.0
 """Seconds before the next attempt after one that failed (Backoff)."""
@@ -32,6 +38,31 @@ LASTING_RECONNECT = 300.0
 
 STABLE_SECONDS = 30.0
 """How long a link must have been up for the next wait to be the shortest again."""
+
+
+class TakeOvers:
+    """Follows how connections end; `alarm` gets the name and text, "" when it is over.
+
+    Only what the fleet's broker says is a take-over (0x8E): a connection that ends without a word
+    may as well have ended with the broker.
+    """
+
+    def __init__(self, uplink: str = "") -> None:
+        self._alarm_name = f"{ALARM}_{uplink}" if uplink else ALARM
+        self.alarm: Callable[[str, str], None] = lambda _name, _text: None
+        self._raised = False
+
+    def ended(self, error: LinkError) -> None:
+        """Raise the alarm if a connection ended by a take-over."""
+        if isinstance(error, TakenOverError) and not self._raised:
+            self._raised = True
+            self.alarm(self._alarm_name, str(error))
+
+    def check(self, seconds_up: float) -> None:
+        """End the alarm once a link has been up for long enough."""
+        if self._raised and seconds_up >= ALONE_SECONDS:
+            self._raised = False
+            self.alarm(self._alarm_name, "")
 
 
 class Uplink:

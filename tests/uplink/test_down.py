@@ -14,7 +14,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.state.down_seen import REMEMBERED, DownSeen
 from gateway.uplink import down as down_module
 from gateway.uplink.down import Down, DownRule
-from gateway.uplink.hops import has_hop, with_hop
+from gateway.uplink.envelope import has_hop, with_hop
 from gateway.uplink.rules.targets import fill
 from tests.support.disk.storage import Store, crash_image, open_store
 from tests.support.table import table

@@ -16,8 +16,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name
 from gateway.storage.outbox.outbox import Outbox
 from gateway.uplink.context import RECALL_ANSWERS
-from gateway.uplink.recalls.recall import Recall, Report
-from gateway.uplink.recalls.request import RecallError, parse_request
+from gateway.uplink.recalls.recall import Recall, RecallError, Report, parse_request
 from gateway.uplink.reports.control_messages import ControlMessage, ControlMessages
 from gateway.uplink.uplink import Uplink
 

@@ -18,7 +18,7 @@ from gateway.mqtt.packets import ConnAck, Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.outbox.row import Outcome
-from gateway.uplink import take_overs
+from gateway.uplink import uplink as take_overs
 from gateway.uplink.reports.control_messages import ControlMessage
 from tests.support.disk.storage import Store, bounded, open_store, until
 from tests.support.fleet.scripted_fleet import (
