@@ -20,10 +20,10 @@ TOOL = Path(__file__).parents[1] / "tools/ways.py"
 MOST = {  # files, calls
     "local": (18, 76),
     "filtered": (29, 116),
-    "away": (45, 226),
-    "forwarded": (52, 200),
+    "away": (44, 220),
+    "forwarded": (50, 190),
     "subscribe": (64, 556),
-    "serial": (82, 620),
+    "serial": (82, 600),
 }
 """What each story took when it was measured last. Lower a figure with the change that makes it
 lower; a change that raises one says why."""
