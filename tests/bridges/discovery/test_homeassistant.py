@@ -1,5 +1,7 @@
 """What Home Assistant is told: devices by its rules, births, absence, and what goes away."""
 
+import asyncio
+import contextlib
 import json
 import re
 from typing import Any
@@ -13,6 +15,7 @@ from gateway.bridges.readings.registry import QUANTITIES
 from gateway.bridges.supervision.control import BUTTON, SWITCH, Control
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.clocks import ManualClock
+from tests.support.disk.storage import until
 from tests.support.nodes.bridges import Gateway
 
 WEEK = 604_800
@@ -381,3 +384,27 @@ def test_strangers_are_bounded_make_room_and_are_forgotten(
     assert announced() == ["a", "b", "c"], "a stranger is one after a restart, too"
     again.forget("a")
     assert announced() == ["b", "c"]
+
+
+async def test_a_running_bridge_says_values_at_once_and_announces_within_a_second(
+    gateway: Gateway,
+) -> None:
+    bridge = started(gateway)
+    running = asyncio.create_task(bridge.run())
+    await asyncio.sleep(0)
+    hear(gateway, "sensors/n1/temperature", 21.5, "°C")
+    await until(lambda: bool(gateway.broker.messages))
+    assert gateway.broker.messages[0].topic == STATE + "temperature"
+    await until(lambda: CONFIG in gateway.retained)
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+
+
+def test_values_that_wait_are_bounded(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(homeassistant, "WAITING_MAX", 2)
+    bridge = started(gateway)
+    for value in range(5):
+        hear(gateway, "sensors/n1/temperature", value, "°C")
+    assert [value for _, value in said(gateway, bridge)] == [3, 4]
+    assert gateway.figure("homeassistant/overflow") == 3
