@@ -16,7 +16,7 @@ from gateway.server.listening.listener import Listener
 logger = logging.getLogger(__name__)
 
 INTERVAL = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 STILL = 5.0
 """Seconds for which a file that was written in its place has to stay as it is: whoever writes it
@@ -34,7 +34,7 @@ WARN_AFTER = 60.0
 KEYS = ("password_file", "acl_file", "tls_certificate", "tls_key", "client_ca")
 
 
-class Look(NamedTuple):
+class FileState(NamedTuple):
     """What tells whether a file has changed, and how it came to its place."""
 
     changed: int
@@ -43,7 +43,7 @@ class Look(NamedTuple):
     moved: bool
 
 
-Seen = list[Look | None]
+Seen = list[FileState | None]
 """Of each file what one saw of it; None for one that is not there."""
 
 
@@ -58,18 +58,18 @@ class WatchedFiles:
 
     def __init__(self, paths: list[Path], now: float) -> None:
         self._paths = paths
-        self._used = self._seen = look(paths)
+        self._used = self._seen = snapshot(paths)
         self._since = [now] * len(paths)
         self._changing_since = now
         self._warned = False
 
-    def take(self) -> None:
+    def note_read(self) -> None:
         """Note that the files are read as they are now."""
-        self._used = self._seen = look(self._paths)
+        self._used = self._seen = snapshot(self._paths)
 
     def changed(self, now: float) -> list[Path]:
         """Return which files are to be read again: none while one of them may not be whole."""
-        before, self._seen = self._seen, look(self._paths)
+        before, self._seen = self._seen, snapshot(self._paths)
         for index, (old, new) in enumerate(zip(before, self._seen, strict=True)):
             if old != new:
                 self._since[index] = now
@@ -90,7 +90,7 @@ class WatchedFiles:
     def _wait(self, index: int) -> float:
         """Return for how long the file has to stay as it is."""
         seen = self._seen[index]
-        if seen is not None and _looks_unfinished(self._paths[index], seen):
+        if seen is not None and _seems_unfinished(self._paths[index], seen):
             return UNFINISHED
         return IN_PLACE if seen is not None and seen.moved else STILL
 
@@ -110,7 +110,7 @@ async def watch(run: Run, core: Core, listeners: Sequence[Listener], asked: asyn
         await _wait(asked, INTERVAL if paths else None)
         if asked.is_set():
             asked.clear()
-            files.take()
+            files.note_read()
         elif changed := files.changed(loop.time()):
             logger.info("changed: %s", ", ".join(str(path) for path in changed))
         else:
@@ -125,12 +125,12 @@ async def _wait(asked: asyncio.Event, seconds: float | None) -> None:
             await asked.wait()
 
 
-def look(paths: list[Path]) -> Seen:
+def snapshot(paths: list[Path]) -> Seen:
     """Return what tells whether the files have changed."""
-    return list(_looks(paths))
+    return list(_states(paths))
 
 
-def _looks(paths: list[Path]) -> Iterator[Look | None]:
+def _states(paths: list[Path]) -> Iterator[FileState | None]:
     for path in paths:
         try:
             status = path.stat()
@@ -140,10 +140,10 @@ def _looks(paths: list[Path]) -> Iterator[Look | None]:
             written = status.st_mtime_ns
             # whoever moves a file, or gives it an owner, changes it after its last byte
             moved = status.st_ctime_ns > written
-            yield Look(written, status.st_size, status.st_ino, moved)
+            yield FileState(written, status.st_size, status.st_ino, moved)
 
 
-def _looks_unfinished(path: Path, seen: Look) -> bool:
+def _seems_unfinished(path: Path, seen: FileState) -> bool:
     """Return whether the file is empty or has a last line without an end."""
     if not seen.size:
         return True

@@ -31,54 +31,53 @@ def import_asyncio(*, tls: bool) -> None:
 
 
 YOUNG_OBJECTS = 5_000
-"""Objects that may be made before the collector looks for cycles among them. What comes and goes
+"""Objects that may be made before the collector searches them for cycles. What comes and goes
 with messages has none, nor has a client's plain connection. With Python's 700 a tenth of what a
-connection costs went into looking."""
+connection costs went into collections."""
 
-YOUNG_LOOKS = 0
-"""Looks among the young, beyond which the next takes those along that the last one passed: some
-10,000 objects, 2 to 6 ms."""
+YOUNG_COLLECTIONS = 0
+"""Threshold of generation 1: one pass then covers some 10,000 objects, 2 to 6 ms."""
 
-MIDDLE_LOOKS = 0
-"""Such second looks, beyond which the next takes along all that is not frozen: some 15,000 objects,
-up to 10 ms where they are in no cache."""
+MIDDLE_COLLECTIONS = 0
+"""Threshold of generation 2: a pass covers all that is not frozen, some 15,000 objects, and
+takes up to 10 ms where they are in no cache."""
 
 THAWED_AFTER = 16
-"""Looks at all that is not frozen, of which the last thaws everything: what lasted long and became
+"""Collections of generation 2, of which the last thaws everything: what lasted long and became
 a cycle then, as parts of asyncio do, is found after 240,000 objects more, which
 are some 50 MB at most."""
 
 FEW_FROZEN = 40_000
-"""Frozen objects that are thawed whenever that is due, of which 24,000 are the program: a look at
+"""Frozen objects that are thawed whenever that is due, of which 24,000 are the program: to search
 them takes some 10 ms, and of 100,000, most of them parts of compiled expressions, 40."""
 
 BETWEEN_THAWS = 3600.0
-"""Seconds between two looks at everything where more than that is frozen: with 90,000 retained
-messages it takes 80 ms, in one piece, and a client can have such looks as often as it likes."""
+"""Seconds between two searches of everything where more than that is frozen: with 90,000 retained
+messages it takes 80 ms, in one piece, and a client can cause them as often as it likes."""
 
 
 class Freezer:
-    """Freezes what outlasts a look, so that the next one need not look at it again.
+    """Freezes what outlasts a collection, so that the next one passes over it.
 
     It counts what it freezes: to have Python count takes 40 ms of a million objects.
     """
 
     def __init__(self) -> None:
-        self._looks = 0
+        self._collections = 0
         self._frozen = gc.get_freeze_count()  # at most: some will have gone
         self._thaws_at = time.monotonic() + BETWEEN_THAWS
 
     def __call__(self, phase: str, info: dict[str, int]) -> None:
-        """Take part in a look, as `gc.callbacks` are told of it."""
+        """Take part in a collection (`gc.callbacks`)."""
         if info["generation"] != 2:
             return
         if phase == "stop":
             self._frozen += len(gc.get_objects(generation=2))
             gc.freeze()
             return
-        self._looks += 1
-        if self._looks == THAWED_AFTER:
-            self._looks = 0
+        self._collections += 1
+        if self._collections == THAWED_AFTER:
+            self._collections = 0
             if self._may_thaw():
                 self._frozen = 0
                 gc.unfreeze()
@@ -94,11 +93,11 @@ class Freezer:
 
 
 def set_up_collector() -> None:
-    """Have the collector look seldom, and then among few objects."""
+    """Have the collector search seldom, and then few objects."""
     gc.freeze()  # what was imported stays
-    gc.collect()  # of nothing: how much outlasts a look decides when the next is
+    gc.collect()  # of nothing: how much outlasts a collection decides when the next is
     if sys.version_info >= (3, 14):
-        gc.set_threshold(YOUNG_OBJECTS)  # it looks at the old in pieces of its own
+        gc.set_threshold(YOUNG_OBJECTS)  # it searches the old in pieces of its own
     else:
-        gc.set_threshold(YOUNG_OBJECTS, YOUNG_LOOKS, MIDDLE_LOOKS)
+        gc.set_threshold(YOUNG_OBJECTS, YOUNG_COLLECTIONS, MIDDLE_COLLECTIONS)
         gc.callbacks.append(Freezer())

@@ -35,7 +35,7 @@ class BrokerFigures:
         self._started = self._looked = clock.monotonic()
         self._loads = {name: LoadAverage() for name in (*LOADS, *OTHER_LOADS)}
         self._where = WhereFigures(broker, counters)
-        self._where.look()
+        self._where.update()
         show_largest(broker, counters)
         self._show_loads()
 
@@ -48,7 +48,7 @@ class BrokerFigures:
         now = self._clock.monotonic()
         if now - self._looked >= LOAD_INTERVAL:
             self._update_loads(now - self._looked)
-            self._where.look()
+            self._where.update()
             show_largest(self._broker, self._counters)
             self._looked = now
 

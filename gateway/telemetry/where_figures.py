@@ -39,7 +39,7 @@ class WhereFigures:
         counters.set("tidegate/where/slowest", text)
         counters.set("tidegate/where/slowest_microseconds", f"{microseconds:.1f}")
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Set the filters that have taken the most time since their first subscription."""
         in_use = [*self._broker.expressions.in_use(), *self._broker.subscription_filters.wheres]
         asked = [where for where in in_use if where.figures.evaluated]

@@ -3,10 +3,10 @@
 DAY = 86_400.0
 """Seconds."""
 
-LOOK_BACK = 600.0
+AVERAGED_SECONDS = 600.0
 """Seconds over which the write rate is averaged, so that a burst delays nothing."""
 
-SHORTEST_LOOK = 0.001
+SHORTEST_INTERVAL = 0.001
 """Seconds below which a look is left to the next one: a rate over less means nothing, and a rate
 over almost nothing is beyond every number."""
 
@@ -39,7 +39,7 @@ class WriteBudget:
 
     @property
     def bytes_per_day(self) -> int:
-        """Bytes a day at the write rate of the last LOOK_BACK seconds."""
+        """Bytes a day at the write rate of the last AVERAGED_SECONDS seconds."""
         return int(self._rate * DAY)
 
     @property
@@ -47,24 +47,24 @@ class WriteBudget:
         """Whether the rate is above the budget although commits wait for their whole window."""
         return (
             self.budget is not None
-            and self._seconds >= LOOK_BACK
+            and self._seconds >= AVERAGED_SECONDS
             and self.stretch >= 1.0
             and self.bytes_per_day > self.budget
         )
 
-    def look(self, now: float, written: int) -> None:
+    def update(self, now: float, written: int) -> None:
         """Update with the bytes written since the start at `now` (monotonic seconds)."""
         last = self._last
         if last is None:
             self._last = (now, written)
             return
         seconds = now - last[0]
-        if seconds < SHORTEST_LOOK:
+        if seconds < SHORTEST_INTERVAL:
             return
         self._last = (now, written)
         self._seconds += seconds
-        # The mean of all that was seen at first, then of the last LOOK_BACK seconds.
-        weight = min(1.0, seconds / min(self._seconds, LOOK_BACK))
+        # The mean of all that was seen at first, then of the last AVERAGED_SECONDS seconds.
+        weight = min(1.0, seconds / min(self._seconds, AVERAGED_SECONDS))
         self._rate += weight * ((written - last[1]) / seconds - self._rate)
         self._adapt()
 

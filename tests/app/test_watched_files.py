@@ -11,7 +11,7 @@ from gateway.app.watched_files import (
     UNFINISHED,
     WARN_AFTER,
     WatchedFiles,
-    look,
+    snapshot,
     watched,
 )
 from gateway.config.configuration import Configuration
@@ -30,17 +30,17 @@ def test_each_file_of_the_listeners_is_watched_once() -> None:
 
 def test_every_change_is_seen(tmp_path: Path) -> None:
     path = tmp_path / "users"
-    seen = [look([path])]
+    seen = [snapshot([path])]
     path.write_text("a")
-    seen.append(look([path]))
+    seen.append(snapshot([path]))
     path.write_text("ab")
-    seen.append(look([path]))
-    assert look([path]) == seen[-1]
+    seen.append(snapshot([path]))
+    assert snapshot([path]) == seen[-1]
     path.rename(tmp_path / "other")
     path.write_text("ab")
-    seen.append(look([path]))
+    seen.append(snapshot([path]))
     path.unlink()
-    assert look([path]) == seen[0] == [None]
+    assert snapshot([path]) == seen[0] == [None]
     assert all(before != after for before, after in pairwise(seen))
 
 
@@ -130,5 +130,5 @@ def test_whoever_asks_has_them_read_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "acl"
     files = WatchedFiles([path], 0.0)
     write(path, "")
-    files.take()
+    files.note_read()
     assert not files.changed(100.0)

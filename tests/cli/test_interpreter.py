@@ -10,7 +10,7 @@ import pytest
 from gateway.cli import interpreter
 from gateway.cli.interpreter import (
     FEW_FROZEN,
-    MIDDLE_LOOKS,
+    MIDDLE_COLLECTIONS,
     THAWED_AFTER,
     YOUNG_OBJECTS,
     Freezer,
@@ -57,7 +57,7 @@ def test_no_look_is_at_all_that_lasts(looks: list[int]) -> None:
     lasting = [[number] for number in range(LASTING)]
     assert len(lasting) == LASTING
     assert len(looks) > LASTING // YOUNG_OBJECTS // 2
-    assert max(looks) < 4 * (MIDDLE_LOOKS + 1) * YOUNG_OBJECTS
+    assert max(looks) < 4 * (MIDDLE_COLLECTIONS + 1) * YOUNG_OBJECTS
 
 
 @pytest.mark.uncovered

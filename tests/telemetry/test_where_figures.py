@@ -29,7 +29,7 @@ def subscribe(harness: Harness, client_id: str, where: str | None) -> None:
 def shown(harness: Harness) -> dict[str, object]:
     figures = WhereFigures(harness.broker, harness.counters)
     figures.refresh()
-    figures.look()
+    figures.update()
     prefix = "tidegate/where/"
     values = harness.counters.values
     return {name.removeprefix(prefix): values[name] for name in values if name.startswith(prefix)}

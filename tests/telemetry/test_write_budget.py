@@ -1,7 +1,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gateway.telemetry.write_budget import DAY, LEAST_STRETCH, LOOK_BACK, WriteBudget
+from gateway.telemetry.write_budget import AVERAGED_SECONDS, DAY, LEAST_STRETCH, WriteBudget
 
 MB = 1_000_000
 
@@ -11,7 +11,7 @@ def look_for(
 ) -> int:
     """Write evenly at `a_day` bytes a day for so long; return what was written."""
     for second in range(begin, begin + seconds + 1, 10):
-        budget.look(second, written + int((second - begin) * a_day / DAY))
+        budget.update(second, written + int((second - begin) * a_day / DAY))
     return written + int(seconds * a_day / DAY)
 
 
@@ -51,16 +51,16 @@ def test_near_the_budget_nothing_changes() -> None:
 
 def test_a_burst_at_the_start_is_not_yet_too_much() -> None:
     budget = WriteBudget(200 * MB)
-    look_for(budget, int(LOOK_BACK) - 10, 900 * MB)
+    look_for(budget, int(AVERAGED_SECONDS) - 10, 900 * MB)
     assert not budget.exceeded
 
 
 def test_what_is_written_within_a_moment_counts_with_the_next_look() -> None:
     budget = WriteBudget(None)
-    budget.look(0.0, 0)
-    budget.look(1e-304, MB)
+    budget.update(0.0, 0)
+    budget.update(1e-304, MB)
     assert budget.bytes_per_day == 0
-    budget.look(100.0, 2 * MB)
+    budget.update(100.0, 2 * MB)
     assert budget.bytes_per_day == 20_000 * DAY
 
 
@@ -71,6 +71,6 @@ def test_stretch_stays_in_the_promised_window(looks: list[tuple[float, int]]) ->
     now, written = 0.0, 0
     for seconds, more in looks:
         now, written = now + seconds, written + more
-        budget.look(now, written)
+        budget.update(now, written)
         assert LEAST_STRETCH <= budget.stretch <= 1.0
         assert budget.bytes_per_day >= 0

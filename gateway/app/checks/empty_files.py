@@ -10,7 +10,7 @@ from gateway.config.errors import ConfigurationError
 from gateway.pieces import EMPTY_ON_PURPOSE, complete
 from gateway.settings.listener import ListenerSettings
 
-LOOKED_AT = 64 * 1024
+LARGEST_CHECKED = 64 * 1024
 """Bytes of a file up to which it may say nothing; a longer one is taken to say something."""
 
 RULES = "has no rules: clients here may read and write nothing"
@@ -40,6 +40,6 @@ def _of_listener(name: str, listener: ListenerSettings) -> Iterator[str]:
 
 def _is_short(path: str | None) -> bool:
     try:
-        return path is not None and Path(path).stat().st_size <= LOOKED_AT
+        return path is not None and Path(path).stat().st_size <= LARGEST_CHECKED
     except OSError:
         return False

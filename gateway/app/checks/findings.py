@@ -34,7 +34,7 @@ SHORT_LIFE_DAYS = 2 * 365
 """A card that lasts shorter than this deserves a warning."""
 
 DAY = 86_400
-SHORTEST_LOOK = 600
+SHORTEST_RECORD = 600
 """Seconds of running from which what was written says something about a day."""
 
 THROTTLED = Path("/sys/devices/platform/soc/soc:firmware/get_throttled")
@@ -141,7 +141,7 @@ def _wear(installation: Installation) -> Iterator[Finding]:
         health = Health.OK if worn <= WORN_PERCENT else Health.WARNING
         yield Finding(health, f"{device.name} says that {worn} % of its life are used")
     total = _written(installation.data)
-    if total is None or total.seconds < SHORTEST_LOOK:
+    if total is None or total.seconds < SHORTEST_RECORD:
         yield Finding(Health.NOTE, "too little was recorded to say how long the card lasts")
         return
     yield _life(device, total, installation.configuration)

@@ -64,7 +64,7 @@ class Wear:
         """Update figures, budget and alarm."""
         written = bytes_written() or 0
         budget = self._budget
-        budget.look(self._run.clock.monotonic(), written)
+        budget.update(self._run.clock.monotonic(), written)
         self._writer.stretch = budget.stretch
         counters = self._run.counters
         counters.set("tidegate/storage/written_bytes", written)

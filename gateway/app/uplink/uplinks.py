@@ -27,7 +27,7 @@ from gateway.app.uplink.outbox import (
 )
 from gateway.app.uplink.recall import start_recall
 from gateway.app.uplink.rejected import RejectedRequests
-from gateway.app.uplink.settings import uplink_rules, uplink_settings
+from gateway.app.uplink.uplink_settings import uplink_rules, uplink_settings
 from gateway.counters import Counters
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_transport import SocketTransport

@@ -34,8 +34,8 @@ def test_what_says_nothing_is_told(tmp_path: Path, acl: str, users: str, said: l
         assert line.endswith("say so in it: # empty on purpose")
 
 
-def test_what_is_long_or_not_there_is_not_looked_at(tmp_path: Path) -> None:
-    (tmp_path / "acl").write_text("#\n" * empty_files.LOOKED_AT)
+def test_what_is_long_or_not_there_is_not_checked(tmp_path: Path) -> None:
+    (tmp_path / "acl").write_text("#\n" * empty_files.LARGEST_CHECKED)
     listeners = (
         ListenerSettings(acl_file=str(tmp_path / "acl")),
         ListenerSettings(acl_file="none"),
