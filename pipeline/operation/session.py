@@ -114,9 +114,9 @@ def _ignore(_server: object, _request: object, _client: object) -> None:
 def _own_scratch(root: Path) -> Path:
     """Return a new folder that is locked as long as this process lives; others' are cleared."""
     root.mkdir(parents=True, exist_ok=True)
-    with locked(root, SCRATCH, wait=True):  # else another start clears it before it is locked
+    with locked(root.parent, SCRATCH, wait=True):  # else another start clears it too early
         for left in root.iterdir():
-            if left.name != SCRATCH and not _is_locked(left):
+            if not _is_locked(left):
                 _remove(left)
         own = root / secrets.token_hex(4)
         own.mkdir()

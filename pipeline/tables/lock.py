@@ -9,7 +9,7 @@ from pipeline.errors import BusyError
 
 WORK = "lock"
 COPY = "publish.lock"
-SCRATCH = "lock"
+SCRATCH = "scratch.lock"
 """Of Spark's working files, while one process clears what others left."""
 
 
