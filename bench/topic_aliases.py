@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bench.topic_mixes import MIXES
-from gateway.mqtt.aliases.alias_budget import AliasBudget
+from gateway.mqtt.aliases.alias_figures import AliasBudget
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties

@@ -18,8 +18,7 @@ from gateway.broker.publishing.publish import (
     handle_pubrel,
 )
 from gateway.broker.state import State
-from gateway.broker.subscribing.subscribe import handle_subscribe
-from gateway.broker.subscribing.unsubscribe import handle_unsubscribe
+from gateway.broker.subscribing.subscribe import handle_subscribe, handle_unsubscribe
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import (
     Auth,

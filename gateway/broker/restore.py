@@ -2,7 +2,7 @@
 
 import logging
 
-from gateway.broker import sessions, wills
+from gateway.broker import sessions
 from gateway.broker.access import restore_rights
 from gateway.broker.instant import Instant
 from gateway.broker.own_names import DELAYS, PREFIX
@@ -140,7 +140,7 @@ def _restore_will(state: State, kept: KeptWill, instant: Instant) -> None:
         sessions.set_username(state.memory, session, kept.username)
         restore_rights(state.listeners, session, kept.origin)
         session.durability_class = state.durability_classes.of_client(kept.client_id, None)
-    wills.count_will(state.shares, session, kept.will)
+    sessions.count_will(state.shares, session, kept.will)
     session.will = kept.will
     session.origin = origin = state.listeners.origin(kept.origin)
     granted = state.listeners.access(session.username, session.client_id, origin)
@@ -150,6 +150,6 @@ def _restore_will(state: State, kept: KeptWill, instant: Instant) -> None:
         if kept.due is not None:
             delay = min(delay, (kept.due - instant.wall) / 1000)
         due = instant.monotonic + max(delay, WILL_GRACE)
-        wills.publish_will_at(state, session, kept.will, due)
+        sessions.publish_will_at(state, session, kept.will, due)
     else:
         sessions.expire_at(state, session, instant.monotonic + WILL_GRACE)

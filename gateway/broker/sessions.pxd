@@ -5,6 +5,8 @@ from gateway.broker.deadlines cimport Deadlines
 from gateway.broker.state cimport State
 from gateway.session.session cimport Session
 
+cpdef set_will(State state, Session session, will)
+
 @cython.locals(holder=Client)
 cpdef take_over(State state, client_id, instant)
 

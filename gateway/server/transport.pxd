@@ -9,6 +9,12 @@ from gateway.session.delivery_class cimport DeliveryClass
 from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic
 
+cpdef peer_name(transport)
+
+cpdef bint is_local(transport) except -1
+
+cpdef address_name(address)
+
 cdef long long _NOTED
 cdef Py_ssize_t _NOTED_OUTPUT
 

@@ -1,6 +1,7 @@
 """One client's side of the conversation: what it is owed and was sent."""
 
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from math import inf
 
 from gateway.access.access import Access
@@ -22,9 +23,19 @@ from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.limits import SessionLimits
 from gateway.session.queue import overflow
 from gateway.session.queue.delivery_queue import DeliveryQueue
-from gateway.session.readiness import Readiness
 from gateway.session.span import Span
 from gateway.session.traffic import Traffic
+
+
+class Readiness(IntEnum):
+    """What becomes of the message; the lowest is the best."""
+
+    READY = 0  # it is sent at once
+    WAITING = 1  # it waits behind others
+    AWAY = 2  # it waits for the client to come back
+    FULL = 3  # it is lost, or refused
+    ENDED = 4  # the session is not to get it: it has ended
+
 
 EXPIRING = 1.0
 """Seconds for which a message that expires is held: what is left is told when it is queued."""

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gateway.broker.connecting.connection_info import ConnectionInfo
-from gateway.broker.longest_queues import AT_ONCE
-from gateway.broker.memory_budget import INTERVAL
+from gateway.broker.memory_budget import INTERVAL, SHORTENED_AT_ONCE
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
 from gateway.session.queue.memory import MAXIMUM_NAMED
 from gateway.settings.broker import BrokerSettings
@@ -180,12 +179,12 @@ def test_what_is_on_disk_too_is_not_given_up_for_want_of_memory() -> None:
 
 def test_so_many_queues_are_shortened_in_one_pass() -> None:
     harness = Harness()
-    for number in range(AT_ONCE + 5):
+    for number in range(SHORTENED_AT_ONCE + 5):
         away(harness, f"t/{number}", f"c{number}")
         for _ in range(4):
             harness.publish(f"t/{number}", bytes(2_000), 1)
     harness.broker.memory.shorten_queues(1)
-    assert len(harness.broker.queue_memory.dropped) == AT_ONCE
+    assert len(harness.broker.queue_memory.dropped) == SHORTENED_AT_ONCE
 
 
 def test_the_names_of_those_that_lose_are_bounded() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gateway.mqtt import packets
 from gateway.mqtt.codec.property_table import ALLOWED, WILL
-from gateway.mqtt.codec.reason_code_table import GRANTED_QOS_CODES, REASON_CODES
+from gateway.mqtt.codec.reason_code_codec import GRANTED_QOS_CODES, REASON_CODES
 from gateway.mqtt.packets import MQTT_5, Packet
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import RETURN_CODES, ReasonCode

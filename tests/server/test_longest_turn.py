@@ -1,4 +1,4 @@
-from gateway.server.longest_turn import HALF, LongestTurn
+from gateway.server.turn import HALF, LongestTurn
 from tests.support.broker.broker_harness import Harness
 
 PUBLISH = 0x32

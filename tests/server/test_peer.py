@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.server.peer import address_name, peer_name
+from gateway.server.transport import address_name, peer_name
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from gateway.counters import Counters
 from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
 from gateway.mqtt.packets import Publish, Will
 from gateway.session.limits import SessionLimits
-from gateway.session.readiness import Readiness
-from gateway.session.session import Session
+from gateway.session.session import Readiness, Session
 from tests.support.broker.publications import publish
 from tests.support.broker.sessions import (
     acknowledge,

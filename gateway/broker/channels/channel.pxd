@@ -5,13 +5,22 @@ from gateway.broker.channels.consumers cimport Consumers
 from gateway.broker.channels.deliveries cimport Deliveries
 from gateway.broker.channels.dispatcher cimport Dispatcher
 from gateway.broker.channels.figures cimport ChannelFigures
-from gateway.broker.channels.message_sizes cimport MessageSizes
 from gateway.broker.channels.waiting cimport Waiting
 from gateway.mqtt.delivery_policy cimport DeliveryPolicy
+from gateway.mqtt.publication cimport PacketBatch, Publication
 from gateway.mqtt.publication cimport Publication
 from gateway.session.queue cimport overflow
 from gateway.session.session cimport Session
 from gateway.session.span cimport Span
+
+@cython.final
+cdef class MessageSizes:
+    cdef long long _largest
+    cdef long long _smallest
+
+    @cython.locals(packets=PacketBatch)
+    cpdef Py_ssize_t fitting(
+        self, Publication publication, Py_ssize_t first, Py_ssize_t most) except? -1
 
 cdef Py_ssize_t _AT_ONCE
 

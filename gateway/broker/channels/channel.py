@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Callable
+from itertools import groupby
 
 from gateway.broker.channels.alarm import Alarm
 from gateway.broker.channels.consumers import Consumers
 from gateway.broker.channels.dead_letters import DeadLetters
 from gateway.broker.channels.deliveries import Deliveries
 from gateway.broker.channels.dispatcher import Dispatcher
-from gateway.broker.channels.earlier_run import EarlierRun
 from gateway.broker.channels.figures import ChannelFigures
-from gateway.broker.channels.message_sizes import MessageSizes
-from gateway.broker.channels.offer import Offer
-from gateway.broker.channels.waiting import Waiting
+from gateway.broker.channels.waiting import EarlierRun, Offer, Waiting
 from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
 from gateway.broker.own_names import PREFIX
@@ -32,6 +30,34 @@ from gateway.session.span import Span
 from gateway.session.traffic import Traffic
 from gateway.settings.broker import NEVER
 from gateway.settings.channel import ChannelSettings
+
+
+class MessageSizes:
+    """Payloads of `smallest` to `largest` bytes."""
+
+    __slots__ = ("_largest", "_smallest")
+
+    def __init__(self, smallest: int, largest: int) -> None:
+        self._smallest = smallest
+        self._largest = largest
+
+    def fitting(self, publication: Publication, first: int, most: int) -> int:
+        """Return how many messages in a row, from number `first` on, have a size in between.
+
+        That is a negative number, of those in a row that have not, if the first has not.
+        """
+        packets = publication.packets
+        if not self._smallest and packets.payloads <= self._largest:
+            return most
+        return self._look(publication, first, most)
+
+    def _look(self, publication: Publication, first: int, most: int) -> int:
+        """Return what `fitting` does, for messages of which some may not fit."""
+        sizes = (publication.packets.payload_bytes(n, 1) for n in range(first, first + most))
+        fits, alike = next(groupby(sizes, lambda size: self._smallest <= size <= self._largest))
+        count = len(list(alike))
+        return count if fits else -count
+
 
 AT_ONCE = 128
 """Times that a channel gives out messages in one turn: some 3 ms; its queue may have 100,000."""

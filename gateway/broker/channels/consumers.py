@@ -1,20 +1,59 @@
 """Which consumer of a channel gets a message."""
 
 from _blake2 import blake2b  # as hashlib does, which brings OpenSSL and its 4 MiB into memory
+from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gateway.broker.channels.deliveries import Deliveries
-from gateway.broker.channels.moves import Moves
+from gateway.broker.channels.deliveries import Deliveries, Delivery
 from gateway.mqtt.publication import Publication
 from gateway.routing.filters.selection import Selection
 from gateway.routing.router import RUN, Router
 from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscription import Subscription
+from gateway.session.session import Session
 from gateway.settings.channel import Choice
 
 if TYPE_CHECKING:
     from gateway.session.session import Session
+
+
+class Moves:
+    """Says which topics wait until the consumer that had them acknowledges what it has of them.
+
+    Otherwise two consumers would have messages of one topic, and one might overtake the other.
+    """
+
+    __slots__ = ("_before", "_connected", "_deliveries")
+
+    def __init__(self, deliveries: Deliveries) -> None:
+        self._deliveries = deliveries
+        self._connected: set[Session] = set()
+        # by topic, what was in flight when they changed: no more than that
+        self._before: dict[str, list[Delivery]] = {}
+
+    def note(self, connected: set[Session]) -> None:
+        """Note which consumers are connected now."""
+        if connected == self._connected:
+            return
+        self._connected = connected
+        before: defaultdict[str, list[Delivery]] = defaultdict(list)
+        for delivery in self._deliveries:
+            sent = delivery.sent
+            before[sent.publication.topic_of(sent.first)].append(delivery)
+        self._before = dict(before)
+
+    def waits(self, topic: str, consumer: Session) -> bool:
+        """Return whether another than this consumer has messages of a topic in flight."""
+        found = self._before.pop(topic, None)
+        if found is None:
+            return False
+        left = [
+            each for each in found if each.consumer is not consumer and self._deliveries.has(each)
+        ]
+        if left:
+            self._before[topic] = left
+        return bool(left)
 
 
 _RUN = RUN  # compiled, a C name

@@ -4,8 +4,7 @@ import logging
 
 from gateway.broker.channels.alarm import Alarm
 from gateway.broker.channels.figures import ChannelFigures
-from gateway.broker.channels.offer import Offer
-from gateway.broker.channels.waiting import Waiting
+from gateway.broker.channels.waiting import Offer, Waiting
 from gateway.broker.instant import Instant
 from gateway.broker.publishing.inline import Publish
 from gateway.mqtt.reason_codes import FAILURE

@@ -5,7 +5,7 @@ from math import inf
 
 from gateway.broker.channels.alarm import Alarm
 from gateway.broker.channels.figures import ChannelFigures
-from gateway.broker.channels.offer import Offer
+from gateway.broker.channels.waiting import Offer
 from gateway.session.session import Session
 from gateway.session.span import Span
 

@@ -3,8 +3,7 @@ import cython
 from gateway.broker.channels.consumers cimport Consumers, session_of
 from gateway.broker.channels.deliveries cimport Deliveries
 from gateway.broker.channels.figures cimport ChannelFigures
-from gateway.broker.channels.offer cimport Offer
-from gateway.broker.channels.waiting cimport Waiting
+from gateway.broker.channels.waiting cimport Offer, Waiting
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.delivery_policy cimport DeliveryPolicy
 from gateway.mqtt.publication cimport Publication

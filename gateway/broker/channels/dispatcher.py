@@ -9,8 +9,7 @@ from gateway.broker.channels.consumers import (
 from gateway.broker.channels.dead_letters import DeadLetters
 from gateway.broker.channels.deliveries import Deliveries
 from gateway.broker.channels.figures import ChannelFigures
-from gateway.broker.channels.offer import Offer
-from gateway.broker.channels.waiting import Waiting
+from gateway.broker.channels.waiting import Offer, Waiting
 from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.publication import Publication

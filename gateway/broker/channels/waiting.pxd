@@ -1,10 +1,36 @@
 import cython
 
-from gateway.broker.channels.earlier_run cimport EarlierRun
-from gateway.broker.channels.offer cimport Offer
-from gateway.broker.channels.returned cimport ReturnedMessages
 from gateway.session.queue.delivery_queue cimport DeliveryQueue
+from gateway.session.session cimport Session
 from gateway.session.span cimport Span
+
+@cython.final
+cdef class EarlierRun:
+    cdef dict _attempts
+    cdef long long _last
+    cdef readonly bint counted
+
+    cpdef Py_ssize_t attempts(self, Span span) except -1
+    cpdef bint left(self, Span span) except -1
+
+@cython.final
+cdef class Offer:
+    cdef readonly Py_ssize_t above
+    cdef readonly Py_ssize_t attempts
+    cdef readonly Session avoid
+    cdef readonly Span span
+
+@cython.final
+cdef class ReturnedMessages:
+    cdef object _held
+    cdef Py_ssize_t _held_bytes
+    cdef list _later
+    cdef object _next
+    cdef Py_ssize_t _order
+    cdef readonly Py_ssize_t maximum_held
+
+    cpdef Offer first(self)
+    cpdef Offer pop(self)
 
 @cython.final
 cdef class Waiting:

@@ -2,9 +2,8 @@ import cython
 
 from gateway.broker.client cimport Client
 from gateway.broker.connecting.admission cimport examine, granted_expiry
-from gateway.broker.sessions cimport end, resume, set_expiry, take_over
+from gateway.broker.sessions cimport end, resume, set_expiry, set_will, take_over
 from gateway.broker.state cimport State
-from gateway.broker.wills cimport set_will
 from gateway.mqtt.connection cimport Connection
 from gateway.session.session cimport Session
 

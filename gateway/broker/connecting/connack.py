@@ -12,9 +12,16 @@ from gateway.broker.connecting.admission import (
     granted_expiry,
 )
 from gateway.broker.instant import Instant
-from gateway.broker.sessions import catch_up, end, resume, set_expiry, set_username, take_over
+from gateway.broker.sessions import (
+    catch_up,
+    end,
+    resume,
+    set_expiry,
+    set_username,
+    set_will,
+    take_over,
+)
 from gateway.broker.state import State
-from gateway.broker.wills import set_will
 from gateway.counters import Counters
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.connection import Connection

@@ -1,16 +1,108 @@
-"""What happens to a CONNECT (MQTT 5, section 3.1.4)."""
+"""What happens to a CONNECT (MQTT 5, section 3.1.4), and to its user name and password."""
+
+from functools import partial
 
 from gateway.broker.client import Client
 from gateway.broker.connecting import enhanced_authentication
-from gateway.broker.connecting.admission import greet
+from gateway.broker.connecting.admission import Refusal, greet
 from gateway.broker.connecting.connack import admit, refuse
-from gateway.broker.connecting.login import log_in
+from gateway.broker.connecting.connection_info import Credentials
 from gateway.broker.instant import Instant
-from gateway.broker.pieces import Pieces
+from gateway.broker.pieces import HELD, Pieces
 from gateway.broker.state import State
+from gateway.counters import Counters
 from gateway.mqtt.connection import NO_LIMIT
 from gateway.mqtt.errors import ProtocolError
+from gateway.mqtt.message_size import USER_PROPERTY_OVERHEAD, message_size
 from gateway.mqtt.packets import Connect
+from gateway.mqtt.reason_codes import ReasonCode
+
+CONNECT_OVERHEAD = 1_000
+"""Bytes of a CONNECT beside its texts: the objects of the packet and of what waits for it."""
+
+
+def log_in(state: State, client: Client, packet: Connect, instant: Instant) -> None:
+    """Let the client in if its password is right, else refuse it.
+
+    It is held until that is known, and for as long as its last failures cost.
+    """
+    credentials = _credentials(client, packet)
+    wait = state.failed_logins.wait(credentials[:2], instant.monotonic)
+    if wait:
+        state.counters.add("tidegate/access/logins_delayed")
+        again = partial(log_in, state)
+        due = instant.monotonic + wait
+        state.deadlines.set(client, due, lambda one, later: again(one, packet, later))
+    else:
+        state.deadlines.discard(client)
+    client.pieces = HELD
+    if not wait:
+        decide = partial(_decide, state, client, packet)
+        client.authenticator.check(credentials, instant, decide)
+    if client.pieces is HELD:
+        client.held_connect = _size(packet)
+        state.memory.note(client, client.held_below)
+
+
+def _decide(
+    state: State, client: Client, packet: Connect, right: bool | None, instant: Instant
+) -> None:
+    """Go on with a client whose password is right or wrong; None if nobody has looked at it."""
+    if client.closing:
+        return
+    who = _credentials(client, packet)[:2]
+    if right is not None and state.failed_logins.wait(who, instant.monotonic):
+        log_in(state, client, packet, instant)  # a guess at the same time was wrong
+    elif right:
+        state.failed_logins.forget(who)
+        _release(client)
+        admit(state, client, packet, instant)
+    elif right is None:
+        _release(client)
+        refusal = Refusal(ReasonCode.QUOTA_EXCEEDED, "there is no room now to look at a password")
+        refuse(state.counters, client, packet, refusal)
+    else:
+        state.counters.add("tidegate/access/logins_failed")
+        wait = state.failed_logins.add(who, instant.monotonic) if packet.username else 0.0
+        if wait:
+            due = instant.monotonic + wait
+            state.deadlines.set(
+                client, due, lambda one, _: _refuse_login(state.counters, one, packet)
+            )
+        else:
+            _refuse_login(state.counters, client, packet)
+
+
+def _refuse_login(counters: Counters, client: Client, packet: Connect) -> None:
+    """Tell the client that its user name or password is wrong."""
+    _release(client)
+    if packet.username is None:
+        refusal = Refusal(ReasonCode.NOT_AUTHORIZED, "this listener wants a user name")
+    else:
+        code = ReasonCode.BAD_USER_NAME_OR_PASSWORD
+        refusal = Refusal(code, "user name or password is wrong")
+    refuse(counters, client, packet, refusal)
+
+
+def _size(packet: Connect) -> int:
+    """Return about the bytes that a CONNECT takes while it waits."""
+    texts = (packet.client_id, packet.username or "", packet.password or b"")
+    size = CONNECT_OVERHEAD + sum(len(text) for text in texts)
+    for name, value in packet.properties.user_properties:
+        size += USER_PROPERTY_OVERHEAD + len(name) + len(value)
+    return size if packet.will is None else size + message_size(packet.will)
+
+
+def _release(client: Client) -> None:
+    """Handle what the client has sent behind its CONNECT."""
+    client.pieces = None
+    client.held_connect = 0
+    client.connection.on_output()
+
+
+def _credentials(client: Client, packet: Connect) -> Credentials:
+    """Return who wants to be let in; failures are counted by address and user name."""
+    return Credentials(client.peer.rpartition(":")[0], packet.username, packet.password)
 
 
 def handle_connect(

@@ -1,6 +1,6 @@
 """What happens to DISCONNECT and PINGREQ (MQTT 5, sections 3.14 and 3.12)."""
 
-from gateway.broker import sessions, wills
+from gateway.broker import sessions
 from gateway.broker.client import Client, session_of
 from gateway.broker.connecting.admission import longest_expiry
 from gateway.broker.instant import Instant
@@ -24,7 +24,7 @@ def handle_disconnect(state: State, client: Client, packet: Disconnect, _instant
             raise ProtocolError("Session Expiry Interval was 0 at CONNECT and cannot rise")
         sessions.set_expiry(state, session, interval)
     if packet.reason_code == ReasonCode.SUCCESS:
-        wills.set_will(state, session, None)
+        sessions.set_will(state, session, None)
     client.said_goodbye = True
     client.close()
 

@@ -1,12 +1,21 @@
 import cython
 
 from gateway.broker.deadlines cimport Deadlines
-from gateway.broker.subscribing.replay cimport Replay
 from gateway.counters cimport Counters
 from gateway.routing.budget cimport Budget
-from gateway.routing.retained.retained cimport RetainedMessages
+from gateway.routing.retained.log cimport Cursor
 from gateway.routing.retained.log cimport Cursor, RetainedLog
+from gateway.routing.retained.retained cimport RetainedMessages
 from gateway.session.session cimport Session
+
+@cython.final
+cdef class Replay:
+    cdef readonly Cursor cursor
+    cdef public object kept
+    cdef public bint noted
+    cdef public bint scans
+    cdef readonly Session session
+    cdef public object subscription
 
 @cython.final
 cdef class Replays:

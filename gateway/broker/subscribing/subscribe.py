@@ -1,4 +1,7 @@
-"""What happens to a SUBSCRIBE (MQTT 5, section 3.8.4; $where language, section 12)."""
+"""What happens to SUBSCRIBE and UNSUBSCRIBE (MQTT 5, sections 3.8.4 and 3.10.4).
+
+Also $where language, section 12.
+"""
 
 import logging
 from collections.abc import Generator
@@ -12,7 +15,7 @@ from gateway.broker.state import State
 from gateway.broker.subscribing.expressions import TooManyExpressions
 from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.mqtt.delivery_policy import PolicyError, read_policy
-from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest
+from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest, UnsubAck, Unsubscribe
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
@@ -287,3 +290,35 @@ def _wants_retained(request: SubscriptionRequest, *, existed: bool) -> bool:
     if split_shared(request.topic_filter)[0] is not None:
         return False
     return request.retain_handling == 0 or (request.retain_handling == 1 and not existed)
+
+
+def handle_unsubscribe(
+    state: State, client: Client, packet: Unsubscribe, _instant: Instant
+) -> Pieces:
+    """Give up each topic filter, compared character by character [MQTT-3.10.4-1].
+
+    None is if one of them is malformed.
+    """
+    session = session_of(client)
+    piece = Piece()
+    for topic_filter in packet.topic_filters:
+        if piece.ends_with(topic_filter):
+            yield None
+    codes = []
+    commit, gathered = 0, state.gathered
+    for topic_filter in packet.topic_filters:
+        if piece.ends_with(topic_filter):
+            commit = max(commit, state.commit_since(gathered))
+            yield None
+            gathered = state.gathered
+        number = state.router.find(session, topic_filter)
+        if number is None:
+            codes.append(ReasonCode.NO_SUBSCRIPTION_EXISTED)
+        else:
+            state.router.discard(number)
+            state.replays.discard(session, topic_filter)
+            session.journal.unsubscribe(topic_filter)
+            codes.append(ReasonCode.SUCCESS)
+    # [MQTT-3.10.4-4], [MQTT-3.10.4-6]
+    commit = max(commit, state.commit_since(gathered))
+    client.send(UnsubAck(packet.packet_id, codes), commit)

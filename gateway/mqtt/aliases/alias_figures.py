@@ -1,6 +1,8 @@
 """What the topic aliases of all connections do, counted for each direction."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from gateway.settings.broker import ALIAS_CLIENT_BYTES, ALIAS_HARD_BYTES, ALIAS_SOFT_BYTES
 
 
 @dataclass(slots=True)
@@ -63,3 +65,13 @@ class OutboundFigures:
 def percent(hits: int, misses: int) -> float:
     """Return the hits among both in percent, with one decimal; 0 while there is neither."""
     return round(100 * hits / (hits + misses), 1) if hits else 0.0
+
+
+@dataclass(slots=True)
+class AliasBudget:
+    """Three bounds in bytes, and the figures whose `bytes_held` the last two are for."""
+
+    client_bytes: int = ALIAS_CLIENT_BYTES
+    soft_bytes: int = ALIAS_SOFT_BYTES
+    hard_bytes: int = ALIAS_HARD_BYTES
+    figures: OutboundFigures = field(default_factory=OutboundFigures)

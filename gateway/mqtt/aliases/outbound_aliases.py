@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from gateway.mqtt.aliases.alias_budget import AliasBudget
+from gateway.mqtt.aliases.alias_figures import AliasBudget
 from gateway.mqtt.aliases.topic_aliases import ALIAS_PROPERTY
 
 STRING_LENGTH = 2

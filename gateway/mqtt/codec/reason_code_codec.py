@@ -7,11 +7,43 @@ from gateway.mqtt.codec.fields import (
     write_variable_byte_integer,
 )
 from gateway.mqtt.codec.property_codec import read_properties, write_fields
-from gateway.mqtt.codec.reason_code_table import GRANTED_QOS_CODES, REASON_CODES
 from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.packets import MQTT_5, PacketType
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
+
+
+def _by_byte(*codes: int) -> dict[int, ReasonCode]:
+    return {code: ReasonCode(code) for code in codes}
+
+
+_PUBLISHED = _by_byte(0x00, 0x10, 0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99)
+_RELEASED = _by_byte(0x00, 0x92)
+
+REASON_CODES: dict[PacketType, dict[int, ReasonCode]] = {
+    PacketType.CONNACK: _by_byte(
+        *(0x00, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8A, 0x8C),
+        *(0x90, 0x95, 0x97, 0x99, 0x9A, 0x9B, 0x9C, 0x9D, 0x9F),
+    ),
+    PacketType.PUBACK: _PUBLISHED,
+    PacketType.PUBREC: _PUBLISHED,
+    PacketType.PUBREL: _RELEASED,
+    PacketType.PUBCOMP: _RELEASED,
+    PacketType.SUBACK: _by_byte(
+        *(0x00, 0x01, 0x02, 0x80, 0x83, 0x87, 0x8F, 0x91, 0x97, 0x9E, 0xA1, 0xA2)
+    ),
+    PacketType.UNSUBACK: _by_byte(0x00, 0x11, 0x80, 0x83, 0x87, 0x8F, 0x91),
+    PacketType.DISCONNECT: _by_byte(
+        *(0x00, 0x04, 0x80, 0x81, 0x82, 0x83, 0x87, 0x89, 0x8B, 0x8C, 0x8D, 0x8E, 0x8F),
+        *(0x90, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99, 0x9A, 0x9B, 0x9C, 0x9D, 0x9E, 0x9F),
+        *(0xA0, 0xA1, 0xA2),
+    ),
+    PacketType.AUTH: _by_byte(0x00, 0x18, 0x19),
+}
+"""By packet type the reason codes that it may carry, by their byte."""
+
+GRANTED_QOS_CODES = _by_byte(0x00, 0x01, 0x02, 0x80)
+"""The return codes of SUBACK before MQTT 5 (MQTT 3.1.1, section 3.9.3)."""
 
 
 def to_reason_code(code: int, packet_type: PacketType) -> ReasonCode:

@@ -13,8 +13,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.pieces import Pieces
 from gateway.server.listening.connection_limits import ConnectionLimits, Verdict
 from gateway.server.listening.newcomers import Newcomers
-from gateway.server.peer import is_local
-from gateway.server.transport import ClientTransport
+from gateway.server.transport import ClientTransport, is_local
 from gateway.server.transport_stack import TransportStack
 from gateway.server.turn import Turn
 from gateway.session.durability_class import DurabilityClass

@@ -15,7 +15,7 @@ from gateway.server.listening.acceptor import ACCEPTED_AT_ONCE, Acceptor
 from gateway.server.listening.connection_limits import ConnectionLimits, Room
 from gateway.server.listening.connections import Connections
 from gateway.server.listening.unix_socket import bind_unix_socket, remove_unix_socket
-from gateway.server.peer import address_name
+from gateway.server.transport import address_name
 from gateway.server.transport_stack import TransportStack
 from gateway.server.turn import Turn
 from gateway.settings.listener import ListenerSettings

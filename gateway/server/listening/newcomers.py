@@ -7,8 +7,7 @@ from itertools import islice
 from typing import Any
 
 from gateway.config.address_block import address_block
-from gateway.server.peer import peer_name
-from gateway.server.transport import ClientTransport, Progress
+from gateway.server.transport import ClientTransport, Progress, peer_name
 
 LOOKED_AT = 32
 """Connections among which the one that goes is chosen, some 30 microseconds."""

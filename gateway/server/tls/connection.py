@@ -8,8 +8,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from gateway.counters import Counters
-from gateway.server.peer import peer_name
-from gateway.server.transport import CLOSE_TIMEOUT
+from gateway.server.transport import CLOSE_TIMEOUT, peer_name
 
 logger = logging.getLogger(__name__)
 

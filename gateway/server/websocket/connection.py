@@ -16,8 +16,7 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from gateway.counters import Counters
-from gateway.server.peer import peer_name
-from gateway.server.transport import ClientTransport
+from gateway.server.transport import ClientTransport, peer_name
 from gateway.server.websocket.frame_transport import FrameTransport
 from gateway.server.websocket.handshake import (
     MAXIMUM_REQUEST,

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gateway.mqtt.aliases.alias_budget import AliasBudget
+from gateway.mqtt.aliases.alias_figures import AliasBudget
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.outbox.row import OutboxRow

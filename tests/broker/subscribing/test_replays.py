@@ -2,8 +2,7 @@
 
 import pytest
 
-from gateway.broker.subscribing.replay import MAXIMUM_QUEUED, MAXIMUM_UNSENT
-from gateway.broker.subscribing.replays import GLANCE, TURN_BYTES
+from gateway.broker.subscribing.replays import GLANCE, MAXIMUM_QUEUED, MAXIMUM_UNSENT, TURN_BYTES
 from gateway.broker.subscribing.subscribe import PAUSE
 from gateway.mqtt.packets import (
     PingReq,

@@ -1,6 +1,6 @@
 """Which reason codes go with which packets, against table 2-6 of MQTT 5."""
 
-from gateway.mqtt.codec.reason_code_table import REASON_CODES
+from gateway.mqtt.codec.reason_code_codec import REASON_CODES
 from gateway.mqtt.packets import PacketType
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.table import table

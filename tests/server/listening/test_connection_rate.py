@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.server.listening.connection_rate import ConnectionRate
+from gateway.server.listening.connection_limits import ConnectionRate
 
 
 def test_a_burst_then_the_rate() -> None:

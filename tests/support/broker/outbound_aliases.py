@@ -1,6 +1,6 @@
 """Outbound aliases of one connection, and topics for them."""
 
-from gateway.mqtt.aliases.alias_budget import AliasBudget
+from gateway.mqtt.aliases.alias_figures import AliasBudget
 from gateway.mqtt.aliases.outbound_aliases import MAPPING_OVERHEAD, OutboundAliases
 from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.properties import Properties

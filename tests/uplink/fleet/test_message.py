@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from gateway.mqtt.aliases.alias_budget import AliasBudget
+from gateway.mqtt.aliases.alias_figures import AliasBudget
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.framing import Framer
