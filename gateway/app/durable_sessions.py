@@ -6,9 +6,9 @@ from typing import Any
 
 from gateway.app.clock_stamp import ClockStamp
 from gateway.app.parts import Run, Storage
-from gateway.broker.store import KeepsNothing, Store
+from gateway.broker.store import Store, StoresNothing
 from gateway.server.turn import Turn
-from gateway.session.kept import Kept
+from gateway.session.restored import Restored
 from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.engine.reading import Reading
 from gateway.storage.sessions.broker_store import BrokerStore
@@ -43,14 +43,14 @@ class StoreTime:
 
 async def open_store(
     run: Run, storage: Storage, now: StoreTime, *, durable: bool
-) -> tuple[Store, Kept]:
+) -> tuple[Store, Restored]:
     """Return the broker's store and what an earlier run left in it.
 
     Without durability nothing is read and nothing is written: what is on disk stays for a run
     that keeps its promises.
     """
     if not durable:
-        return KeepsNothing(), Kept()
+        return StoresNothing(), Restored()
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
 

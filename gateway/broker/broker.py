@@ -12,7 +12,7 @@ from gateway.broker.pieces import HELD, Pieces
 from gateway.broker.publishing.forward import publish, share_out
 from gateway.broker.publishing.inline import InlineClient
 from gateway.broker.state import State
-from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
+from gateway.broker.store import Durability, InMemory, Store, StoresNothing
 from gateway.counters import Counters
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import MqttError
@@ -66,7 +66,7 @@ class Broker(State):
             settings,
             counters,
             durability or InMemory(),
-            store or KeepsNothing(),
+            store or StoresNothing(),
             self.publish,
             new_client_id=new_client_id,
             randrange=randrange,

@@ -15,11 +15,11 @@ from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import check_topic_filter
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session import continuation
-from gateway.session.kept import (
-    Kept,
-    KeptSession,
-    KeptSubscription,
-    KeptWill,
+from gateway.session.restored import (
+    Restored,
+    RestoredSession,
+    RestoredWill,
+    StoredSubscription,
     seconds_since,
 )
 from gateway.session.session import Session
@@ -35,7 +35,7 @@ The restart itself has ended all connections: that says nothing of the client.
 """
 
 
-def restore(state: State, kept: Kept, instant: Instant) -> None:
+def restore(state: State, kept: Restored, instant: Instant) -> None:
     """Make the sessions, retained messages and wills that were kept the broker's own."""
     for retained in kept.retained:
         _restore_retained(state, retained, instant)
@@ -63,7 +63,7 @@ def _restore_retained(state: State, publication: Publication, instant: Instant) 
         state.counters.add("tidegate/retained/rejected")
 
 
-def _restore_session(state: State, kept: KeptSession, instant: Instant) -> None:
+def _restore_session(state: State, kept: RestoredSession, instant: Instant) -> None:
     session = sessions.begin(state, kept.client_id)
     sessions.set_username(state.memory, session, kept.username)
     restore_rights(state.listeners, session, kept.home)
@@ -73,7 +73,7 @@ def _restore_session(state: State, kept: KeptSession, instant: Instant) -> None:
     shortened = _shorten_expiry(state.settings, session)
     if session.persistent:
         sessions.count_session(state.shares, session, persistent=True)
-    awaiting: list[tuple[Subscription, KeptSubscription]] = []
+    awaiting: list[tuple[Subscription, StoredSubscription]] = []
     for each in kept.subscriptions:
         subscription = _restore_subscription(state, session, each)
         if subscription is not None and each.awaits_retained:
@@ -107,7 +107,7 @@ def _shorten_expiry(settings: BrokerSettings, session: Session) -> bool:
 
 
 def _restore_subscription(
-    state: State, session: Session, kept: KeptSubscription
+    state: State, session: Session, kept: StoredSubscription
 ) -> Subscription | None:
     """Route messages to the session again; return None, and say so, if that cannot be."""
     try:
@@ -128,7 +128,7 @@ def _restore_subscription(
     return subscribe.route(state.router, state.subscription_filters, session, kept, where)
 
 
-def _restore_will(state: State, kept: KeptWill, instant: Instant) -> None:
+def _restore_will(state: State, kept: RestoredWill, instant: Instant) -> None:
     """Publish the will after what is left of its delay, but for a client that comes back soon.
 
     A session that goes on has a delayed will; that of any other ended with its connection.

@@ -190,7 +190,7 @@ def disconnect(state: State, client: Client, instant: Instant) -> None:
     if not session.persistent:
         end(state, session, instant)
         return
-    state.replays.leave(session, instant)
+    state.replays.disconnect(session, instant)
     note_departure(session, instant.wall)
     if session.expiry_interval != NEVER:
         expire_at(state, session, instant.monotonic + session.expiry_interval)

@@ -116,7 +116,7 @@ class State:
         self.inbound_alias_figures = InboundFigures()
         self.alias_budget = bounds.alias_budget(settings)
         self.topic_limits = bounds.topic_limits(settings)
-        self.queue_memory = bounds.queue_memory(settings, on_disk=store.keeps)
+        self.queue_memory = bounds.queue_memory(settings, on_disk=store.durable)
         self.session_limits = bounds.session_limits(settings, self.queue_memory)
         self.durability_classes = DurabilityClasses(
             settings.durability, settings.default_durability

@@ -64,7 +64,7 @@ class Store(Protocol):
     """Called with spans of shared subscriptions that an ended session had on disk alone."""
 
     @property
-    def keeps(self) -> bool:
+    def durable(self) -> bool:
         """False if nothing is kept, and queues are in memory alone."""
         ...
 
@@ -124,11 +124,11 @@ class Store(Protocol):
         ...
 
 
-class KeepsNothing:
+class StoresNothing:
     """The store of a broker whose sessions end with the process."""
 
     on_left_over: LeftOver
-    keeps = False
+    durable = False
     pending = NothingPending()
     deferred_commit = 0
     full = False

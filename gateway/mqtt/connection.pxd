@@ -19,8 +19,8 @@ cdef int _LONGEST_LENGTH
 cdef class Connection:
     cdef object _alias_figures
     cdef object _aliases
-    cdef readonly bint alike_behind
-    cdef readonly bint others_behind
+    cdef readonly bint next_has_same_topic
+    cdef readonly bint next_is_publish
     cdef readonly Py_ssize_t answers
     cdef public Barrier barrier
     cdef readonly Framer framer
@@ -51,7 +51,7 @@ cdef class Connection:
     @cython.locals(properties=PublishProperties, block=bytes)
     cdef _make_canonical(self, Publication publication)
     @cython.locals(buffer=bytes, start=Py_ssize_t, last=Py_ssize_t, end=Py_ssize_t)
-    cpdef bytes name_behind(self)
+    cpdef bytes next_topic_name(self)
     @cython.locals(packets=PacketBatch, properties=bytes, place=Py_ssize_t)
     cpdef extend(self, Publication publication, long long most, long long most_bytes, joins=*)
     @cython.locals(packets=PacketBatch)

@@ -22,7 +22,7 @@ from gateway.mqtt.codec.publish_properties import (
 )
 from gateway.mqtt.codec.remaining_length import check_remaining_length
 from gateway.mqtt.errors import MqttError, ProtocolError
-from gateway.mqtt.framing import Framer, Joins
+from gateway.mqtt.framing import Framer, SameRoute
 from gateway.mqtt.output import Barrier, Output
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, Packet, Publish
 from gateway.mqtt.publication import PacketBatch, Publication
@@ -66,14 +66,14 @@ class Connection:
         "_alias_figures",
         "_alias_maximum",
         "_aliases",
-        "alike_behind",
         "answers",
         "barrier",
         "framer",
         "maximum_packet_size",
         "maximum_unsent",
+        "next_has_same_topic",
+        "next_is_publish",
         "on_output",
-        "others_behind",
         "outbound_aliases",
         "output",
         "packets_received",
@@ -96,8 +96,8 @@ class Connection:
     ) -> None:
         self.framer = Framer(maximum_packet_size)
         self.property_cache = property_cache or PropertyCache()
-        self.others_behind = False  # whether `extend` may find anything
-        self.alike_behind = False  # and the next seems to have the same topic
+        self.next_is_publish = False  # whether `extend` may find anything
+        self.next_has_same_topic = False  # and the next seems to have the same topic
         self._alias_maximum = topic_alias_maximum
         self._alias_figures = inbound_figures or InboundFigures()
         self._aliases: InboundAliases | None = None  # made with the first
@@ -160,10 +160,12 @@ class Connection:
         if name == _NO_TOPIC or alias is not None:
             name = self._resolve_name(name, alias)
         publication = Publication(packets, first_byte & ~_DUP, mqtt5, name, properties)
-        self.others_behind = end < len(buffer) and buffer[end] == first_byte
+        self.next_is_publish = end < len(buffer) and buffer[end] == first_byte
         # the topic of the next packet stands where this one's does if both are about as long
         topic = end + head
-        self.alike_behind = self.others_behind and buffer[topic : topic + len(name)] == name
+        self.next_has_same_topic = (
+            self.next_is_publish and buffer[topic : topic + len(name)] == name
+        )
         # MQTT 5 wants the shortest remaining length of whoever sends it (section 1.5.5)
         longer = head > 2 and not (end - body) >> 7 * (head - 2)
         if alias is not None or first_byte & _DUP or longer:
@@ -173,7 +175,7 @@ class Connection:
 
     def _make_canonical(self, publication: Publication) -> None:
         """Write a packet anew that cannot be forwarded as it came, and stays alone."""
-        self.alike_behind = self.others_behind = False
+        self.next_has_same_topic = self.next_is_publish = False
         properties, block = publication.properties, b""
         if publication.mqtt5:
             block = property_block(properties, properties.expiry, (), 0)
@@ -181,8 +183,8 @@ class Connection:
             publication.packets, publication.first_byte, publication.topic_name, block
         )
 
-    def name_behind(self) -> bytes:
-        """Return the topic name of the next of `others_behind`, b"" while it is not whole."""
+    def next_topic_name(self) -> bytes:
+        """Return the topic name of the next of `next_is_publish`, b"" while it is not whole."""
         buffer, start = self.framer.buffer, self.framer.end + 2
         last = start + _LONGEST_LENGTH - 1
         if len(buffer) < last + 2:
@@ -197,15 +199,15 @@ class Connection:
         publication: Publication,
         most: int,
         most_bytes: int,
-        joins: Joins | None = None,
+        joins: SameRoute | None = None,
     ) -> None:
         """Add to the publication that was taken last those behind it that are alike.
 
         They differ from it in packet identifier and payload alone, and in a topic name that
         `joins`. They are `most` at most with it, and of at most so many bytes. There are none
-        unless there are `others_behind`.
+        unless there are `next_is_publish`.
         """
-        if not self.others_behind:
+        if not self.next_is_publish:
             return
         packets = publication.packets
         properties = b""

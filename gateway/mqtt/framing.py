@@ -8,7 +8,7 @@ from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.publication import PacketBatch
 from gateway.mqtt.reason_codes import ReasonCode
 
-Joins = Callable[[bytes], bool]
+SameRoute = Callable[[bytes], bool]
 """Says of a topic name, behind its length, whether its messages may go with those before."""
 
 ANY_VERSION = -1
@@ -137,7 +137,7 @@ class Framer:
         most: int,
         most_bytes: int,
         properties: bytes = b"",
-        joins: Joins | None = None,
+        joins: SameRoute | None = None,
     ) -> bool:
         """Add to a batch of one, the packet that was returned last, those behind it that are alike.
 
@@ -172,7 +172,7 @@ class Framer:
         most: int,
         most_bytes: int,
         properties: bytes,
-        joins: Joins | None,
+        joins: SameRoute | None,
     ) -> bool:
         """Add packets of other sizes or other topic names."""
         buffer, start, end = self.buffer, self.start, self._position

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from gateway.session.kept import KeptSpan, KeptTail
 from gateway.session.queue.delivery_queue import DeliveryQueue
+from gateway.session.restored import RestoredSpan, StoredTail
 from gateway.session.session import Session
 from gateway.session.span import Span
 
-NOTHING: Final = KeptTail(0, 0, 0, 0)
+NOTHING: Final = StoredTail(0, 0, 0, 0)
 
 
 def note_departure(session: Session, wall: int) -> None:
@@ -22,11 +22,11 @@ def note_departure(session: Session, wall: int) -> None:
         if span.qos == 1:
             session.journal.identify(span)
     inflight.charge(memory)
-    session.journal.leave(wall)
+    session.journal.disconnect(wall)
 
 
 def restore(
-    session: Session, kept: list[KeptSpan], tail: KeptTail | None = None, *, connected: bool
+    session: Session, kept: list[RestoredSpan], tail: StoredTail | None = None, *, connected: bool
 ) -> None:
     """Take up what an earlier run left; without a connection, as after `detach`.
 
@@ -57,7 +57,7 @@ def restore(
     session.inflight.charge(session.limits.memory)
 
 
-def _restore_queue(queue: DeliveryQueue, read: list[Span], tail: KeptTail) -> None:
+def _restore_queue(queue: DeliveryQueue, read: list[Span], tail: StoredTail) -> None:
     """Let the queue take what was read for its first page, which stands before all the rest."""
     messages = tail.messages + sum(each.count for each in read)
     size = tail.bytes + sum(each.kept for each in read)

@@ -30,7 +30,7 @@ cdef class Inflight:
     @cython.locals(spans=dict, end=Py_ssize_t, packet_id=Py_ssize_t, span=Span, index=Py_ssize_t,
                    expected=Py_ssize_t, count=Py_ssize_t, publication=Publication,
                    size="long long")
-    cpdef Py_ssize_t take(self, identifiers, Py_ssize_t start) except -1
+    cpdef Py_ssize_t remove(self, identifiers, Py_ssize_t start) except -1
     cdef _forget_resend(self, Py_ssize_t first, Py_ssize_t end)
     cdef _forget_withheld(self, Span span, Py_ssize_t first, Py_ssize_t end)
     cdef _make_up_for_withheld(self)

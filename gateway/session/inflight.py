@@ -117,7 +117,7 @@ class Inflight:
         """Return the span with this packet identifier."""
         return self._spans.get(packet_id)
 
-    def take(self, identifiers: Sequence[int], start: int) -> int:
+    def remove(self, identifiers: Sequence[int], start: int) -> int:
         """Forget the span's messages that these identifiers, from `start` on, name in order.
 
         The first was found before. Returns how many they are; their packet identifiers are free.

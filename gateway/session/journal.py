@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gateway.access.origin import UNKNOWN, Origin
-from gateway.session.kept import KeptSubscription
+from gateway.session.restored import StoredSubscription
 from gateway.session.span import Span
 
 Take = Callable[[list[Span], bool, float], None]
@@ -37,7 +37,7 @@ class Journal(Protocol):
         """Note that the session has a connection, whose it is, and how long it stays."""
         ...
 
-    def leave(self, wall: int) -> None:
+    def disconnect(self, wall: int) -> None:
         """Note that the session has no connection since `wall`, in milliseconds since 1970."""
         ...
 
@@ -100,7 +100,7 @@ class Journal(Protocol):
         """
         ...
 
-    def subscribe(self, subscription: KeptSubscription) -> None:
+    def subscribe(self, subscription: StoredSubscription) -> None:
         """Keep a subscription in place of the one with the same topic filter."""
         ...
 
@@ -125,7 +125,7 @@ class NoJournal:
     def keep(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
         """Do nothing."""
 
-    def leave(self, wall: int) -> None:
+    def disconnect(self, wall: int) -> None:
         """Do nothing."""
 
     def enqueue(self, span: Span, deferred: bool) -> None:
@@ -167,7 +167,7 @@ class NoJournal:
     def cut(self, size: int, dropped: Callable[[int], None], *, newest: bool) -> None:
         """Do nothing: nothing is on disk."""
 
-    def subscribe(self, subscription: KeptSubscription) -> None:
+    def subscribe(self, subscription: StoredSubscription) -> None:
         """Do nothing."""
 
     def unsubscribe(self, topic_filter: str) -> None:

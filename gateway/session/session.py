@@ -198,7 +198,7 @@ class Session:
         """Return to channels what they gave and was not acknowledged."""
         for packet_id, span in list(self.inflight.items()):
             if span.channel is not None:
-                self.inflight.take((packet_id,), 0)
+                self.inflight.remove((packet_id,), 0)
                 span.channel.given_back(span, span.first + packet_id - span.packet_id)
 
     def keep_in(self, journal: Journal) -> None:
@@ -246,7 +246,7 @@ class Session:
             return 0
         if only_qos_1 and span.qos != 1:
             return -1
-        count = self.inflight.take(identifiers, start)
+        count = self.inflight.remove(identifiers, start)
         if span.channel is not None:
             span.channel.finished(span, span.first + packet_id - span.packet_id, count)
         elif self.journal is not NO_JOURNAL:
@@ -255,7 +255,7 @@ class Session:
 
     def drop(self, span: Span, number: int) -> None:
         """Forget a message that cannot be sent, the one with this number in its publication."""
-        self.inflight.take((span.packet_id + number - span.first,), 0)
+        self.inflight.remove((span.packet_id + number - span.first,), 0)
         if span.channel is not None:
             span.channel.too_large(span, number)
         else:

@@ -92,7 +92,7 @@ class BrokerFigures:
         counters.set("tidegate/queues/memory_bytes", queued.bytes)
         counters.set("tidegate/queues/disk_bytes", queued.disk_bytes)
         counters.set("tidegate/queues/held_back", queued.held_back)
-        if broker.store.keeps:
+        if broker.store.durable:
             counters.set("tidegate/storage/elided_rows", broker.store.elided_rows)
         counters.set("tidegate/replays/waiting", broker.replays.count)
         counters.set("tidegate/delays/waiting", broker.delays.waiting)

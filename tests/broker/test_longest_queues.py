@@ -75,7 +75,7 @@ def test_many_that_fill_what_the_first_ones_leave_make_room_again(
     memory = harness.broker.queue_memory
     held, maximum = (
         (memory.disk_bytes, memory.maximum_disk_bytes)
-        if harness.broker.store.keeps
+        if harness.broker.store.durable
         else (memory.bytes, memory.maximum_bytes)
     )
     assert TOTAL // 3 < held <= 7 * maximum // 8

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.conformance.support import limited_gateway, wire
-from tests.conformance.support.kept import Kept
+from tests.conformance.support.kept import Restored
 from tests.conformance.support.peer import Peer, Peers
 from tests.support.processes.gateway_process import GatewayProcess
 
@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "keeps(*names): the normative statements a test is for")
     whole_list = config.getoption("--statements", default=False)
-    config.pluginmanager.register(Kept(whole_list=bool(whole_list)), "kept-statements")
+    config.pluginmanager.register(Restored(whole_list=bool(whole_list)), "kept-statements")
 
 
 @pytest.fixture(scope="session")

@@ -311,4 +311,4 @@ def test_a_remaining_length_that_is_longer_than_it_must_be_is_shortened(raw: byt
     publication = connection.publication()
     body = raw[raw.index(b"\x00\x01a") :]
     assert publication.packets.data == b"\x30" + write_variable_byte_integer(len(body)) + body
-    assert connection.alike_behind is (publication.packets.data == raw)
+    assert connection.next_has_same_topic is (publication.packets.data == raw)

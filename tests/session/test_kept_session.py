@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.session import continuation
-from gateway.session.kept import CLOCK_SET, KeptSpan, KeptTail, seconds_since
 from gateway.session.limits import SessionLimits
+from gateway.session.restored import CLOCK_SET, RestoredSpan, StoredTail, seconds_since
 from gateway.session.session import Session
 from gateway.settings.when_full import WhenFull
 from tests.support.broker.noted_journal import NotedJournal
@@ -131,8 +131,8 @@ def test_the_tail_is_read_while_the_head_is_sent() -> None:
     journal = NotedJournal([([kept(4), kept(5, 2)], False)])
     session = noted(journal)
     size = sum(span.kept for span in (kept(4), kept(5, 2), kept(7)))
-    tail = KeptTail(after=3, up_to=7, messages=4, bytes=size)
-    begun = [KeptSpan(kept(1)), KeptSpan(kept(2, 2))]
+    tail = StoredTail(after=3, up_to=7, messages=4, bytes=size)
+    begun = [RestoredSpan(kept(1)), RestoredSpan(kept(2, 2))]
     continuation.restore(session, begun, tail, connected=False)
     assert (len(session.queue), session.queue.paged) == (7, 4)
     session.attach(connection := open_connection(), 2)
@@ -152,8 +152,8 @@ def test_what_was_sent_before_a_restart_comes_again(connected: bool) -> None:
     spans = [kept(1, 2), kept(3), kept(4, 3), kept(7)]
     spans[1] = kept(3, qos=2)
     spans[1].packet_id = 9
-    given = [KeptSpan(spans[0]), KeptSpan(spans[1], released=True)]
-    given += [KeptSpan(span) for span in spans[2:]]
+    given = [RestoredSpan(spans[0]), RestoredSpan(spans[1], released=True)]
+    given += [RestoredSpan(span) for span in spans[2:]]
     continuation.restore(session, given, connected=connected)
     memory = session.limits.memory
     assert memory.deliveries == 7
@@ -169,7 +169,7 @@ def test_the_oldest_go_as_soon_as_they_have_been_read() -> None:
     limits = SessionLimits(maximum_queued_messages=4, when_full=WhenFull.DROP_OLDEST)
     journal = NotedJournal([([kept(1), kept(2)], False), ([kept(3)], False)])
     session = noted(journal, limits)
-    continuation.restore(session, [], KeptTail(0, 4, 4, 4 * kept(1).kept), connected=False)
+    continuation.restore(session, [], StoredTail(0, 4, 4, 4 * kept(1).kept), connected=False)
     deliver(session, b"5", b"6")
     dropped = session.counters.count("tidegate/queues/dropped_oldest")
     assert (dropped, len(session.queue)) == (2, 4)

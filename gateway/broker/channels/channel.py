@@ -21,10 +21,10 @@ from gateway.mqtt.publication import Publication
 from gateway.routing.router import Router
 from gateway.session import continuation
 from gateway.session.journal import NO_JOURNAL
-from gateway.session.kept import KeptSession
 from gateway.session.limits import SessionLimits
 from gateway.session.queue import overflow
 from gateway.session.queue.memory import QueueMemory
+from gateway.session.restored import RestoredSession
 from gateway.session.session import Session
 from gateway.session.span import Span
 from gateway.session.traffic import Traffic
@@ -160,7 +160,7 @@ class Channel(Session):
         waiting = self.waiting
         return not waiting.paused and not len(waiting.returned) and self.consumers.have_room
 
-    def restore(self, kept: KeptSession) -> None:
+    def restore(self, kept: RestoredSession) -> None:
         """Take up what an earlier run left."""
         self.expiry_interval = NEVER
         self.keep_in(kept.journal)

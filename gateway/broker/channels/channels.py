@@ -12,7 +12,7 @@ from gateway.broker.store import Store
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.session.kept import KeptSession
+from gateway.session.restored import RestoredSession
 from gateway.session.session import Session
 from gateway.settings.broker import NEVER, BrokerSettings, Unconfigured
 from gateway.settings.channel import ChannelSettings
@@ -116,7 +116,7 @@ class Channels:
             and len(self) < self._settings.maximum_channels
         )
 
-    def restore(self, kept: KeptSession) -> None:
+    def restore(self, kept: RestoredSession) -> None:
         """Take up a channel of an earlier run; one that is not configured any more stays, too."""
         name, _, topic_filter = kept.client_id.removeprefix(PREFIX).partition("/")
         shared_filter = f"{SHARED_PREFIX}{name}/{topic_filter}"

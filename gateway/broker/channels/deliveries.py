@@ -194,7 +194,7 @@ class Deliveries:
         for delivery in self._of(client_id):
             for number in delivery.pending():
                 packet_id = delivery.sent.packet_id + number - delivery.sent.first
-                delivery.consumer.inflight.take((packet_id,), 0)
+                delivery.consumer.inflight.remove((packet_id,), 0)
                 self._give_back(delivery, number, second)
                 self._settle(delivery, 1)
                 requeued += 1

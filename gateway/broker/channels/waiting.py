@@ -7,9 +7,9 @@ from itertools import chain
 from math import inf
 
 from gateway.mqtt.topics import topic_matches
-from gateway.session.kept import KeptSession
 from gateway.session.queue.bounds import HEAD_BYTES
 from gateway.session.queue.delivery_queue import DeliveryQueue
+from gateway.session.restored import RestoredSession
 from gateway.session.session import Session
 from gateway.session.span import Span
 
@@ -22,7 +22,7 @@ class EarlierRun:
 
     __slots__ = ("_attempts", "_last", "counted")
 
-    def __init__(self, kept: KeptSession | None = None) -> None:
+    def __init__(self, kept: RestoredSession | None = None) -> None:
         spans = [] if kept is None else kept.spans
         self._attempts = {} if kept is None else dict(kept.attempts)  # by sequence number
         self.counted = len(self._attempts) > 0  # some of its messages have attempts

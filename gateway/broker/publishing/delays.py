@@ -17,8 +17,8 @@ from gateway.broker.store import Store
 from gateway.counters import Counters
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.session.kept import KeptSession
 from gateway.session.limits import SessionLimits
+from gateway.session.restored import RestoredSession
 from gateway.session.session import Session
 from gateway.session.span import Span
 from gateway.session.traffic import Traffic
@@ -75,7 +75,7 @@ class Delays(Session):
         """How many messages wait for their moment."""
         return len(self._heap)
 
-    def restore(self, kept: KeptSession) -> None:
+    def restore(self, kept: RestoredSession) -> None:
         """Take up what an earlier run left."""
         self.expiry_interval = NEVER
         self.keep_in(kept.journal)

@@ -28,7 +28,7 @@ cpdef handle_publish(State state, Client client, Session session, instant)
 
 @cython.locals(admissions=TopicAdmissions, connection=Connection, asked=Py_ssize_t, misses=Py_ssize_t, joining=bint,
                name=bytes)
-cdef _take_behind(
+cdef _join_next(
     State state, Client client, Session session, Publication publication, TopicAdmission admission)
 
 @cython.locals(connection=Connection, traffic=Traffic, qos=int, most="long long",

@@ -84,11 +84,11 @@ def handle_publish(state: State, client: Client, session: Session, instant: Inst
         return
     admissions = state.admissions
     admission = admissions.find(publication.topic_name)
-    if connection.others_behind:
-        if client.skipping and not connection.alike_behind:
+    if connection.next_is_publish:
+        if client.skipping and not connection.next_has_same_topic:
             client.skipping -= 1
         else:
-            _take_behind(state, client, session, publication, admission)
+            _join_next(state, client, session, publication, admission)
     count = publication.packets.count
     traffic = state.traffic
     traffic.messages_received += count
@@ -142,7 +142,7 @@ def _rest(
     publication.forms = publication.messages = None
 
 
-def _take_behind(
+def _join_next(
     state: State,
     client: Client,
     session: Session,
@@ -157,11 +157,11 @@ def _take_behind(
     admissions, connection = state.admissions, client.connection
     misses = admissions.misses
     asked = admissions.hits + misses
-    joining = connection.alike_behind
-    admissions.ask_up_to = state.router.evaluations + MAXIMUM_ASKED
+    joining = connection.next_has_same_topic
+    admissions.maximum_evaluations = state.router.evaluations + MAXIMUM_ASKED
     if not joining:
-        name = connection.name_behind()
-        joining = name != b"" and admissions.joins(admission, session.granted, name)
+        name = connection.next_topic_name()
+        joining = name != b"" and admissions.same_route(admission, session.granted, name)
         client.skips = 0 if joining else min(2 * client.skips + 1, _MAXIMUM_SKIPPED)
         client.skipping = client.skips
     if joining:
@@ -186,7 +186,7 @@ def _extend(
     connection, traffic, qos = client.connection, state.traffic, publication.qos
     route = admission.route
     most = _MAXIMUM_NUMBERED if qos else _MAXIMUM_BATCH
-    if publication.retain or not connection.alike_behind:
+    if publication.retain or not connection.next_has_same_topic:
         most = _MAXIMUM_NUMBERED  # whose topics may all be new
     if route.selective or route.inline:
         most = _MAXIMUM_LOOKED_AT
@@ -202,7 +202,7 @@ def _extend(
         joins = None
         if not state.replays.count:  # which are sent topic by topic
             admissions = state.admissions  # an object: a C method cannot be an argument
-            joins = partial(admissions.joins, admission, session.granted)
+            joins = partial(admissions.same_route, admission, session.granted)
         connection.extend(publication, most, room // max(1, len(route.sessions)), joins)
         if qos == 2 and publication.packets.count > 1:
             fresh = session.incoming.fresh(publication.identifiers())
@@ -285,7 +285,7 @@ def _forward(
     # The packet identifier of a QoS 2 message that is kept is in the batch that gathers. A crash
     # after that batch would leave a message that is not delivered when its publisher resends it.
     barrier = None
-    if store.keeps and (publication.qos == 1 or session.journal is NO_JOURNAL):
+    if store.durable and (publication.qos == 1 or session.journal is NO_JOURNAL):
         connection = client.connection
         barrier = connection.barrier  # of all answers that are written together
         if barrier is None:
@@ -492,7 +492,7 @@ def _give_back(session: Session, packet_id: int) -> None:
     """Return a message to its channel, if it is from one: this consumer refuses it."""
     span = session.inflight.find(packet_id)
     if span is not None and span.channel is not None:
-        session.inflight.take((packet_id,), 0)
+        session.inflight.remove((packet_id,), 0)
         span.channel.given_back(span, span.first + packet_id - span.packet_id)
 
 

@@ -34,7 +34,7 @@ cdef class TopicAdmissions:
     cdef Router _router
     cdef dict _routes
     cdef dict _young
-    cdef public long long ask_up_to
+    cdef public long long maximum_evaluations
     cdef public Py_ssize_t decisions
     cdef public Py_ssize_t hits
     cdef public Py_ssize_t maximum_bytes

@@ -94,7 +94,7 @@ class TopicAdmissions:
     forgotten, unless they are asked for in time and are young again; when that is empty, all of
     the young become the old. `hits` and `misses` count messages, for each of which an admission
     was known or had to be made; `decisions` how often access rules were asked. No message joins
-    another once `Router.evaluations` is beyond `ask_up_to`.
+    another once `Router.evaluations` is beyond `maximum_evaluations`.
 
     An admission holds until a subscription that its route belongs to changes, or an access rule.
     """
@@ -109,10 +109,10 @@ class TopicAdmissions:
         "_router",
         "_routes",
         "_young",
-        "ask_up_to",
         "decisions",
         "hits",
         "maximum_bytes",
+        "maximum_evaluations",
         "misses",
     )
 
@@ -133,7 +133,7 @@ class TopicAdmissions:
         self.hits = 0
         self.misses = 0
         self.decisions = 0
-        self.ask_up_to = UNBOUNDED
+        self.maximum_evaluations = UNBOUNDED
         self._young: dict[bytes, TopicAdmission] = {}
         self._old: dict[bytes, TopicAdmission] = {}
         self._routes: dict[Match, Route] = {}  # of admissions, as long as they hold for new ones
@@ -187,14 +187,14 @@ class TopicAdmissions:
         self.hits, self.misses = hits, misses
         return admission
 
-    def joins(self, admission: TopicAdmission, access: Access, topic_name: bytes) -> bool:
+    def same_route(self, admission: TopicAdmission, access: Access, topic_name: bytes) -> bool:
         """Return whether what this client publishes to another topic goes the same way.
 
         That topic's admission is found, and counted, as for a message of its own.
         """
         other = self._young.get(topic_name)
         if other is None:
-            if self._router.evaluations > self.ask_up_to:
+            if self._router.evaluations > self.maximum_evaluations:
                 return False
             try:
                 other = self.find(topic_name)
@@ -211,7 +211,7 @@ class TopicAdmissions:
             return False
         if not access.restricted or (other.writer is access and admission.writer is access):
             return True
-        if self._router.evaluations > self.ask_up_to:
+        if self._router.evaluations > self.maximum_evaluations:
             return False
         return self.may_write(other, access) == self.may_write(admission, access)
 

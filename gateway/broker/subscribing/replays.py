@@ -20,7 +20,7 @@ from gateway.routing.budget import EVALUATION, PARSED, Budget
 from gateway.routing.retained.log import Cursor
 from gateway.routing.retained.retained import RetainedMessages
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.session.kept import KeptSubscription
+from gateway.session.restored import StoredSubscription
 from gateway.session.session import Session
 from gateway.where.language.work import ORDINARY
 
@@ -40,7 +40,7 @@ class Replay:
     __slots__ = ("cursor", "kept", "noted", "scans", "session", "subscription")
 
     def __init__(
-        self, session: Session, subscription: Subscription, kept: KeptSubscription, cursor: Cursor
+        self, session: Session, subscription: Subscription, kept: StoredSubscription, cursor: Cursor
     ) -> None:
         self.session = session
         self.subscription = subscription
@@ -145,7 +145,7 @@ class Replays:
         self,
         session: Session,
         subscription: Subscription,
-        kept: KeptSubscription,
+        kept: StoredSubscription,
         instant: Instant,
     ) -> None:
         """Send a new subscription its retained messages, in this turn as far as there is room.
@@ -170,7 +170,9 @@ class Replays:
         """Return whether as many replays of the session wait as may."""
         return len(self._waiting.get(session, ())) >= self.maximum_of_one
 
-    def follow(self, session: Session, subscription: Subscription, kept: KeptSubscription) -> None:
+    def follow(
+        self, session: Session, subscription: Subscription, kept: StoredSubscription
+    ) -> None:
         """Go on with a subscription that has taken another's place and asks for no replay."""
         one = self._waiting.get(session, {}).get(subscription.topic_filter)
         if one is not None:
@@ -188,7 +190,7 @@ class Replays:
         for one in [*self._waiting.get(session, {}).values()]:
             self._remove(one)
 
-    def leave(self, session: Session, instant: Instant) -> None:
+    def disconnect(self, session: Session, instant: Instant) -> None:
         """Give up what a session that lost its connection is owed no more."""
         for one in [*self._waiting.get(session, {}).values()]:
             if not one.survives:

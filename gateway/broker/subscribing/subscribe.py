@@ -21,7 +21,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.session.kept import KeptSubscription
+from gateway.session.restored import StoredSubscription
 from gateway.session.session import Session
 from gateway.where.language.errors import WhereError
 
@@ -79,7 +79,7 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
     identifiers = packet.properties.subscription_identifiers
     identifier = identifiers[0] if identifiers else None
     codes, reason = [], ""
-    replayed: dict[str, tuple[Subscription, KeptSubscription]] = {}
+    replayed: dict[str, tuple[Subscription, StoredSubscription]] = {}
     commit, gathered = 0, state.gathered
     for request in packet.requests:
         if piece.ends_with(request.topic_filter):
@@ -181,8 +181,8 @@ def _explain(client: Client, reason: str) -> Properties:
 
 
 def _subscribe(
-    state: State, session: Session, asked: KeptSubscription, where: "Where | None"
-) -> tuple[ReasonCode, tuple[Subscription, KeptSubscription] | None]:
+    state: State, session: Session, asked: StoredSubscription, where: "Where | None"
+) -> tuple[ReasonCode, tuple[Subscription, StoredSubscription] | None]:
     """Add or replace one subscription [MQTT-3.8.4-3]; return its reason code, and it if granted."""
     if state.topic_limits.fault(asked.topic_filter):
         state.counters.add("tidegate/refused/topic_filters")
@@ -241,7 +241,7 @@ def route(
     router: Router,
     filters: SubscriptionFilters,
     session: Session,
-    kept: KeptSubscription,
+    kept: StoredSubscription,
     where: "Where | None",
 ) -> Subscription:
     """Route matching messages to the session; return the subscription that does.
@@ -271,9 +271,9 @@ def _kept(
     identifier: int | None,
     where: "Where | None",
     deliver: str | None,
-) -> KeptSubscription:
+) -> StoredSubscription:
     """Return what the session's journal has to keep of a subscription."""
-    return KeptSubscription(
+    return StoredSubscription(
         request.topic_filter,
         request.qos,
         request.no_local,

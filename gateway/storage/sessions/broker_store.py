@@ -45,7 +45,7 @@ class BrokerStore:
         "pending",
     )
 
-    keeps = True
+    durable = True
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from typing import Any
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import make_publication
-from gateway.session.kept import seconds_since
+from gateway.session.restored import seconds_since
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.message_columns import PLAIN_COLUMNS, property_fields, property_values
 

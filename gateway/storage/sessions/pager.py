@@ -8,8 +8,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.session.journal import Take
-from gateway.session.kept import CLOCK_SET
 from gateway.session.queue.bounds import HEAD_BYTES, HEAD_MESSAGES
+from gateway.session.restored import CLOCK_SET
 from gateway.session.span import Span
 from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.engine.reading import Reading, Values

@@ -5,24 +5,24 @@ from itertools import chain
 
 from gateway.access.origin import Origin
 from gateway.mqtt.packets import Will
-from gateway.session.kept import (
-    Kept,
-    KeptSession,
-    KeptSpan,
-    KeptSubscription,
-    KeptTail,
-    KeptWill,
-)
 from gateway.session.queue.bounds import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.queue.memory import MAXIMUM_HEAD_BYTES
+from gateway.session.restored import (
+    Restored,
+    RestoredSession,
+    RestoredSpan,
+    RestoredWill,
+    StoredSubscription,
+    StoredTail,
+)
 from gateway.settings.broker import MAXIMUM_INFLIGHT
 from gateway.storage.engine.message_columns import property_fields
 from gateway.storage.engine.reading import Values
-from gateway.storage.sessions import kept_retained, message_row, will_store
+from gateway.storage.sessions import message_row, retained_reader, will_store
 from gateway.storage.sessions.broker_store import BrokerStore
-from gateway.storage.sessions.kept_retained import RetainedReader
 from gateway.storage.sessions.message_store import MAXIMUM_DEAD_BYTES, MessageStore
 from gateway.storage.sessions.pager import LAST_SEQUENCE, Pager
+from gateway.storage.sessions.retained_reader import RetainedReader
 from gateway.storage.sessions.retained_store import RetainedStore
 from gateway.storage.sessions.session_rows import FORGET_ATTEMPTS
 from gateway.storage.sessions.session_store import SessionStore
@@ -85,9 +85,9 @@ class Restore:
         self._spans = SpanReader(self._monotonic, self._wall)
         self._bytes = 0  # of deliveries in memory
         self._queues: dict[int, _Queue] = {}
-        self._sessions: dict[int, KeptSession] = {}
+        self._sessions: dict[int, RestoredSession] = {}
 
-    async def run(self) -> tuple[BrokerStore, Kept]:
+    async def run(self) -> tuple[BrokerStore, Restored]:
         """Return the store and what was in it."""
         totals = await self._rows(_TOTALS, "the totals", lambda values: values)
         last_session, last_message, last_retained = totals[0]
@@ -103,7 +103,7 @@ class Restore:
         )
         await self._read_sessions(sessions)
         retained = RetainedReader(self._monotonic, self._wall)
-        await self._rows(kept_retained.READ, "retained message", retained.read, texts=False)
+        await self._rows(retained_reader.READ, "retained message", retained.read, texts=False)
         wills = await self._rows(_WILLS, "will", _will)
         store = BrokerStore(
             self._pending,
@@ -111,7 +111,7 @@ class Restore:
             RetainedStore(self._pending, retained.rows, last_retained, retained.superseded),
             WillStore(self._pending, [will.client_id for will in wills]),
         )
-        return store, Kept(list(self._sessions.values()), wills, [*retained.messages.values()])
+        return store, Restored(list(self._sessions.values()), wills, [*retained.messages.values()])
 
     async def _read_sessions(self, store: SessionStore) -> None:
         def add_session(values: Values) -> None:
@@ -120,7 +120,7 @@ class Restore:
             journal = store.reopen(number, client_id, queue.last_sequence, queue.messages)
             journal.expiry_interval, journal.username = expiry_interval, username
             journal.left_at, journal.home = left_at, _origin(*came)
-            kept = KeptSession(
+            kept = RestoredSession(
                 journal,
                 client_id,
                 expiry_interval,
@@ -161,7 +161,7 @@ class Restore:
             most = max(most, self._window)  # it is not known what was sent
         count = size = 0
 
-        def enough(row: list[KeptSpan]) -> bool:
+        def enough(row: list[RestoredSpan]) -> bool:
             nonlocal count, size
             for kept in row:
                 count += kept.span.count
@@ -180,13 +180,13 @@ class Restore:
         if more:
             after = found[-1].span.last if found else 0
             size = queue.bytes - sum(each.span.kept for each in found)
-            session.tail = KeptTail(after, queue.last_sequence, more, size)
+            session.tail = StoredTail(after, queue.last_sequence, more, size)
 
     def _add_subscription(self, values: Values) -> None:
         session, topic_filter, qos, no_local, as_published, identifier, where, *more = values
         identity, awaits_retained, deliver = more
         self._sessions[session].subscriptions.append(
-            KeptSubscription(
+            StoredSubscription(
                 topic_filter,
                 message_row.check_qos(qos),
                 bool(no_local),
@@ -215,14 +215,14 @@ class Restore:
         self._pending.put_off()
 
 
-def _will(values: Values) -> KeptWill:
+def _will(values: Values) -> RestoredWill:
     client_id, username, listener, local, proven, due, delay, *said = values
     topic, payload, qos, retain, *rest = said
     properties = property_fields(tuple(rest))
     if delay:
         properties = replace(properties, will_delay_interval=delay)
     will = Will(topic, payload, message_row.check_qos(qos), bool(retain), properties)
-    return KeptWill(client_id, username, will, due, _origin(listener, local, proven))
+    return RestoredWill(client_id, username, will, due, _origin(listener, local, proven))
 
 
 def _origin(listener: str | None, local: int, proven: int) -> Origin:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from gateway.access.origin import UNKNOWN, Origin
 from gateway.session.journal import PagedQueue, Take
-from gateway.session.kept import KeptSubscription
+from gateway.session.restored import StoredSubscription
 from gateway.session.span import Span
 from gateway.storage.sessions.delivery_row import DeliveryRow
 
@@ -37,7 +37,7 @@ class Changes:
         self.gone_messages = 0  # that these stood for
         self.attempts: dict[int, int] = {}  # by sequence number; 0: to be forgotten
         self.incoming: dict[int, bool] = {}  # True: to be kept, False: to be forgotten
-        self.subscriptions: dict[str, KeptSubscription | None] = {}  # None: to be forgotten
+        self.subscriptions: dict[str, StoredSubscription | None] = {}  # None: to be forgotten
 
     def deferred_before(self, messages: set[int]) -> set[int]:
         """Return the rows of deferred messages that one to be written now stands behind.
@@ -142,7 +142,7 @@ class SessionJournal:
             self._store.row_changed(self)
             self._store.pending.changed(self._within)
 
-    def leave(self, wall: int) -> None:
+    def disconnect(self, wall: int) -> None:
         """Write since when the session has no connection."""
         self.left_at = wall
         self._store.row_changed(self)
@@ -165,7 +165,7 @@ class SessionJournal:
         self._begun().incoming.update(dict.fromkeys(packet_ids, False))
         self._store.pending.changed(self._within)
 
-    def subscribe(self, subscription: KeptSubscription) -> None:
+    def subscribe(self, subscription: StoredSubscription) -> None:
         """Write the subscription."""
         self._begun().subscriptions[subscription.topic_filter] = subscription
         self._store.pending.changed(self._within)

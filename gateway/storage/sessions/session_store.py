@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.session.kept import KeptSubscription
+from gateway.session.restored import StoredSubscription
 from gateway.storage.engine.pending_batch import Add, AddRows, PendingBatch
 from gateway.storage.engine.ranges import joined
 from gateway.storage.sessions import session_rows
@@ -198,7 +198,7 @@ def _write_subscriptions(add: Add, journal: SessionJournal, changes: Changes) ->
             add(session_rows.SUBSCRIBE, _subscription_row(journal, subscription))
 
 
-def _subscription_row(journal: SessionJournal, kept: KeptSubscription) -> tuple[object, ...]:
+def _subscription_row(journal: SessionJournal, kept: StoredSubscription) -> tuple[object, ...]:
     return (
         journal.number,
         kept.topic_filter,

@@ -10,7 +10,7 @@ from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import publication_of_one
 from gateway.mqtt.stored_batch import stored_publication
-from gateway.session.kept import KeptSpan, seconds_since
+from gateway.session.restored import RestoredSpan, seconds_since
 from gateway.session.span import Span
 from gateway.storage.engine.message_columns import (
     MESSAGE_COLUMNS,
@@ -80,10 +80,10 @@ class SpanReader:
         self._names: dict[bytes, str] = {}
         self._properties: dict[Values, PublishProperties] = {NO_VALUES: NO_PUBLISH_PROPERTIES}
 
-    def read(self, values: Values) -> list[KeptSpan]:
+    def read(self, values: Values) -> list[RestoredSpan]:
         """Return what a row stands for; raise ValueError, TypeError or KeyError for nothing."""
         released = bool(values[6])
-        return [KeptSpan(span, released) for span in self.spans(values)]
+        return [RestoredSpan(span, released) for span in self.spans(values)]
 
     def spans(self, values: Values) -> list[Span]:
         """Return the same without what is known of its way to the client."""

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.app.parts import Core, Storage
 from gateway.app.uplink.down import open_down
-from gateway.broker.store import KeepsNothing
+from gateway.broker.store import StoresNothing
 from gateway.mqtt.packets import Publish
 from gateway.settings.broker import BrokerSettings
 from gateway.settings.uplink import DownSettings
@@ -19,7 +19,7 @@ from tests.support.broker.memory_client import MemoryClient
 from tests.support.disk.storage import Store, open_store, until
 
 
-class FullDisk(KeepsNothing):
+class FullDisk(StoresNothing):
     """What a broker has whose disk takes no more."""
 
     full = True

@@ -3,7 +3,7 @@ import pytest
 from gateway.broker.subscribing import subscribe
 from gateway.mqtt.packets import Publish, Unsubscribe
 from gateway.mqtt.properties import Properties
-from gateway.session.kept import KeptSubscription
+from gateway.session.restored import StoredSubscription
 from gateway.settings.channel import Choice
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.channel_harness import (
@@ -37,7 +37,7 @@ def test_a_consumer_of_an_earlier_version_with_qos_0_gets_what_is_of_qos_0(choic
         broker.router,
         broker.subscription_filters,
         harness.session("old"),
-        KeptSubscription(SHARED, 0),
+        StoredSubscription(SHARED, 0),
         None,
     )
     publish(harness, "ab")

@@ -1,7 +1,7 @@
 from collections.abc import Iterable
 
 from gateway.broker.publishing.expiry import MESSAGES_AT_ONCE, SESSIONS_AT_ONCE, SWEEP_INTERVAL
-from gateway.broker.store import KeepsNothing
+from gateway.broker.store import StoresNothing
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import Properties
 from tests.support.broker.broker_harness import REFUSING, Harness
@@ -54,7 +54,7 @@ def finish_sweep(harness: Harness) -> None:
         harness.pass_time(0.001)
 
 
-class Forgotten(KeepsNothing):
+class Forgotten(StoresNothing):
     """A store that knows which retained messages it was told to forget."""
 
     def __init__(self) -> None:

@@ -259,5 +259,5 @@ def test_the_topic_name_behind_is_seen_once_it_is_whole(data: bytes, name: bytes
     connection.framer.feed(encode(Publish("s/1", b""), MQTT_3_1_1) + data)
     assert connection.framer.next_frame(connection.version)
     connection.publication()
-    assert connection.others_behind
-    assert connection.name_behind() == name
+    assert connection.next_is_publish
+    assert connection.next_topic_name() == name

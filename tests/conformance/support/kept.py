@@ -36,7 +36,7 @@ def versions_of(item: pytest.Item) -> set[str]:
     return {version} if version else set(VERSIONS.values())
 
 
-class Kept:
+class Restored:
     """A pytest plugin: takes account of the statements that were named, and prints it."""
 
     def __init__(self, *, whole_list: bool) -> None:

@@ -8,7 +8,7 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publish_encoder import publication_of
-from gateway.session.kept import CLOCK_SET
+from gateway.session.restored import CLOCK_SET
 from gateway.storage.engine.message_columns import MESSAGE_COLUMNS, property_values
 from gateway.storage.sessions import message_row
 from tests.support.broker.publications import publish

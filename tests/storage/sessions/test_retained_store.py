@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from gateway.counters import Counters
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import make_publication
-from gateway.session.kept import CLOCK_SET
+from gateway.session.restored import CLOCK_SET
 from gateway.storage.engine.pending_batch import PUT_OFF
 from gateway.storage.sessions import retained_store
 from tests.support.disk.sqlite_disk import SqliteDisk

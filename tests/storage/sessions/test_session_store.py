@@ -6,7 +6,7 @@ import pytest
 
 from gateway.counters import Counters
 from gateway.mqtt.output import Barrier
-from gateway.session.kept import KeptSubscription
+from gateway.session.restored import StoredSubscription
 from gateway.session.span import Span
 from gateway.storage.engine.pending_batch import PUT_OFF
 from gateway.storage.sessions.broker_store import BrokerStore
@@ -42,7 +42,7 @@ def test_changes_are_due_as_the_class_of_the_session_says(disk: SqliteDisk) -> N
     journal.keep(60, None)
     assert store.pending.changes == 1  # it says nothing new
     disk.commit()
-    journal.leave(5)
+    journal.disconnect(5)
     assert disk.wanted == PUT_OFF
 
 
@@ -57,7 +57,7 @@ def test_the_row_of_a_session_says_what_it_is_now(disk: SqliteDisk) -> None:
     journal.keep(70, "u")
     assert disk.commit() == 1
     assert session_rows(disk) == [("c", 70, "u", None)]
-    journal.leave(5)
+    journal.disconnect(5)
     disk.commit()
     assert session_rows(disk) == [("c", 70, "u", 5)]
     journal.keep(80, None)
@@ -170,7 +170,7 @@ def test_a_row_that_cannot_be_read_is_left_out(
     _, journal = opened(disk)
     journal.keep(60, None)
     journal.enqueue(one(), deferred=False)
-    journal.subscribe(KeptSubscription("t", 1))
+    journal.subscribe(StoredSubscription("t", 1))
     journal.keep_incoming((5,))
     disk.commit()
     disk.connection.execute(f"UPDATE {table} SET {change}")

@@ -3,7 +3,7 @@
 from gateway.access.origin import Origin
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Properties
-from gateway.session.kept import KeptWill
+from gateway.session.restored import RestoredWill
 from gateway.storage.sessions.broker_store import BrokerStore
 from tests.support.disk.sqlite_disk import SqliteDisk
 
@@ -25,7 +25,7 @@ WILL = Will(
 )
 
 
-def after_a_crash(disk: SqliteDisk) -> tuple[BrokerStore, list[KeptWill]]:
+def after_a_crash(disk: SqliteDisk) -> tuple[BrokerStore, list[RestoredWill]]:
     store, kept = disk.restore(0.0, 0)
     return store, kept.wills
 
@@ -39,8 +39,8 @@ def test_a_will_comes_back_as_it_was() -> None:
     disk.commit()
     _, wills = after_a_crash(disk)
     assert wills == [
-        KeptWill("c", "u", WILL, origin=HALL),
-        KeptWill("plain", None, Will("t", b""), origin=HALL),
+        RestoredWill("c", "u", WILL, origin=HALL),
+        RestoredWill("plain", None, Will("t", b""), origin=HALL),
     ]
 
 
@@ -51,14 +51,14 @@ def test_a_new_will_takes_the_place_of_the_last_one_with_its_deadline() -> None:
     store.postpone_will("c", 17)
     disk.commit()
     store, wills = after_a_crash(disk)
-    assert wills == [KeptWill("c", "u", WILL, 17, HALL)]
+    assert wills == [RestoredWill("c", "u", WILL, 17, HALL)]
     store.postpone_will("c", 18)
     disk.commit()
-    assert after_a_crash(disk)[1] == [KeptWill("c", "u", WILL, 18, HALL)]
+    assert after_a_crash(disk)[1] == [RestoredWill("c", "u", WILL, 18, HALL)]
     store, _ = after_a_crash(disk)
     store.keep_will("c", None, HALL, WILL)
     disk.commit()
-    assert after_a_crash(disk)[1] == [KeptWill("c", None, WILL, origin=HALL)]
+    assert after_a_crash(disk)[1] == [RestoredWill("c", None, WILL, origin=HALL)]
 
 
 def test_a_will_that_is_dropped_is_gone() -> None:
@@ -99,7 +99,7 @@ def test_a_client_that_comes_and_goes_within_a_batch_has_its_last_will() -> None
     store.keep_will("twice", "w", HALL, WILL)
     disk.commit()
     assert sorted(after_a_crash(disk)[1], key=lambda kept: kept.client_id) == [
-        KeptWill(client_id, "w", WILL, origin=HALL) for client_id in ("c", "new", "twice")
+        RestoredWill(client_id, "w", WILL, origin=HALL) for client_id in ("c", "new", "twice")
     ]
 
 

@@ -46,7 +46,7 @@ class NotedJournal(NoJournal):
         self._note("resent", span, span.first, span.count)
         return 7
 
-    def leave(self, wall: int) -> None:
+    def disconnect(self, wall: int) -> None:
         self.notes.append((f"leave {wall}", []))
 
     def load(self, after: int, up_to: int, take: Take) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from gateway.counters import Counters
-from gateway.session.kept import Kept
+from gateway.session.restored import Restored
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.migrations.migrate import migrate
 from gateway.storage.engine.pending_batch import PendingBatch
@@ -130,7 +130,7 @@ class SqliteDisk:
 
     def restore(
         self, monotonic: float, wall: int, counters: Counters | None = None
-    ) -> tuple[BrokerStore, Kept]:
+    ) -> tuple[BrokerStore, Restored]:
         """Return the store after a crash, and what it still has."""
         self.begin()
         reading = Reading(self, counters or Counters())  # type: ignore[arg-type]  # by shape

@@ -25,7 +25,7 @@ def seconds_since(then: int, now: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSubscription:
+class StoredSubscription:
     """A subscription as its SUBSCRIBE asked for it.
 
     `where` is the text that came with it, `identity` whether that may ask who published, and
@@ -46,7 +46,7 @@ class KeptSubscription:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSpan:
+class RestoredSpan:
     """What a session must still deliver; its packet identifier is 0 unless it was sent."""
 
     span: Span
@@ -54,7 +54,7 @@ class KeptSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptTail:
+class StoredTail:
     """What stays on disk behind what was read: sequence numbers above `after`, up to `up_to`."""
 
     after: int
@@ -64,7 +64,7 @@ class KeptTail:
 
 
 @dataclass(slots=True)
-class KeptSession:
+class RestoredSession:
     """A persistent session, whose owner is at `home` where it began.
 
     Its spans are in the order in which they are owed.
@@ -82,14 +82,14 @@ class KeptSession:
     left_at: int | None = None
     home: Origin = UNKNOWN
     attempts: dict[int, int] = field(default_factory=dict)
-    subscriptions: list[KeptSubscription] = field(default_factory=list)
-    spans: list[KeptSpan] = field(default_factory=list)
+    subscriptions: list[StoredSubscription] = field(default_factory=list)
+    spans: list[RestoredSpan] = field(default_factory=list)
     incoming: list[int] = field(default_factory=list)
-    tail: KeptTail | None = None
+    tail: StoredTail | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class KeptWill:
+class RestoredWill:
     """A will that was not published, and how its client came.
 
     `due` is when that is to happen (ms since 1970), if known.
@@ -103,9 +103,9 @@ class KeptWill:
 
 
 @dataclass(slots=True)
-class Kept:
+class Restored:
     """Everything that the broker takes up again."""
 
-    sessions: list[KeptSession] = field(default_factory=list)
-    wills: list[KeptWill] = field(default_factory=list)
+    sessions: list[RestoredSession] = field(default_factory=list)
+    wills: list[RestoredWill] = field(default_factory=list)
     retained: list[Publication] = field(default_factory=list)
