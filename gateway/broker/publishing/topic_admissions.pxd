@@ -45,7 +45,7 @@ cdef class TopicAdmissions:
     @cython.locals(hits=Py_ssize_t, misses=Py_ssize_t, admission=TopicAdmission)
     cpdef TopicAdmission find_again(self, bytes topic_name)
     @cython.locals(other=TopicAdmission, route=Route)
-    cpdef bint joins(self, TopicAdmission admission, access, bytes topic_name) except -1
+    cpdef bint same_route(self, TopicAdmission admission, access, bytes topic_name) except -1
     cpdef bint may_write(self, TopicAdmission admission, access) except -1
     @cython.locals(rights=dict)
     cpdef int rights(self, TopicAdmission admission, access) except -1
