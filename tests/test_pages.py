@@ -60,7 +60,12 @@ def test_a_room_s_page_is_short_and_names_what_is_there(page: Path) -> None:
         assert any(folder.rglob(file)), file
 
 
+def test_each_room_has_a_page() -> None:
+    rooms = {file.parent.name for file in (ROOT / "gateway").glob("*/__init__.py")}
+    assert {page.parent.name for page in ROOMS} == rooms
+
+
 def test_the_pages_name_many() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    assert len(SOURCE.findall(text)) > 60
+    assert len(SOURCE.findall(text)) > 20
     assert "the-turn" in sections(ROOT / "ARCHITECTURE.md")
