@@ -2,10 +2,11 @@
 
 import asyncio
 import socket
+from math import inf
 from time import monotonic
 from typing import Any
 
-from gateway.server.socket_selector import NEVER, READ, READ_SIZE, READING, WRITE, SocketSelector
+from gateway.server.socket_selector import READ, READ_SIZE, READING, WRITE, SocketSelector
 
 DEFAULT_HIGH = 64 * 1024
 """Bytes that wait for a slow peer before the protocol is told to pause, as asyncio has it."""
@@ -89,7 +90,7 @@ class SocketTransport:
         if not (events & ~WRITE and self._events & READ):
             return
         now, until = monotonic(), self._selector.reading_until
-        if until == NEVER:  # as `has_time`, without a call for each read
+        if until == inf:  # as `has_time`, without a call for each read
             self._selector.reading_until = now + READING
         if now < until:
             self._receive(self.max_size)
