@@ -171,7 +171,8 @@ DECIMALS = st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(-9, 9))
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 VALUES = st.booleans() | WHOLE | DECIMALS | st.floats(allow_nan=False) | TEXTS
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
-READINGS = st.tuples(NAMES, VALUES, st.none() | NAMES)
+QUANTITIES = NAMES.filter(lambda name: "/" not in name)  # behind it comes an instance
+READINGS = st.tuples(QUANTITIES, VALUES, st.none() | NAMES)
 U32 = st.integers(0, 2**32 - 1)
 U64 = st.integers(0, 2**64 - 1)
 
