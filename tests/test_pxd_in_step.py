@@ -36,6 +36,31 @@ def test_no_class_is_made_from_one_that_its_pxd_calls_final() -> None:
     assert found == []
 
 
+def test_no_module_imports_what_a_pxd_makes_a_c_name() -> None:
+    names = {
+        f"gateway.{'.'.join(pxd.relative_to(GATEWAY).with_suffix('').parts)}": set(
+            re.findall(r"^cdef (?!class)[^(\n]*?(\w+)(?:\(|$)", pxd.read_text(), flags=re.MULTILINE)
+        )
+        for pxd in GATEWAY.rglob("*.pxd")
+    }
+    assert "NEVER" in names["gateway.server.socket_selector"]  # else the expression finds none
+    found = [
+        f"{path.relative_to(GATEWAY)}: {node.module}.{alias.name}"
+        for path in GATEWAY.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module in names
+        for alias in node.names
+        if alias.name in names[node.module] and not _is_cimported(path, node.module, alias.name)
+    ]
+    assert found == []
+
+
+def _is_cimported(path: Path, module: str, name: str) -> bool:
+    pxd = path.with_suffix(".pxd")
+    cimport = re.compile(rf"^from {re.escape(module)} cimport [^\n]*\b{name}\b", re.MULTILINE)
+    return pxd.exists() and cimport.search(pxd.read_text()) is not None
+
+
 PY = '''
 """A reader of varints."""
 
