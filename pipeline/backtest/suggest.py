@@ -12,8 +12,8 @@ from pipeline.backtest.result import Figures, error_words, figures
 from pipeline.backtest.run import Asked, day_sums, messages
 from pipeline.settings import Settings
 
-_READING = r"^sensors/[^/]+/[^/+#\\x00]+$"
-"""The topics of readings whose quantity can stand in a topic filter, as Spark's SQL quotes it."""
+_READING = r"^sensors/[^/]+/(?!command/)[^/+#\\x00]+(/(?!(set|answer)$)[^/]+)?$"
+"""The topics of series whose quantity can stand in a topic filter, as Spark's SQL quotes it."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Suggestion(NamedTuple):
     """A rule for a quantity, and what it would have done."""
 
     quantity: str
+    topic: str
+    """The filter of its series."""
     rule: str
     found: Figures
 
@@ -42,12 +44,13 @@ def suggest(
     quantity = expr(f"IF(topic RLIKE '{_READING}', split_part(topic, '/', 3), NULL)")
     rows = messages(spark, settings, asked).withColumn("quantity", quantity)
     rows = rows.where("quantity IS NOT NULL").cache()
-    for name, numbers, low, high in _ranges(rows):
+    for name, several, numbers, low, high in _ranges(rows):
         rule = _rule(numbers, high - low if numbers else 0.0, bound)
         of_quantity = rows.where(col("quantity") == name).drop("quantity")
         tried = Asked(rule, None, asked.days, asked.gateway)
         sums = [Sums(*row) for row in day_sums(of_quantity, tried).collect()]
-        yield Suggestion(name, rule, figures(sums, 0.0))
+        topic = f"sensors/+/{name}{'/#' if several else ''}"
+        yield Suggestion(name, topic, rule, figures(sums, 0.0))
     rows.unpersist()
 
 
@@ -60,7 +63,7 @@ def as_toml(suggestions: list[Suggestion]) -> str:
         told = "" if found["largest_error"] is None else f", largest error {error_words(found)}"
         parts.append(
             f"# {found['sent']:,} of {found['rows']:,} messages: {saved:.0%} saved{told}\n"
-            f"[[uplink.rule]]\ntopic = {_quoted(f'sensors/+/{each.quantity}')}\n"
+            f"[[uplink.rule]]\ntopic = {_quoted(each.topic)}\n"
             f"where = {_quoted(each.rule)}\n"
         )
     return "\n".join(parts)
@@ -74,14 +77,15 @@ def _quoted(text: str) -> str:
     return f'"{plain}"'
 
 
-def _ranges(rows: DataFrame) -> list[tuple[str, bool, float, float]]:
-    """Return each quantity, whether its values are numbers, and what most of them lie between."""
+def _ranges(rows: DataFrame) -> list[tuple[str, bool, bool, float, float]]:
+    """Return each quantity, whether it has instances and numbers, and what most lie between."""
     found = rows.groupBy("quantity").agg(
+        expr("max(split_part(topic, '/', 4)) > ''").alias("several"),
         expr("count(value) * 2 > count(*)").alias("numbers"),
         expr("coalesce(percentile_approx(value, 0.01), 0D)").alias("low"),
         expr("coalesce(percentile_approx(value, 0.99), 0D)").alias("high"),
     )
-    return [(row[0], row[1], row[2], row[3]) for row in found.orderBy("quantity").collect()]
+    return [tuple(row) for row in found.orderBy("quantity").collect()]
 
 
 def _rule(numbers: bool, spread: float, bound: Bound) -> str:

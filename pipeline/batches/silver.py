@@ -18,8 +18,8 @@ from pipeline.tables.columns import BRONZE, DIGEST_BYTES, KEY, SILVER, Columns, 
 READING: Columns = tuple(
     (name, dict(SILVER)[name])
     for name in (
-        *("reading_time", "node", "quantity", "value", "value_text", "value_exact", "unit"),
-        *("quality", "decode_error"),
+        *("reading_time", "node", "quantity", "instance", "value", "value_text", "value_exact"),
+        *("unit", "quality", "decode_error"),
     )
 )
 """The columns that `decode` gives."""

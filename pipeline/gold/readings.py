@@ -27,6 +27,7 @@ READINGS: Columns = (
     ("gateway_id", "string"),
     ("node", "string"),
     ("quantity", "string"),
+    ("instance", "string"),
     ("window_start", "timestamp"),
     ("min", "double"),
     ("max", "double"),
@@ -55,6 +56,7 @@ CARRIED: Columns = (
     ("gateway_id", "string"),
     ("node", "string"),
     ("quantity", "string"),
+    ("instance", "string"),
     ("event_time", "timestamp"),
     ("value", "double"),
     ("value_text", "string"),
@@ -64,7 +66,8 @@ CARRIED: Columns = (
 HEARD: Columns = (("gateway_id", "string"), ("heard_ms", "bigint"))
 """When something of a gateway was last received."""
 
-SENSOR = ("gateway_id", "node", "quantity")
+SENSOR = ("gateway_id", "node", "quantity", "instance")
+"""What names a series; `instance` is null for one that is alone, and empty in between."""
 UNITS = ("day", "hour", "minute")
 NEEDED = (
     *(*SENSOR, "event_time", "epoch", "stream", "seq"),
@@ -107,7 +110,8 @@ def spaced(
         "value", "value_text", "unit", "true AS fine", "false AS own",
     )  # fmt: skip
     readings = silver.where("node IS NOT NULL AND event_time IS NOT NULL").selectExpr(*NEEDED)
-    rows = readings.union(earlier).join(broadcast(heard), ["gateway_id"], "left")
+    rows = readings.union(earlier).fillna("", ["instance"])  # a join would not find null
+    rows = rows.join(broadcast(heard), ["gateway_id"], "left")
     windows = {unit: expr(f"date_trunc('{unit}', event_time)") for unit in UNITS}
     if zones is not None:
         rows = rows.join(broadcast(zones), ["gateway_id"], "left").fillna("UTC", ["zone"])
@@ -183,6 +187,7 @@ def by_window(
     keys = [*SENSOR, "date", "window_start", "apart"]
     joined = figures.join(_states(pieces, keys), keys, "left").withColumns(
         {
+            "instance": expr("nullif(instance, '')"),
             "time_weighted_mean": expr("try_divide(weighed, weight)"),
             "integral": expr("weighed / 3600000"),
             "increase": expr(f"IF(kind = '{TOTAL}', coalesce(risen, 0D), NULL)"),

@@ -9,7 +9,13 @@ from pipeline.records.record import EXACT_MAX, INT64_MAX, INT64_MIN
 from pipeline.records.strict_json import NotJsonError, parse
 
 TOPICS_REMEMBERED = 4_096
-"""Topics whose node and quantity are kept at hand; beyond it the one longest unused goes."""
+"""Topics whose series is kept at hand; beyond it the one longest unused goes."""
+COMMAND = "command"
+NO_INSTANCES = ("set", "answer")
+"""Levels of commands and their answers (docs/readings.md): what is there is no reading."""
+
+Series = tuple[str, str, str | None]
+"""A node, a quantity, and which one of several it is; None for one that is alone."""
 
 
 class Reading(NamedTuple):
@@ -25,29 +31,30 @@ class Reading(NamedTuple):
     decode_error: str | None = None
     value_exact: str | None = None
     """The digits of an integer that a double does not hold."""
+    instance: str | None = None
 
 
 def decode(topic: str, payload: bytes) -> Reading:
     """Return the reading in a message, or its text, or the reason why it has neither.
 
-    A reading is a JSON object with a `value` on `sensors/<node>/<quantity>`. Whatever was wrong
-    with it is in `decode_error`, and what was right is kept.
+    A reading is a JSON object with a `value` on the topic of a series. Whatever was wrong with it
+    is in `decode_error`, and what was right is kept.
     """
-    place = node_and_quantity(topic)
-    if place is not None:
+    series = series_of(topic)
+    if series is not None:
         plain = read_body(payload)
         if plain is not None:
-            return _plain_reading(*place, plain)
+            return _plain_reading(series, plain)
     return decode_slowly(topic, payload)
 
 
 def decode_slowly(topic: str, payload: bytes) -> Reading:
     """Return what `decode` does, by the rules themselves."""
-    place = node_and_quantity(topic)
-    if place is not None:
+    series = series_of(topic)
+    if series is not None:
         body, fault = _object(payload)
         if body is not None and "value" in body:
-            return _reading(*place, body, fault)
+            return _reading(series, body, fault)
     try:
         return Reading(value_text=payload.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -55,12 +62,18 @@ def decode_slowly(topic: str, payload: bytes) -> Reading:
 
 
 @lru_cache(TOPICS_REMEMBERED)
-def node_and_quantity(topic: str) -> tuple[str, str] | None:
-    """Return the last two of exactly three levels below `sensors`, None for another topic."""
+def series_of(topic: str) -> Series | None:
+    """Return the series of `sensors/<node>/<quantity>[/<instance>]`, None for another topic."""
     match topic.split("/"):
         case ["sensors", node, quantity] if node and quantity:
-            return node, quantity
+            return node, quantity, None
+        case ["sensors", node, quantity, instance] if node and quantity and instance:
+            return None if _is_of_commands(quantity, instance) else (node, quantity, instance)
     return None
+
+
+def _is_of_commands(quantity: str, instance: str) -> bool:
+    return quantity == COMMAND or instance in NO_INSTANCES
 
 
 def _object(payload: bytes) -> tuple[dict[str, object] | None, str]:
@@ -80,19 +93,21 @@ def _object(payload: bytes) -> tuple[dict[str, object] | None, str]:
     return (body if isinstance(body, dict) else None), fault
 
 
-def _plain_reading(node: str, quantity: str, body: Body) -> Reading:
+def _plain_reading(series: Series, body: Body) -> Reading:
+    node, quantity, instance = series
     value = body.value
     if isinstance(value, bool | str):
-        text = _value(value, [])[1]
-        return Reading(body.time, node, quantity, None, text, body.unit, body.quality)
-    number = float(value)
-    exact = _exact(value, number)
+        number, text, exact = None, _value(value, [])[1], None
+    else:
+        number, text = float(value), None
+        exact = _exact(value, number)
     return Reading(
-        body.time, node, quantity, number, None, body.unit, body.quality, value_exact=exact
+        body.time, node, quantity, number, text, body.unit, body.quality, None, exact, instance
     )
 
 
-def _reading(node: str, quantity: str, body: dict[str, object], fault: str) -> Reading:
+def _reading(series: Series, body: dict[str, object], fault: str) -> Reading:
+    node, quantity, instance = series
     errors = [fault] if fault else []
     value, value_text = _value(body["value"], errors)
     exact = None if value is None else _exact(body["value"], value)
@@ -106,6 +121,7 @@ def _reading(node: str, quantity: str, body: dict[str, object], fault: str) -> R
         quality=_text("quality", body.get("quality"), errors),
         decode_error="; ".join(errors) or None,
         value_exact=exact,
+        instance=instance,
     )
 
 

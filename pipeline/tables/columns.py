@@ -54,6 +54,7 @@ SILVER: Columns = (
     ("reading_time", "bigint"),
     ("node", "string"),
     ("quantity", "string"),
+    ("instance", "string"),
     ("topic", "string"),
     ("value", "double"),
     ("value_text", "string"),

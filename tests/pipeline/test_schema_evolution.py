@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
     Run = Callable[..., Totals]
 
-ADDED = {"bronze": ["content_type", "payload_is_json"], "silver": ["quality", "time_source"]}
+ADDED = {
+    "bronze": ["content_type", "payload_is_json"],
+    "silver": ["quality", "time_source", "instance"],
+}
 """The columns that the earlier version did not know."""
 
 pytestmark = pytest.mark.spark

@@ -39,22 +39,28 @@ def test_the_rules_keep_the_bound(
         record(n, reading("open" if n % 50 < 25 else "closed"), topic=DOOR, time=TIME + n)
         for n in range(301, 401)
     ]
-    unfit = enumerate(("a+b", "#", "a\0b"), 401)
+    unfit = enumerate(("a+b", "#", "a\0b", "power/set", "command/answer"), 401)
     entries += [record(n, reading(1), topic=f"sensors/n1/{name}") for n, name in unfit]
+    entries += [
+        record(n, reading(n), topic=f"sensors/n1/{name}", time=TIME + n)
+        for n, name in enumerate(("power", "power/a", "power/b"), 406)
+    ]
     put_records(tmp_path / "landing", entries)
     run(tmp_path)
     monkeypatch.setattr("pipeline.operation.session.open_session", lambda settings: spark)
     command = ["suggest", "--tables", str(tmp_path / "tables"), "--error"]
     assert main([*command, "0.5", "--json"]) == 0
-    door, temperature = json.loads(capsys.readouterr().out)
+    door, power, temperature = json.loads(capsys.readouterr().out)
     assert temperature["rule"] == "DEADBAND(payload.value, 0.5) OR EVERY(3600)"
     assert 0 < temperature["found"]["largest_error"] < 0.5
+    assert (power["topic"], power["found"]["rows"]) == ("sensors/+/power/#", 3)
+    assert temperature["topic"] == "sensors/+/temperature"
     assert temperature["found"]["sent"] < 0.3 * temperature["found"]["rows"]
     assert (door["rule"], door["found"]["sent"]) == ("CHANGED(payload.value) OR EVERY(3600)", 5)
     assert main([*command, "2%", "--heartbeat", "60"]) == 0
     rules = capsys.readouterr().out
     assert tomllib.loads(rules)["uplink"]["rule"][0]["topic"] == DOOR.replace("n1", "+")
-    assert rules.count("[[uplink.rule]]") == 2
+    assert rules.count("[[uplink.rule]]") == 3
     assert "\x1b" not in rules
     config = tmp_path / "gateway.toml"
     config.write_text(f'[uplink]\nurl = "mqtt://fleet.example:1883"\n\n{rules}')

@@ -84,6 +84,7 @@ def test_silver_has_all_columns_typed(spark: "SparkSession") -> None:
         "reading_time": TIME - 20 * 3_600_000,
         "node": "n1",
         "quantity": "temperature",
+        "instance": None,
         "topic": "sensors/n1/temperature",
         "value": 21.5,
         "value_text": None,

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.records.fast_reading import read_body
-from pipeline.records.reading import Reading, decode, decode_slowly, node_and_quantity
+from pipeline.records.reading import Reading, decode, decode_slowly, series_of
 from tests.pipeline.records.test_fast_record import VALUES
 
 TOPIC = "sensors/n1/temperature"
@@ -64,7 +64,11 @@ OTHERS = [
     (TOPIC, b'[{"value":1}]', Reading(value_text='[{"value":1}]')),
     (TOPIC, b"\xff\x00", Reading(decode_error="not UTF-8 at byte 1")),
     ("sensors/n1", b'{"value":1}', Reading(value_text='{"value":1}')),
-    ("sensors/n1/temperature/raw", b'{"value":1}', Reading(value_text='{"value":1}')),
+    ("sensors/n1/temperature/set", b'{"value":1}', Reading(value_text='{"value":1}')),
+    ("sensors/n1/command/answer", b'{"value":1}', Reading(value_text='{"value":1}')),
+    ("sensors/n1/command/a", b'{"value":1}', Reading(value_text='{"value":1}')),
+    ("sensors/n1/temperature/", b'{"value":1}', Reading(value_text='{"value":1}')),
+    ("sensors/n1/temperature/a/b", b'{"value":1}', Reading(value_text='{"value":1}')),
     ("sensors//temperature", b'{"value":1}', Reading(value_text='{"value":1}')),
     ("Sensors/n1/temperature", b'{"value":1}', Reading(value_text='{"value":1}')),
     ("/sensors/n1/temperature", b'{"value":1}', Reading(value_text='{"value":1}')),
@@ -74,6 +78,8 @@ OTHERS = [
 @pytest.mark.parametrize(("payload", "reading"), READINGS, ids=range(len(READINGS)))
 def test_a_reading_is_decoded(payload: bytes, reading: Reading) -> None:
     assert decode(TOPIC, payload) == reading
+    several = reading._replace(instance="28ff641e")
+    assert decode(f"{TOPIC}/28ff641e", payload) == several
 
 
 @pytest.mark.parametrize(("topic", "payload", "reading"), OTHERS, ids=range(len(OTHERS)))
@@ -82,8 +88,9 @@ def test_anything_else_keeps_its_text(topic: str, payload: bytes, reading: Readi
 
 
 def test_levels_may_hold_any_character_but_the_separator() -> None:
-    assert node_and_quantity("sensors/n 1/Lüfter #2") == ("n 1", "Lüfter #2")
-    assert node_and_quantity("sensors/n1/") is None
+    assert series_of("sensors/n 1/Lüfter #2") == ("n 1", "Lüfter #2", None)
+    assert series_of("sensors/n 1/Lüfter #2/+ 3") == ("n 1", "Lüfter #2", "+ 3")
+    assert series_of("sensors/n1/") is None
 
 
 @pytest.mark.uncovered
