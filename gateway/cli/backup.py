@@ -5,7 +5,6 @@ import io
 import json
 import os
 import sqlite3
-import tarfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,6 +15,8 @@ from gateway.errors import TidegateError
 from gateway.version import VERSION
 
 if TYPE_CHECKING:
+    import tarfile
+
     from gateway.cli.parser import Commands
     from gateway.config.configuration import Configuration
 
@@ -137,8 +138,10 @@ def _copy(database: Path, beside: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _archive(file: Path) -> Iterator[tarfile.TarFile]:
+def _archive(file: Path) -> "Iterator[tarfile.TarFile]":
     """Give an archive to be written, which has its name once it is whole and on disk."""
+    import tarfile  # it brings lzma and shutil, which no start needs
+
     unfinished = file.with_name(f"{file.name}.unfinished")
     try:
         descriptor = os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, PRIVATE)
@@ -165,23 +168,27 @@ def _facts(copy: Path) -> dict[str, Any]:
     return {"format": FORMAT, "version": VERSION, "made": made, "schema": schema, "epoch": epoch}
 
 
-def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+def _add(archive: "tarfile.TarFile", name: str, content: bytes) -> None:
+    import tarfile
+
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = len(content), PRIVATE
     archive.addfile(entry, io.BytesIO(content))
 
 
-def _add_files(archive: tarfile.TarFile, files: list[Path]) -> None:
+def _add_files(archive: "tarfile.TarFile", files: list[Path]) -> None:
     for file in files:
         archive.add(file, f"{FILES}{file}", recursive=False)
 
 
-def _private(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+def _private(entry: "tarfile.TarInfo") -> "tarfile.TarInfo":
     entry.mode = PRIVATE
     return entry
 
 
 def _restore(options: argparse.Namespace) -> int:
+    import tarfile
+
     for file in options.files:
         try:
             with tarfile.open(file) as archive:
@@ -194,7 +201,7 @@ def _restore(options: argparse.Namespace) -> int:
     return 0
 
 
-def _restore_archive(file: Path, archive: tarfile.TarFile, data: Path, config: Path) -> None:
+def _restore_archive(file: Path, archive: "tarfile.TarFile", data: Path, config: Path) -> None:
     from gateway.app.disk.data_folder import DataFolder, keep_private
 
     manifest = _read_manifest(file, archive)
@@ -216,7 +223,7 @@ def _restore_archive(file: Path, archive: tarfile.TarFile, data: Path, config: P
         print(f"{secret}: is not in {file}: restore the archive of --secrets, or make it anew")
 
 
-def _read_manifest(file: Path, archive: tarfile.TarFile) -> dict[str, Any]:
+def _read_manifest(file: Path, archive: "tarfile.TarFile") -> dict[str, Any]:
     """Return it; raise TidegateError where this Tidegate cannot read the archive."""
     from gateway.storage.engine.migrations.migrate import migrations
 
@@ -235,14 +242,14 @@ def _read_manifest(file: Path, archive: tarfile.TarFile) -> dict[str, Any]:
     return manifest
 
 
-def _content(archive: tarfile.TarFile, name: str) -> IO[bytes]:
+def _content(archive: "tarfile.TarFile", name: str) -> IO[bytes]:
     content = archive.extractfile(name)
     if content is None:
         raise ValueError(f"{name} is no file")
     return content
 
 
-def _write(archive: tarfile.TarFile, name: str, place: Path, *, must: bool = False) -> None:
+def _write(archive: "tarfile.TarFile", name: str, place: Path, *, must: bool = False) -> None:
     """Write one file to its place, whole or not at all; leave what is there already."""
     if place.exists():
         if must:

@@ -69,7 +69,7 @@ class Ds18b20:
             except Exception:
                 self._failures += 1
                 continue
-            name = hexlify(address).decode()
+            name = hexlify(bytes(address)).decode()
             before = self._before.get(name)
             if hundredths == _POWER_ON and not self._is_true(address, before):
                 self._failures += 1
