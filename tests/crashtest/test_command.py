@@ -18,7 +18,7 @@ def test_it_says_what_is_promised_what_was_compared_and_what_was_not_tested(
     text = capsys.readouterr().out
     assert "2 rounds" in text
     assert "is kept when its process\ndies at any moment" in text
-    assert "Restored: 0 lost, 0 of QoS 2 twice, 0 out of order." in text
+    assert "Kept: 0 lost, 0 of QoS 2 twice, 0 out of order." in text
     assert "refused with 0x97" in text
     assert "Loss window: 0 acknowledged messages." in text
     assert "Not tested: a loss of power." in text

@@ -79,6 +79,8 @@ class Workers:
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         if session.testsfailed or session.config.option.collectonly:
             return None  # pytest's own loop says why it runs nothing
+        # A shell that starts a run in the background has it ignore interrupts.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         self._items = session.items
         self._units = deque(units(session.items))
         _reporter(self._config)._show_progress_info = False
