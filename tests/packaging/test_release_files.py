@@ -20,9 +20,7 @@ FOLDER = os.environ.get("TIDEGATE_PACKAGES", "")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        not FOLDER, reason="to build a release takes minutes and an index; make test-packages"
-    ),
+    pytest.mark.deep("make test-packages", "TIDEGATE_PACKAGES"),
     pytest.mark.timeout(900),
 ]
 
