@@ -57,6 +57,13 @@ def numbered(sizes: list[int], first: int, step: int = 1) -> list[bytes]:
     ]
 
 
+def test_the_first_of_packets_of_several_sizes_stay() -> None:
+    one = numbered([1, 3, 0], 1)
+    tested = batch(one, even=False)
+    tested.shorten(2)
+    same(tested, one[:2])
+
+
 @pytest.mark.uncovered
 @given(SIZES, st.integers(1, 60_000), st.integers(1, 2), st.data())
 def test_a_batch_is_as_a_list_of_its_packets(

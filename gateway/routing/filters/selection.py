@@ -155,8 +155,8 @@ class Selection:
                 self.evaluations += 1
                 if self._passes(entry.where, message, held, entry.decided, _QUICKLY):
                     wanted.append(held)
-            elif held is not None:
-                each = held if isinstance(held, set) else (held,)
+            else:
+                each = held if isinstance(held, set) else [held] if held is not None else []
                 wanted.extend([one for one in each if self.wants(one, entry.decided, _QUICKLY)])
         if self._postponed:
             postponed, self._postponed = self._postponed, []

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.codec.decode import READERS, decode
+from gateway.mqtt.codec.decode import READERS, check_first_byte, decode
 from gateway.mqtt.codec.encode import encode
-from gateway.mqtt.errors import MqttError
-from gateway.mqtt.packets import Connect, Packet, PacketType
+from gateway.mqtt.errors import MalformedPacket, MqttError
+from gateway.mqtt.packets import MQTT_5, Connect, Packet, PacketType
 from tests.mqtt.cases.case import MalformedCase, PacketCase
 from tests.mqtt.framed import body_of
 from tests.mqtt.packet_cases import MALFORMED_CASES, PACKET_CASES
@@ -59,6 +59,11 @@ def test_a_malformed_packet_is_refused(case: MalformedCase, version: int) -> Non
         assert type(raised.value) is case.error
         assert raised.value.reason_code == case.reason_code
         assert raised.value.reason == str(raised.value)
+
+
+def test_a_publish_of_qos_3_is_malformed_before_its_length_is_known() -> None:
+    with pytest.raises(MalformedPacket):
+        check_first_byte(0x36, MQTT_5)
 
 
 def test_the_cases_know_every_packet_type_in_every_version() -> None:
