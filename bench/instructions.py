@@ -149,7 +149,7 @@ def gateway(tree: Path, folder: Path, port: int, fleet: int) -> tuple[list[str],
     """Return the command of a gateway of that tree, and its environment."""
     text = SETTINGS + (UPLINK if fleet else "")
     (folder / "gateway.toml").write_text(text.format(port=port, fleet=fleet), encoding="utf-8")
-    command = [sys.executable, "-c", RUN, "run", "--config", str(folder / "gateway.toml")]
+    command = [sys.executable, "-P", "-c", RUN, "run", "--config", str(folder / "gateway.toml")]
     environment = dict(os.environ, PYTHONPATH=str(tree), PYTHONHASHSEED="0")
     return [*command, "--data", str(folder / "data")], environment
 
@@ -221,13 +221,15 @@ def a_message(tree: Path | None, story: str, many: int) -> int:
 def main() -> None:
     """Print a row for each story and program."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("stories", nargs="*", choices=[*STORIES, []], default=list(STORIES))
+    parser.add_argument("stories", nargs="*", metavar="STORY", help=", ".join(STORIES))
     parser.add_argument("--tree", action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--messages", type=int, default=300)
     asked = parser.parse_args()
     trees = [each.partition("=")[::2] for each in asked.tree] or [("tidegate", str(ROOT))]
     programs = [("mosquitto", None), *((name, Path(path)) for name, path in trees)]
-    for story in asked.stories:
+    for story in asked.stories or STORIES:
+        if story not in STORIES:
+            parser.error(f"there is no story {story!r}, only {', '.join(STORIES)}")
         for name, tree in programs:
             print(f"| {story} | {name} | {a_message(tree, story, asked.messages):,} |", flush=True)
 
