@@ -89,7 +89,8 @@ class Progress:
         self._estimate.add(self._seconds.get(nodeid, 0.0))
         terminal = self._output.isatty()
         percent = self._estimate.percent
-        if percent >= self._shown + (1 if terminal else STEP):
+        step = 1 if terminal else min(STEP, 100 - self._shown)  # the end is always a line
+        if percent >= self._shown + step and self._shown < 100:
             self._shown = percent
             elapsed = self._now() - self._began
             about = _minutes(self._estimate.whole(elapsed))
