@@ -112,11 +112,7 @@ def _text(data: bytes) -> bytes:
 
 def local(port: int, _: int, messages: int) -> None:
     """QoS 1 to one subscriber, both acknowledgements."""
-    publisher, subscriber = Client(port, "publisher"), Client(port, "subscriber")
-    subscriber.subscribe(b"sensors/#")
-    for number in range(messages):
-        publisher.publish(number)
-        subscriber.take()
+    _pass(port, port, messages)
 
 
 def away(port: int, _: int, messages: int) -> None:
@@ -131,7 +127,12 @@ def away(port: int, _: int, messages: int) -> None:
 
 def forwarded(port: int, fleet: int, messages: int) -> None:
     """QoS 1 to the fleet's broker, with its PUBACK."""
-    publisher, subscriber = Client(port, "publisher"), Client(fleet, "at the fleet")
+    _pass(port, fleet, messages)
+
+
+def _pass(port: int, other: int, messages: int) -> None:
+    """Publish at one port and await each message at the other, which may be the same."""
+    publisher, subscriber = Client(port, "publisher"), Client(other, "subscriber")
     subscriber.subscribe(b"#")
     for number in range(messages):
         publisher.publish(number)

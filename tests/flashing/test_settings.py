@@ -34,7 +34,7 @@ def test_each_board_and_sensor_gives_settings_without_a_mistake(tmp_path: Path) 
         assert [each["driver"] for each in settings["sensors"]] == [sensor]  # type: ignore[attr-defined]
     for some in (list(SENSORS)[:SENSORS_MAX], list(SENSORS)[-SENSORS_MAX:]):
         several = read(tmp_path, new_settings("pico", some, "n1", "node.toml"))
-        assert len(several["sensors"]) == SENSORS_MAX  # type: ignore[arg-type]
+        assert len(several["sensors"]) == SENSORS_MAX  # type: ignore[arg-type]  # a list
 
 
 def test_each_sensor_has_its_driver_on_the_board() -> None:
