@@ -62,7 +62,7 @@ class Bridges:
             if not configuration.bridges:
                 return
             from gateway.app.lending import Lending
-            from gateway.app.node_requests import NodeRequests
+            from gateway.app.nodes import NodeRequests
             from gateway.bridges.supervision.supervisor import Supervisor
 
             services = await _services(self._run, self._storage, self._core, self._update)
@@ -73,7 +73,7 @@ class Bridges:
         await self._supervisor.apply(configuration.bridges)
 
     async def _update(self, port: str) -> str:
-        from gateway.app.node_update import update_node
+        from gateway.app.nodes import update_node
 
         return await update_node(port, self._lend)
 

@@ -1,20 +1,93 @@
 """The gateway's figures, alarms and log lines, published under `$SYS`."""
 
+import asyncio
 import logging
+import threading
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gateway.app.delivery import show_delivery
 from gateway.app.parts import Core, Run
-from gateway.app.turn_lines import TurnLines, gather_lines
+from gateway.broker.broker import Broker
+from gateway.broker.instant import Instant
 from gateway.broker.own_names import FIGURES_CLIENT
+from gateway.counters import Counters
 from gateway.mqtt.message import Message
-from gateway.telemetry.line_output import LineOutput
+from gateway.server.flush_wheel import FlushWheel
+from gateway.server.gateway_loop import GatewayLoop
+from gateway.server.socket_selector import SocketSelector
+from gateway.server.turn import Turn
+from gateway.telemetry.line_output import HeldLines, LineOutput
 from gateway.telemetry.logs import SysHandler
 from gateway.telemetry.sys_topics import SysTopics
 
 if TYPE_CHECKING:
     from gateway.storage.outbox.outbox import Outbox
+
+
+def show_delivery(broker: Broker, flushes: FlushWheel, counters: Counters) -> None:
+    """Show under `$SYS` what was written to each class, and how long messages were held."""
+    counters.set("tidegate/delivery/held_sessions", flushes.sessions)
+    counters.set("tidegate/delivery/not_held", flushes.refused)
+    present: Counter[str] = Counter()
+    for client in broker.connections:
+        if client.session is not None:
+            present[client.session.delivery.name] += client.connection.packets_sent
+    for each in broker.delivery_classes:
+        sent, writes = each.packets + present[each.name], max(1, each.flushes)
+        packets, size = sent / writes, each.bytes / writes
+        counters.set(f"tidegate/delivery/{each.name}/flushes", each.flushes)
+        counters.set(f"tidegate/delivery/{each.name}/packets", sent)
+        counters.set(f"tidegate/delivery/{each.name}/bytes", each.bytes)
+        counters.set(f"tidegate/delivery/{each.name}/packets_per_flush", round(packets, 2))
+        counters.set(f"tidegate/delivery/{each.name}/bytes_per_flush", round(size, 1))
+        counters.set(f"tidegate/delivery/{each.name}/delay_ms_p50", round(1000 * each.delay(50), 1))
+        counters.set(f"tidegate/delivery/{each.name}/delay_ms_p99", round(1000 * each.delay(99), 1))
+
+
+class TurnLines:
+    """What is held back of the log, which the turn's end writes as it does a connection's output.
+
+    Lines that come at any other time, or from another thread, are written at once.
+    """
+
+    heard = True  # nobody waits for lines, but they are written in the turn that made them
+
+    def __init__(self, turn: Turn, sockets: SocketSelector, lines: HeldLines) -> None:
+        self._turn = turn
+        self._sockets = sockets
+        self._lines = lines
+        self._thread = threading.get_ident()  # the loop's
+        lines.holds_back = self._holds_back
+
+    def flush(self, _committed: int, _now: Instant) -> int:
+        """Write the buffered lines; return 0, as they wait for no batch."""
+        self._lines.flush()
+        return 0
+
+    def stop(self) -> None:
+        """Stop buffering."""
+        self._lines.holds_back = lambda: False
+        self._lines.flush()
+
+    def _holds_back(self) -> bool:
+        if threading.get_ident() != self._thread:
+            return False
+        if self._turn.broker.connection_lines.waiting:  # they come before what this line tells of
+            self._turn.broker.connection_lines.write()
+        if not (self._sockets.serving or self._turn.scheduled):
+            return False
+        self._turn.touch(self)
+        return True
+
+
+def gather_lines(turn: Turn) -> list[TurnLines]:
+    """Buffer the log lines of each turn, if the loop serves sockets itself."""
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, GatewayLoop):
+        return []
+    outputs = [each for each in logging.getLogger().handlers if isinstance(each, LineOutput)]
+    return [TurnLines(turn, loop.sockets, each.stream) for each in outputs]
 
 
 class Telemetry:

@@ -240,7 +240,7 @@ def _uplink(options: argparse.Namespace) -> int:
 
     broker = LocalBroker.of(options)
     if options.action == "rejected":
-        from gateway.cli.uplink_rejected import command_rejected
+        from gateway.cli.uplink import command_rejected
 
         return command_rejected(broker, options)
     if len(words) > 1:

@@ -1,18 +1,23 @@
-"""Read a configuration file; every mistake names file, key, value and what is allowed."""
+"""Reads a configuration file and the environment; a mistake names file, key, value and limit."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gateway.config.bridges import read_bridges
 from gateway.config.configuration import Configuration
-from gateway.config.environment import with_environment
 from gateway.config.errors import ConfigurationError, raise_all
 from gateway.config.host_name import default_gateway_id, host_name
 from gateway.config.reader import Reader
 from gateway.settings.declaration import keys_of
 from gateway.settings.listener import ListenerSettings
+
+PREFIX = "TIDEGATE__"
+
+TABLES_MAX = 100
+"""Tables of one name that variables may number: a typing mistake is not to make a million."""
 
 
 def load(path: Path) -> Configuration:
@@ -72,3 +77,48 @@ def document(path: Path) -> dict[str, Any]:
         raise ConfigurationError(str(path), "", None, f"not TOML: {error}") from error
     except RecursionError:
         raise ConfigurationError(str(path), "", None, "not TOML: too many brackets") from None
+
+
+def with_environment(
+    document: dict[str, Any], environment: Mapping[str, str] = os.environ
+) -> dict[str, Any]:
+    """Return the document with what variables set in it; they come before the file.
+
+    `TIDEGATE__GATEWAY__ID=barn` is `gateway.id = "barn"`, and `TIDEGATE__LISTENER__0__PORT=1884`
+    the port of the first listener. A value that is one of TOML is taken so, any other is a text.
+    """
+    for name in sorted(environment):
+        if name.startswith(PREFIX):
+            parts = name.removeprefix(PREFIX).lower().split("__")
+            document = _set(document, parts, _value(environment[name]), name)
+    return document
+
+
+def _value(text: str) -> Any:
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _set(place: Any, parts: list[str], value: Any, name: str) -> Any:
+    """Return a copy of what is at a place with the value below it."""
+    if not parts:
+        return value
+    first, *rest = parts
+    if first.isascii() and first.isdigit():
+        tables = [{}] if place is None else place
+        number = int(first)
+        if not isinstance(tables, list) or number > min(len(tables), TABLES_MAX):
+            allowed = "tables are numbered from 0 on, without a gap"
+            raise ConfigurationError(name, "", None, allowed)
+        below = tables[number] if number < len(tables) else {}
+        return [*tables[:number], _set(below, rest, value, name), *tables[number + 1 :]]
+    table = {} if place is None else place
+    if isinstance(table, list) and len(table) == 1:  # the only one needs no number
+        return [_set(table[0], parts, value, name)]
+    if not first or not isinstance(table, dict):
+        raise ConfigurationError(name, "", None, f"{PREFIX}SECTION__KEY, or SECTION__0__KEY")
+    return {**table, first: _set(table.get(first), rest, value, name)}

@@ -1,11 +1,23 @@
-"""Sets the broker's figures under the names that Mosquitto uses."""
+"""Sets the broker's figures: those Mosquitto has, load averages, largest holders, filters."""
+
+import json
+import math
+from heapq import nlargest
+from typing import TYPE_CHECKING
 
 from gateway.broker.broker import Broker
+from gateway.broker.shares import SHOWN, Share
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.telemetry.load import MINUTES, LoadAverage
-from gateway.telemetry.share_figures import show_largest
-from gateway.telemetry.where_figures import WhereFigures
+from gateway.routing.over_budget import shown
+
+if TYPE_CHECKING:
+    from gateway.where.compile import Where
+
+
+MINUTES = (1, 5, 15)
+"""Minutes of the averages."""
+
 
 LOAD_INTERVAL = 10.0
 """Seconds between two looks at the loads: each look may change 27 retained messages."""
@@ -23,6 +35,33 @@ LOADS = {
 
 OTHER_LOADS = ("connections", "sockets")
 """The loads of what has no counter: CONNECT packets and network connections."""
+
+SHOWN_HOLDERS = 3
+"""Holders, and clients, that are shown of each kind."""
+
+BUSIEST = 5
+"""Filters shown singly."""
+
+
+class LoadAverage:
+    """The rise of a count per minute, as exponential averages over 1, 5 and 15 minutes.
+
+    `values` are the averages in the order of MINUTES, 0 at the beginning.
+    """
+
+    __slots__ = ("_last", "values")
+
+    def __init__(self) -> None:
+        self._last = 0
+        self.values = [0.0] * len(MINUTES)
+
+    def update(self, count: int, seconds: float) -> None:
+        """Update with the count `seconds` after the last update, which must be more than 0."""
+        rate = (count - self._last) * 60 / seconds
+        self._last = count
+        for index, minutes in enumerate(MINUTES):
+            weight = math.exp(-seconds / (60 * minutes))
+            self.values[index] = rate + weight * (self.values[index] - rate)
 
 
 class BrokerFigures:
@@ -121,3 +160,72 @@ class BrokerFigures:
         for name, load in self._loads.items():
             for minutes, value in zip(MINUTES, load.values, strict=True):
                 self._counters.set(f"load/{name}/{minutes}min", f"{value:.2f}")
+
+
+def show_largest(broker: Broker, counters: Counters) -> None:
+    """Set who holds most of each kind of which there is any."""
+    found = {share.name: _share_figures(share) for share in broker.shares if share.total}
+    counters.set("tidegate/shares/largest", json.dumps(found, ensure_ascii=False))
+
+
+def _share_figures(share: Share) -> dict[str, int | list[tuple[str, int]]]:
+    return {
+        "total": share.total,
+        "limit": share.limit,
+        "holders": _short(share.largest(SHOWN_HOLDERS)),
+        "clients": _short(share.largest_clients(SHOWN_HOLDERS)),
+    }
+
+
+def _short(found: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    return [(name[:SHOWN], has) for name, has in found]
+
+
+class WhereFigures:
+    """Updates `tidegate/where/…`; `look` visits every filter in use."""
+
+    def __init__(self, broker: Broker, counters: Counters) -> None:
+        self._broker = broker
+        self._counters = counters
+
+    def refresh(self) -> None:
+        """Set the totals."""
+        budget, counters = self._broker.budget, self._counters
+        counters.set("tidegate/where/evaluated", budget.evaluated)
+        counters.set("tidegate/where/passed", budget.passed)
+        counters.set("tidegate/where/filtered", budget.filtered)
+        counters.set("tidegate/where/null", budget.null)
+        counters.set("tidegate/where/slow", budget.slow)
+        counters.set("tidegate/where/over_budget", budget.over.count)
+        counters.set("tidegate/where/promoted", budget.promoted)
+        counters.set("tidegate/where/expressions", len(self._broker.expressions))
+        slowest = budget.slowest
+        text = "" if slowest is None else shown(slowest.text)
+        microseconds = 0.0 if slowest is None else slowest.figures.mean / 1000
+        counters.set("tidegate/where/slowest", text)
+        counters.set("tidegate/where/slowest_microseconds", f"{microseconds:.1f}")
+
+    def update(self) -> None:
+        """Set the filters that have taken the most time since their first subscription."""
+        in_use = [*self._broker.expressions.in_use(), *self._broker.subscription_filters.wheres]
+        asked = [where for where in in_use if where.figures.evaluated]
+        busiest = nlargest(BUSIEST, asked, key=_time)
+        text = json.dumps([_filter_figures(where) for where in busiest], ensure_ascii=False)
+        self._counters.set("tidegate/where/busiest", text)
+
+
+def _time(where: "Where") -> float:
+    return where.figures.evaluated * where.figures.mean
+
+
+def _filter_figures(where: "Where") -> dict[str, str | int | float]:
+    figures = where.figures
+    return {
+        "where": shown(where.text),
+        "evaluated": figures.evaluated,
+        "passed": figures.passed,
+        "filtered": figures.filtered,
+        "null": figures.null,
+        "over_budget": figures.over_budget,
+        "microseconds": round(figures.mean / 1000, 1),
+    }

@@ -12,8 +12,7 @@ from gateway.config.own_hosts import OwnHosts
 from gateway.counters import Counters
 from gateway.errors import StartError
 from gateway.settings.web_address import authority
-from gateway.telemetry.http_exchange import Exchange
-from gateway.telemetry.http_request import Request, RequestError, parse
+from gateway.telemetry.http_exchange import Exchange, Request, RequestError, parse
 
 logger = logging.getLogger(__name__)
 

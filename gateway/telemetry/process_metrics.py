@@ -4,10 +4,13 @@ import os
 import resource
 from pathlib import Path
 
+PROC_SELF_IO = Path("/proc/self/io")
+
+
 STAT = Path("/proc/self/stat")
+
 FIRST = 3
 """The number of the first field behind the name in proc(5)."""
-
 HELP = {
     "process_cpu_seconds_total": "Total user and system CPU time spent in seconds.",
     "process_resident_memory_bytes": "Resident memory size in bytes.",
@@ -17,6 +20,19 @@ HELP = {
     "process_max_fds": "Maximum number of open file descriptors.",
     "process_threads": "Number of threads.",
 }
+
+
+def bytes_written(file: Path = PROC_SELF_IO) -> int | None:
+    """Return the bytes written to storage since the start, less cancelled writes.
+
+    None where the kernel does not account for it, or does not let us read it.
+    """
+    try:
+        lines = file.read_text().splitlines()
+        fields = {name: int(value) for name, _, value in (line.partition(":") for line in lines)}
+        return max(0, fields["write_bytes"] - fields["cancelled_write_bytes"])
+    except (OSError, KeyError, ValueError):
+        return None
 
 
 def process_metrics() -> str:

@@ -3,9 +3,9 @@
 import json
 import zlib
 from base64 import b64encode
+from dataclasses import dataclass
 
 from gateway.storage.outbox.row import OutboxRow
-from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.envelope import has_more, remaining_expiry
 
 VERSION = b"\x01"
@@ -16,9 +16,17 @@ SUFFIX = "batch"
 
 LEVEL = 6
 """Of compression: a reading of 80 bytes goes in 20 or 30; level 9 saves a few percent more."""
-
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _quote = json.encoder.encode_basestring
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """When a batch is full: messages, bytes before compression, seconds since its first."""
+
+    messages: int
+    bytes: int
+    delay: float
 
 
 def batch_line(row: OutboxRow, *, identity: bool, resent: bool, now: int) -> bytes:

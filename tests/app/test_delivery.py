@@ -1,6 +1,6 @@
 from random import randrange
 
-from gateway.app.delivery import show_delivery
+from gateway.app.telemetry import show_delivery
 from gateway.broker.broker import Broker
 from gateway.broker.deadlines import Deadlines
 from gateway.counters import Counters

@@ -1,6 +1,6 @@
 """A node is forgotten by all bridges: `$CONTROL/tidegate/node`."""
 
-from gateway.app.node_requests import NodeRequests
+from gateway.app.nodes import NodeRequests
 from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode

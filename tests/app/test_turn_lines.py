@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from gateway.app.turn_lines import gather_lines
+from gateway.app.telemetry import gather_lines
 from gateway.broker.broker import Broker
 from gateway.clock import Clock
 from gateway.counters import Counters

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.uplink_rejected import lines, table
+from gateway.cli.uplink import lines, table
 from gateway.mqtt.packets import Publish
 from tests.cli.conftest import Command
 from tests.support.disk.storage import until

@@ -3,9 +3,8 @@ from typing import Any
 
 import pytest
 
-from gateway.config.environment import with_environment
 from gateway.config.errors import ConfigurationError
-from gateway.config.load import load
+from gateway.config.load import load, with_environment
 from tests.support.table import table
 
 LISTENERS = {"listener": [{"port": 1}, {"port": 2}]}

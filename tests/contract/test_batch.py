@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.storage.outbox.row import OutboxRow
-from gateway.uplink.batch import Batch, batch_line
-from gateway.uplink.batch_limits import BatchLimits
+from gateway.uplink.batch import Batch, BatchLimits, batch_line
 from pipeline.records.batch import read_batch
 from pipeline.records.record import read_fields
 from tests.support.disk.outbox_rows import ROWS

@@ -2,8 +2,13 @@ import pytest
 
 from gateway.clock import Clock
 from gateway.mqtt.packets import PubAck, Publish
-from gateway.telemetry.broker_figures import LOAD_INTERVAL, LOADS, OTHER_LOADS, BrokerFigures
-from gateway.telemetry.load import MINUTES
+from gateway.telemetry.broker_figures import (
+    LOAD_INTERVAL,
+    LOADS,
+    MINUTES,
+    OTHER_LOADS,
+    BrokerFigures,
+)
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.durable_broker import DurableHarness
 

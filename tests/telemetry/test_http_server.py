@@ -9,8 +9,7 @@ import pytest
 from gateway.counters import Counters
 from gateway.errors import StartError
 from gateway.telemetry import http_exchange
-from gateway.telemetry.http_exchange import MAXIMUM_REQUEST
-from gateway.telemetry.http_request import Request
+from gateway.telemetry.http_exchange import MAXIMUM_REQUEST, Request
 from gateway.telemetry.http_server import (
     MAXIMUM_CONNECTIONS,
     MAXIMUM_OF_ADDRESS,

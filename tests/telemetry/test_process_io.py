@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.telemetry.process_io import bytes_written
+from gateway.telemetry.process_metrics import bytes_written
 
 IO = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: {}\n"
 

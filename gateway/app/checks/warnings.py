@@ -3,15 +3,24 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from gateway.app.access import access_warnings
-from gateway.app.checks.door_warnings import door_warnings
-from gateway.app.checks.drop_warnings import drop_warnings
-from gateway.app.checks.empty_files import empty_file_warnings
+from gateway.app.access import access_warnings, read_acl
+from gateway.app.authenticators import password_file
 from gateway.app.checks.file_warnings import file_warnings
-from gateway.app.checks.name_warnings import name_warnings
 from gateway.config.configuration import Configuration
+from gateway.config.errors import ConfigurationError
+from gateway.config.host_name import is_common
 from gateway.config.values import values_of
+from gateway.pieces import EMPTY_ON_PURPOSE, complete
 from gateway.settings import checks
+from gateway.settings.listener import ListenerSettings
+from gateway.settings.outbox import OutboxSettings, StreamSettings
+from gateway.settings.uplinks import place_of
+from gateway.settings.web_address import ANY, OPAQUE
+
+LARGEST_CHECKED = 64 * 1024
+"""Bytes of a file up to which it may say nothing; a longer one is taken to say something."""
+RULES = "has no rules: clients here may read and write nothing"
+USERS = "has no users: nobody can log in here"
 
 
 def warnings(configuration: Configuration, data: Path | None = None) -> list[str]:
@@ -44,3 +53,137 @@ def _unlikely_filters(configuration: Configuration) -> Iterator[str]:
                 yield f"{name}: the filter can never be true: {value}"
             for mistake in likely_mistakes(value, where.expression):
                 yield f"{name}: {mistake}"
+
+
+def door_warnings(configuration: Configuration) -> Iterator[str]:
+    """Give a line for each such listener."""
+    for index, listener in enumerate(configuration.listeners):
+        key = f"listener[{index}]"
+        if listener.websocket:
+            yield from _of_websocket(key, listener)
+        if _is_closed_by_roles(configuration, listener):
+            yield (
+                f"{key}: since there are roles, clients without a user name may do nothing here,"
+                " programs of this machine among them: give a role anonymous = true, or the"
+                " listener a password_file. The tidegate commands of this machine get in by a"
+                " socket of their own"
+            )
+
+
+def _of_websocket(key: str, listener: ListenerSettings) -> Iterator[str]:
+    named = listener.websocket_origins or ()
+    if ANY in named:
+        yield (
+            f'{key}.websocket_origins: "{ANY}" lets every page in that a browser on this network'
+            " shows: name the pages that may connect"
+        )
+    elif OPAQUE in named:
+        yield (
+            f'{key}.websocket_origins: "{OPAQUE}" is the origin of every file and sandboxed frame,'
+            " also of strangers' pages: name the pages that may connect"
+        )
+    if admits_anonymous(listener) and listener.client_ca is None:
+        pages = f"pages of {', '.join(named)}" if named else "pages of its own address"
+        yield (
+            f"{key}.websocket: nobody is asked for a password here, {pages} and all programs that"
+            " reach it: a password_file says who may connect"
+        )
+
+
+def _is_closed_by_roles(configuration: Configuration, listener: ListenerSettings) -> bool:
+    """Return whether roles leave those without a user name in, and nothing to do."""
+    roles = configuration.access.roles
+    if not roles or listener.acl_file is not None or listener.path is not None:
+        return False
+    return admits_anonymous(listener) and not any(role.anonymous for role in roles)
+
+
+def admits_anonymous(listener: ListenerSettings) -> bool:
+    """Return whether a client without a user name is let in."""
+    if listener.password_file is not None:
+        return bool(listener.allow_anonymous)
+    return listener.tls_identity is None and listener.allow_anonymous is not False
+
+
+def drop_warnings(configuration: Configuration) -> list[str]:
+    """Return a line for each setting that may drop acknowledged messages."""
+    policy = configuration.broker.queue_when_full
+    warnings = []
+    if policy == "drop-oldest":
+        text = f'"{policy}" gives up acknowledged messages of clients that are away too long'
+        warnings.append(f"broker.queue_when_full: {text}")
+    elif policy == "reject":
+        text = f'"{policy}" has publishers refused while one client that is away has a full queue'
+        warnings.append(f"broker.queue_when_full: {text}")
+    if not configuration.uplinks:
+        return warnings
+    warnings += _warnings("outbox", configuration.outbox)
+    for number, uplink in enumerate(configuration.uplinks):
+        for index, stream in enumerate(uplink.streams):
+            key = f"{place_of(configuration.uplinks, number)}.stream[{index}]"
+            warnings += _warnings_of_stream(key, stream)
+    return warnings
+
+
+def _warnings_of_stream(key: str, stream: StreamSettings) -> list[str]:
+    warnings = _warnings(key, stream)
+    if stream.mode == "latest":
+        warnings.append(f'{key}.mode: "latest" gives up messages for newer ones of their topic')
+    if stream.mode == "expire":
+        warnings.append(f'{key}.mode: "expire" gives up messages after {stream.expire_after} s')
+    return warnings
+
+
+def _warnings(key: str, config: OutboxSettings | StreamSettings) -> list[str]:
+    warnings = []
+    if config.when_full in ("drop-oldest", "drop-lowest-priority"):
+        text = f'"{config.when_full}" gives up acknowledged messages for want of room'
+        warnings.append(f"{key}.when_full: {text}")
+    if config.maximum_age:
+        text = f"acknowledged messages are given up after {config.maximum_age} s"
+        warnings.append(f"{key}.maximum_age: {text}")
+    return warnings
+
+
+def empty_file_warnings(configuration: Configuration) -> Iterator[str]:
+    """Give a line for each file that says nothing, but not that this is on purpose."""
+    for index, listener in enumerate(configuration.listeners):
+        try:
+            yield from _of_listener(f"listener[{index}]", listener)
+        except ConfigurationError:
+            continue  # which the check of the listener tells
+
+
+def _of_listener(name: str, listener: ListenerSettings) -> Iterator[str]:
+    purpose = f"; if that is meant, say so in it: # {EMPTY_ON_PURPOSE}"
+    if _is_short(listener.acl_file):
+        acl = complete(read_acl(listener))
+        if acl is not None and not acl and not acl.empty_on_purpose:
+            yield f"{name}.acl_file: {listener.acl_file} {RULES}{purpose}"
+    if _is_short(listener.password_file):
+        users = complete(password_file(listener))
+        if users is not None and not len(users) and not users.empty_on_purpose:
+            yield f"{name}.password_file: {listener.password_file} {USERS}{purpose}"
+
+
+def _is_short(path: str | None) -> bool:
+    try:
+        return path is not None and Path(path).stat().st_size <= LARGEST_CHECKED
+    except OSError:
+        return False
+
+
+def name_warnings(configuration: Configuration) -> Iterator[str]:
+    """Give a line if the id is a distribution's default host name, or was made of one."""
+    chosen, name = configuration.gateway.id, configuration.gateway_id
+    if is_common(name):
+        reason = "there is no machine id to make it unique" if chosen is None else "it was set so"
+        yield (
+            f"gateway.id: {name!r} is the name of many boards, and {reason}:"
+            " two gateways of one id disturb each other at the fleet"
+        )
+    elif chosen is None and is_common(name.rpartition("-")[0]):
+        yield (
+            f"gateway.id: this gateway is {name!r}, since many boards have its host's name:"
+            " set [gateway] id to choose a name"
+        )

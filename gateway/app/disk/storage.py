@@ -1,16 +1,29 @@
-"""Opens the database and writer of a gateway, and raises alarms about its disk."""
+"""Opens the database and writer of a gateway, raises alarms about its disk, and waits for one."""
 
+import asyncio
 from functools import partial
 
 from gateway.app.disk.damage import watch_for_damage
-from gateway.app.disk.no_disk import wait_for_disk
 from gateway.app.durability import show_durability
 from gateway.app.parts import Run, Storage
 from gateway.storage.engine.database import Database, open_database
+from gateway.storage.engine.database_file import takes_again
 from gateway.storage.engine.free_space import FreeSpace
 from gateway.storage.engine.meta import COUNT_START, start_number
 from gateway.storage.engine.unread import WHAT_TO_DO
 from gateway.storage.engine.writer import Writer
+
+CHECK_SECONDS = 5.0
+"""Seconds between two checks whether the disk accepts a database."""
+REFUSES = "the disk took nothing at the start"
+READ_ONLY = (
+    "{reason}: everything is kept in memory only, and what was acknowledged is gone with the next"
+    " stop; when the folder can be written again, restart the gateway"
+)
+WAITS = (
+    "{reason}: publishers are refused until the disk takes something; then the gateway starts anew"
+    " with what is on it"
+)
 
 
 async def open_storage(run: Run, *, durable: bool) -> Storage:
@@ -60,3 +73,21 @@ async def _watch_free_space(run: Run, database: Database, writer: Writer) -> Non
     writer.attempts.free_space = free_space
     run.stack.push_async_callback(free_space.close)
     await free_space.begin()
+
+
+def wait_for_disk(run: Run, database: Database, writer: Writer) -> str:
+    """Return the text of the alarm; where the disk may recover, refuse publishers until then."""
+    if not database.may_recover:
+        return READ_ONLY.format(reason=database.in_memory)
+    writer.refuses = REFUSES
+    checking = asyncio.get_running_loop().create_task(_until_it_takes(run, database))
+    run.stack.callback(checking.cancel)
+    return WAITS.format(reason=database.in_memory)
+
+
+async def _until_it_takes(run: Run, database: Database) -> None:
+    while True:
+        if await asyncio.to_thread(takes_again, database.path):
+            run.start_anew()
+            return
+        await asyncio.sleep(CHECK_SECONDS)

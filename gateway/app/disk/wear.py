@@ -8,7 +8,7 @@ from gateway.storage.engine.writer import Writer
 from gateway.storage.state.write_diary import Written, note_written
 from gateway.telemetry.block_device import BlockDevice, block_device
 from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes
-from gateway.telemetry.process_io import bytes_written
+from gateway.telemetry.process_metrics import bytes_written
 from gateway.telemetry.write_budget import WriteBudget
 
 logger = logging.getLogger(__name__)

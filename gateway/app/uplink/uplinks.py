@@ -1,10 +1,11 @@
-"""Joins rules, outbox and uplinks to the broker."""
+"""Joins rules, outbox and uplinks, as the configuration has them, to the broker."""
 
 import asyncio
 import logging
 import socket
 import ssl
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from gateway.app.clock import ClockWatch
@@ -13,12 +14,13 @@ from gateway.app.history import record
 from gateway.app.parts import Core, Run, Storage
 from gateway.app.telemetry import Telemetry
 from gateway.app.turn_end import TurnEnd
-from gateway.app.uplink.counters import uplink_counters
 from gateway.app.uplink.down import open_down
+from gateway.app.uplink.landing import landing_directory
 from gateway.app.uplink.monitoring import (
     FullOutbox,
     LinkLines,
     Outage,
+    uplink_counters,
 )
 from gateway.app.uplink.outbox import (
     open_ledger,
@@ -27,12 +29,12 @@ from gateway.app.uplink.outbox import (
 )
 from gateway.app.uplink.recall import start_recall
 from gateway.app.uplink.rejected import RejectedRequests
-from gateway.app.uplink.uplink_settings import uplink_rules, uplink_settings
+from gateway.config.credentials import secret_path
 from gateway.counters import Counters
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_transport import SocketTransport
-from gateway.settings.uplink import UplinkSettings
-from gateway.settings.uplinks import PlacedRule, rules_of
+from gateway.settings.uplink import RuleSettings, UplinkSettings
+from gateway.settings.uplinks import DEFAULT_RULE, PlacedRule, rules_of
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
@@ -50,6 +52,8 @@ from gateway.uplink.rules.rules import RuleSet
 from gateway.uplink.uplink import (
     Uplink,
 )
+from gateway.version import VERSION
+from gateway.where.rule import compile_rule
 
 logger = logging.getLogger(__name__)
 
@@ -216,3 +220,54 @@ async def begin_connection(
         SocketTransport(sock, protocol, loop.sockets, loop).start()
     else:
         await begin_by_asyncio(sock, protocol, tls, host)
+
+
+def uplink_rules(uplinks: Sequence[UplinkSettings], rules: Sequence[PlacedRule]) -> list[Rule]:
+    """Return the rules; one waits for the least patient of its uplinks unless it says how long."""
+    made = []
+    for _, rule, places in rules:
+        where = None if rule.where is None else compile_rule(rule.where)
+        within = rule.commit_within
+        if within is None:
+            within = min((uplinks[place].commit_within for place in places), default=0.0)
+        bits = sum(1 << place for place in places)
+        made.append(Rule(rule.topic, where, rule.stream, rule.lane, within, bits))
+    return made
+
+
+def uplink_settings(
+    run: Run, table: UplinkSettings, name: str, rules: Sequence[PlacedRule]
+) -> UplinkSettings:
+    """Return what a table says with what else an uplink must know of this run; these are its rules.
+
+    It has a `name` if there are several.
+    """
+    directory = landing_directory(table, run.data)
+    return replace(
+        table,
+        name=name,
+        directory=None if directory is None else str(directory),
+        username_file=_path(table.username_file),
+        password_file=_path(table.password_file),
+        ca_file=_path(table.ca_file),
+        tls_certificate=_path(table.tls_certificate),
+        tls_key=_path(table.tls_key),
+        maximum_packet_size=(
+            table.maximum_packet_size or run.configuration.broker.maximum_packet_size
+        ),
+        gateway_id=run.configuration.gateway_id,
+        epoch=run.epoch,
+        version=VERSION,
+        targets=_targets(rules),
+    )
+
+
+def _targets(rules: Sequence[PlacedRule]) -> tuple[RuleSettings, ...]:
+    """Return the rules with their targets, none if all go the usual way."""
+    if all(rule.way == DEFAULT_RULE.way for _, rule, _ in rules):
+        return ()
+    return tuple(rule for _, rule, _ in rules)
+
+
+def _path(text: str | None) -> str | None:
+    return None if text is None else str(secret_path(text))

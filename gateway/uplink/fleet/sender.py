@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from gateway.storage.outbox.row import OutboxRow
-from gateway.uplink.batch import SUFFIX, Batch, batch_line
-from gateway.uplink.batch_limits import BatchLimits
+from gateway.uplink.batch import SUFFIX, Batch, BatchLimits, batch_line
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.fleet.connecting import ServerLimits
 from gateway.uplink.fleet.inflight import Inflight

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gateway.app.checks.door_warnings import admits_anonymous, door_warnings
+from gateway.app.checks.warnings import admits_anonymous, door_warnings
 from gateway.config.configuration import Configuration
 from gateway.settings.access import AccessSettings, RoleSettings
 from gateway.settings.listener import ListenerSettings

@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from gateway.app.checks import empty_files
-from gateway.app.checks.empty_files import empty_file_warnings
+from gateway.app.checks import warnings as empty_files
+from gateway.app.checks.warnings import empty_file_warnings
 from gateway.config.configuration import Configuration
 from gateway.server.passwords.hashing import hash_password
 from gateway.settings.listener import ListenerSettings

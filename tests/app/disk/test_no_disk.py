@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.disk import no_disk
+from gateway.app.disk import storage as no_disk
 from gateway.config.load import bare
 from gateway.storage.engine import database as database_module
 from gateway.storage.engine.database import FILE_NAME

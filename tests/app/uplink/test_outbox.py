@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.checks.drop_warnings import drop_warnings
+from gateway.app.checks.warnings import drop_warnings
 from gateway.app.uplink.outbox import outbox_settings
 from gateway.config.configuration import Configuration
 from gateway.config.load import load

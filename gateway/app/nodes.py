@@ -1,11 +1,20 @@
-"""`tidegate firmware update` for a node that was told to: run beside the gateway, at its port."""
+"""What a person asks of a node: `tidegate firmware update` and `tidegate node forget`."""
 
 import asyncio
+import json
 import logging
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from gateway.app.lending import device_of
+from gateway.bridges.readings.reading import NAME_MAX
+from gateway.mqtt.reason_codes import ReasonCode
+
+if TYPE_CHECKING:
+    from gateway.bridges.supervision.supervisor import Supervisor
+    from gateway.mqtt.message import Message
+
 
 SECONDS_MAX = 300.0
 """Seconds for an update, the minute of a trial and the way back among them."""
@@ -16,6 +25,9 @@ REASON_MAX = 240
 PROGRAM = "import sys; from gateway.cli.main import main; sys.exit(main())"
 
 logger = logging.getLogger(__name__)
+
+
+PAYLOAD_MAX = 4096
 
 
 async def update_node(port: str, lend: Callable[[str, float], bool]) -> str:
@@ -57,3 +69,21 @@ async def _run(device: str) -> str:
             await process.wait()
     trouble = told.decode(errors="replace").strip() or f"it ended with {process.returncode}"
     return trouble if process.returncode else ""
+
+
+class NodeRequests:
+    """Answers `{"forget": "<node>"}`; 0x99 is for what is no such request."""
+
+    def __init__(self, supervisor: "Supervisor") -> None:
+        self._supervisor = supervisor
+
+    def receive(self, message: "Message") -> ReasonCode:
+        """Have the bridges forget the node."""
+        try:
+            node = json.loads(bytes(message.payload)[:PAYLOAD_MAX])["forget"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return ReasonCode.PAYLOAD_FORMAT_INVALID
+        if not isinstance(node, str) or not 1 <= len(node.encode(errors="replace")) <= NAME_MAX:
+            return ReasonCode.PAYLOAD_FORMAT_INVALID
+        self._supervisor.forget(node)
+        return ReasonCode.SUCCESS

@@ -8,8 +8,8 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from gateway.app import node_update
-from gateway.app.node_update import update_node
+from gateway.app import nodes
+from gateway.app.nodes import update_node
 from gateway.flashing.flash import flash
 from gateway.flashing.port import Port
 from tests.flashing.test_flash import Heard
@@ -46,7 +46,7 @@ async def test_what_the_command_says_is_told(monkeypatch: pytest.MonkeyPatch) ->
     lender = Lender()
     told = await update_node("/dev/ttyNONE", lender.lend)
     assert told == "/dev/ttyNONE is not there: is the board plugged in?"
-    monkeypatch.setattr(node_update, "SECONDS_MAX", 0.01)
+    monkeypatch.setattr(nodes, "SECONDS_MAX", 0.01)
     assert await update_node("/dev/ttyNONE", lender.lend) == "not within 0.01 s"
     ports = [("/dev/ttyNONE", seconds) for seconds in (300.0, 0, 0.01, 0)]
     assert lender.lent == ports
