@@ -21,7 +21,7 @@ from node.frames import encode_reading, encode_readings
 from paho.mqtt.enums import CallbackAPIVersion
 
 from bench.harness.processes import processor_seconds
-from gateway.bridges.serial.frame_body import decode_readings
+from gateway.bridges.serial.frame_body import decode_frame
 from gateway.bridges.serial.serial_frames import FrameDecoder
 from gateway.counters import Counters
 from tests.support.processes.gateway_process import GatewayProcess
@@ -46,11 +46,11 @@ def decoded_per_second() -> float:
     data = b"".join(
         encode_readings("n1", 7, sequence, 0, 0, 0, None, readings) for sequence in range(1, 101)
     )
-    decoder = FrameDecoder(Counters())
+    decoder = FrameDecoder(Counters().add)
     started = time.process_time()
     for _ in range(DECODED // 100):
         for body in decoder.feed(data):
-            decode_readings(body)
+            decode_frame(body)
     return DECODED / (time.process_time() - started)
 
 

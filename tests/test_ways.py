@@ -23,7 +23,7 @@ MOST = {  # files, calls
     "away": (44, 220),
     "forwarded": (50, 190),
     "subscribe": (64, 556),
-    "serial": (82, 620),
+    "serial": (71, 455),
 }
 """What each story took when it was measured last. Lower a figure with the change that makes it
 lower; a change that raises one says why."""

@@ -62,8 +62,7 @@ def _device(settings: "BridgeSettings") -> str:
 
 def device_of(port: str) -> str:
     """Return the path of the device that a port names, "" where there is none."""
-    from gateway.bridges.serial.port import PortError
-    from gateway.bridges.serial.serial_port import find_device
+    from gateway.bridges.serial.port import PortError, find_device
 
     if "://" in port:
         return ""

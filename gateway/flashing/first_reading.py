@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gateway.bridges.serial.frame_body import MalformedFrameError, ReadingsFrame, decode_readings
+from gateway.bridges.serial.frame_body import MalformedFrameError, ReadingsFrame, decode_frame
 from gateway.bridges.serial.serial_frames import FrameDecoder
 from gateway.counters import Counters
 from gateway.flashing.port import Port, open_port, retried
@@ -36,7 +36,7 @@ class Listener:
 
     def __init__(self, port: Port) -> None:
         self._serial: Serial = open_port(port, POLL_SECONDS)
-        self._decoder = FrameDecoder(Counters())
+        self._decoder = FrameDecoder(Counters().add)
         self._rest = b""
         self._text: deque[str] = deque(maxlen=LINES_MAX)
 
@@ -58,10 +58,10 @@ class Listener:
             self._look_for_text(data)
             for body in self._decoder.feed(data):
                 try:
-                    frame = decode_readings(body)
+                    frame = decode_frame(body)
                 except MalformedFrameError:
                     continue
-                if frame is not None:
+                if isinstance(frame, ReadingsFrame):
                     yield frame
 
     def take_text(self) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.counters import Counters
 from tests.support.clocks import ManualClock
-from tests.support.nodes.bridges import Broker, Disk, MemoryFrames
+from tests.support.nodes.bridges import Broker, Disk, Gateway, MemoryFrames
 from tests.support.nodes.serial_line import SerialLine
 
 
@@ -42,3 +42,13 @@ def counters() -> Counters:
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()
+
+
+@pytest.fixture
+def gateway(
+    clock: ManualClock, broker: Broker, disk: Disk, frames: MemoryFrames, counters: Counters
+) -> Gateway:
+    gateway = Gateway.make(clock)
+    gateway.broker, gateway.disk = broker, disk
+    gateway.frames, gateway.counters = frames, counters
+    return gateway

@@ -72,7 +72,7 @@ class House:
         for line, node, boot in NODES:
             self._feed(line, self._frame(node, boot, number))
         self.clock.step(60)
-        self.assistant.look()
+        self.assistant.check()
 
     def _frame(self, node: str, boot: int, number: int) -> bytes:
         names = ["temperature", "temperature/chip"]
@@ -110,7 +110,7 @@ async def test_every_series_is_complete_and_apart(clock: ManualClock) -> None:
     for number in range(MINUTES):
         house.minute(number)
     house._tell()
-    house.assistant.look()
+    house.assistant.check()
     series = defaultdict(list)
     for message in house.gateway.broker.messages:
         if message.topic.startswith("sensors/"):

@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from gateway.bridges.serial.command_body import Answer, Command, decode_answer, encode_command
-from gateway.bridges.serial.frame_body import Status, decode_readings, encode_acknowledgement
+from gateway.bridges.serial.frame_body import (
+    Answer,
+    Command,
+    ReadingsFrame,
+    Status,
+    decode_frame,
+    encode_acknowledgement,
+    encode_command,
+)
 from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
 from gateway.counters import Counters
 from tests.support.nodes import micropython
@@ -27,14 +34,14 @@ def of(kind: str) -> list[dict[str, Any]]:
 
 
 def bodies(wire: str) -> list[bytes]:
-    return FrameDecoder(Counters()).feed(bytes.fromhex(wire))
+    return FrameDecoder(Counters().add).feed(bytes.fromhex(wire))
 
 
 def test_the_gateway_reads_the_readings() -> None:
     for vector in of("readings"):
         (body,) = bodies(vector["wire"])
-        frame = decode_readings(body)
-        assert frame is not None
+        frame = decode_frame(body)
+        assert isinstance(frame, ReadingsFrame)
         for field in ("node", "boot", "sequence", "clock", "age", "dropped", "wall"):
             assert getattr(frame, field) == vector[field], vector["name"]
         assert frame.earlier == vector.get("earlier", False), vector["name"]
@@ -55,7 +62,7 @@ def test_the_gateway_writes_the_commands_and_reads_their_answers() -> None:
         body = encode_command(vector["boot"], vector["number"], kind, argument)
         assert encode_frame(body).hex() == vector["wire"], vector["name"]
         (answered,) = bodies(vector["answer"])
-        answer = decode_answer(answered)
+        answer = decode_frame(answered)
         assert isinstance(answer, Answer)
         fields = (answer.boot, answer.number, answer.status.name.lower())
         assert fields == (vector["boot"], vector["number"], vector["status"])

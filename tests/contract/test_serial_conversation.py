@@ -1,17 +1,18 @@
 """A node and a gateway on a bad line: every sample is stored once, or counted as dropped."""
 
 import random
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 from node.loop import Node
 
-from gateway.bridges.readings.reading_publisher import ReadingPublisher
 from gateway.bridges.serial.frame_intake import FrameIntake
-from gateway.counters import Counters
+from gateway.bridges.supervision.host import Host
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.clocks import ManualClock
+from tests.support.nodes import bridges as nodes
 from tests.support.nodes.bridges import Disk, MemoryFrames
 
 
@@ -63,19 +64,10 @@ class Gateway:
         self.disk = Disk()
         self.disk.waits = True
         self.frames.remembered = list(self._committed_names)
-        clock, counters = ManualClock(), Counters()
-        publisher = ReadingPublisher(
-            "serial", publish=self._publish, counters=counters, clock=clock
-        )
-        self.intake = FrameIntake(
-            "port",
-            publisher,
-            self._wire.answer,
-            when_on_disk=self.disk.when_on_disk,
-            frames=self.frames,
-            counters=counters,
-            clock=clock,
-        )
+        gateway = nodes.Gateway.make(ManualClock())
+        gateway.disk, gateway.frames = self.disk, self.frames
+        services = replace(gateway.services, publish=self._publish)
+        self.intake = FrameIntake(Host("serial", "port", services), self._wire.answer)
 
     def _publish(self, message: Message) -> ReasonCode:
         if self._chance.random() < self.refusing:

@@ -14,19 +14,16 @@ from node import quantities as node_quantities
 from node.commands import Commands
 
 from gateway.bridges.readings import quantities, reading
-from gateway.bridges.serial import cobs, frame_body, node_order, serial_frames
-from gateway.bridges.serial.command_body import (
+from gateway.bridges.serial import frame_body, node_order, serial_frames
+from gateway.bridges.serial.frame_body import (
     Answer,
     AnswerStatus,
     Command,
-    decode_answer,
-    encode_command,
-)
-from gateway.bridges.serial.frame_body import (
     FrameReading,
     Status,
-    decode_readings,
+    decode_frame,
     encode_acknowledgement,
+    encode_command,
 )
 from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
 from gateway.counters import Counters
@@ -58,9 +55,9 @@ def node_frame() -> bytes:
 
 
 def decoded(wire: bytes) -> frame_body.ReadingsFrame:
-    (body,) = FrameDecoder(Counters()).feed(wire)
-    frame = decode_readings(body)
-    assert frame is not None
+    (body,) = FrameDecoder(Counters().add).feed(wire)
+    frame = decode_frame(body)
+    assert isinstance(frame, frame_body.ReadingsFrame)
     return frame
 
 
@@ -77,7 +74,9 @@ def heard(wire: bytes) -> list[tuple[int, int, int] | None]:
 
 
 def test_the_gateway_reads_the_pages_example() -> None:
-    assert FrameDecoder(Counters()).feed(example("readings-frame")) == [example("readings-body")]
+    assert FrameDecoder(Counters().add).feed(example("readings-frame")) == [
+        example("readings-body")
+    ]
     frame = decoded(example("readings-frame"))
     assert (frame.node, frame.boot, frame.sequence) == ("n1", BOOT, 1)
     assert (frame.clock, frame.age, frame.dropped) == (1500, 20, 0)
@@ -115,8 +114,8 @@ def test_the_command_of_the_pages_example_and_its_answer() -> None:
     (heard_body,) = node_frames.FrameReader().feed(example("command-frame"))
     assert Commands(BOOT, orders).receive(heard_body) == example("answer-frame")
     assert orders.told == [("set_interval", 5000)]
-    (answer,) = FrameDecoder(Counters()).feed(example("answer-frame"))
-    assert decode_answer(answer) == Answer(AnswerStatus.DONE, BOOT, 1, 1)
+    (answer,) = FrameDecoder(Counters().add).feed(example("answer-frame"))
+    assert decode_frame(answer) == Answer(AnswerStatus.DONE, BOOT, 1, 1)
 
 
 def test_commands_and_statuses_have_the_same_numbers_at_both_ends() -> None:
@@ -157,7 +156,7 @@ def test_the_bounds_are_one() -> None:
     assert node_frames._UNIT_MAX == reading.UNIT_MAX
     assert node_frames._TEXT_MAX == frame_body.TEXT_MAX
     assert node_frames._EXPONENT_MAX == frame_body.EXPONENT_MAX
-    assert node_cobs.DATA_MAX == cobs.DATA_MAX
+    assert node_cobs.DATA_MAX == serial_frames.DATA_MAX
     assert (node_frames._STORED, node_frames.REFUSED) == (Status.STORED, Status.REFUSED)
 
 
@@ -211,7 +210,11 @@ def test_whatever_the_gateway_answers_the_node_reads(
     assert heard(answer) == [(boot, sequence, status)]
 
 
-@given(st.binary(max_size=cobs.DATA_MAX))
+@given(st.binary(max_size=serial_frames.DATA_MAX))
 def test_both_stuff_alike(data: bytes) -> None:
-    assert cobs.stuff(data) == node_cobs.encode(data)
-    assert node_cobs.decode(cobs.stuff(data)) == cobs.unstuff(node_cobs.encode(data)) == data
+    assert serial_frames.stuff(data) == node_cobs.encode(data)
+    assert (
+        node_cobs.decode(serial_frames.stuff(data))
+        == serial_frames.unstuff(node_cobs.encode(data))
+        == data
+    )

@@ -11,7 +11,7 @@ from node.loop import _HEARTBEAT_MS, _UNHEARD_MS, Node
 from node.ring import SIZE_MIN
 from node.starts import _FAILED_MAX, Starts
 
-from gateway.bridges.serial.frame_body import ReadingsFrame, decode_readings
+from gateway.bridges.serial.frame_body import ReadingsFrame, decode_frame
 
 BOOT = 0x0A1B2C3D
 
@@ -37,8 +37,8 @@ class Line:
         sent, self.sent = self.sent, []
         bodies = [frames.unframe(wire[1:-1]) for wire in sent]
         readings = [body for body in bodies if body is not None and body[1] == frames._READINGS]
-        decoded = [decode_readings(body) for body in readings]
-        return [frame for frame in decoded if frame is not None]
+        decoded = [decode_frame(body) for body in readings]
+        return [frame for frame in decoded if isinstance(frame, ReadingsFrame)]
 
 
 class Clock:

@@ -14,7 +14,7 @@ import pytest
 from gateway.bridges.serial.frame_body import (
     ReadingsFrame,
     Status,
-    decode_readings,
+    decode_frame,
     encode_acknowledgement,
 )
 from gateway.bridges.serial.serial_bridge import KIND
@@ -54,11 +54,11 @@ def port(tmp_path: Path) -> Path:
 
 def read_frames(terminal: int, count: int) -> list[ReadingsFrame]:
     """Return the next `count` frames; each is acknowledged."""
-    decoder, frames = FrameDecoder(Counters()), list[ReadingsFrame]()
+    decoder, frames = FrameDecoder(Counters().add), list[ReadingsFrame]()
     while len(frames) < count:
         for body in decoder.feed(os.read(terminal, 4096)):
-            frame = decode_readings(body)
-            assert frame is not None
+            frame = decode_frame(body)
+            assert isinstance(frame, ReadingsFrame)
             frames.append(frame)
             answer = encode_acknowledgement(Status.STORED, frame.boot, frame.sequence)
             os.write(terminal, encode_frame(answer))

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from gateway.bridges.serial.command_body import Command, encode_command
 from gateway.bridges.serial.frame_body import (
+    Command,
     ReadingsFrame,
     Status,
-    decode_readings,
+    decode_frame,
     encode_acknowledgement,
+    encode_command,
 )
 from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
 from gateway.counters import Counters
@@ -256,13 +257,13 @@ def test_a_program_that_was_half_sent_does_not_keep_the_next_out(board: StandInB
 
 def received(port: str, seconds: float) -> list[ReadingsFrame]:
     """Return what a gateway would take of so many seconds, each frame acknowledged."""
-    decoder, frames = FrameDecoder(Counters()), list[ReadingsFrame]()
+    decoder, frames = FrameDecoder(Counters().add), list[ReadingsFrame]()
     end = time.monotonic() + seconds
     with contextlib.closing(retried(lambda: open_port(Port(port), 0.05))) as line:
         while time.monotonic() < end:
             for body in decoder.feed(line.read(line.in_waiting or 1)):
-                frame = decode_readings(body)
-                if frame is not None:
+                frame = decode_frame(body)
+                if isinstance(frame, ReadingsFrame):
                     frames.append(frame)
                     answer = encode_acknowledgement(Status.STORED, frame.boot, frame.sequence)
                     line.write(encode_frame(answer))

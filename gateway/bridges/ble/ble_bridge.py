@@ -39,7 +39,7 @@ forgotten, and what they encrypted taken again."""
 AGAIN = 4.0
 """Seconds within which the same bytes are the same event, as for BTHome's packet numbers."""
 
-LOOK_EVERY = 0.25
+CHECK_EVERY = 0.25
 """Part of the stall time after which it is looked for."""
 
 
@@ -113,7 +113,7 @@ class BleBridge:
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(self._settings.stall * LOOK_EVERY)
+            await asyncio.sleep(self._settings.stall * CHECK_EVERY)
             match self._ladder.next(self._now):
                 case "restart the scan":
                     self._host.count("scan_restarts")

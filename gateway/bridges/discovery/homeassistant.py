@@ -41,7 +41,7 @@ STRANGER_FORGET = 3_600
 WAITING_MAX = 10_000
 """Values on their way to Home Assistant; the oldest makes room and is counted."""
 
-LOOK_EVERY = 1.0
+CHECK_EVERY = 1.0
 """Seconds in which changes are gathered before devices are announced."""
 
 OLD_MS = 300_000
@@ -146,8 +146,8 @@ class HomeAssistant:
         due = loop.time()
         while True:
             if loop.time() >= due:
-                self.look()
-                due = loop.time() + LOOK_EVERY
+                self.check()
+                due = loop.time() + CHECK_EVERY
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._arrived.wait(), max(due - loop.time(), 0.0))
             self.say()
@@ -158,7 +158,7 @@ class HomeAssistant:
         for _ in range(len(self._waiting)):
             self._host.send(*self._waiting.popleft())
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Bring Home Assistant up to date."""
         now = self._now
         self._offer_controls()
@@ -167,7 +167,7 @@ class HomeAssistant:
             if now - node.heard >= (STRANGER_FORGET if stranger else self._settings.forget):
                 self.forget(name)
                 continue
-            if node.silence.look(now) is not None:
+            if node.silence.check(now) is not None:
                 node.online = False
             if node.changed and self._announce(node.announced):
                 node.changed = False

@@ -118,7 +118,7 @@ class ModbusBridge:
         from pymodbus.client import AsyncModbusSerialClient, AsyncModbusTcpClient
         from pymodbus.framer import FramerRTU
 
-        from gateway.bridges.serial.serial_port import find_device
+        from gateway.bridges.serial.port import find_device
 
         logging.getLogger("pymodbus").setLevel(logging.CRITICAL)  # what it tells is told here
         settings, port = self._settings, self._settings.port

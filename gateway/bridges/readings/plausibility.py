@@ -32,14 +32,15 @@ class Plausibility:
         usual = usual_value(quantity, value, reading.unit)
         if usual is None:
             return ""
-        change = self._change(reading, quantity, usual)
+        change = ""
+        if quantity.kind is Kind.TOTAL:
+            change = self._change(reading, quantity, usual)
         if not quantity.low <= usual <= quantity.high:
             return OUT_OF_RANGE
         return change
 
     def _change(self, reading: Reading, quantity: Quantity, value: float) -> str:
-        if quantity.kind is not Kind.TOTAL:
-            return ""
+        """Return what is wrong with how far a total moved."""
         time, before = self._last.get(reading.topic, (0, math.nan))
         if reading.time < time:
             return ""

@@ -3,8 +3,7 @@
 import json
 import math
 from dataclasses import dataclass
-
-from gateway.mqtt.message import Message
+from functools import lru_cache
 
 NAME_MAX = 64
 """Bytes of a node's or quantity's name in UTF-8; together they stay far below a topic's 65,535."""
@@ -21,7 +20,12 @@ TIME_MAX = 253_402_300_799_999
 INSTANCES_RESERVED = ("set", "answer")
 """Levels behind `sensors/<node>/<quantity>` that are for commands and their answers."""
 
+SERIES_MAX = 1_024
+"""Series whose names were checked and joined; those of others are checked again each time."""
+
 Value = bool | int | float | str
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class RefusedReadingError(ValueError):
@@ -48,15 +52,14 @@ class Reading:
     quality: str = ""
 
     def __post_init__(self) -> None:
-        _check_text("node", self.node, NAME_MAX, NOT_IN_NAMES)
-        _check_text("quantity", self.quantity, NAME_MAX, NOT_IN_NAMES)
-        if self.instance:
-            _check_text("instance", self.instance, NAME_MAX, NOT_IN_NAMES)
-            if self.instance in INSTANCES_RESERVED:
-                raise RefusedReadingError(f"instance {self.instance!r}: it is a level of commands")
-        _check_value(self.quantity, self.value)
-        if self.unit is not None:
-            _check_text("unit", self.unit, UNIT_MAX)
+        _check_names(self.node, self.quantity, self.instance, self.unit)
+        if isinstance(self.value, float):
+            if not math.isfinite(self.value):
+                raise RefusedReadingError(
+                    f"value {self.value} of {self.quantity}: only finite numbers are allowed"
+                )
+        elif isinstance(self.value, str):
+            _check_value(self.quantity, self.value)
         if not 0 <= self.time <= TIME_MAX:
             raise RefusedReadingError(f"time {self.time}: 0 to {TIME_MAX} are allowed")
 
@@ -74,13 +77,14 @@ class Reading:
         fields["time"] = self.time
         if self.quality:
             fields["quality"] = self.quality
-        return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
+        return _ENCODER.encode(fields).encode()
 
     def __str__(self) -> str:
         value = json.dumps(self.value, ensure_ascii=False)
         return f"{self.topic} {value}" if self.unit is None else f"{self.topic} {value} {self.unit}"
 
 
+@lru_cache(SERIES_MAX)
 def series_topic(node: str, quantity: str, instance: str = "") -> str:
     """Return the topic of a series."""
     behind = f"/{instance}" if instance else ""
@@ -96,23 +100,20 @@ def instance_name(text: str) -> str:
     return f"{name}-" if name in INSTANCES_RESERVED else name
 
 
-def to_message(
-    reading: Reading, client_id: str, received_at: int, arrived: float, *, retain: bool = False
-) -> Message:
-    """Return the message of a reading: QoS 1, as `client_id` would publish it."""
-    return Message(
-        reading.topic,
-        reading.payload,
-        qos=1,
-        retain=retain,
-        client_id=client_id,
-        received_at=received_at,
-        arrived=arrived,
-    )
+@lru_cache(SERIES_MAX)
+def _check_names(node: str, quantity: str, instance: str, unit: str | None) -> None:
+    _check_text("node", node, NAME_MAX, NOT_IN_NAMES)
+    _check_text("quantity", quantity, NAME_MAX, NOT_IN_NAMES)
+    if instance:
+        _check_text("instance", instance, NAME_MAX, NOT_IN_NAMES)
+        if instance in INSTANCES_RESERVED:
+            raise RefusedReadingError(f"instance {instance!r}: it is a level of commands")
+    if unit is not None:
+        _check_text("unit", unit, UNIT_MAX)
 
 
 def _check_text(field: str, text: str, limit: int, forbidden: str = "") -> None:
-    # no character that is forbidden is printable; most texts are asked of none of them
+    # no forbidden character is printable, so that most texts need no second check
     if not text.isprintable() and any(map(_is_forbidden, text)):
         raise RefusedReadingError(f"{field} {text!r}: control characters are not allowed")
     size = len(text.encode())
@@ -135,10 +136,8 @@ def _is_forbidden(character: str) -> bool:
     )
 
 
-def _check_value(quantity: str, value: Value) -> None:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise RefusedReadingError(f"value {value} of {quantity}: only finite numbers are allowed")
-    if isinstance(value, str) and any(0xD800 <= ord(character) < 0xE000 for character in value):
+def _check_value(quantity: str, value: str) -> None:
+    if any(0xD800 <= ord(character) < 0xE000 for character in value):
         raise RefusedReadingError(
             f"value {value!r} of {quantity}: half of a surrogate pair is not allowed"
         )

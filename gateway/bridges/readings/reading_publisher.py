@@ -1,60 +1,80 @@
-"""The one way of a bridge's readings into the broker, with their counts and first log line."""
+"""The one way of a bridge's readings into the broker, and what was refused on it."""
 
 import json
 import logging
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from gateway.bridges.readings.event_time import is_good
 from gateway.bridges.readings.plausibility import Plausibility
-from gateway.bridges.readings.reading import Reading, to_message
+from gateway.bridges.readings.reading import Reading, instance_name
 from gateway.bridges.readings.registry import quantity_name, unit_name
-from gateway.bridges.supervision.interfaces import Publish
-from gateway.clock import Clock
-from gateway.counters import Counters
+from gateway.bridges.supervision.interfaces import Services
+from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import FAILURE
 
 NAMES_MAX = 256
 """Names and texts that are logged once each; beyond them only the counters speak."""
 
-TOLD_MAX = 400
+SERIES_MAX = 1_000
+"""Series whose last value `tidegate bridges status` shows; those of further ones are not kept."""
+
+KINDS_MAX = 32
+"""Kinds of refusals that are counted apart; further ones are counted together."""
+
+OTHER_KINDS = "others"
+
+CONFLICTS_LOGGED = 10
+"""Conflicts of one bridge that are logged; further ones are counted."""
+
+REASON_MAX = 400
 """Characters of what was refused, with its reason; the rest is left out."""
 
 VALUES = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[-+]?\d[\d.]*")
 """Numbers and quoted values of a reason, without which it says what kind it is of."""
 
+EARLIEST = 1_704_067_200_000
+"""Milliseconds at the start of 2024: a clock that says less was never set."""
+
+AHEAD_MAX = 86_400_000
+"""Milliseconds by which a node's clock may be ahead of the gateway's."""
+
 logger = logging.getLogger(__name__)
 
 
-class ReadingPublisher:
-    """Publishes readings as the client `client_id`, `<kind>:<bridge>`, in the registry's words.
+@dataclass(slots=True)
+class Refusals:
+    """Readings that were refused for one kind of reason; `last` is wall time, milliseconds."""
 
-    A time that the node's clock cannot be right about is replaced by the gateway's and counted.
+    count: int = 0
+    example: str = ""
+    last: int = 0
+
+
+class ReadingPublisher:
+    """Publishes readings as the client `<kind>:<name>`, in the registry's words.
+
+    A time that the node's clock cannot be right about is replaced by the gateway's and counted. A
+    second source of a series is published under an instance of its own.
     """
 
-    def __init__(
-        self,
-        client_id: str,
-        *,
-        publish: Publish,
-        counters: Counters,
-        clock: Clock,
-        retain: bool = False,
-    ) -> None:
-        self.client_id = client_id
-        self.on_reading: Callable[[Reading], None] = lambda _: None
-        self.keep_apart: Callable[[Reading, str], Reading] = lambda reading, _source: reading
-        """Gives a reading another instance if another source has its series."""
-        self._kind, _, bridge = client_id.partition(":")
-        of_kind = f"tidegate/{self._kind}/readings"
-        self._bridge = f"tidegate/{self._kind}/{bridge}"
-        self._figures = ("tidegate/bridges/readings", of_kind, f"{self._bridge}/readings")
-        self._publish = publish
-        self._counters = counters
-        self._clock = clock
+    def __init__(self, kind: str, name: str, services: Services, *, retain: bool = False) -> None:
+        self.client_id = f"{kind}:{name}"
+        self.last: dict[str, Reading] = {}
+        """The last reading of each series, by its topic."""
+        self.refusals: dict[str, Refusals] = {}
+        """What was refused, by the kind of reason."""
+        self._title = f"{kind} {name}"
+        self._of_kind = f"tidegate/{kind}"
+        self._of_bridge = f"tidegate/{kind}/{name}"
+        self._figures = (
+            "tidegate/bridges/readings",
+            f"{self._of_kind}/readings",
+            f"{self._of_bridge}/readings",
+        )
+        self._services = services
         self._retain = retain
         self._logged: set[str] = set()
+        self._conflicts: set[tuple[str, str]] = set()
         self._plausibility = Plausibility()
 
     def publish(self, reading: Reading, source: str = "") -> bool:
@@ -62,18 +82,35 @@ class ReadingPublisher:
 
         `source` tells several sources of one bridge apart.
         """
-        now = self._clock.wall_ms()
-        reading = self._marked(self.keep_apart(self._spelled(reading, now), source))
-        code = self._publish(
-            to_message(reading, self.client_id, now, self._clock.monotonic(), retain=self._retain)
+        services = self._services
+        now = services.clock.wall_ms()
+        reading = self._corrected(reading, now)
+        topic = reading.topic
+        label = self._label(topic, source)
+        if label:
+            reading = replace(reading, instance=joined(reading.instance, label))
+            topic = reading.topic
+        quality = self._plausibility.quality(reading)
+        if quality:
+            reading = self._marked(reading, quality)
+        message = Message(
+            topic,
+            reading.payload,
+            qos=1,
+            retain=self._retain,
+            client_id=self.client_id,
+            received_at=now,
+            arrived=services.clock.monotonic(),
         )
+        code = services.publish(message)
         if code >= FAILURE:
-            self._warn_once(f"readings are not taken: {code.name}")
+            if self._is_new(code.name):
+                logger.warning("%s: readings are not taken: %s", self.client_id, code.name)
             return False
-        for name in self._figures:
-            self._counters.add(name)
-        self.on_reading(reading)
-        if self._is_new(reading.node):
+        services.counters.add_each(self._figures)
+        if topic in self.last or len(self.last) < SERIES_MAX:
+            self.last[topic] = reading
+        if reading.node not in self._logged and self._is_new(reading.node):
             logger.info("first reading: %s", reading)
         return True
 
@@ -83,15 +120,22 @@ class ReadingPublisher:
         Each kind of reason is logged once: reasons that differ by numbers and quoted values are of
         one kind. `example` is what the source wrote.
         """
-        self._counters.add(f"tidegate/{self._kind}/rejected", count)
-        told = (f"{reason}: {example}" if example else reason)[:TOLD_MAX]
-        self._counters.set(f"{self._bridge}/refused", told)
-        if self._is_new(f"refused {VALUES.sub('', reason)[:TOLD_MAX]}"):
-            logger.warning("%s: a reading was refused: %s", self.client_id, told)
+        counters = self._services.counters
+        counters.add(f"{self._of_kind}/rejected", count)
+        shown = (f"{reason}: {example}" if example else reason)[:REASON_MAX]
+        counters.set(f"{self._of_bridge}/refused", shown)
+        kind = VALUES.sub("…", reason)[:REASON_MAX]
+        if kind not in self.refusals and len(self.refusals) == KINDS_MAX:
+            kind = OTHER_KINDS
+        refusals = self.refusals.setdefault(kind, Refusals())
+        refusals.count += count
+        refusals.example, refusals.last = shown, self._services.clock.wall_ms()
+        if self._is_new(f"refused {kind}"):
+            logger.warning("%s: a reading was refused: %s", self.client_id, shown)
 
-    def wonder(self, names: list[str]) -> None:
+    def report_unclear(self, names: list[str]) -> None:
         """Log, once for each, names that do not say what their numbers mean."""
-        new = [name for name in names if len(name) <= TOLD_MAX and self._is_new(f"name {name}")]
+        new = [name for name in names if len(name) <= REASON_MAX and self._is_new(f"name {name}")]
         if new:
             logger.warning(
                 "%s: no unit is known for %s: say in `map` what they mean, such as"
@@ -101,33 +145,68 @@ class ReadingPublisher:
                 json.dumps(new[0], ensure_ascii=False),
             )
 
-    def _marked(self, reading: Reading) -> Reading:
-        """Return the reading with what is wrong with it, which is counted and logged once."""
-        quality = self._plausibility.quality(reading)
-        if not quality:
-            return reading
-        self._counters.add(f"tidegate/{self._kind}/marked")
-        if self._is_new(f"marked {reading.topic} {quality}"):
-            logger.warning("%s: %s: %s", self.client_id, quality.replace("_", " "), reading)
-        return replace(reading, quality=quality)
+    def report_conflict(self, topic: str, source: str, other: str, label: str) -> None:
+        """Count a second source of a series, and log it once."""
+        self._services.counters.add(f"{self._of_kind}/node_conflicts")
+        if (topic, label) not in self._conflicts and len(self._conflicts) < CONFLICTS_LOGGED:
+            self._conflicts.add((topic, label))
+            logger.warning(
+                "%s: %s comes from %s and from %s; the latter is published with the instance %s",
+                *(self._title, topic, other, source, label),
+            )
 
-    def _spelled(self, reading: Reading, now: int) -> Reading:
+    def _corrected(self, reading: Reading, now: int) -> Reading:
         """Return the reading with the registry's names and a time that can be right."""
         time = reading.time
         if not is_good(time, now):
-            self._counters.add(f"tidegate/{self._kind}/clock_errors")
+            self._services.counters.add(f"{self._of_kind}/clock_errors")
             time = now
         quantity, unit = quantity_name(reading.quantity), unit_name(reading.unit)
         if (quantity, unit, time) == (reading.quantity, reading.unit, reading.time):
             return reading
         return replace(reading, quantity=quantity, unit=unit, time=time)
 
-    def _warn_once(self, text: str) -> None:
-        if self._is_new(text):
-            logger.warning("%s: %s", self.client_id, text)
+    def _label(self, topic: str, source: str) -> str:
+        """Return what keeps the source apart from another one that has the series, if one has."""
+        services, bridge = self._services, self.client_id
+        key = f"{bridge} {source}"
+        label = services.series_labels.get(topic, key) if source else None
+        if label is None:
+            other = services.owners.other(topic, bridge, source, services.clock.monotonic())
+            if other is None:
+                return ""
+            same = other.bridge == bridge
+            label = instance_name(source if same and source else bridge.replace(":", "-"))
+            if same:
+                services.series_labels.remember(topic, key, label)
+            before = other.source if same and other.source else other.bridge.replace(":", " ")
+            self.report_conflict(topic, source if same and source else self._title, before, label)
+        return label
+
+    def _marked(self, reading: Reading, quality: str) -> Reading:
+        """Return the reading with what is wrong with it, which is counted and logged once."""
+        self._services.counters.add(f"{self._of_kind}/marked")
+        if self._is_new(f"marked {reading.topic} {quality}"):
+            logger.warning("%s: %s: %s", self.client_id, quality.replace("_", " "), reading)
+        return replace(reading, quality=quality)
 
     def _is_new(self, key: str) -> bool:
         if key in self._logged or len(self._logged) == NAMES_MAX:
             return False
         self._logged.add(key)
         return True
+
+
+def is_good(time: int, now: int) -> bool:
+    """Return whether a node's clock that says `time` can be right; `now` is the gateway's.
+
+    While the gateway's own clock was never set, a later one is believed.
+    """
+    if time < EARLIEST:
+        return now < EARLIEST
+    return now < EARLIEST or time <= now + AHEAD_MAX
+
+
+def joined(instance: str, label: str) -> str:
+    """Return an instance that says both."""
+    return instance_name(f"{instance}-{label}") if instance else label

@@ -360,6 +360,11 @@ NO_UNITS = {"pH"}
 """Words that stand where a quantity has no unit."""
 
 
+MEANINGS_MAX = 1_024
+"""Names whose meaning is at hand; of the others it is found again."""
+
+
+@lru_cache(MEANINGS_MAX)
 def quantity_name(name: str) -> str:
     """Return the registry's name for a quantity; a name that it does not know as it is."""
     if name in QUANTITIES:
@@ -368,6 +373,7 @@ def quantity_name(name: str) -> str:
     return low if low in QUANTITIES else ALIASES.get(low, name)
 
 
+@lru_cache(MEANINGS_MAX)
 def unit_name(unit: str | None) -> str | None:
     """Return the registry's spelling of a unit, None where there is none."""
     if unit is None or unit in NO_UNITS:
@@ -387,9 +393,6 @@ def usual_value(quantity: Quantity, value: float, unit: str | None) -> float | N
         return None
     return (value * own[0] + own[1] - base[1]) / base[0]
 
-
-MEANINGS_MAX = 1_024
-"""Names whose meaning is at hand; of the others it is found again."""
 
 INSTANCE = re.compile("[a-z]{0,3}[0-9]{1,3}|[a-z]")
 """What tells several of one quantity at a node apart: `2`, `l1`, `t1`, `ch0`, `b`."""
@@ -439,6 +442,7 @@ def meaning(name: str) -> tuple[str, str | None]:
     return (name, None) if known is None else (quantity, OWN_UNITS.get(known.name))
 
 
+@lru_cache(MEANINGS_MAX)
 def instance_of(name: str) -> Quantity | None:
     """Return the quantity of its name, or of one such as `voltage_l1`; None for another."""
     base, _, instance = name.rpartition("_")

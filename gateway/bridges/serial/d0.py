@@ -11,7 +11,7 @@ from functools import reduce
 from operator import xor
 
 from gateway.bridges.serial import obis
-from gateway.bridges.serial.telegram import Telegram
+from gateway.bridges.serial.sample import Telegram
 
 READOUT_MAX = 8_192
 """Bytes of a readout."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from gateway.bridges.serial import obis
-from gateway.bridges.serial.telegram import Telegram
+from gateway.bridges.serial.sample import Telegram
 
 TELEGRAM_MAX = 4_096
 """Bytes of a telegram; the standard allows 1,024 characters a line and some 30 lines."""

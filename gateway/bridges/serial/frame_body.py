@@ -1,6 +1,6 @@
-"""The two bodies of a frame: a node's readings, and the gateway's acknowledgement.
+"""The bodies of frames: readings and acknowledgements, commands and answers.
 
-docs/serial-protocol.md, sections "Body: readings" and "Body: acknowledgement".
+docs/serial-protocol.md, the sections that begin with "Body".
 """
 
 import struct
@@ -32,6 +32,11 @@ _VERSION_AND_TYPE = struct.Struct("<BB")
 _HEAD = struct.Struct("<BIIQII")
 _ACKNOWLEDGEMENT = struct.Struct("<BBBII")
 _DECIMAL = struct.Struct("<bi")
+_TIME = struct.Struct("<Q")
+_COMMAND = struct.Struct("<BBIIB")
+_ANSWER = struct.Struct("<BBBIII")
+
+_HEAD_START = _VERSION_AND_TYPE.size
 
 
 class Status(IntEnum):
@@ -48,6 +53,12 @@ class _ValueType(IntEnum):
     INTEGER = 3
     FLOAT = 4
     TEXT = 5
+
+
+_NUMBERS: dict[int, struct.Struct] = {
+    _ValueType.INTEGER: struct.Struct("<q"),
+    _ValueType.FLOAT: struct.Struct("<d"),
+}
 
 
 class MalformedFrameError(ValueError):
@@ -102,120 +113,156 @@ def encode_acknowledgement(status: Status, boot: int, sequence: int) -> bytes:
     return _ACKNOWLEDGEMENT.pack(VERSION, ACKNOWLEDGEMENT, status, boot, sequence)
 
 
-def decode_readings(body: bytes) -> ReadingsFrame | None:
-    """Return the frame of readings in `body`, or None for what a gateway itself sends.
+def decode_frame(body: bytes) -> "ReadingsFrame | Answer | None":
+    """Return what a node says in `body`, or None for what a gateway itself sends.
 
     It hears its own acknowledgements and commands where both directions share two wires. Raises
-    MalformedFrameError for anything else that is not a frame of readings of this version.
+    MalformedFrameError for anything else that is no frame of a node of this version.
     """
-    fields = _Fields(body)
-    version, frame_type = fields.unpack(_VERSION_AND_TYPE)
+    if len(body) < _HEAD_START:
+        raise MalformedFrameError(_cut_off(body))
+    version, frame_type = _VERSION_AND_TYPE.unpack_from(body)
     if version != VERSION:
         raise MalformedFrameError(f"version {version}: {VERSION} is spoken here")
+    if frame_type == ANSWER:
+        return _decode_answer(body)
     if frame_type in (ACKNOWLEDGEMENT, COMMAND):
         return None
     if frame_type != READINGS:
         raise MalformedFrameError(f"frame type {frame_type} is not known")
-    flags, boot, sequence, clock, age, dropped = fields.unpack(_HEAD)
-    fields.boot, fields.sequence = boot, sequence
-    if flags & ~(HAS_WALL_TIME | EARLIER_START) or sequence == 0:
-        raise fields.malformed(f"flags {flags:#04x}, sequence number {sequence}")
-    wall = int.from_bytes(fields.take(8), "little") if flags & HAS_WALL_TIME else None
-    node = fields.text(1, NAME_MAX)
-    count, known = fields.byte(), []
+    if len(body) < _HEAD_START + _HEAD.size:
+        raise MalformedFrameError(_cut_off(body))
+    flags, boot, sequence, clock, age, dropped = _HEAD.unpack_from(body, _HEAD_START)
+    try:
+        return _decode_readings(body, flags, (boot, sequence, clock, age, dropped))
+    except (struct.error, IndexError):
+        raise MalformedFrameError(_cut_off(body), boot, sequence) from None
+    except MalformedFrameError as failure:
+        failure.boot, failure.sequence = boot, sequence
+        raise
+
+
+def _cut_off(body: bytes) -> str:
+    return f"the frame ends at byte {len(body)}, within a field"
+
+
+def _decode_readings(
+    body: bytes, flags: int, head: tuple[int, int, int, int, int]
+) -> ReadingsFrame:
+    if flags & ~(HAS_WALL_TIME | EARLIER_START) or head[1] == 0:
+        raise MalformedFrameError(f"flags {flags:#04x}, sequence number {head[1]}")
+    wall, position = None, _HEAD_START + _HEAD.size
+    if flags & HAS_WALL_TIME:
+        wall, position = _TIME.unpack_from(body, position)[0], position + _TIME.size
+    node, position = _text(body, position, 1, NAME_MAX)
+    count, position, known = body[position], position + 1, []
     for _ in range(count):
-        reading = _decode_reading(fields)
+        reading, position = _decode_reading(body, position)
         if reading is not None:
             known.append(reading)
-    if not count or not fields.at_end:
-        raise fields.malformed(f"{count} readings in {len(body)} bytes")
+    if not count or position != len(body):
+        raise MalformedFrameError(f"{count} readings in {len(body)} bytes")
     earlier = bool(flags & EARLIER_START)
-    return ReadingsFrame(
-        *(node, boot, sequence, clock, age, dropped, wall),
-        *(tuple(known), count - len(known), earlier),
-    )
+    return ReadingsFrame(node, *head, wall, tuple(known), count - len(known), earlier)
 
 
-class _Fields:
-    """Takes the fields of a body one after the other."""
+def _decode_reading(body: bytes, position: int) -> tuple[FrameReading | None, int]:
+    """Return the reading at a position, None if its quantity or unit has a number not known here.
 
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-        self._position = 0
-        self.boot: int | None = None
-        self.sequence: int | None = None
-
-    @property
-    def at_end(self) -> bool:
-        return self._position == len(self._body)
-
-    def malformed(self, reason: str) -> MalformedFrameError:
-        return MalformedFrameError(reason, self.boot, self.sequence)
-
-    def take(self, size: int) -> bytes:
-        end = self._position + size
-        if end > len(self._body):
-            raise self.malformed(f"the frame ends at byte {len(self._body)}, before byte {end}")
-        data = self._body[self._position : end]
-        self._position = end
-        return data
-
-    def unpack(self, layout: struct.Struct) -> tuple[int, ...]:
-        return layout.unpack(self.take(layout.size))
-
-    def byte(self) -> int:
-        position = self._position
-        if position == len(self._body):
-            self.take(1)  # which says what is wrong
-        self._position = position + 1
-        return self._body[position]
-
-    def text(self, shortest: int, longest: int) -> str:
-        size = self.byte()
-        if not shortest <= size <= longest:
-            raise self.malformed(f"text of {size} bytes: {shortest} to {longest} are allowed")
-        try:
-            return self.take(size).decode()
-        except UnicodeDecodeError as failure:
-            raise self.malformed(f"text is not UTF-8: {failure.reason}") from None
-
-
-def _decode_reading(fields: _Fields) -> FrameReading | None:
-    """Return the next reading, None when its quantity or unit has a number not known here."""
-    number, instance = fields.byte(), ""
+    The second is the position behind it.
+    """
+    number, instance, position = body[position], "", position + 1
     if number == INSTANCE:
-        instance, number = fields.text(1, NAME_MAX), fields.byte()
-    quantity = fields.text(1, NAME_MAX) if number == NAMED else QUANTITIES.get(number)
-    unit_number = fields.byte()
-    unit = fields.text(1, UNIT_MAX) if unit_number == NAMED else UNITS.get(unit_number)
-    value = _decode_value(fields)
+        instance, position = _text(body, position, 1, NAME_MAX)
+        number, position = body[position], position + 1
+    quantity = QUANTITIES.get(number)
+    if number == NAMED:
+        quantity, position = _text(body, position, 1, NAME_MAX)
+    unit_number, position = body[position], position + 1
+    unit = UNITS.get(unit_number)
+    if unit_number == NAMED:
+        unit, position = _text(body, position, 1, UNIT_MAX)
+    value, position = _decode_value(body, position)
     if quantity is None or (unit is None and unit_number != NO_UNIT):
-        return None
-    return FrameReading(quantity, value, unit, instance)
+        return None, position
+    return FrameReading(quantity, value, unit, instance), position
 
 
-def _decode_value(fields: _Fields) -> Value:
-    match fields.byte():
-        case _ValueType.FALSE:
-            return False
-        case _ValueType.TRUE:
-            return True
-        case _ValueType.DECIMAL:
-            return _decode_decimal(fields)
-        case _ValueType.INTEGER:
-            return int.from_bytes(fields.take(8), "little", signed=True)
-        case _ValueType.FLOAT:
-            value: float = struct.unpack("<d", fields.take(8))[0]
-            return value
-        case _ValueType.TEXT:
-            return fields.text(0, TEXT_MAX)
-        case unknown:
-            raise fields.malformed(f"value type {unknown} is not known")
+def _decode_value(body: bytes, position: int) -> tuple[Value, int]:
+    """Return the value at a position, and the position behind it.
+
+    A decimal is the number nearest to mantissa times ten to the exponent; whole ones are exact.
+    """
+    kind, position = body[position], position + 1
+    if kind == _ValueType.DECIMAL:
+        exponent, mantissa = _DECIMAL.unpack_from(body, position)
+        if abs(exponent) > EXPONENT_MAX:
+            raise MalformedFrameError(f"exponent {exponent}: -{EXPONENT_MAX} to {EXPONENT_MAX}")
+        value = mantissa * 10**exponent if exponent >= 0 else float(f"{mantissa}e{exponent}")
+        return value, position + _DECIMAL.size
+    if kind in (_ValueType.FALSE, _ValueType.TRUE):
+        return kind == _ValueType.TRUE, position
+    if kind in _NUMBERS:
+        return _NUMBERS[kind].unpack_from(body, position)[0], position + 8
+    if kind == _ValueType.TEXT:
+        return _text(body, position, 0, TEXT_MAX)
+    raise MalformedFrameError(f"value type {kind} is not known")
 
 
-def _decode_decimal(fields: _Fields) -> int | float:
-    """Return the number nearest to mantissa times ten to the exponent; whole ones are exact."""
-    exponent, mantissa = fields.unpack(_DECIMAL)
-    if abs(exponent) > EXPONENT_MAX:
-        raise fields.malformed(f"exponent {exponent}: -{EXPONENT_MAX} to {EXPONENT_MAX}")
-    return mantissa * 10**exponent if exponent >= 0 else float(f"{mantissa}e{exponent}")
+def _text(body: bytes, position: int, least: int, most: int) -> tuple[str, int]:
+    """Return the text at a position, and the position behind it."""
+    size, start = body[position], position + 1
+    if not least <= size <= most:
+        raise MalformedFrameError(f"text of {size} bytes: {least} to {most} are allowed")
+    if start + size > len(body):
+        raise IndexError
+    try:
+        return body[start : start + size].decode(), start + size
+    except UnicodeDecodeError as failure:
+        raise MalformedFrameError(f"text is not UTF-8: {failure.reason}") from None
+
+
+class Command(IntEnum):
+    """What a node can be told to do."""
+
+    READ = 1
+    INTERVAL = 2
+    CLOCK = 3
+    IDENTIFY = 4
+    RESTART = 5
+    INSTALL = 6
+
+
+class AnswerStatus(IntEnum):
+    """What a node says of a command."""
+
+    DONE = 0
+    NOT_ALLOWED = 1
+    NOT_KNOWN = 2
+    OUT_OF_DATE = 3
+    NOT_VERIFIED = 4
+    NOT_NEWER = 5
+    NO_ROOM = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to the command `number` of the start `boot`; `last` is the highest answered."""
+
+    status: AnswerStatus
+    boot: int
+    number: int
+    last: int
+
+
+def encode_command(boot: int, number: int, command: Command, argument: bytes = b"") -> bytes:
+    """Return the body of a command."""
+    return _COMMAND.pack(VERSION, COMMAND, boot, number, command) + argument
+
+
+def _decode_answer(body: bytes) -> Answer:
+    try:
+        _, _, status, boot, number, last = _ANSWER.unpack(body)
+        return Answer(AnswerStatus(status), boot, number, last)
+    except (struct.error, ValueError) as failure:
+        raise MalformedFrameError(f"answer to a command: {failure}") from None

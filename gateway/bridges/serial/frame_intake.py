@@ -4,21 +4,17 @@ from collections.abc import Callable
 from functools import partial
 
 from gateway.bridges.readings.reading import Reading, RefusedReadingError
-from gateway.bridges.readings.reading_publisher import ReadingPublisher
-from gateway.bridges.serial.command_body import Answer, decode_answer
 from gateway.bridges.serial.frame_body import (
+    Answer,
     MalformedFrameError,
     ReadingsFrame,
     Status,
-    decode_readings,
+    decode_frame,
     encode_acknowledgement,
 )
-from gateway.bridges.serial.node_figures import NodeFigures
-from gateway.bridges.serial.node_starts import NodeStarts
+from gateway.bridges.serial.node_figures import NodeFigures, NodeStarts
 from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
-from gateway.bridges.supervision.interfaces import NodeFrames, WhenOnDisk
-from gateway.clock import Clock
-from gateway.counters import Counters
+from gateway.bridges.supervision.host import Host
 
 PARTLY_MAX = 64
 """Frames of which only the first readings were taken; the oldest is forgotten beyond it."""
@@ -32,83 +28,73 @@ class FrameIntake:
 
     A frame is acknowledged through `answer` once it is on disk, and again whenever it is repeated;
     one that the broker does not take stays without an answer, so that the node sends it again.
-    `on_node` is told the node and boot id of a frame that was taken, `on_answer` what a node says
-    to a command. `alarm` is raised and ended by name and text for nodes in safe mode.
+    `on_node` gets the node and boot id of a frame that was taken, `on_answer` a node's answer to a
+    command.
     """
 
     def __init__(
         self,
-        port_name: str,
-        publisher: ReadingPublisher,
+        host: Host,
         answer: Callable[[bytes], None],
         *,
-        when_on_disk: WhenOnDisk,
-        frames: NodeFrames,
-        counters: Counters,
-        clock: Clock,
         on_node: Callable[[str, int], None] = lambda _node, _boot: None,
         on_answer: Callable[[Answer], None] = lambda _answer: None,
-        alarm: Callable[[str, str], None] = lambda _name, _text: None,
     ) -> None:
-        self.figures = NodeFigures(port_name, counters, alarm)
+        self._host = host
+        self._answer = answer
         self._on_node = on_node
         self._on_answer = on_answer
-        self._publisher = publisher
-        self._answer = answer
-        self._when_on_disk = when_on_disk
-        self._frames = frames
-        self._counters = counters
-        self._clock = clock
-        self._decoder = FrameDecoder(counters)
+        self._when_on_disk = host.services.when_on_disk
+        self._frames = host.services.frames
+        self._clock = host.services.clock
+        self._figures = NodeFigures(host)
+        self._decoder = FrameDecoder(host.count)
         self._partly: dict[FrameName, int] = {}
         self._starts = NodeStarts()
 
     def restart(self) -> None:
         """Forget the half of a frame that an unplugged port left."""
-        self._decoder = FrameDecoder(self._counters)
+        self._decoder = FrameDecoder(self._host.count)
 
     def feed(self, data: bytes) -> None:
         """Take bytes as they arrived, in any pieces."""
         for body in self._decoder.feed(data):
             try:
-                self._take(body)
+                frame = decode_frame(body)
             except MalformedFrameError as failure:
                 self._refuse(failure)
-
-    def _take(self, body: bytes) -> None:
-        answer = decode_answer(body)
-        if answer is not None:
-            self._on_answer(answer)
-            return
-        frame = decode_readings(body)
-        if frame is not None:
-            self._receive(frame)
+                continue
+            if isinstance(frame, ReadingsFrame):
+                self._receive(frame)
+            elif frame is not None:
+                self._on_answer(frame)
 
     def _refuse(self, failure: MalformedFrameError) -> None:
         """Answer what no sending again can mend, so that it does not block the frames behind it."""
-        self._publisher.reject(str(failure))
+        self._host.publisher.reject(str(failure))
         if failure.boot is not None and failure.sequence is not None:
             self._acknowledge(Status.REFUSED, failure.boot, failure.sequence)
 
     def _receive(self, frame: ReadingsFrame) -> None:
-        self._counters.add("tidegate/serial/frames")
+        self._host.count("frames")
+        name = (frame.node, frame.boot, frame.sequence)
         if not frame.earlier:
-            self.figures.note_dropped(frame.node, frame.boot, frame.dropped)
-        if self._frames.seen(frame.node, frame.boot, frame.sequence):
-            self._counters.add("tidegate/serial/duplicates")
+            self._figures.note_dropped(frame.node, frame.boot, frame.dropped)
+        if self._frames.seen(*name):
+            self._host.count("duplicates")
             self._acknowledge(Status.STORED, frame.boot, frame.sequence)
             return
         readings, refusals = self._check(frame)
-        if not self._publish((frame.node, frame.boot, frame.sequence), readings):
+        if not self._publish(name, readings):
             return
         for reason in refusals:
-            self._publisher.reject(reason)
-        self._frames.remember(frame.node, frame.boot, frame.sequence)
+            self._host.publisher.reject(reason)
+        self._frames.remember(*name)
         status = Status.REFUSED if refusals else Status.STORED
         self._acknowledge(status, frame.boot, frame.sequence)
         if readings and not frame.earlier:  # the name is one that a topic can have
             self._on_node(frame.node, frame.boot)
-            self.figures.note(readings)
+            self._figures.note(readings)
 
     def _check(self, frame: ReadingsFrame) -> tuple[list[Reading], list[str]]:
         """Return the readings that can be published, and why each other one cannot."""
@@ -120,7 +106,9 @@ class FrameIntake:
         refusals = ["quantity or unit number not known"] * frame.unknown
         for found in frame.readings:
             try:
-                instance = "-".join(filter(None, (found.instance, apart)))
+                instance = found.instance
+                if apart:
+                    instance = f"{instance}-{apart}" if instance else apart
                 reading = Reading(
                     frame.node, found.quantity, found.value, found.unit, time, instance
                 )
@@ -134,13 +122,13 @@ class FrameIntake:
         """Publish what an earlier sending of the frame did not; return whether all is taken."""
         published = self._partly.pop(name, 0)
         for reading in readings[published:]:
-            if not self._publisher.publish(reading):
-                self._keep_partly(name, published)
+            if not self._host.publish(reading):
+                self._remember_partly(name, published)
                 return False
             published += 1
         return True
 
-    def _keep_partly(self, name: FrameName, published: int) -> None:
+    def _remember_partly(self, name: FrameName, published: int) -> None:
         if published == 0:
             return
         if len(self._partly) == PARTLY_MAX:

@@ -7,8 +7,8 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from functools import partial
 
-from gateway.bridges.serial.command_body import Answer, AnswerStatus, encode_command
-from gateway.bridges.serial.command_body import Command as Kind
+from gateway.bridges.serial.frame_body import Answer, AnswerStatus, encode_command
+from gateway.bridges.serial.frame_body import Command as Kind
 from gateway.bridges.serial.node_order import Order, RefusedOrderError, parse_order
 from gateway.bridges.serial.serial_frames import encode_frame
 from gateway.bridges.supervision.host import Host

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 
-from gateway.bridges.serial.telegram import Measured
+from gateway.bridges.serial.sample import Measured
 
 LINE = re.compile(
     r"(?:(?P<medium>[0-9]{1,3})-(?P<channel>[0-9]{1,3}):)?"

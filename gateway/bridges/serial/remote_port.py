@@ -1,4 +1,4 @@
-"""Serial ports at the far end of a network: `socket://host:port` and `rfc2217://host:port`."""
+"""Ports that are not at this board: over a network, or two topics of the gateway's own broker."""
 
 import asyncio
 import contextlib
@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from gateway.bridges.serial.port import READ_MAX, Line, Port, PortError
+from gateway.bridges.supervision.host import Host
+from gateway.mqtt.message import Message
+from gateway.mqtt.reason_codes import ReasonCode
 
 if TYPE_CHECKING:
     from serial import Serial
+
 
 OPEN_TIMEOUT = 10.0
 """Seconds until the far end must have answered."""
@@ -172,3 +176,47 @@ def _open_url(url: str, line: Line) -> "Serial":
         return serial_for_url(url, timeout=READ_TIMEOUT, **settings)
     except (OSError, ValueError) as failure:
         raise PortError(str(failure)) from failure
+
+
+SCHEME = "topic://"
+
+WAITING_MAX = 65_536
+"""Bytes that wait to be read; a message for which there is no room is refused."""
+
+
+class TopicPort:
+    """Hears what nodes publish to `<topic>/up`, and publishes to `<topic>/down`, both at QoS 0."""
+
+    def __init__(self, url: str, host: Host) -> None:
+        topic = url.removeprefix(SCHEME)
+        self._down = f"{topic}/down"
+        self._host = host
+        self._waiting = bytearray()
+        self._arrived = asyncio.Event()
+        subscribe = host.services.subscribe
+        self._end = subscribe(host.publisher.client_id, f"{topic}/up", self._receive)
+
+    async def read(self) -> bytes:
+        """Return the next bytes, at least one; this line is never lost."""
+        await self._arrived.wait()
+        self._arrived.clear()
+        data = bytes(self._waiting)
+        self._waiting.clear()
+        return data
+
+    def write(self, data: bytes) -> bool:
+        """Publish; return False when the broker does not take it."""
+        return self._host.send(self._down, data, qos=0) < 0x80
+
+    def close(self) -> None:
+        """Hear nothing any more."""
+        self._end()
+
+    def _receive(self, message: Message) -> ReasonCode:
+        payload = bytes(message.payload)
+        if len(self._waiting) + len(payload) > WAITING_MAX:
+            return ReasonCode.QUOTA_EXCEEDED
+        if payload:
+            self._waiting += payload
+            self._arrived.set()
+        return ReasonCode.SUCCESS

@@ -1,10 +1,10 @@
-"""What one line of text says: its readings, and of which node and time."""
+"""What one line or telegram says: its readings, and of which node and time."""
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from gateway.bridges.readings.reading import Value
 from gateway.bridges.readings.registry import known_unit
@@ -68,3 +68,31 @@ def measured(cells: Mapping[Name, str], decimal: str) -> tuple[dict[Name, object
         if unit is not None and not isinstance(number, str):
             values[name], units[name] = number, unit
     return values, units
+
+
+class Measured(NamedTuple):
+    """A value of a telegram."""
+
+    quantity: str
+    value: Value
+    unit: str | None = None
+    instance: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Telegram:
+    """Values that were taken together; `time` is milliseconds since 1970, None if it says none."""
+
+    values: tuple[Measured, ...]
+    time: int | None = None
+
+
+class TelegramDecoder(Protocol):
+    """Finds telegrams; what fails its check is counted in `failed`, and none of it is given."""
+
+    failed: int
+    skipped: int
+    """Bytes that belong to no telegram."""
+
+    def feed(self, data: bytes) -> Iterable[Telegram]:
+        """Give the telegrams that `data` ends."""

@@ -11,20 +11,16 @@ from gateway.bridges.serial.csv_lines import CsvLines
 from gateway.bridges.serial.d0 import D0Decoder
 from gateway.bridges.serial.dsmr import DsmrDecoder
 from gateway.bridges.serial.frame_intake import FrameIntake
+from gateway.bridges.serial.intake import LineIntake, RawIntake, TelegramIntake
 from gateway.bridges.serial.json_lines import parse_json
-from gateway.bridges.serial.line_intake import LineIntake
 from gateway.bridges.serial.nmea_lines import parse_nmea
 from gateway.bridges.serial.node_commands import NodeCommands
-from gateway.bridges.serial.port import Port
-from gateway.bridges.serial.raw_intake import RawIntake
+from gateway.bridges.serial.port import Port, open_port
 from gateway.bridges.serial.regex_lines import compile_pattern
-from gateway.bridges.serial.sample import Parse
-from gateway.bridges.serial.serial_port import open_port
+from gateway.bridges.serial.remote_port import SCHEME, TopicPort
+from gateway.bridges.serial.sample import Parse, TelegramDecoder
 from gateway.bridges.serial.serial_settings import SerialSettings, port_name
 from gateway.bridges.serial.sml import SmlDecoder
-from gateway.bridges.serial.telegram import TelegramDecoder
-from gateway.bridges.serial.telegram_intake import TelegramIntake
-from gateway.bridges.serial.topic_port import SCHEME, TopicPort
 from gateway.bridges.serial.vedirect import VeDirectDecoder
 from gateway.bridges.supervision.host import Host
 from gateway.mqtt.message import Message
@@ -91,23 +87,11 @@ class SerialBridge:
         return await open_port(self._settings.port, self._settings.line)
 
     def _make_intake(self) -> Intake:
-        services = self._host.services
         if self._settings.format == "frames":
             commands = NodeCommands(self._host, self._settings.port, self._write)
-            intake = FrameIntake(
-                self._host.name,
-                self._host.publisher,
-                self._answer,
-                when_on_disk=services.when_on_disk,
-                frames=services.frames,
-                counters=services.counters,
-                clock=services.clock,
-                on_node=commands.heard,
-                on_answer=commands.answered,
-                alarm=services.alarm,
+            return FrameIntake(
+                self._host, self._answer, on_node=commands.heard, on_answer=commands.answered
             )
-            self._host.at_end(intake.figures.close)
-            return intake
         if self._settings.format == "raw":
             return RawIntake(self._node, self._host)
         instance = self._settings.instance or ""

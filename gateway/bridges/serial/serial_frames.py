@@ -1,13 +1,14 @@
-"""Frames on a serial line: bytes in any pieces to checked bodies, and a body to its bytes.
+"""Frames and lines on a serial line: bytes in any pieces to checked bodies or to lines.
 
 docs/serial-protocol.md, section "On the wire".
 """
 
+from codecs import BOM_UTF8
+from collections.abc import Callable
 from zlib import crc32
 
-from gateway.bridges.serial.cobs import StuffingError, stuff, unstuff
-from gateway.bridges.serial.splitter import Splitter
-from gateway.counters import Counters
+Count = Callable[[str, int], None]
+"""Raises a counter of the bridge."""
 
 BODY_MAX = 240
 """Bytes of a frame before check and stuffing; a longer body belongs to no frame."""
@@ -18,38 +19,117 @@ CHECK_BYTES = 4
 STUFFED_MAX = BODY_MAX + CHECK_BYTES + 1
 """Bytes between two zeros: stops a line at the wrong baud rate from filling the memory."""
 
+LINE_MAX = 1024
+"""Bytes of a line: stops a device that never ends one from filling the memory."""
+
+DATA_MAX = 253
+"""Bytes that fit one block of stuffing; frames are shorter, so the protocol never needs two."""
+
+
+class StuffingError(ValueError):
+    """Bytes that the stuffing of no data gives."""
+
+
+def stuff(data: bytes) -> bytes:
+    """Return `data` (at most DATA_MAX bytes) without zero bytes, one byte longer.
+
+    This is consistent overhead byte stuffing (COBS): afterwards a zero can end a frame.
+    """
+    if len(data) > DATA_MAX:
+        raise StuffingError(f"{len(data)} bytes: at most {DATA_MAX} can be stuffed")
+    stuffed = bytearray()
+    for run in data.split(b"\0"):
+        stuffed.append(len(run) + 1)
+        stuffed += run
+    return bytes(stuffed)
+
+
+def unstuff(stuffed: bytes) -> bytes:
+    """Return what `stuff` was given; raises StuffingError when no data gives these bytes."""
+    runs = []
+    position = 0
+    while position < len(stuffed):
+        end = position + stuffed[position]
+        if not position < end <= len(stuffed):
+            raise StuffingError(f"byte {position} points outside the {len(stuffed)} bytes")
+        runs.append(stuffed[position + 1 : end])
+        position = end
+    return b"\0".join(runs)
+
 
 def encode_frame(body: bytes) -> bytes:
     """Return `body` as it goes on the wire, between two zero bytes."""
     return b"\0" + stuff(body + crc32(body).to_bytes(CHECK_BYTES, "little")) + b"\0"
 
 
-class FrameDecoder:
-    """Finds the frames in what a line delivers; counts what is none (`tidegate/serial/...`)."""
+class Splitter:
+    """Cuts a stream at a delimiter; a piece that grows beyond `limit` is skipped to its end.
 
-    def __init__(self, counters: Counters) -> None:
-        self._counters = counters
-        self._splitter = Splitter(b"\0", STUFFED_MAX)
+    What is skipped is counted as `garbage_bytes`.
+    """
+
+    def __init__(self, delimiter: bytes, limit: int, count: Count) -> None:
+        self._delimiter = delimiter
+        self._limit = limit
+        self._count = count
+        self._pending = b""
+        self._overlong = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the pieces that `data` ends, without delimiters, the empty ones left out."""
+        *ended, pending = (self._pending + data).split(self._delimiter)
+        pieces, skipped = [], 0
+        for piece in ended:
+            if self._overlong or len(piece) > self._limit:
+                skipped += len(piece)
+                self._overlong = False
+            elif piece:
+                pieces.append(piece)
+        if self._overlong or len(pending) > self._limit:
+            skipped += len(pending)
+            pending, self._overlong = b"", True
+        self._pending = pending
+        if skipped:
+            self._count("garbage_bytes", skipped)
+        return pieces
+
+
+class FrameDecoder:
+    """Finds the frames in what a line delivers; counts what is none."""
+
+    def __init__(self, count: Count) -> None:
+        self._count = count
+        self._splitter = Splitter(b"\0", STUFFED_MAX, count)
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return the body of each frame that `data` completes and that passes its check."""
-        before = self._splitter.skipped
-        pieces = self._splitter.feed(data)
-        if self._splitter.skipped > before:
-            self._counters.add("tidegate/serial/garbage_bytes", self._splitter.skipped - before)
-        bodies = map(self._checked, pieces)
-        return [body for body in bodies if body is not None]
+        bodies = []
+        for stuffed in self._splitter.feed(data):
+            try:
+                frame = unstuff(stuffed)
+            except StuffingError:
+                frame = b""
+            body, check = frame[:-CHECK_BYTES], frame[-CHECK_BYTES:]
+            if not body:
+                self._count("garbage_bytes", len(stuffed))
+            elif crc32(body) != int.from_bytes(check, "little"):
+                self._count("crc_errors", 1)
+            else:
+                bodies.append(body)
+        return bodies
 
-    def _checked(self, stuffed: bytes) -> bytes | None:
-        try:
-            data = unstuff(stuffed)
-        except StuffingError:
-            data = b""
-        if len(data) <= CHECK_BYTES:
-            self._counters.add("tidegate/serial/garbage_bytes", len(stuffed))
-            return None
-        body, check = data[:-CHECK_BYTES], data[-CHECK_BYTES:]
-        if crc32(body) != int.from_bytes(check, "little"):
-            self._counters.add("tidegate/serial/crc_errors")
-            return None
-        return body
+
+class LineDecoder:
+    """Finds the lines in what a port delivers; what is too long to be one is counted."""
+
+    def __init__(self, count: Count) -> None:
+        self._splitter = Splitter(b"\n", LINE_MAX, count)
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the lines that `data` ends, without line ends, empty ones left out.
+
+        A line ends at a line feed, a carriage return, or both. A byte order mark is left out.
+        """
+        pieces = self._splitter.feed(data.replace(b"\r", b"\n"))
+        lines = (line.removeprefix(BOM_UTF8) for line in pieces)
+        return [line for line in lines if line.strip()]

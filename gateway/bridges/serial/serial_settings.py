@@ -6,8 +6,7 @@ from pathlib import PurePath
 from gateway.bridges.readings.name_template import NameTemplate, name_template
 from gateway.bridges.serial.port import PARITIES, Line
 from gateway.bridges.serial.regex_lines import check_pattern
-from gateway.bridges.serial.remote_port import check_url
-from gateway.bridges.serial.topic_port import SCHEME
+from gateway.bridges.serial.remote_port import SCHEME, check_url
 from gateway.bridges.settings import BridgeSettings, key
 from gateway.settings.checks import one_of, text, whole_number
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gateway.bridges.serial import obis
-from gateway.bridges.serial.telegram import Measured, Telegram
+from gateway.bridges.serial.sample import Measured, Telegram
 
 ESCAPE = b"\x1b" * 4
 START = ESCAPE + b"\x01" * 4

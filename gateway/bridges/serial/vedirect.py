@@ -6,7 +6,7 @@ its last is `Checksum`, whose byte makes the sum of all bytes of the block zero.
 
 from collections.abc import Callable, Iterator
 
-from gateway.bridges.serial.telegram import Measured, Telegram
+from gateway.bridges.serial.sample import Measured, Telegram
 
 END = b"\r\nChecksum\t"
 

@@ -1,8 +1,8 @@
 """What the gateway is to one bridge: readings and figures go there, messages come from it."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from gateway.bridges.readings.reading import (
     Reading,
@@ -12,14 +12,12 @@ from gateway.bridges.readings.reading import (
     series_topic,
 )
 from gateway.bridges.readings.reading_map import NO_UNITS, Found, ReadingMap
-from gateway.bridges.readings.reading_publisher import ReadingPublisher
+from gateway.bridges.readings.reading_publisher import ReadingPublisher, joined
 from gateway.bridges.supervision.control import Control
 from gateway.bridges.supervision.interfaces import Receive, Services
+from gateway.bridges.supervision.silence import Silence
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-
-CONFLICTS_TOLD = 10
-"""Conflicts of one bridge that are logged; further ones are counted."""
 
 NOT_STARTED = "not yet started"
 
@@ -39,6 +37,7 @@ class Host:
         services: Services,
         *,
         retain: bool = False,
+        silence: float = 0.0,
         reading_map: ReadingMap | None = None,
     ) -> None:
         self.kind = kind
@@ -46,22 +45,25 @@ class Host:
         self.services = services
         self.title = f"{kind} {name}"
         self.map = reading_map or ReadingMap()
-        self.publisher = ReadingPublisher(
-            f"{kind}:{name}",
-            publish=services.publish,
-            counters=services.counters,
-            clock=services.clock,
-            retain=retain,
-        )
+        self.publisher = ReadingPublisher(kind, name, services, retain=retain)
+        self.silence = Silence(silence)
         self.heard_at: float | None = None
         """When something came the last time, monotonic seconds."""
-        self.on_heard: Callable[[float], None] = lambda _now: None
-        self.publisher.on_reading = lambda _reading: self.heard()
-        self.publisher.keep_apart = self._keep_apart
+        self.counted: Counter[str] = Counter()
+        """What this bridge counted, by the names of its kind's counters."""
         self._ends: list[Callable[[], None]] = []
-        self._conflicts: set[tuple[str, str]] = set()
         self.show("restarts", 0)
         self.waiting(NOT_STARTED)
+
+    def publish(self, reading: Reading, source: str = "") -> bool:
+        """Publish a reading; return whether the broker took it.
+
+        `source` says what the bridge reads it from: two sources of one series are kept apart.
+        """
+        taken = self.publisher.publish(reading, source)
+        if taken:
+            self.heard()
+        return taken
 
     def read(
         self,
@@ -78,9 +80,8 @@ class Host:
         """Publish a reading; return whether it was taken. One that is not allowed is counted.
 
         `time` is milliseconds since 1970, by default now. `instance` tells several of one quantity
-        at a node apart, `source` what a bridge reads it from: two sources of one series are kept
-        apart. `lossy` says that the source does not
-        send again, so that a reading which is not taken counts as lost.
+        at a node apart; `source` is that of `publish`. `lossy` says that the source does not send
+        again, so that a reading which is not taken counts as lost.
         """
         now = self.services.clock.wall_ms()
         try:
@@ -88,7 +89,7 @@ class Host:
         except RefusedReadingError as failure:
             self.publisher.reject(str(failure))
             return False
-        taken = self.publisher.publish(reading, source)
+        taken = self.publish(reading, source)
         if lossy and not taken:
             self.count("lost")
         return taken
@@ -123,7 +124,7 @@ class Host:
             )
             if taken and each.unclear:
                 unclear.append(each.unclear)
-        self.publisher.wonder(unclear)
+        self.publisher.report_unclear(unclear)
         return len(found)
 
     def _own_instance(
@@ -141,12 +142,12 @@ class Host:
             label = next(
                 each
                 for each in map(instance_name, found.labels)
-                if series_topic(node, found.quantity, _joined(own, each)) not in taken_by
+                if series_topic(node, found.quantity, joined(own, each)) not in taken_by
             )
             self.services.series_labels.remember(topic, source, label)
-            self._tell_conflict(topic, f"{found.path!r}", f"{taken_by[topic]!r}", label)
+            self.publisher.report_conflict(topic, f"{found.path!r}", f"{taken_by[topic]!r}", label)
         if label is not None:
-            own = _joined(own, label)
+            own = joined(own, label)
             topic = series_topic(node, found.quantity, own)
         taken_by[topic] = found.path
         return own
@@ -196,48 +197,20 @@ class Host:
         """Call `end` when the bridge ends or is made anew."""
         self._ends.append(end)
 
-    def _keep_apart(self, reading: Reading, source: str) -> Reading:
-        """Return a reading under an instance of its own if another source has its series."""
-        services, topic, bridge = self.services, reading.topic, self.publisher.client_id
-        key = f"{bridge} {source}"
-        label = services.series_labels.get(topic, key) if source else None
-        if label is None:
-            now = services.clock.monotonic()
-            other = services.owners.other(topic, bridge, source, now)
-            if other is None:
-                return reading
-            same = other.bridge == bridge
-            label = instance_name(source if same and source else bridge.replace(":", "-"))
-            if same:
-                services.series_labels.remember(topic, key, label)
-            before = other.source if same and other.source else other.bridge.replace(":", " ")
-            self._tell_conflict(topic, source if same and source else self.title, before, label)
-        return replace(reading, instance=_joined(reading.instance, label))
-
-    def _tell_conflict(self, topic: str, source: str, other: str, label: str) -> None:
-        """Count a second source of a series, and name it once."""
-        self.count("node_conflicts")
-        if (topic, label) not in self._conflicts and len(self._conflicts) < CONFLICTS_TOLD:
-            self._conflicts.add((topic, label))
-            logger.warning(
-                "%s: %s comes from %s and from %s; the latter is published with the instance %s",
-                *(self.title, topic, other, source, label),
-            )
-
     def heard(self) -> None:
         """Say that the source is alive; each reading that is published says so by itself."""
-        now = self.heard_at = self.services.clock.monotonic()
-        if self._silence:
-            self._silence = ""
+        self.heard_at = self.services.clock.monotonic()
+        self.silence.heard(self.heard_at)
+        if self._silent:
+            self._silent = ""
             self.services.alarm(self.alarm_name, "")
             self.working()
-        self.on_heard(now)
 
     def working(self) -> None:
         """Say that what the bridge needs is there."""
         if self._state == "waiting":
             logger.info("%s: open", self.title)
-        self._set_state("silent" if self._silence else "open", self._silence)
+        self._set_state("silent" if self._silent else "open", self._silent)
 
     def waiting(self, reason: str) -> None:
         """Say why the bridge cannot work; each new reason is logged."""
@@ -249,12 +222,13 @@ class Host:
     def silent(self, text: str) -> None:
         """Say that nothing comes although nothing failed."""
         logger.warning("%s: %s", self.title, text)
-        self._silence = text
+        self._silent = text
         self._set_state("silent", text)
         self.services.alarm(self.alarm_name, text)
 
     def count(self, name: str, number: int = 1) -> None:
         """Raise a counter of the kind."""
+        self.counted[name] += number
         self.services.counters.add(f"tidegate/{self.kind}/{name}", number)
 
     def show(self, name: str, value: float | str) -> None:
@@ -285,10 +259,5 @@ class Host:
 
     _state = ""
     _error = ""
-    _silence = ""
+    _silent = ""
     """What the alarm says until something comes."""
-
-
-def _joined(instance: str, label: str) -> str:
-    """Return an instance that says both."""
-    return instance_name(f"{instance}-{label}") if instance else label

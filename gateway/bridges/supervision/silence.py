@@ -42,6 +42,8 @@ class Silence:
 
     def heard(self, now: float) -> None:
         """Take that something came at `now`, monotonic seconds."""
+        if not self._factor:
+            return
         if self._first is None:
             self._first = self._last = now
             return
@@ -59,9 +61,9 @@ class Silence:
         self._patience = 1.0
         return back is not None and (before - back) * self._factor < gap
 
-    def look(self, now: float) -> float | None:
+    def check(self, now: float) -> float | None:
         """Return for how many seconds nothing came if that is to be told now, else None."""
-        if not self._factor or not self.is_known:
+        if not self.is_known:
             return None
         silent = now - self._last
         if silent < max(LEAST, self._factor * self._usual) * self._patience:

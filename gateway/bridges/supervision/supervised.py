@@ -11,7 +11,6 @@ from gateway.bridges.supervision.backoff import Backoff
 from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.supervision.interfaces import Bridge, Services
-from gateway.bridges.supervision.silence import Silence
 from gateway.extras import how_to_install
 
 RESTART_FIRST = 1.0
@@ -20,8 +19,8 @@ RESTART_FIRST = 1.0
 RESTART_MAX = 60.0
 """Seconds between two starts at most, and how long a bridge must run to count as healthy again."""
 
-LENT_LOOK = 0.5
-"""Seconds between two looks whether a device that was lent came back early."""
+LENT_CHECK = 0.5
+"""Seconds between two checks whether a device that was lent came back early."""
 
 STOP_TIMEOUT = 5.0
 """Seconds that a bridge has to end; one that takes longer is left behind, counted and told."""
@@ -39,10 +38,13 @@ class Supervised:
         self._settings = settings
         self._services = services
         self.host = Host(
-            kind.name, name, services, retain=settings.retain, reading_map=settings.map
+            kind.name,
+            name,
+            services,
+            retain=settings.retain,
+            silence=settings.silence,
+            reading_map=settings.map,
         )
-        self._silence = Silence(settings.silence)
-        self.host.on_heard = self._heard
         self._retry = Backoff(*kind.retry)
         self._faults = Backoff(RESTART_FIRST, 2.0, RESTART_MAX)
         self._restarts = 0
@@ -51,6 +53,8 @@ class Supervised:
         self._keeping: asyncio.Task[None] | None = None
         self._give_up = asyncio.Event()
         self._lent_until = 0.0
+        self._heard_at: float | None = None
+        """What `host.heard_at` was at the last BridgeError."""
 
     def start(self) -> None:
         """Begin; needs a running event loop."""
@@ -72,15 +76,15 @@ class Supervised:
         if seconds and self._work is not None:
             self._work.cancel()
 
-    def look(self, now: float) -> None:
-        """Tell a silence, and start the bridge again to end it; each time after a longer one.
+    def check_silence(self, now: float) -> None:
+        """Report a silence, and start the bridge again to end it; each time after a longer one.
 
-        One that waits for its device is told, and goes on with what it has.
+        One that waits for its device is reported, and goes on with what it has.
         """
-        silent = self._silence.look(now)
+        silent = self.host.silence.check(now)
         if silent is None:
             return
-        usual = f"usually a reading comes within {self._silence.usual:.3g} s"
+        usual = f"usually a reading comes within {self.host.silence.usual:.3g} s"
         if self._work is None or self._work.done():
             self.host.silent(f"nothing for {silent:.0f} s ({usual})")
             return
@@ -88,10 +92,6 @@ class Supervised:
         self._bridge = None
         self._work.cancel()
         asyncio.get_running_loop().call_later(STOP_TIMEOUT, self._give_up.set)
-
-    def _heard(self, now: float) -> None:
-        self._silence.heard(now)
-        self._retry.reset()  # not at opening, which may succeed on a dying device
 
     async def _keep_running(self) -> None:
         loop = asyncio.get_running_loop()
@@ -110,7 +110,7 @@ class Supervised:
         lent = self._lent_until - asyncio.get_running_loop().time()
         if lent > 0:
             self.host.waiting("lent to another program")
-            return min(lent, LENT_LOOK)
+            return min(lent, LENT_CHECK)
         self._lent_until = 0.0
         try:
             if self._bridge is None:
@@ -122,6 +122,11 @@ class Supervised:
                 return 0.0
             self._fault("it ended by itself")
         except BridgeError as failure:
+            if (
+                self.host.heard_at != self._heard_at
+            ):  # not at opening, which may succeed on a dying device
+                self._retry.reset()
+            self._heard_at = self.host.heard_at
             self.host.waiting(str(failure))
             return self._retry.next()
         except Exception as fault:
@@ -132,7 +137,7 @@ class Supervised:
     async def _work_until_end(self, bridge: Bridge) -> bool:
         """Run the bridge; return False if a silence ended it, raise what it raises."""
         self._give_up = asyncio.Event()
-        work = self._work = asyncio.create_task(_run(bridge), name=self.host.title)
+        work = self._work = asyncio.create_task(bridge.run(), name=self.host.title)
         giving_up = asyncio.create_task(self._give_up.wait())
         try:
             await asyncio.wait({work, giving_up}, return_when=asyncio.FIRST_COMPLETED)
@@ -174,10 +179,6 @@ class Supervised:
         _, pending = await asyncio.wait({work}, timeout=STOP_TIMEOUT)
         if pending:
             logger.error("%s: does not end; it is left behind", self.host.title)
-
-
-async def _run(bridge: Bridge) -> None:
-    await bridge.run()
 
 
 def _load(modules: Iterable[str]) -> None:

@@ -9,8 +9,8 @@ from gateway.bridges.supervision.interfaces import Services
 from gateway.bridges.supervision.supervised import Supervised
 from gateway.config.bridges import BridgeConfig
 
-LOOK_EVERY = 1.0
-"""Seconds between two looks for bridges that have fallen silent."""
+CHECK_EVERY = 1.0
+"""Seconds between two checks for bridges that have fallen silent."""
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Supervisor:
                 bridge.start()
                 self._running[name] = (plan, bridge)
         if self._watch is None:
-            self._watch = asyncio.create_task(self._look_regularly(), name="bridges")
+            self._watch = asyncio.create_task(self._check_regularly(), name="bridges")
 
     def lend(self, wanted: Callable[[BridgeSettings], bool], seconds: float) -> bool:
         """Let wanted bridges let go of their devices for so long; return whether there is one."""
@@ -53,11 +53,11 @@ class Supervisor:
         forgotten = [forget(node) for forget in list(services.forgetters)]
         return services.series_labels.forget(node) + sum(forgotten)
 
-    def look(self) -> None:
-        """Tell which bridges have fallen silent, and start them again."""
+    def check_silences(self) -> None:
+        """Report which bridges have fallen silent, and start them again."""
         now = self._services.clock.monotonic()
         for _, bridge in list(self._running.values()):
-            bridge.look(now)
+            bridge.check_silence(now)
 
     async def close(self) -> None:
         """Stop every bridge and wait until each has closed its device."""
@@ -67,7 +67,7 @@ class Supervisor:
         running, self._running = self._running, {}
         await asyncio.gather(*(bridge.close() for _, bridge in running.values()))
 
-    async def _look_regularly(self) -> None:
+    async def _check_regularly(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_EVERY)
-            self.look()
+            await asyncio.sleep(CHECK_EVERY)
+            self.check_silences()

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gateway.bridges.serial.frame_body import ReadingsFrame
-from gateway.bridges.serial.port import PortError
-from gateway.bridges.serial.serial_port import find_device
+from gateway.bridges.serial.port import PortError, find_device
 from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.cli.firmware.borrowing import borrowed
 from gateway.cli.firmware.ports import only_port

@@ -76,9 +76,9 @@ def test_a_node_is_announced_once_with_its_quantities(gateway: Gateway) -> None:
     bridge = started(gateway)
     hear(gateway, "sensors/n1/temperature", 21.5, "°C")
     hear(gateway, "sensors/n1/motion", True)
-    bridge.look()
+    bridge.check()
     hear(gateway, "sensors/n1/temperature", 22.5, "°C")
-    bridge.look()
+    bridge.check()
     payload = json.loads(gateway.retained[CONFIG])
     follows_the_rules(CONFIG, payload)
     assert payload["components"]["temperature"] == {
@@ -103,7 +103,7 @@ def test_several_of_one_quantity_are_components_of_their_own(gateway: Gateway) -
         hear(gateway, f"sensors/n1/{series}", 230, "V")
     hear(gateway, "sensors/n1/power_on/set", True)
     hear(gateway, "sensors/n1/command/answer", 1)
-    bridge.look()
+    bridge.check()
     payload = json.loads(gateway.retained[CONFIG])
     follows_the_rules(CONFIG, payload)
     found = payload["components"].values()
@@ -119,13 +119,13 @@ def test_several_of_one_quantity_are_components_of_their_own(gateway: Gateway) -
 def test_a_birth_sends_everything_again(gateway: Gateway) -> None:
     bridge = started(gateway)
     hear(gateway, "sensors/n1/temperature", 21.5, "°C")
-    bridge.look()
+    bridge.check()
     before = len(gateway.broker.messages)
     gateway.subscriptions.publish("homeassistant/status", b"offline")
-    bridge.look()
+    bridge.check()
     assert len(gateway.broker.messages) == before
     gateway.subscriptions.publish("homeassistant/status", b"online")
-    bridge.look()
+    bridge.check()
     assert [message.topic for message in gateway.broker.messages[before:]] == [CONFIG, AVAILABILITY]
 
 
@@ -136,18 +136,18 @@ def test_a_silent_node_is_unavailable_and_after_a_week_it_is_gone(
     for _ in range(6):
         clock.step(10)
         hear(gateway, "sensors/n1/temperature", 21.5, "°C")
-        bridge.look()
+        bridge.check()
     clock.step(101)
-    bridge.look()
+    bridge.check()
     assert gateway.retained[AVAILABILITY] == b"offline"
     hear(gateway, "sensors/n1/temperature", 21.5, "°C")
-    bridge.look()
+    bridge.check()
     assert gateway.retained[AVAILABILITY] == b"online"
     clock.step(WEEK - 1)
-    bridge.look()
+    bridge.check()
     assert CONFIG in gateway.retained
     clock.step(1)
-    bridge.look()
+    bridge.check()
     assert gateway.retained == {}
 
 
@@ -157,19 +157,19 @@ def test_what_an_earlier_run_announced_is_known_and_goes_when_its_node_does(
     bridge = started(gateway)
     hear(gateway, "sensors/n1/temperature", 21.5, "°C")
     hear(gateway, "sensors/n2/temperature", 21.5, "°C")
-    bridge.look()
+    bridge.check()
     for topic, payload in (("other", b'{"origin":{"name":"zigbee2mqtt"}}'), ("junk", b"\xff")):
         gateway.retained[f"homeassistant/device/{topic}/config"] = payload
     gateway.subscriptions.receivers.clear()
     again = started(gateway)
-    again.look()
+    again.check()
     assert gateway.retained[AVAILABILITY] == b"offline"
     clock.step(WEEK // 2)
     hear(gateway, "sensors/n1/humidity", 40, "%")
-    again.look()
+    again.check()
     assert set(json.loads(gateway.retained[CONFIG])["components"]) == {"temperature", "humidity"}
     clock.step(WEEK // 2)
-    again.look()
+    again.check()
     assert CONFIG in gateway.retained
     left = [topic for topic in gateway.retained if "/device/" in topic and topic != CONFIG]
     assert left == ["homeassistant/device/other/config", "homeassistant/device/junk/config"]
@@ -235,7 +235,7 @@ def test_a_node_of_a_thousand_quantities_and_garbage_are_bounded(gateway: Gatewa
         hear(gateway, f"sensors/n1/q{place}", place)
     for payload in (b"", b"5", b"[]", b"{}", b'{"value":null}', b"\xff", b"[" * 5000):
         gateway.subscriptions.publish("sensors/n1/junk", payload)
-    bridge.look()
+    bridge.check()
     assert len(json.loads(gateway.retained[CONFIG])["components"]) == SERIES_MAX
 
 
@@ -258,18 +258,18 @@ def test_values_are_said_as_they_come_and_again_after_an_announcement(
     hear(gateway, "sensors/n1/button", "double_press")
     values = [("temperature", 21.5), ("button", "press"), ("button", "double_press")]
     assert said(gateway, bridge) == values
-    bridge.look()
+    bridge.check()
     component = json.loads(gateway.retained[CONFIG])["components"]["button"]
     assert (component["platform"], component["event_types"]) == ("event", ["double_press", "press"])
     for delay in (3, 27):
         assert said(gateway, bridge) == []
         clock.step(delay)
-        bridge.look()
+        bridge.check()
         assert said(gateway, bridge) == [("temperature", 21.5)], "no event happens twice"
     gateway.subscriptions.publish("homeassistant/status", b"online")
     for delay, expected in ((0, 0), (3, 1), (27, 1), (60, 0)):
         clock.step(delay)
-        bridge.look()
+        bridge.check()
         assert len(said(gateway, bridge)) == expected, "a value of an hour ago is known at once"
 
 
@@ -302,19 +302,19 @@ def test_a_quantity_that_stops_while_its_node_goes_on_has_no_value_after_a_while
         clock.step(10)
         hear(gateway, "sensors/n1/temperature", 21.5, "°C")
         hear(gateway, "sensors/n1/humidity", 40, "%")
-    bridge.look()
+    bridge.check()
     components = json.loads(gateway.retained[CONFIG])["components"]
     expiries = {name: each.get("expire_after") for name, each in components.items()}
     assert expiries == {"level": 43_200, "door": None, "temperature": 300, "humidity": 300}
     clock.step(700)  # a node that filters
     hear(gateway, "sensors/n1/temperature", 22.5, "°C")
-    bridge.look()
+    bridge.check()
     components = json.loads(gateway.retained[CONFIG])["components"]
     assert components["temperature"]["expire_after"] == 7_200
     gateway.subscriptions.receivers.clear()
     again = started(gateway)
     hear(gateway, "sensors/n1/temperature", 22.5, "°C")
-    again.look()
+    again.check()
     assert json.loads(gateway.retained[CONFIG])["components"] == components, "also after a restart"
 
 
@@ -324,7 +324,7 @@ def test_a_door_that_is_quiet_is_not_offline(gateway: Gateway, clock: ManualCloc
         clock.step(2)
         hear(gateway, "sensors/n1/door", value=value)
     clock.step(86_400)
-    bridge.look()
+    bridge.check()
     assert gateway.retained[AVAILABILITY] == b"online"
 
 
@@ -336,10 +336,10 @@ def test_what_can_be_written_is_a_control(gateway: Gateway) -> None:
     controls = {"target": number, "mode": choice, "reset": BUTTON, "relay/2": SWITCH}
     for series, control in controls.items():
         other.offer(f"sensors/n1/{series}", control, lambda _message: ReasonCode.SUCCESS)
-    bridge.look()
+    bridge.check()
     hear(gateway, "sensors/n1/relay/2", value=True)
     hear(gateway, "sensors/n1/target", 21.5, "°C")
-    bridge.look()
+    bridge.check()
     payload = json.loads(gateway.retained[CONFIG])
     follows_the_rules(CONFIG, payload)
     components = payload["components"]
@@ -368,7 +368,7 @@ def test_strangers_are_bounded_make_room_and_are_forgotten(
         hear(gateway, f"sensors/s{number}/temperature", 20, "°C")
     for name in ("a", "b", "c"):
         hear(gateway, f"sensors/{name}/temperature", 20, "°C")
-    bridge.look()
+    bridge.check()
 
     def announced() -> list[str]:
         names = [topic.split("/")[2] for topic in gateway.retained if "/device/" in topic]
@@ -380,7 +380,7 @@ def test_strangers_are_bounded_make_room_and_are_forgotten(
     gateway.strangers.clear()
     again = started(gateway)
     clock.step(3_600)
-    again.look()
+    again.check()
     assert announced() == ["a", "b", "c"], "a stranger is one after a restart, too"
     again.forget("a")
     assert announced() == ["b", "c"]

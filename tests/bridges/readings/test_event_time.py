@@ -1,6 +1,7 @@
 import pytest
 
-from gateway.bridges.readings.event_time import AHEAD_MAX, EARLIEST, is_good, milliseconds
+from gateway.bridges.readings.event_time import milliseconds
+from gateway.bridges.readings.reading_publisher import AHEAD_MAX, EARLIEST, is_good
 from tests.support.clocks import NOW
 
 YEAR_2100 = 4_102_444_800_000

@@ -8,7 +8,6 @@ from gateway.bridges.readings.reading import (
     UNIT_MAX,
     Reading,
     RefusedReadingError,
-    to_message,
 )
 
 TIME = 1_763_740_000_000
@@ -32,18 +31,6 @@ FORBIDDEN = ["/", "+", "#", "\0", "\n", "\x1b", "\x7f", "\x85", "\ud800", "\ufff
 @pytest.mark.parametrize(("reading", "payload"), FORMS)
 def test_the_one_json_form(reading: Reading, payload: str) -> None:
     assert reading.payload.decode() == payload
-
-
-def test_the_message_is_qos_1_and_not_retained() -> None:
-    reading = Reading("Stall 1", "température", 1, None, TIME)
-    message = to_message(reading, "serial:ttyUSB0", TIME + 5, 7.5)
-    assert message.topic == "sensors/Stall 1/température"
-    assert (message.qos, message.retain) == (1, False)
-    assert (message.client_id, message.received_at, message.arrived) == (
-        "serial:ttyUSB0",
-        TIME + 5,
-        7.5,
-    )
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.bridges.serial.cobs import DATA_MAX, StuffingError, stuff, unstuff
+from gateway.bridges.serial.serial_frames import DATA_MAX, StuffingError, stuff, unstuff
 
 PAIRS = [
     ("", "01"),

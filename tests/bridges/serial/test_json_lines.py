@@ -11,8 +11,8 @@ from gateway.bridges.readings.event_time import UNREADABLE
 from gateway.bridges.readings.reading import RefusedReadingError
 from gateway.bridges.readings.written import json_of
 from gateway.bridges.serial.json_lines import parse_json
-from gateway.bridges.serial.line_decoder import LINE_MAX
 from gateway.bridges.serial.sample import NoReadingError, Sample
+from gateway.bridges.serial.serial_frames import LINE_MAX
 
 SAMPLES = [
     (

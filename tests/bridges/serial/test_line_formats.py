@@ -10,9 +10,9 @@ from gateway.bridges.readings.reading import RefusedReadingError
 from gateway.bridges.readings.reading_map import NO_MAP
 from gateway.bridges.serial.csv_lines import CsvLines
 from gateway.bridges.serial.json_lines import parse_json
-from gateway.bridges.serial.line_decoder import LINE_MAX
 from gateway.bridges.serial.regex_lines import compile_pattern
 from gateway.bridges.serial.sample import NoReadingError, Parse, Sample
+from gateway.bridges.serial.serial_frames import LINE_MAX
 from gateway.bridges.serial.serial_settings import SerialSettings
 
 TEMPERATURES = compile_pattern(r"T=(?P<temp>[-0-9.]+)(?: H=(?P<hum>\d+))? @(?P<node>\w+)")

@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
-from gateway.bridges.readings.reading_publisher import TOLD_MAX
+from gateway.bridges.readings.reading_publisher import REASON_MAX
 from gateway.bridges.serial.csv_lines import CsvLines
+from gateway.bridges.serial.intake import TEXT_LINES_A_MINUTE, LineIntake
 from gateway.bridges.serial.json_lines import parse_json
-from gateway.bridges.serial.line_intake import WORDS_A_MINUTE, LineIntake
 from gateway.bridges.serial.regex_lines import compile_pattern
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.clocks import NOW, ManualClock
@@ -111,7 +111,7 @@ def test_each_kind_of_refusal_is_told_once_and_the_last_one_shown(
 def test_what_is_shown_of_a_refusal_is_bounded(gateway: Gateway) -> None:
     host = gateway.host("topics", "t")
     host.read("n", "state", "x" * 60_000 + "\ud800")
-    assert len(str(gateway.figure("topics/t/refused"))) == TOLD_MAX
+    assert len(str(gateway.figure("topics/t/refused"))) == REASON_MAX
 
 
 def test_one_value_that_is_none_costs_no_other(intake: LineIntake, gateway: Gateway) -> None:
@@ -128,7 +128,7 @@ def test_a_board_that_talks_all_the_time_does_not_fill_the_log(
     clock.step(100)
     caplog.set_level(logging.INFO)
     intake.feed(b"hello\n" * 1000)
-    assert caplog.text.count("says: hello") == WORDS_A_MINUTE
+    assert caplog.text.count("says: hello") == TEXT_LINES_A_MINUTE
     clock.step(61)
     intake.feed(b"again\n")
     assert "says: again" in caplog.text

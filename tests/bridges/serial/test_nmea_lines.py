@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.bridges.readings.reading import RefusedReadingError
-from gateway.bridges.serial.line_intake import LineIntake
+from gateway.bridges.serial.intake import LineIntake
 from gateway.bridges.serial.nmea_lines import SENTENCES, parse_nmea
 from gateway.bridges.serial.sample import NoReadingError
 from tests.support.clocks import NOW, ManualClock

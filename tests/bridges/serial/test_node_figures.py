@@ -4,16 +4,16 @@ import pytest
 
 from gateway.bridges.readings.reading import Reading, Value
 from gateway.bridges.serial.node_figures import NodeFigures
-from gateway.counters import Counters
-from tests.support.nodes.bridges import Alarms
+from tests.support.nodes.bridges import Gateway
 
 
 class Port:
     """The figures of a port, and its nodes' heartbeats."""
 
     def __init__(self) -> None:
-        self.counters, self.alarms = Counters(), Alarms()
-        self.figures = NodeFigures("ttyUSB0", self.counters, self.alarms.alarm)
+        gateway = Gateway.make()
+        self.counters, self.alarms = gateway.counters, gateway.alarms
+        self.figures = NodeFigures(gateway.host("serial", "ttyUSB0"))
 
     def beat(self, node: str, boot: int, **values: Value) -> None:
         self.figures.note_dropped(node, boot, 0)

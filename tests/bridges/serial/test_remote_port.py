@@ -11,8 +11,7 @@ import pytest
 import serial
 from serial.rfc2217 import PortManager
 
-from gateway.bridges.serial.port import Line, PortError
-from gateway.bridges.serial.serial_port import open_port
+from gateway.bridges.serial.port import Line, PortError, open_port
 from gateway.bridges.serial.serial_settings import port as check_port
 from tests.support.disk.storage import until
 from tests.support.nodes.serial_line import SerialLine

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from serial.tools import list_ports
 
-from gateway.bridges.serial.port import Line, PortError
-from gateway.bridges.serial.serial_port import SerialPort, find_device
+from gateway.bridges.serial.port import READ_MAX, Line, PortError, SerialPort, find_device
+from tests.support.disk.storage import until
 from tests.support.nodes.serial_line import SerialLine
 
 
@@ -85,15 +85,39 @@ async def test_what_is_no_port(tmp_path: Path) -> None:
         await SerialPort.open(str(tmp_path), Line())
 
 
-async def test_a_cancelled_reader_leaves_nothing_behind(line: SerialLine) -> None:
+async def test_a_closed_port_leaves_no_reader_behind(line: SerialLine) -> None:
     port = await SerialPort.open(line.port, Line())
     reading = asyncio.create_task(port.read())
     await asyncio.sleep(0)
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
-    assert not asyncio.get_running_loop().remove_reader(port._descriptor)
     port.close()
+    assert not asyncio.get_running_loop().remove_reader(port._descriptor)
+
+
+async def test_what_nobody_reads_stays_with_the_kernel(line: SerialLine) -> None:
+    port = await SerialPort.open(line.port, Line())
+    piece = bytes(range(256))
+
+    def is_full() -> bool:
+        _write(line, piece)
+        return len(port._unread) >= READ_MAX
+
+    await until(is_full)
+    assert not asyncio.get_running_loop().remove_reader(port._descriptor), "it is paused"
+    assert len(port._unread) < 2 * READ_MAX
+    assert set(await port.read()) == set(piece)
+    _write(line, piece)
+    assert await port.read()
+    port.close()
+
+
+def _write(line: SerialLine, data: bytes) -> int:
+    try:
+        return os.write(line.descriptor, data)
+    except BlockingIOError:
+        return 0
 
 
 @dataclass

@@ -3,15 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.bridges.serial.splitter import Splitter
+from gateway.bridges.serial.serial_frames import Splitter
+from gateway.counters import Counters
 
 LIMIT = 8
 
 
 def _fed(chunks: list[bytes]) -> tuple[list[bytes], int]:
-    splitter = Splitter(b"\0", LIMIT)
+    counters = Counters()
+    splitter = Splitter(b"\0", LIMIT, counters.add)
     pieces = [piece for chunk in chunks for piece in splitter.feed(chunk)]
-    return pieces, splitter.skipped
+    return pieces, counters.count("garbage_bytes")
 
 
 def test_pieces_end_at_the_delimiter_and_empty_ones_are_left_out() -> None:
@@ -27,11 +29,12 @@ def test_what_is_longer_is_skipped_to_its_end() -> None:
 
 
 def test_what_never_ends_is_not_kept() -> None:
-    splitter = Splitter(b"\0", LIMIT)
+    counters = Counters()
+    splitter = Splitter(b"\0", LIMIT, counters.add)
     for _ in range(1000):
         splitter.feed(b"noise")
     assert len(splitter._pending) <= LIMIT
-    assert splitter.skipped == 5000
+    assert counters.count("garbage_bytes") == 5000
 
 
 @given(st.lists(st.binary(max_size=20)))

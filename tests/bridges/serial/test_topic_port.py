@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from gateway.bridges.serial.remote_port import WAITING_MAX, TopicPort
 from gateway.bridges.serial.serial_settings import port
-from gateway.bridges.serial.topic_port import WAITING_MAX, TopicPort
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.clocks import ManualClock
 from tests.support.nodes.bridges import Gateway

@@ -180,10 +180,10 @@ async def test_a_silence_raises_the_alarm_starts_the_bridge_again_and_ends_with_
             clock.step(10)
             hosts[0].read("n1", "temperature", 21.0)
         clock.step(29)
-        supervisor.look()
+        supervisor.check_silences()
         assert gateway.alarms.raised == {}
         clock.step(2)
-        supervisor.look()
+        supervisor.check_silences()
         assert "nothing for 31 s" in gateway.alarms.raised["bridge-test-a"]
         assert gateway.figure("test/a/state") == "silent"
         await until(lambda: len(hosts) == 2)
@@ -250,7 +250,7 @@ async def test_what_is_not_installed_is_said_in_one_line(
 async def test_a_device_is_lent_and_taken_back_early(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervised, "LENT_LOOK", 0.01)
+    monkeypatch.setattr(supervised, "LENT_CHECK", 0.01)
     script = Script(work)
     async with supervising(gateway, config(script.kind())) as supervisor:
         await until(lambda: len(script.runs) == 1)
@@ -269,7 +269,7 @@ async def test_a_silence_while_the_device_is_lent_ends_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An update of a node takes the gateway's own commands to it along where its bridge goes."""
-    monkeypatch.setattr(supervised, "LENT_LOOK", 0.01)
+    monkeypatch.setattr(supervised, "LENT_CHECK", 0.01)
     clock = ManualClock()
     gateway = Gateway.make(clock)
     hosts: list[Host] = []
@@ -288,7 +288,7 @@ async def test_a_silence_while_the_device_is_lent_ends_nothing(
         assert supervisor.lend(lambda _: True, 600)
         await until(lambda: script.closed == 1)
         clock.step(200)
-        supervisor.look()
+        supervisor.check_silences()
         assert "nothing for 200 s" in gateway.alarms.raised["bridge-test-a"]
         assert supervisor.lend(lambda _: True, 0)
         await until(lambda: len(hosts) == 2)

@@ -5,7 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from crashtest.numbers import name_in
-from gateway.bridges.serial.cobs import unstuff
+from gateway.bridges.serial.serial_frames import unstuff
 from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import (

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from gateway.bridges.serial.frame_body import (
     ReadingsFrame,
     Status,
-    decode_readings,
+    decode_frame,
     encode_acknowledgement,
 )
 from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
@@ -213,15 +213,15 @@ class HostileBroker:
 
     def _store(self, talk: Conversation) -> None:
         talk.accept()
-        decoder = FrameDecoder(Counters())
+        decoder = FrameDecoder(Counters().add)
         while True:
             kind, body = talk.packet()
             if kind == 0xC0:
                 talk.send(b"\xd0\0")
                 continue
             for frame in decoder.feed(body[2 + body[1] :]):
-                readings = decode_readings(frame)
-                if readings is None:
+                readings = decode_frame(frame)
+                if not isinstance(readings, ReadingsFrame):
                     continue
                 self.frames.append(readings)
                 stored = encode_acknowledgement(Status.STORED, readings.boot, readings.sequence)

@@ -5,7 +5,7 @@ import os
 import tty
 from pathlib import Path
 
-from gateway.bridges.serial.cobs import unstuff
+from gateway.bridges.serial.serial_frames import unstuff
 
 
 class SerialLine:

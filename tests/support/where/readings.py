@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from gateway.bridges.readings.reading import Reading, to_message
+from gateway.bridges.readings.reading import Reading
 from gateway.mqtt.message import Message
 
 TOPIC = "sensors/n1/temperature"
@@ -131,4 +131,5 @@ def message_of_sample(sample: Sample) -> Message:
         mantissa, exponent = value
         value = mantissa * 10**exponent if exponent >= 0 else float(f"{mantissa}e{exponent}")
     reading = Reading("n1", "temperature", value, unit, 1_763_740_000_000)
-    return to_message(reading, "serial:ttyNODE", clock, 0.0)
+    topic, payload = reading.topic, reading.payload
+    return Message(topic, payload, qos=1, client_id="serial:ttyNODE", received_at=clock)

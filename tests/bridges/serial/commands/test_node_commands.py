@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from gateway.bridges.serial import node_commands
-from gateway.bridges.serial.command_body import decode_answer
-from gateway.bridges.serial.frame_body import MalformedFrameError
+from gateway.bridges.serial.frame_body import MalformedFrameError, decode_frame
 from gateway.bridges.serial.node_commands import ATTEMPTS, NODES_MAX, WAITING_MAX, NodeCommands
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.bridges.serial.commands.rig import BOOT, Rig, Ticks
@@ -175,4 +174,4 @@ async def test_a_gateway_that_knows_the_time_sets_the_clocks_of_nodes(rig: Rig) 
 @table("body", [b"\1\4", b"\1\4\7" + b"\0" * 12, b"\1\4\0" + b"\0" * 13])
 def test_answers_that_are_none_are_malformed(body: bytes) -> None:
     with pytest.raises(MalformedFrameError, match="answer to a command"):
-        decode_answer(body)
+        decode_frame(body)

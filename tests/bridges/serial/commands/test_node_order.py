@@ -1,6 +1,6 @@
 """What clients order, and what they are told of orders that are none."""
 
-from gateway.bridges.serial.command_body import Command
+from gateway.bridges.serial.frame_body import Command
 from gateway.bridges.serial.node_order import parse_order
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.bridges.serial.commands.rig import TOPIC, Rig, install

@@ -1,16 +1,15 @@
 """A frame intake whose parts are in memory."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from gateway.bridges.readings.reading_publisher import ReadingPublisher
 from gateway.bridges.serial.frame_intake import FrameIntake
-from gateway.counters import Counters
+from gateway.bridges.supervision.host import Host
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.clocks import ManualClock
-from tests.support.nodes.bridges import Broker, Disk, MemoryFrames
+from tests.support.nodes.bridges import Gateway
 
 
 @pytest.fixture
@@ -19,24 +18,12 @@ def answers() -> list[bytes]:
 
 
 @pytest.fixture
-def make(
-    broker: Broker,
-    disk: Disk,
-    frames: MemoryFrames,
-    counters: Counters,
-    clock: ManualClock,
-    answers: list[bytes],
-) -> Callable[..., FrameIntake]:
-    def make(publish: Callable[[Message], ReasonCode] = broker.publish) -> FrameIntake:
-        return FrameIntake(
-            "ttyUSB0",
-            ReadingPublisher("serial:ttyUSB0", publish=publish, counters=counters, clock=clock),
-            answers.append,
-            when_on_disk=disk.when_on_disk,
-            frames=frames,
-            counters=counters,
-            clock=clock,
-        )
+def make(gateway: Gateway, answers: list[bytes]) -> Callable[..., FrameIntake]:
+    def make(publish: Callable[[Message], ReasonCode] | None = None) -> FrameIntake:
+        services = gateway.services
+        if publish is not None:
+            services = replace(services, publish=publish)
+        return FrameIntake(Host("serial", "ttyUSB0", services), answers.append)
 
     return make
 

@@ -2,7 +2,7 @@
 
 from node.frames import encode_reading, encode_readings
 
-from gateway.bridges.serial.cobs import unstuff
+from gateway.bridges.serial.serial_frames import unstuff
 
 TEMPERATURE = encode_reading("temperature", (215, -1), "°C")
 HUMIDITY = encode_reading("humidity", 48, "%")

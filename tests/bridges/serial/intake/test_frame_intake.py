@@ -6,9 +6,8 @@ import pytest
 from node.frames import encode_reading
 
 from gateway.bridges.serial.frame_intake import PARTLY_MAX, FrameIntake
-from gateway.bridges.serial.node_figures import NODES_MAX
-from gateway.bridges.serial.node_starts import NODES_MAX as NAMES_MAX
-from gateway.bridges.serial.node_starts import STARTS_MAX, NodeStarts
+from gateway.bridges.serial.node_figures import NODES_MAX, STARTS_MAX, NodeStarts
+from gateway.bridges.serial.node_figures import NODES_MAX as NAMES_MAX
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode

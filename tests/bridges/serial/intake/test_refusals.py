@@ -3,9 +3,8 @@
 import pytest
 from node.frames import encode_reading
 
-from gateway.bridges.serial.cobs import unstuff
 from gateway.bridges.serial.frame_intake import FrameIntake
-from gateway.bridges.serial.serial_frames import encode_frame
+from gateway.bridges.serial.serial_frames import encode_frame, unstuff
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.bridges.serial.intake.node_frames import HUMIDITY, TEMPERATURE, frame, statuses

@@ -1,14 +1,16 @@
-"""What becomes of a port's lines: published, or counted as refused, lost, garbage or words."""
+"""What becomes of the bytes of a port: lines, telegrams, or pieces as they are."""
 
 import logging
+from collections.abc import Callable
 
 from gateway.bridges.readings.name_template import NameTemplate
 from gateway.bridges.readings.reading import RefusedReadingError
-from gateway.bridges.serial.line_decoder import LineDecoder
-from gateway.bridges.serial.sample import NoReadingError, Parse, Sample
+from gateway.bridges.serial.sample import NoReadingError, Parse, Sample, Telegram, TelegramDecoder
+from gateway.bridges.serial.serial_frames import LineDecoder
 from gateway.bridges.supervision.host import Host
+from gateway.mqtt.reason_codes import FAILURE
 
-WORDS_A_MINUTE = 60
+TEXT_LINES_A_MINUTE = 60
 """Lines of a device that go to the log in a minute; further ones are only counted."""
 
 SHOWN_MAX = 200
@@ -33,13 +35,13 @@ class LineIntake:
         self._describing = self._node.fields | self._instance.fields
         self._host = host
         self._parse = parse
-        self._decoder = LineDecoder(host.services.counters)
+        self._decoder = LineDecoder(host.count)
         self._minute = 0.0
-        self._words = 0
+        self._text_lines = 0
 
     def restart(self) -> None:
         """Forget the half of a line that an unplugged port left."""
-        self._decoder = LineDecoder(self._host.services.counters)
+        self._decoder = LineDecoder(self._host.count)
 
     def feed(self, data: bytes) -> None:
         """Take bytes as they arrived, in any pieces."""
@@ -50,7 +52,7 @@ class LineIntake:
         try:
             sample = self._parse(line)
         except NoReadingError:
-            self._hear_words(line)
+            self._log_text(line)
             return
         except RefusedReadingError as failure:
             self._host.count("lines")
@@ -79,8 +81,8 @@ class LineIntake:
             node, fields, sample.time, units=sample.units, instance=instance, lossy=True
         )
 
-    def _hear_words(self, line: bytes) -> None:
-        """Tell what a board prints when it starts from noise: text goes to the log."""
+    def _log_text(self, line: bytes) -> None:
+        """Log what a board prints, such as when it starts; anything else is noise and counted."""
         try:
             text = line.strip().decode()
         except UnicodeDecodeError:
@@ -91,12 +93,66 @@ class LineIntake:
         self._host.count("text_lines")
         now = self._host.services.clock.monotonic()
         if now - self._minute >= 60:
-            self._minute, self._words = now, 0
-        self._words += 1
-        if self._words <= WORDS_A_MINUTE:
+            self._minute, self._text_lines = now, 0
+        self._text_lines += 1
+        if self._text_lines <= TEXT_LINES_A_MINUTE:
             logger.info("%s says: %s", self._host.title, _shown(text))
 
 
 def _shown(text: str) -> str:
     """Return the beginning of a line as the log can show it."""
     return "".join(each if each.isprintable() else "?" for each in text[:SHOWN_MAX])
+
+
+class TelegramIntake:
+    """Takes what a port delivers; all of it is of `node`, and of `instance` if there is one."""
+
+    def __init__(
+        self, node: str, host: Host, make: Callable[[], TelegramDecoder], instance: str = ""
+    ) -> None:
+        self._node = node
+        self._host = host
+        self._make = make
+        self._instance = instance
+        self._decoder = make()
+
+    def restart(self) -> None:
+        """Forget the half of a telegram that an unplugged port left."""
+        self._decoder = self._make()
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes as they arrived, in any pieces."""
+        decoder = self._decoder
+        for telegram in decoder.feed(data):
+            self._publish(telegram)
+        if decoder.failed:
+            self._host.count("crc_errors", decoder.failed)
+        if decoder.skipped:
+            self._host.count("garbage_bytes", decoder.skipped)
+        decoder.failed = decoder.skipped = 0
+
+    def _publish(self, telegram: Telegram) -> None:
+        self._host.count("telegrams")
+        for each in telegram.values:
+            self._host.read(
+                *(self._node, each.quantity, each.value, each.unit, telegram.time),
+                instance="-".join(filter(None, (self._instance, each.instance))),
+                lossy=True,
+            )
+
+
+class RawIntake:
+    """Publishes each piece that arrives on `sensors/<node>/raw`."""
+
+    def __init__(self, node: str, host: Host) -> None:
+        self._topic = f"sensors/{node}/raw"
+        self._host = host
+
+    def restart(self) -> None:
+        """There is nothing to forget."""
+
+    def feed(self, data: bytes) -> None:
+        """Publish bytes as they arrived."""
+        self._host.heard()
+        if self._host.send(self._topic, data) >= FAILURE:
+            self._host.count("lost")
