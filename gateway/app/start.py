@@ -32,6 +32,7 @@ from gateway.app.memory_limit import default_limit, for_clients, occupied
 from gateway.app.metrics import bind_metrics, metrics_pages
 from gateway.app.operator_socket import bind_operator_socket
 from gateway.app.parts import Core, Run, Storage
+from gateway.app.query.queries import Queries
 from gateway.app.telemetry import Telemetry
 from gateway.app.watched_files import watch
 from gateway.broker import access
@@ -161,8 +162,9 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     run.at_stop.append(wear.stop)
     control = Control()
     channels = ChannelCommands(run, storage, core, control, telemetry.sys_topics)
+    queries = Queries(run, core, control)
     core.broker.subscribe_inline(control, control.topic_filters)
-    await _start_uplink(run, storage, core, control, telemetry)
+    await _start_uplink(run, storage, core, control, telemetry, queries)
     restore(core.broker, kept, Instant(*clock_stamp.at_start()))
     await channels.restore_pauses()
     telemetry.sys_topics.say()  # what was restored, before anyone can ask
@@ -211,7 +213,12 @@ def _make_core(run: Run, storage: Storage, store: Store, clock_stamp: ClockStamp
 
 
 async def _start_uplink(
-    run: Run, storage: Storage, core: Core, control: Control, telemetry: Telemetry
+    run: Run,
+    storage: Storage,
+    core: Core,
+    control: Control,
+    telemetry: Telemetry,
+    queries: Queries,
 ) -> None:
     """Join the history to the broker, and what goes up, where the configuration has it."""
     if not run.configuration.uplinks:
@@ -219,7 +226,7 @@ async def _start_uplink(
         return
     from gateway.app.uplink.uplinks import start_uplinks
 
-    await start_uplinks(run, storage, core, control, telemetry)
+    await start_uplinks(run, storage, core, control, telemetry, queries)
 
 
 def _watch_files(run: Run, core: Core, listeners: Sequence[Listener]) -> asyncio.Event:

@@ -32,6 +32,7 @@ cdef class State:
     cdef public object listeners
     cdef public object memory
     cdef public object new_client_id
+    cdef readonly object notices
     cdef public PropertyCache property_cache
     cdef public object queue_memory
     cdef readonly object refusals

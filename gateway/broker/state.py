@@ -14,6 +14,7 @@ from gateway.broker.connecting.keep_alive import KeepAlive
 from gateway.broker.deadlines import Deadlines
 from gateway.broker.delivery_classes import DeliveryClasses
 from gateway.broker.memory_budget import MemoryBudget
+from gateway.broker.notices import Notices
 from gateway.broker.publishing import delays
 from gateway.broker.publishing.durability_classes import DurabilityClasses
 from gateway.broker.publishing.expiry import Expiry
@@ -67,6 +68,7 @@ class State:
         "listeners",
         "memory",
         "new_client_id",
+        "notices",
         "property_cache",
         "queue_memory",
         "refusals",
@@ -109,7 +111,8 @@ class State:
         self.clients: dict[str, Client] = {}
         self.connections: set[Client] = set()  # also those without a session yet, or any more
         self.listeners = Listeners()  # the rights at each, also of those who are away
-        self.connection_lines = ConnectionLines()
+        self.notices = Notices()
+        self.connection_lines = ConnectionLines(self.notices)
         self.keep_alive = KeepAlive(self.deadlines)
         self.failed_logins = FailedLogins(settings.failed_login_delay)
         self.property_cache = PropertyCache()

@@ -1,16 +1,30 @@
 """Something that a command asks of a running gateway: a message below `$CONTROL/tidegate/`."""
 
+import json
+import queue
 import threading
-from typing import Any
+import uuid
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self
 
 import paho.mqtt.client as paho
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
 
 from gateway.cli.local_broker import LocalBroker
 from gateway.errors import TidegateError
 
 CONTROL = "$CONTROL/tidegate/"
+ANSWERS = "$CONTROL/answers/"
 PATIENCE = 10.0
 """Seconds to wait for the gateway's answer."""
+
+REASON_SECONDS = 0.5
+"""Seconds after a refusal to wait for the answer that says why."""
+
+PAGE = 500
+"""Rows of one answer, at most."""
 
 
 def ask_gateway(broker: LocalBroker, part: str, payload: str, refused: str) -> None:
@@ -39,3 +53,105 @@ def ask_gateway(broker: LocalBroker, part: str, payload: str, refused: str) -> N
     client.loop_stop()
     if problems:
         raise TidegateError(f"the gateway at {broker.name} {refused}: {problems[0]}")
+
+
+class Conversation:
+    """A connection on which a running gateway is asked and answers; one request at a time.
+
+    What it refuses, and that it does not answer, is raised as TidegateError.
+    """
+
+    def __init__(self, broker: LocalBroker) -> None:
+        self._broker = broker
+        self._topic = ANSWERS + uuid.uuid4().hex
+        self._heard: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._client = broker.connect()
+        self._client.on_connect = self._on_connect
+        self._client.on_subscribe = self._on_subscribe
+        self._client.on_publish = self._on_publish
+        self._client.on_message = self._on_message
+
+    def __enter__(self) -> Self:
+        self._client.loop_start()
+        try:
+            self._next()  # the SUBACK
+        except BaseException:
+            self._client.loop_stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    def query(self, what: str, request: Mapping[str, object]) -> dict[str, Any]:
+        """Return the answer to a query."""
+        self._send(f"query/{what}", request)
+        return self._next()
+
+    def rows(self, what: str, request: Mapping[str, object], most: int) -> list[dict[str, Any]]:
+        """Return the rows of all pages, `most` at most."""
+        found: list[dict[str, Any]] = []
+        offset: int | None = 0
+        while offset is not None and len(found) < most:
+            limit = min(PAGE, most - len(found))
+            page = self.query(what, {**request, "offset": offset, "limit": limit})
+            found += page["rows"]
+            offset = page.get("next")
+        return found
+
+    def answers(self, part: str, request: Mapping[str, object]) -> Iterator[dict[str, Any]]:
+        """Yield answers until the one that is `done`."""
+        self._send(part, request)
+        while True:
+            answer = self._next()
+            yield answer
+            if "done" in answer:
+                return
+
+    def _send(self, part: str, request: Mapping[str, object]) -> None:
+        properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call] # paho has no type
+        properties.ResponseTopic = self._topic
+        self._client.publish(CONTROL + part, json.dumps(request), qos=1, properties=properties)
+
+    def _next(self) -> dict[str, Any]:
+        try:
+            answer = self._heard.get(timeout=PATIENCE)
+            if "code" in answer:
+                answer = self._reason(answer["code"])
+        except queue.Empty:
+            answer = {"error": f"no answer within {PATIENCE:.0f} s"}
+        if "error" in answer:
+            raise TidegateError(f"the gateway at {self._broker.name} refused: {answer['error']}")
+        return answer
+
+    def _reason(self, code: str) -> dict[str, Any]:
+        """Return the answer that says why a request was refused, or the code if none comes."""
+        try:
+            return self._heard.get(timeout=REASON_SECONDS)
+        except queue.Empty:
+            return {"error": code}
+
+    def _on_connect(
+        self, client: paho.Client, _data: object, _flags: object, code: Any, _more: object
+    ) -> None:
+        if code.is_failure:
+            self._heard.put({"error": str(code)})
+        else:
+            client.subscribe(self._topic, 1)
+
+    def _on_subscribe(
+        self, _client: paho.Client, _data: object, _mid: int, codes: Any, _more: object
+    ) -> None:
+        self._heard.put({"error": str(codes[0])} if codes[0].is_failure else {})
+
+    def _on_publish(
+        self, _client: paho.Client, _data: object, _mid: int, code: Any, _more: object
+    ) -> None:
+        if code.is_failure:
+            self._heard.put({"code": str(code)})
+
+    def _on_message(self, _client: paho.Client, _data: object, message: paho.MQTTMessage) -> None:
+        self._heard.put(json.loads(message.payload))

@@ -3,23 +3,16 @@
 import argparse
 import base64
 import json
-import queue
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import paho.mqtt.client as paho
-from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties
-
-from gateway.cli.control_request import CONTROL, PATIENCE, ask_gateway
+from gateway.cli.control_request import Conversation, ask_gateway
 from gateway.cli.local_broker import LocalBroker
 from gateway.errors import TidegateError
 
 VERBS = ("list", "show", "retry", "drop")
 ALL = "all"
-ANSWERS = "$CONTROL/answers/"
 COLUMNS = ("number", "uplink", "cause", "bytes", "rejected", "topic")
 
 Entry = dict[str, Any]
@@ -39,9 +32,10 @@ def command_rejected(broker: LocalBroker, options: argparse.Namespace) -> int:
     }
     found: list[Entry] = []
     count = 0
-    for answer in answers(broker, request):
-        found += answer.get("rejected", ())
-        count = answer.get("count", 0)
+    with Conversation(broker) as conversation:
+        for answer in conversation.answers("rejected", request):
+            found += answer.get("rejected", ())
+            count = answer.get("count", 0)
     if options.json:
         print(json.dumps(found if verb in ("list", "show") else {verb: count}, indent=2))
     elif verb == "list":
@@ -51,60 +45,6 @@ def command_rejected(broker: LocalBroker, options: argparse.Namespace) -> int:
     else:
         print(f"{count} {'put back into the outbox' if verb == 'retry' else 'deleted'}")
     return 0
-
-
-def answers(broker: LocalBroker, request: dict[str, object]) -> Iterator[Entry]:
-    """Ask a running gateway; yield its answers; raise TidegateError if it has none or refuses."""
-    heard: queue.SimpleQueue[Entry] = queue.SimpleQueue()
-    topic = ANSWERS + uuid.uuid4().hex
-    properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call] # paho has no type
-    properties.ResponseTopic = topic
-
-    def fail(code: object) -> None:
-        heard.put({"done": True, "error": str(code)})
-
-    def on_connect(client: paho.Client, _data: Any, _flags: Any, code: Any, _more: Any) -> None:
-        if code.is_failure:
-            fail(code)
-        else:
-            client.subscribe(topic, 1)
-
-    def on_subscribe(client: paho.Client, _data: Any, _mid: int, codes: Any, _more: Any) -> None:
-        if codes[0].is_failure:
-            fail(codes[0])
-        else:
-            payload = json.dumps(request)
-            client.publish(f"{CONTROL}rejected", payload, qos=1, properties=properties)
-
-    def on_publish(_client: paho.Client, _data: Any, _mid: int, code: Any, _more: Any) -> None:
-        if code.is_failure:
-            fail(code)
-
-    def on_message(_client: paho.Client, _data: Any, message: paho.MQTTMessage) -> None:
-        heard.put(json.loads(message.payload))
-
-    client = broker.connect()
-    client.on_connect, client.on_subscribe = on_connect, on_subscribe
-    client.on_publish, client.on_message = on_publish, on_message
-    client.loop_start()
-    try:
-        yield from _until_done(broker, heard)
-    finally:
-        client.disconnect()
-        client.loop_stop()
-
-
-def _until_done(broker: LocalBroker, heard: "queue.SimpleQueue[Entry]") -> Iterator[Entry]:
-    while True:
-        try:
-            answer = heard.get(timeout=PATIENCE)
-        except queue.Empty:
-            answer = {"error": f"no answer within {PATIENCE:.0f} s"}
-        if "error" in answer:
-            raise TidegateError(f"the gateway at {broker.url} refused: {answer['error']}")
-        yield answer
-        if "done" in answer:
-            return
 
 
 def table(found: Sequence[Entry]) -> list[str]:

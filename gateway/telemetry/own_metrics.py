@@ -85,6 +85,15 @@ METRICS = own(
     },
 )
 
+QUERIES = own(
+    "queries",
+    COUNTER,
+    {
+        "answered": "Queries of operators that were answered.",
+        "refused": "Queries that were refused: malformed, or too many at once.",
+    },
+)
+
 LOG = own("log", COUNTER, {"dropped": "Log lines given up because standard error took none."})
 
 OWN_FIGURES = (
@@ -94,6 +103,7 @@ OWN_FIGURES = (
     *STORAGE,
     *CLIENT_FIGURES,
     *METRICS,
+    *QUERIES,
     *LOG,
     *BRIDGE,  # behind the others: any part may be the kind of a bridge
 )

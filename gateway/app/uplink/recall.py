@@ -5,15 +5,13 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from gateway.access.rule import WRITE
 from gateway.app.control import Control
-from gateway.app.parts import Core, Run, Storage
-from gateway.app.uplink.answers import publish_answer, to_json
+from gateway.app.parts import Run, Storage
+from gateway.app.responder import Reply, Responder, to_json
 from gateway.counters import Counters
-from gateway.mqtt.errors import MqttError, ProtocolError
+from gateway.mqtt.errors import MqttError
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.mqtt.topics import check_topic_name
 from gateway.storage.outbox.outbox import Outbox
 from gateway.uplink.context import RECALL_ANSWERS
 from gateway.uplink.recalls.recall import Recall, RecallError, Report, parse_request
@@ -29,7 +27,7 @@ logger = logging.getLogger(__name__)
 def start_recall(
     run: Run,
     storage: Storage,
-    core: Core,
+    responder: Responder,
     control: Control,
     outbox: Outbox,
     uplinks: "Sequence[tuple[Uplink, UplinkSettings]]",
@@ -38,12 +36,12 @@ def start_recall(
     keeps = run.configuration.history.keep > 0
     recall = Recall(storage.database, outbox, run.counters, history=keeps)
     run.stack.push_async_callback(recall.close)
-    requests = RecallRequests(core, run.counters, recall, outbox.uplinks.every)
+    requests = RecallRequests(responder, run.counters, recall, outbox.uplinks.every)
     control.answer("recall", requests.receive)
     for index, (uplink, config) in enumerate(uplinks):
         if config.recall:
             messages = uplink.control_messages
-            requests = RecallRequests(core, run.counters, recall, 1 << index, messages)
+            requests = RecallRequests(responder, run.counters, recall, 1 << index, messages)
             uplink.requests.recall = requests.receive_of_fleet
 
 
@@ -55,13 +53,13 @@ class RecallRequests:
 
     def __init__(
         self,
-        core: Core,
+        responder: Responder,
         counters: Counters,
         recall: Recall,
         uplinks: int,
         control_messages: ControlMessages | None = None,
     ) -> None:
-        self._core = core
+        self._responder = responder
         self._counters = counters
         self._recall = recall
         self._uplinks = uplinks
@@ -102,23 +100,14 @@ class RecallRequests:
             )
 
     def _answer_to(self, request: Message) -> Callable[[Report], None]:
-        """Return what answers the request; raise MqttError where no answer can go.
-
-        That is also where the client itself may not write, as a will's may not that is gone.
-        """
-        topic, correlation_data = request.response_topic, request.correlation_data
-        if topic is None:
+        """Return what answers the request; raise MqttError where no answer can go."""
+        if request.response_topic is None:
             return lambda report: logger.info("recall: %s", report)
-        check_topic_name(topic)
-        if topic.startswith("$"):
-            raise ProtocolError("begins with $", ReasonCode.TOPIC_NAME_INVALID)
-        session = self._core.broker.sessions.get(request.client_id or "")
-        if session is None or not session.granted.rights(topic) & WRITE:
-            raise ProtocolError("the client may not write it", ReasonCode.NOT_AUTHORIZED)
+        reply = self._responder.reply_to(request)
+        loop = asyncio.get_running_loop()
+        return lambda report: _soon(loop, reply, report)
 
-        def answer(report: Report) -> None:
-            # Not within the publishing of the request itself.
-            loop = asyncio.get_running_loop()
-            loop.call_soon(publish_answer, self._core, topic, report, correlation_data)
 
-        return answer
+def _soon(loop: asyncio.AbstractEventLoop, reply: Reply, report: Report) -> None:
+    """Answer, though not within the publishing of the request itself."""
+    loop.call_soon(reply, report)

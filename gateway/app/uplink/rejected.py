@@ -5,16 +5,14 @@ import base64
 import json
 import logging
 import sqlite3
-from collections.abc import Callable
 from typing import Any
 
 from gateway.app.control import Control
-from gateway.app.parts import Core, Run, Storage
-from gateway.app.uplink.answers import publish_answer
+from gateway.app.parts import Run, Storage
+from gateway.app.responder import ANSWERS, Answer, Reply, RequestError, Responder
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.mqtt.topics import check_topic_name
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected, RejectedRow
 from gateway.storage.outbox.row import RECALL
@@ -22,26 +20,14 @@ from gateway.storage.outbox.row import RECALL
 logger = logging.getLogger(__name__)
 
 PART = "rejected"
-ANSWERS = "$CONTROL/answers/"
-"""Response Topics begin so: below `$CONTROL` only operators read, and no client publishes."""
-
 PAGE = 20
 """Messages read at a time, and told of in one answer."""
-
-MAXIMUM_WAITING = 8
-"""Requests that wait for their turn; a further one is refused with 0x97."""
 
 SHOWN_TOPIC = 256
 """Characters of a topic in a list."""
 
 WORDS = ("list", "show", "retry", "drop")
 ALL = "all"
-
-Answer = dict[str, object]
-
-
-class RequestError(ValueError):
-    """A request that is none; the text says why."""
 
 
 class Request:
@@ -81,29 +67,20 @@ class RejectedRequests:
         self,
         run: Run,
         storage: Storage,
-        core: Core,
+        responder: Responder,
         control: Control,
         rejected: Rejected,
         outbox: Outbox,
     ) -> None:
-        self._core = core
+        self._responder = responder
         self._counters = run.counters
         self._writer = storage.writer
         self._rejected = rejected
         self._outbox = outbox
-        self._turn = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
         self._problem = ""
         self._committed = asyncio.Event()
         storage.writer.on_committed.append(lambda _batch: self._committed.set())
         control.answer(PART, self.receive)
-        run.stack.push_async_callback(self.close)
-
-    async def close(self) -> None:
-        """End what is under way; what was not done stays as it is."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def receive(self, message: Message) -> ReasonCode:
         """Accept a request; its Response Topic must be below `$CONTROL/answers/`."""
@@ -112,37 +89,27 @@ class RejectedRequests:
             logger.warning("rejected: response topic %.80r is not below %s", topic, ANSWERS)
             return ReasonCode.TOPIC_NAME_INVALID
         try:
-            check_topic_name(topic)
+            reply = self._responder.reply_to(message)
         except MqttError as error:
             return error.reason_code
-        if len(self._tasks) >= MAXIMUM_WAITING:
-            return ReasonCode.QUOTA_EXCEEDED
+        return self._responder.accept(lambda: self._serve(message, reply))
 
-        def answer(said: Answer) -> None:
-            publish_answer(self._core, topic, said, message.correlation_data)
+    async def _serve(self, message: Message, answer: Reply) -> None:
+        try:
+            request = Request(message.payload, self._outbox.uplinks.names)
+            last = await self._do(request, answer)
+        except RequestError as error:
+            last = {"error": str(error)}
+        except sqlite3.Error as error:
+            last = {"error": f"the database could not be read: {error}"}
+        if "error" not in last and request.word in ("retry", "drop"):
+            logger.info(
+                "rejected messages: %s of %s, asked for by client %.80r",
+                *(request.word, last["count"], message.client_id),
+            )
+        answer({"done": True, **last})
 
-        task = asyncio.get_running_loop().create_task(self._serve(message, answer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return ReasonCode.SUCCESS
-
-    async def _serve(self, message: Message, answer: Callable[[Answer], None]) -> None:
-        async with self._turn:
-            try:
-                request = Request(message.payload, self._outbox.uplinks.names)
-                last = await self._do(request, answer)
-            except RequestError as error:
-                last = {"error": str(error)}
-            except sqlite3.Error as error:
-                last = {"error": f"the database could not be read: {error}"}
-            if "error" not in last and request.word in ("retry", "drop"):
-                logger.info(
-                    "rejected messages: %s of %s, asked for by client %.80r",
-                    *(request.word, last["count"], message.client_id),
-                )
-            answer({"done": True, **last})
-
-    async def _do(self, request: Request, answer: Callable[[Answer], None]) -> Answer:
+    async def _do(self, request: Request, answer: Reply) -> Answer:
         """Do what is asked for page by page; return the last answer."""
         await self._written()
         after, count, self._problem = 0, 0, ""
@@ -166,9 +133,7 @@ class RejectedRequests:
             self._committed.clear()
             await self._committed.wait()
 
-    def _each(
-        self, word: str, found: list[RejectedRow], answer: Callable[[Answer], None]
-    ) -> list[RejectedRow]:
+    def _each(self, word: str, found: list[RejectedRow], answer: Reply) -> list[RejectedRow]:
         """Do it with messages of one page; return those with which it was done."""
         found = [each for each in found if self._rejected.holds(each.identifier)]
         if word == "retry":

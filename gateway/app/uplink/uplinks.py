@@ -12,6 +12,7 @@ from gateway.app.clock import ClockWatch
 from gateway.app.control import Control
 from gateway.app.history import record
 from gateway.app.parts import Core, Run, Storage
+from gateway.app.query.queries import Queries
 from gateway.app.telemetry import Telemetry
 from gateway.app.turn_end import TurnEnd
 from gateway.app.uplink.down import open_down
@@ -62,7 +63,12 @@ PAUSED = "uplink_paused"
 
 
 async def start_uplinks(
-    run: Run, storage: Storage, core: Core, control: Control, telemetry: Telemetry
+    run: Run,
+    storage: Storage,
+    core: Core,
+    control: Control,
+    telemetry: Telemetry,
+    queries: Queries,
 ) -> None:
     """Join history, rules, outbox and uplinks to the broker."""
     settings = run.configuration.uplinks
@@ -87,9 +93,10 @@ async def start_uplinks(
     full = FullOutbox(run, outbox)
     full.start()
     run.troubles.append(lambda: full.text)
-    RejectedRequests(run, storage, core, control, rejected, outbox)
+    RejectedRequests(run, storage, queries.responder, control, rejected, outbox)
     pairs = list(zip(uplinks, settings, strict=True))
-    start_recall(run, storage, core, control, outbox, pairs)
+    start_recall(run, storage, queries.responder, control, outbox, pairs)
+    queries.queues.follow(outbox, rules)
     for uplink in uplinks:
         LinkLines(run, uplink, outbox).start()
         await uplink.start()

@@ -9,7 +9,7 @@ from gateway.session.session cimport Session
 
 cpdef admit(State state, Client client, packet, instant, authentication_data=*)
 
-cpdef refuse(counters, Client client, packet, refusal)
+cpdef refuse(State state, Client client, packet, refusal)
 
 @cython.locals(session=Session, present=bint, assigned=bint)
 cdef _accept(State state, Client client, packet, instant, authentication_data)

@@ -12,6 +12,7 @@ from gateway.broker.connecting.admission import (
     granted_expiry,
 )
 from gateway.broker.instant import Instant
+from gateway.broker.notices import ConnectRefusal
 from gateway.broker.sessions import (
     catch_up,
     end,
@@ -22,7 +23,6 @@ from gateway.broker.sessions import (
     take_over,
 )
 from gateway.broker.state import State
-from gateway.counters import Counters
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, ConnAck, Connect
@@ -59,16 +59,17 @@ def admit(
     if refusal is None:
         _accept(state, client, packet, instant, authentication_data)
     else:
-        refuse(state.counters, client, packet, refusal)
+        refuse(state, client, packet, refusal)
 
 
-def refuse(counters: Counters, client: Client, packet: Connect, refusal: Refusal) -> None:
+def refuse(state: State, client: Client, packet: Connect, refusal: Refusal) -> None:
     """Say why the client is not let in, and end its connection."""
     code, reason, details = refusal
     who, user = packet.client_id[:SHOWN], user_of(packet.username)
     line = "refused client %r%s at %s: %s%s (0x%02X)"
     logger.warning(line, who, user, client.peer, reason, details, code)
-    counters.add("tidegate/clients/refused")
+    state.counters.add("tidegate/clients/refused")
+    state.notices.give(ConnectRefusal(packet.client_id, packet.username, client.peer, reason))
     client.send(ConnAck(reason_code=code, properties=client.explain(reason, always=True)))
     client.close()  # [MQTT-3.2.2-7]
 

@@ -10,7 +10,6 @@ from gateway.broker.connecting.connection_info import Credentials
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import HELD, Pieces
 from gateway.broker.state import State
-from gateway.counters import Counters
 from gateway.mqtt.connection import NO_LIMIT
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.message_size import USER_PROPERTY_OVERHEAD, message_size
@@ -60,20 +59,18 @@ def _decide(
     elif right is None:
         _release(client)
         refusal = Refusal(ReasonCode.QUOTA_EXCEEDED, "there is no room now to look at a password")
-        refuse(state.counters, client, packet, refusal)
+        refuse(state, client, packet, refusal)
     else:
         state.counters.add("tidegate/access/logins_failed")
         wait = state.failed_logins.add(who, instant.monotonic) if packet.username else 0.0
         if wait:
             due = instant.monotonic + wait
-            state.deadlines.set(
-                client, due, lambda one, _: _refuse_login(state.counters, one, packet)
-            )
+            state.deadlines.set(client, due, lambda one, _: _refuse_login(state, one, packet))
         else:
-            _refuse_login(state.counters, client, packet)
+            _refuse_login(state, client, packet)
 
 
-def _refuse_login(counters: Counters, client: Client, packet: Connect) -> None:
+def _refuse_login(state: State, client: Client, packet: Connect) -> None:
     """Tell the client that its user name or password is wrong."""
     _release(client)
     if packet.username is None:
@@ -81,7 +78,7 @@ def _refuse_login(counters: Counters, client: Client, packet: Connect) -> None:
     else:
         code = ReasonCode.BAD_USER_NAME_OR_PASSWORD
         refusal = Refusal(code, "user name or password is wrong")
-    refuse(counters, client, packet, refusal)
+    refuse(state, client, packet, refusal)
 
 
 def _size(packet: Connect) -> int:
@@ -123,7 +120,7 @@ def handle_connect(
         enhanced_authentication.begin(state, client, method, packet, instant)
         return None
     if refusal is not None:
-        refuse(state.counters, client, packet, refusal)
+        refuse(state, client, packet, refusal)
     elif client.info.username is not None:
         packet.username = client.info.username
         admit(state, client, packet, instant)

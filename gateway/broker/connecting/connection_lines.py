@@ -7,6 +7,7 @@ import logging
 
 from gateway.broker.client import SHOWN, Client, user_of
 from gateway.broker.instant import Instant
+from gateway.broker.notices import ConnectionEnd, Notices
 
 logger = logging.getLogger(__name__)
 
@@ -19,9 +20,10 @@ CLOSED_BY_PEER = "closed by the peer without DISCONNECT"
 class ConnectionLines:
     """Lines that are not logged yet; whoever runs the turns calls `write` at the end of each."""
 
-    __slots__ = ("waiting",)
+    __slots__ = ("_notices", "waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
         self.waiting: list[tuple[str, tuple[object, ...]]] = []
 
     def add(self, line: str, *values: object) -> None:
@@ -31,7 +33,7 @@ class ConnectionLines:
             self.write()
 
     def note_end(self, client: Client, instant: Instant) -> None:
-        """Keep the line for a client that had been accepted: who, how long, and why it ended."""
+        """Note the end of a client that had been accepted: who, how long, and why it ended."""
         session = client.session
         if session is None:  # its refusal has a line
             return
@@ -41,6 +43,8 @@ class ConnectionLines:
         self.add(
             "client %r%s at %s ended after %.1f s: %s", who, user, client.peer, seconds, reason
         )
+        end = ConnectionEnd(session.client_id, session.username, client.peer, seconds, reason)
+        self._notices.give(end)
 
     def write(self) -> None:
         """Log the lines."""

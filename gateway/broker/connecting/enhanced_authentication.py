@@ -11,7 +11,6 @@ from gateway.broker.connecting.connection_info import (
 )
 from gateway.broker.instant import Instant
 from gateway.broker.state import State
-from gateway.counters import Counters
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import Auth, Connect
 from gateway.mqtt.properties import Properties
@@ -64,7 +63,7 @@ def _go_on(
         authentication.exchange = None
         _succeed(state, client, authentication, step, instant)
     except AuthenticationFailedError as error:
-        _fail(state.counters, client, authentication, str(error))
+        _fail(state, client, authentication, str(error))
 
 
 def _succeed(
@@ -85,11 +84,11 @@ def _succeed(
         _send(client, authentication, ReasonCode.SUCCESS, step)
 
 
-def _fail(counters: Counters, client: Client, authentication: Authentication, reason: str) -> None:
+def _fail(state: State, client: Client, authentication: Authentication, reason: str) -> None:
     """End the connection: [MQTT-4.12.0-4] before it has begun, [MQTT-4.12.1-2] afterwards."""
     if authentication.connect is not None:
         refusal = Refusal(ReasonCode.NOT_AUTHORIZED, reason)
-        refuse(counters, client, authentication.connect, refusal)
+        refuse(state, client, authentication.connect, refusal)
     else:
         client.disconnect(ReasonCode.NOT_AUTHORIZED, reason)
 

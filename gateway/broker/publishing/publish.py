@@ -9,6 +9,7 @@ from typing import cast
 
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
+from gateway.broker.notices import Denial
 from gateway.broker.pieces import Pieces
 from gateway.broker.publishing.forward import forward
 from gateway.broker.publishing.refusals import Outcome
@@ -325,6 +326,8 @@ def _refusal(
         state.counters.add("tidegate/refused/topic_names", publication.packets.count)
         return _not_taken(publication, code, f"topic name {admission.fault}")
     state.counters.add("tidegate/clients/not_authorized", publication.packets.count)
+    who = publication.client_id or ""
+    state.notices.give(Denial(who, publication.username, "write", publication.topic))
     return code
 
 

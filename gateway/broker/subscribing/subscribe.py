@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gateway.broker.client import Client, session_of
 from gateway.broker.instant import Instant
+from gateway.broker.notices import Denial
 from gateway.broker.pieces import Piece, Pieces
 from gateway.broker.shares import Shares, filter_levels
 from gateway.broker.state import State
@@ -189,6 +190,7 @@ def _subscribe(
         return ReasonCode.TOPIC_FILTER_INVALID, None
     if not _may_subscribe(session, split_shared(asked.topic_filter)[1]):
         state.counters.add("tidegate/access/subscriptions")
+        state.notices.give(Denial(session.client_id, session.username, "read", asked.topic_filter))
         return ReasonCode.NOT_AUTHORIZED, None
     if (
         _no_room(state, session, asked.topic_filter)

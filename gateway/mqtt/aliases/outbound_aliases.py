@@ -68,6 +68,12 @@ class OutboundAliases:
         self._patience = 1
         self._waited = 0
 
+    @property
+    def figures(self) -> dict[str, int]:
+        """How many aliases there may be, how many stand for a topic, and how often these were."""
+        uses = sum(mapping.uses for mapping in self._mappings.values())
+        return {"maximum": self._maximum, "used": len(self._mappings), "hits": uses}
+
     def choose(self, topic: bytes) -> tuple[int, bool]:
         """Return the alias for the next packet's topic, 0 for none, and whether it is known.
 

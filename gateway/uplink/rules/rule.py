@@ -86,7 +86,7 @@ class ActiveRule:
     ) -> None:
         self.rule = rule
         self.name = name_of(rule, index)
-        self._index = index
+        self.index = index
         self._where = rule.where
         self._state = state
         self._counters = counters
@@ -101,6 +101,18 @@ class ActiveRule:
             counters.add(f"{self._prefix}{name}", 0)
         self._restore()
         self._show()
+
+    @property
+    def figures(self) -> dict[str, int | float]:
+        """What is counted of the rule, by name, and the microseconds of an evaluation."""
+        values = self._counters.values
+        names = (*COUNTED, "microseconds", "topics")
+        found = {name: values.get(self._prefix + name) for name in names}
+        return {
+            name: float(value) if name == "microseconds" else int(value)
+            for name, value in found.items()
+            if value is not None
+        }
 
     def evaluate(self, message: Message) -> bool | None:
         """Return whether the rule accepts the message, None if its expression is NULL.
@@ -119,7 +131,7 @@ class ActiveRule:
             self._exceed(where, message)
         if not where.figures.evaluated % SAMPLED:
             used, left = room - message.work_left, message.work_left
-            self._budget.sample(where, message, f"uplink.rule[{self._index}]", used)
+            self._budget.sample(where, message, f"uplink.rule[{self.index}]", used)
             message.work_left = left
             microseconds = f"{where.figures.mean / 1000:.1f}"
             self._counters.set(f"{self._prefix}microseconds", microseconds)
@@ -131,7 +143,7 @@ class ActiveRule:
         self.over_budget = True
         self._counters.add(f"{self._prefix}over_budget")
         budget = self._budget
-        owner = f"uplink.rule[{self._index}]"
+        owner = f"uplink.rule[{self.index}]"
         budget.over.note(owner, over_budget.RULES, where.text, message, budget.now)
 
     def record(self, message: Message, result: bool | None) -> RuleResult:
@@ -141,7 +153,7 @@ class ActiveRule:
             self._counters.add(f"{self._prefix}null")
         if self._where is not None and self._where.slots:
             return self._remember(self._where, message, result)
-        return RuleResult(self._index, 0, result)
+        return RuleResult(self.index, 0, result)
 
     def count_saved(self, message: Message) -> None:
         """Count the bytes of a message that no rule of the stream accepted; this was the last."""
@@ -165,7 +177,7 @@ class ActiveRule:
         self._counters.set(f"{self._prefix}topics", len(where.memory))
         self._counters.set(f"{self._prefix}state_overflow", where.memory.overflows)
         epoch = 0 if self._state is None else self._state.epoch
-        return RuleResult(self._index, epoch, result, where.memory.overflows > overflows)
+        return RuleResult(self.index, epoch, result, where.memory.overflows > overflows)
 
     def _save_row(self, where: RuleWhere, message: Message, result: bool | None) -> None:
         if self._state is None:

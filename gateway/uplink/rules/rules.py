@@ -141,6 +141,12 @@ class RuleSet:
             self._uplinks[rule.stream] = self._uplinks.get(rule.stream, 0) | rule.uplinks
 
     @property
+    def rules(self) -> list[ActiveRule]:
+        """The rules in the order of the configuration."""
+        every = (active for rules in self._streams.values() for active in rules)
+        return sorted(every, key=lambda active: active.index)
+
+    @property
     def topic_filters(self) -> list[str]:
         """The topic filters to subscribe to, each once, in the order of the rules."""
         topics = (active.rule.topic for rules in self._streams.values() for active in rules)

@@ -8,8 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-import gateway.app.uplink.rejected as module
-from gateway.app.uplink.rejected import ANSWERS, RejectedRequests
+import gateway.app.responder as module
+from gateway.app.responder import ANSWERS
+from gateway.app.uplink.rejected import RejectedRequests
 from gateway.config.load import load
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
@@ -33,7 +34,7 @@ class Desk:
     def __init__(self, gateway: Gateway, desk: RejectedRequests) -> None:
         self.desk = desk
         self.heard: list[dict[str, Any]] = []
-        desk._core = cast("Any", SimpleNamespace(publish=self._hear, turn=gateway.turn))
+        desk._responder._core = cast("Any", SimpleNamespace(publish=self._hear, turn=gateway.turn))
 
     def _hear(self, message: Message) -> ReasonCode:
         self.heard.append(json.loads(message.payload))

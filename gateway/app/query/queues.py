@@ -1,0 +1,228 @@
+"""Queries about what waits, and where: `queues`, `rules`; and the order `retained/clear`."""
+
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gateway.app.parts import Core, Run
+from gateway.app.query.clients import MAXIMUM_SECONDS, in_order, oldest_seconds
+from gateway.app.responder import Answer, Request, RequestError, Responder
+from gateway.broker.channels.channel import Channel
+from gateway.broker.own_names import CONTROL_CLIENT
+from gateway.mqtt.errors import MqttError
+from gateway.mqtt.message import Message
+from gateway.mqtt.topics import check_topic_filter, topic_matches
+from gateway.session.session import Session
+
+if TYPE_CHECKING:
+    from gateway.storage.outbox.outbox import Outbox
+    from gateway.uplink.rules.rules import RuleSet
+
+logger = logging.getLogger(__name__)
+
+KINDS = ("all", "uplink", "channel", "delayed", "session")
+
+MAXIMUM_CLEARED = 1_000
+"""Retained messages that one request clears; the answer says whether there are more."""
+
+PIECE = 100
+"""Retained messages that are looked at at a time."""
+
+Key = tuple[str, str]
+"""The kind of a queue, and its name."""
+
+Counts = tuple[int, int]
+"""How many messages have gone into a queue since the start, and come out of it."""
+
+
+class QueueQueries:
+    """Answers by what the broker and, where there is one, the outbox hold at that moment."""
+
+    def __init__(self, run: Run, core: Core, responder: Responder) -> None:
+        self._broker = core.broker
+        self._core = core
+        self._clock = run.clock
+        self._counters = run.counters
+        self._outbox: Outbox | None = None
+        self._rules: RuleSet | None = None
+        responder.know("queues", self._queues, "kind", "seconds", "offset", "limit")
+        responder.know("rules", self._list_rules, "offset", "limit")
+        responder.know("retained/clear", self._clear, "filter")
+
+    def follow(self, outbox: "Outbox", rules: "RuleSet") -> None:
+        """Answer for what goes up, too."""
+        self._outbox, self._rules = outbox, rules
+
+    async def _queues(self, request: Request) -> Answer:
+        kind = request.word("kind", KINDS)
+        seconds = request.seconds("seconds", MAXIMUM_SECONDS)
+        fixed = [each for each in self._fixed() if kind in ("all", each[0])]
+        sessions: list[tuple[float, str]] = []
+        if kind in ("all", "session"):
+            for name, session in list(self._broker.sessions.items()):
+                await request.breathe()
+                if session.queue.messages or len(session.inflight):
+                    waiting = session.queue.messages + len(session.inflight)
+                    sessions.append((-waiting, name))
+        keys = fixed + [("session", name) for _, name in await in_order(request, sessions)]
+        before, began = {}, self._clock.monotonic()
+        if seconds:
+            for key in keys:
+                await request.breathe()
+                before[key] = self._counts(key)
+            await request.sleep(seconds)
+        elapsed = max(self._clock.monotonic() - began, 1e-3)
+        return await request.page(keys, lambda key: self._row(key, before.get(key), elapsed))
+
+    def _fixed(self) -> Iterator[Key]:
+        """Give the queues that are there whatever waits in them."""
+        if self._outbox is not None:
+            for name in self._outbox.uplinks.names:
+                yield "uplink", name
+        for channel in self._broker.channels:
+            yield "channel", channel.client_id
+        yield "delayed", ""
+
+    def _row(self, key: Key, before: Counts | None, elapsed: float) -> dict[str, object] | None:
+        kind, name = key
+        row: dict[str, object] = {"kind": kind, "name": name}
+        if kind == "uplink" and self._outbox is not None:
+            row |= self._uplink(name, self._outbox)
+        elif kind == "delayed":
+            delays = self._broker.delays
+            row |= {"depth": delays.waiting, "bytes": None, "oldest_seconds": None}
+        else:
+            found = self._session(key)
+            if found is None:
+                return None
+            row |= self._of_session(found)
+        counts = self._counts(key)
+        if before is not None and counts is not None:
+            come, gone = ((now - then) / elapsed for now, then in zip(counts, before, strict=True))
+            row |= {"in_rate": round(come, 1), "out_rate": round(gone, 1)}
+            depth = row["depth"]
+            if isinstance(depth, int) and depth and gone > come:
+                row["empty_seconds"] = round(depth / (gone - come))
+        return row
+
+    def _uplink(self, name: str, outbox: "Outbox") -> dict[str, object]:
+        uplinks = outbox.uplinks
+        part = f"tidegate/uplink/{name}/" if uplinks.several else "tidegate/uplink/"
+        values, oldest = self._counters.values, outbox.oldest_time
+        depth = uplinks.rows[uplinks.names.index(name)]
+        waited = None
+        if oldest is not None and depth and not uplinks.several:
+            waited = max(0.0, (self._clock.wall_ms() - oldest) / 1000)
+        return {
+            "depth": depth,
+            "bytes": None if uplinks.several else outbox.bytes,
+            "oldest_seconds": waited,
+            "state": values.get(f"{part}state", "off"),
+            "error": values.get(f"{part}error", ""),
+        }
+
+    def _of_session(self, session: Session) -> dict[str, object]:
+        now = self._clock.monotonic()
+        if isinstance(session, Channel):
+            return {
+                "name": session.settings.share_name,
+                "filter": session.settings.topic_filter,
+                "state": "paused" if session.waiting.paused else "open",
+                "depth": session.depth,
+                "inflight": session.in_flight,
+                "bytes": session.queue.bytes,
+                "oldest_seconds": round(session.oldest(now), 1) if session.depth else None,
+            }
+        return {
+            "state": "away" if session.connection is None else "connected",
+            "depth": session.queue.messages,
+            "inflight": len(session.inflight),
+            "bytes": session.queue.bytes,
+            "oldest_seconds": oldest_seconds(session, now),
+        }
+
+    def _session(self, key: Key) -> Session | None:
+        kind, name = key
+        if kind == "session":
+            return self._broker.sessions.get(name)
+        return next((each for each in self._broker.channels if each.client_id == name), None)
+
+    def _counts(self, key: Key) -> Counts | None:
+        """Return how many messages came and went since the start, None where nobody counts them."""
+        kind, name = key
+        if kind == "uplink" and self._outbox is not None:
+            several = self._outbox.uplinks.several
+            part = f"tidegate/uplink/{name}/" if several else "tidegate/uplink/"
+            out = self._counters.count(f"{part}acknowledged")
+            return out + self._outbox.uplinks.rows[self._outbox.uplinks.names.index(name)], out
+        session = None if kind == "delayed" else self._session(key)
+        if isinstance(session, Channel):
+            figures = session.figures
+            return figures.received, figures.acknowledged + figures.unacknowledged
+        if session is None or session.connection is None:
+            return None
+        waiting, out = session.queue.messages, session.connection.packets_sent
+        return out + waiting, out
+
+    async def _list_rules(self, request: Request) -> Answer:
+        rules = [] if self._rules is None else self._rules.rules
+        names = () if self._outbox is None else self._outbox.uplinks.names
+
+        def row(index: int) -> dict[str, object]:
+            rule = rules[index].rule
+            uplinks = [name for place, name in enumerate(names) if rule.uplinks >> place & 1]
+            return {
+                "rule": rules[index].name,
+                "uplinks": uplinks,
+                "topic": rule.topic,
+                "where": None if rule.where is None else rule.where.text,
+                "stream": rule.stream,
+                "lane": rule.lane,
+                "counters": rules[index].figures,
+            }
+
+        return await request.page(list(range(len(rules))), row)
+
+    async def _clear(self, request: Request) -> Answer:
+        topic_filter = request.needed("filter")
+        try:
+            check_topic_filter(topic_filter)
+        except MqttError as error:
+            raise RequestError(f"filter {topic_filter[:80]!r}: {error.reason}") from None
+        if topic_filter.startswith("$"):
+            raise RequestError(f"filter {topic_filter[:80]!r}: the gateway's own topics stay")
+        topics, more = await self._retained(request, topic_filter)
+        logger.warning(
+            "%d retained messages of %.80r are cleared, asked for by client %.80r",
+            *(len(topics), topic_filter, request.client_id),
+        )
+        for topic in topics:
+            await request.breathe()
+            instant = self._core.turn.instant
+            self._core.publish(
+                Message(
+                    topic,
+                    b"",
+                    qos=1,
+                    retain=True,
+                    client_id=CONTROL_CLIENT,
+                    received_at=instant.wall,
+                    arrived=instant.monotonic,
+                )
+            )
+        return {"filter": topic_filter, "cleared": len(topics), "more": more}
+
+    async def _retained(self, request: Request, topic_filter: str) -> tuple[list[str], bool]:
+        """Return topics with a retained message, and whether there are more of them."""
+        log, found = self._broker.retained.log, []
+        cursor = log.open()
+        try:
+            while not cursor.done:
+                await request.breathe()
+                topics = [message.topic for message in log.read(cursor, PIECE)]
+                found += [topic for topic in topics if topic_matches(topic_filter, topic)]
+                if len(found) > MAXIMUM_CLEARED:
+                    return found[:MAXIMUM_CLEARED], True
+        finally:
+            log.close(cursor)
+        return found, False

@@ -1,0 +1,289 @@
+"""Answers what is asked below `$CONTROL/tidegate/`, on the Response Topic of the request."""
+
+import asyncio
+import json
+import logging
+import sqlite3
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from time import perf_counter
+from typing import TypeAlias, TypeVar
+
+from gateway.access.rule import WRITE
+from gateway.app.control import Control
+from gateway.app.parts import Core, Run
+from gateway.broker.own_names import CONTROL_CLIENT
+from gateway.mqtt.errors import MqttError, ProtocolError
+from gateway.mqtt.message import Message
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.topics import check_topic_name
+
+logger = logging.getLogger(__name__)
+
+ANSWERS = "$CONTROL/answers/"
+"""Response Topics that only operators read, and to which no client publishes, begin so."""
+
+QUERY = "query"
+"""The part of `$CONTROL/tidegate/` below which queries stand."""
+
+MAXIMUM_WAITING = 32
+"""Requests that are answered or wait for it; one more is refused with 0x97."""
+
+MAXIMUM_REQUEST = 16 * 1024
+"""Bytes of a query's payload."""
+
+MAXIMUM_ANSWER = 64 * 1024
+"""Bytes of the rows in one answer; the next page begins with those that did not fit."""
+
+MAXIMUM_LIMIT, DEFAULT_LIMIT = 500, 100
+"""Rows of one page."""
+
+MAXIMUM_OFFSET = 10_000_000
+"""Rows before a page."""
+
+SLICE = 0.002
+"""Seconds for which a query is worked on before everybody else has a turn."""
+
+SHOWN = 80
+"""Characters of what a request says that an error repeats."""
+
+Answer: TypeAlias = Mapping[str, object]
+Reply: TypeAlias = Callable[[Answer], None]
+T = TypeVar("T")
+
+
+class RequestError(ValueError):
+    """A request that cannot be carried out; the text says why."""
+
+
+class Request:
+    """One query: a JSON object whose keys are read by name, and the time it may take at a stretch.
+
+    Each reader raises RequestError that names the key, its value and what is allowed.
+    """
+
+    def __init__(self, what: str, said: dict[str, object], client_id: str, turn: asyncio.Lock):
+        self.what = what
+        self.client_id = client_id
+        self._said = said
+        self._turn = turn
+        self._until = 0.0
+
+    def check_keys(self, *known: str) -> None:
+        """Raise RequestError for a key that the query does not have."""
+        for key in self._said:
+            if key not in known:
+                allowed = ", ".join(known) or "none"
+                raise RequestError(f"unknown key {key[:SHOWN]!r}; {self.what} has: {allowed}")
+
+    def text(self, key: str) -> str | None:
+        """Return a text, None where the request has none."""
+        value = self._said.get(key)
+        if value is not None and not isinstance(value, str):
+            raise RequestError(f"{key} is {_shown(value)}, not a text")
+        return value
+
+    def needed(self, key: str) -> str:
+        """Return a text that has to be there."""
+        value = self.text(key)
+        if value is None:
+            raise RequestError(f"{self.what} needs {key}, a text")
+        return value
+
+    def word(self, key: str, words: tuple[str, ...]) -> str:
+        """Return one of some words, the first where the request has none."""
+        value = self.text(key)
+        if value is None:
+            return words[0]
+        if value not in words:
+            raise RequestError(f"{key} is {_shown(value)}, not one of {', '.join(words)}")
+        return value
+
+    def whole(self, key: str, least: int, most: int, default: int) -> int:
+        """Return a whole number."""
+        value = self._said.get(key, default)
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise RequestError(f"{key} is {_shown(value)}, not a whole number {least} to {most}")
+        return value
+
+    def seconds(self, key: str, most: float) -> float:
+        """Return a number of seconds, 0 where the request has none."""
+        value = self._said.get(key, 0)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:
+            raise RequestError(f"{key} is {_shown(value)}, not a number of seconds 0 to {most:g}")
+        return value
+
+    async def breathe(self) -> None:
+        """Let everybody else have a turn if this query has had its slice of time."""
+        if perf_counter() >= self._until:
+            await asyncio.sleep(0)
+            self._until = perf_counter() + SLICE
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, while other queries are answered."""
+        self._turn.release()
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            await self._turn.acquire()
+
+    async def page(self, names: list[T], row: Callable[[T], Answer | None]) -> dict[str, object]:
+        """Return the rows of the page that is asked for, with `total` and where the `next` begins.
+
+        What has gone meanwhile has no row.
+        """
+        offset = self.whole("offset", 0, MAXIMUM_OFFSET, 0)
+        end = min(len(names), offset + self.whole("limit", 1, MAXIMUM_LIMIT, DEFAULT_LIMIT))
+        rows: list[object] = []
+        size, position = 0, offset
+        while position < end:
+            await self.breathe()
+            made = row(names[position])
+            if made is not None:
+                size += len(to_json(made))
+                if rows and size > MAXIMUM_ANSWER:
+                    break
+                rows.append(made)
+            position += 1
+        more = {"next": position} if position < len(names) else {}
+        return {"total": len(names), "offset": offset, "rows": rows, **more}
+
+
+Handler: TypeAlias = Callable[[Request], Awaitable[Answer]]
+
+
+class Responder:
+    """Answers requests one at a time, each in slices of time, and a bounded number of them.
+
+    Counted in `tidegate/queries/…`.
+    """
+
+    def __init__(self, run: Run, core: Core, control: Control) -> None:
+        self._core = core
+        self._clock = run.clock
+        self._counters = run.counters
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._handlers: dict[str, tuple[Handler, tuple[str, ...]]] = {}
+        control.answer_below(QUERY, self.receive)
+        run.stack.push_async_callback(self.close)
+
+    async def close(self) -> None:
+        """End what is under way; what was not done stays as it is."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def know(self, what: str, handler: Handler, *keys: str) -> None:
+        """Answer `query/<what>` with what the handler returns; requests have these keys."""
+        self._handlers[what] = handler, keys
+
+    def reply_to(self, message: Message) -> Reply:
+        """Return what answers a request; raise MqttError where no answer can go.
+
+        That is also where the client itself may not write, as a will's may not that is gone.
+        """
+        topic, correlation_data = message.response_topic, message.correlation_data
+        if topic is None:
+            raise ProtocolError("there is no Response Topic", ReasonCode.TOPIC_NAME_INVALID)
+        check_topic_name(topic)
+        if not topic.startswith(ANSWERS):
+            if topic.startswith("$"):
+                reason = f"begins with $, and not with {ANSWERS}"
+                raise ProtocolError(reason, ReasonCode.TOPIC_NAME_INVALID)
+            session = self._core.broker.sessions.get(message.client_id or "")
+            if session is None or not session.granted.rights(topic) & WRITE:
+                raise ProtocolError("the client may not write it", ReasonCode.NOT_AUTHORIZED)
+        return lambda answer: self._publish(topic, answer, correlation_data)
+
+    def accept(self, serve: Callable[[], Coroutine[object, object, None]]) -> ReasonCode:
+        """Let a request be served in its turn; return 0x97 where too many wait."""
+        if len(self._tasks) >= MAXIMUM_WAITING:
+            self._counters.add("tidegate/queries/refused")
+            return ReasonCode.QUOTA_EXCEEDED
+        task = asyncio.get_running_loop().create_task(self._in_turn(serve))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return ReasonCode.SUCCESS
+
+    async def _in_turn(self, serve: Callable[[], Coroutine[object, object, None]]) -> None:
+        async with self._turn:
+            await serve()
+
+    def receive(self, what: str, message: Message) -> ReasonCode:
+        """Accept `query/<what>`; what is refused is answered as well, where an answer can go."""
+        try:
+            reply = self.reply_to(message)
+        except MqttError as error:
+            self._counters.add("tidegate/queries/refused")
+            topic, who = message.response_topic, message.client_id
+            line = "query %.80r of client %.80r: response topic %.80r: %s"
+            logger.warning(line, what, who, topic, error.reason)
+            return error.reason_code
+        try:
+            request = self._request(what, message)
+        except RequestError as error:
+            self._counters.add("tidegate/queries/refused")
+            code, text = ReasonCode.PAYLOAD_FORMAT_INVALID, str(error)
+        else:
+            code = self.accept(lambda: self._serve(request, reply))
+            text = f"{MAXIMUM_WAITING} requests wait already; ask again later"
+            if code == ReasonCode.SUCCESS:
+                return code
+        # not within the publishing of the request itself
+        loop = asyncio.get_running_loop()
+        loop.call_soon(reply, {"query": what[:SHOWN], "error": text})
+        return code
+
+    def _request(self, what: str, message: Message) -> Request:
+        if what not in self._handlers:
+            known = ", ".join(sorted(self._handlers))
+            raise RequestError(f"there is no query {what[:SHOWN]!r}; there are: {known}")
+        size = len(message.payload)
+        if size > MAXIMUM_REQUEST:
+            raise RequestError(f"{size} bytes; a request has at most {MAXIMUM_REQUEST}")
+        try:
+            said = json.loads(message.payload or b"{}")
+        except (ValueError, RecursionError) as error:
+            raise RequestError(f"the request is no JSON: {error}") from None
+        if not isinstance(said, dict):
+            raise RequestError("a request is a JSON object")
+        request = Request(what, said, message.client_id or "", self._turn)
+        request.check_keys(*self._handlers[what][1])
+        return request
+
+    async def _serve(self, request: Request, reply: Reply) -> None:
+        begin = {"query": request.what, "time": self._clock.wall_ms()}
+        handler, _ = self._handlers[request.what]
+        name = "tidegate/queries/answered"
+        try:
+            answer = {**begin, **await handler(request)}
+        except RequestError as error:
+            name, answer = "tidegate/queries/refused", {**begin, "error": str(error)}
+        except sqlite3.Error as error:
+            answer = {**begin, "error": f"the database could not be read: {error}"}
+        self._counters.add(name)
+        reply(answer)
+
+    def _publish(self, topic: str, answer: Answer, correlation_data: bytes | None) -> None:
+        instant = self._core.turn.instant
+        message = Message(
+            topic,
+            to_json(answer),
+            qos=1,
+            client_id=CONTROL_CLIENT,
+            received_at=instant.wall,
+            arrived=instant.monotonic,
+            correlation_data=correlation_data,
+            content_type="application/json",
+        )
+        self._core.publish(message)
+
+
+def to_json(answer: Answer) -> bytes:
+    """Return the payload of an answer."""
+    return json.dumps(answer, separators=(",", ":"), ensure_ascii=False).encode(errors="replace")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -1,0 +1,57 @@
+"""What a person may want to know of clients, for whoever keeps it: ends, refusals and denials."""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+TAKEN_OVER = "another connection has this client id (0x8E)"
+"""Why a connection ended whose client identifier another one has now."""
+
+
+class ConnectionEnd(NamedTuple):
+    """A connection of an accepted client that ended after so many seconds."""
+
+    client_id: str
+    username: str | None
+    peer: str
+    seconds: float
+    reason: str
+
+    @property
+    def taken_over(self) -> bool:
+        """Whether another connection came with the same client identifier."""
+        return self.reason == TAKEN_OVER
+
+
+class ConnectRefusal(NamedTuple):
+    """A CONNECT that was refused."""
+
+    client_id: str
+    username: str | None
+    peer: str
+    reason: str
+
+
+class Denial(NamedTuple):
+    """A topic that a client may not `write`, or a topic filter that it may not `read`."""
+
+    client_id: str
+    username: str | None
+    right: str
+    topic: str
+
+
+Notice: TypeAlias = ConnectionEnd | ConnectRefusal | Denial
+
+
+class Notices:
+    """Calls everybody who listens; without listeners a notice costs next to nothing."""
+
+    __slots__ = ("listeners",)
+
+    def __init__(self) -> None:
+        self.listeners: list[Callable[[Notice], None]] = []
+
+    def give(self, notice: Notice) -> None:
+        """Tell all who listen."""
+        for listener in self.listeners:
+            listener(notice)

@@ -1,0 +1,56 @@
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from gateway.config.load import load
+from tests.support.gateway_here import Gateway
+from tests.support.operator import Operator
+from tests.support.ports import free_port
+from tests.support.raw_client import Clients
+
+CONFIG = """
+[[listener]]
+port = {port}
+[[uplink]]
+directory = "{folder}"
+[[uplink.rule]]
+topic = "sensors/#"
+where = "payload.value > 20"
+[[uplink.rule]]
+topic = "orders/#"
+[[channel]]
+name = "jobs"
+filter = "work/#"
+"""
+
+
+@pytest.fixture
+async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
+    """Give a gateway with an uplink, two rules and a channel."""
+    file = tmp_path / "gateway.toml"
+    file.write_text(CONFIG.format(port=free_port(), folder=tmp_path / "landing"))
+    async with AsyncExitStack() as stack:
+        made = Gateway(load(file), tmp_path / "data", stack)
+        await made.start()
+        yield made
+
+
+@pytest.fixture
+def port(gateway: Gateway) -> int:
+    return int(gateway.configuration.listeners[0].port)
+
+
+@pytest.fixture
+async def operator(port: int) -> AsyncIterator[Operator]:
+    made = await Operator.open(port)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def clients(port: int) -> AsyncIterator[Clients]:
+    made = Clients(port)
+    yield made
+    await made.close()
