@@ -14,7 +14,7 @@ from gateway.config.errors import ConfigurationError
 from gateway.telemetry.bridge_metrics import kind_figures
 
 if TYPE_CHECKING:
-    from gateway.app.lending import Lending
+    from gateway.app.port_release import PortRelease
     from gateway.bridges.supervision.interfaces import Receive, Services, Update
     from gateway.bridges.supervision.supervisor import Supervisor
     from gateway.config.configuration import Configuration
@@ -51,7 +51,7 @@ class Bridges:
         self._core = core
         self._control = control
         self._supervisor: Supervisor | None = None
-        self._lending: Lending | None = None
+        self._port_release: PortRelease | None = None
         self._configured: tuple[BridgeConfig, ...] = ()
         self._reloading: asyncio.Task[None] | None = None
 
@@ -61,14 +61,14 @@ class Bridges:
         if self._supervisor is None:
             if not configuration.bridges:
                 return
-            from gateway.app.lending import Lending
             from gateway.app.nodes import NodeRequests
+            from gateway.app.port_release import PortRelease
             from gateway.bridges.supervision.supervisor import Supervisor
 
             services = await _services(self._run, self._storage, self._core, self._update)
             self._supervisor = Supervisor(services)
-            self._lending = Lending(self._supervisor)
-            self._control.answer("port", self._lending.receive)
+            self._port_release = PortRelease(self._supervisor)
+            self._control.answer("port", self._port_release.receive)
             self._control.answer("node", NodeRequests(self._supervisor).receive)
         await self._supervisor.apply(configuration.bridges)
 
@@ -78,7 +78,7 @@ class Bridges:
         return await update_node(port, self._lend)
 
     def _lend(self, path: str, seconds: float) -> bool:
-        return self._lending is not None and self._lending.lend(path, seconds)
+        return self._port_release is not None and self._port_release.lend(path, seconds)
 
     def figures(self) -> "tuple[Figure, ...]":
         """Return what the kinds in use declare of their figures."""

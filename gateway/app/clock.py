@@ -58,7 +58,7 @@ class ClockWatch:
     def check(self) -> None:
         """Record a step or synchronization of the clock."""
         self._measure()
-        findings = self.spans.look(self._starts.present.last)
+        findings = self.spans.sample(self._starts.present.last)
         if findings:
             self._report_findings(findings)
         self._show()

@@ -22,7 +22,7 @@ def raise_limit() -> int:
     return hard
 
 
-def make_room() -> None:
+def reserve_descriptors() -> None:
     """Let the system's table of descriptors grow now, to TABLE or the limit.
 
     Once there are threads the system stops the one that needs a larger table for 10 to 20 ms each

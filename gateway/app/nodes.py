@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gateway.app.lending import device_of
+from gateway.app.port_release import device_of
 from gateway.bridges.readings.reading import NAME_MAX
 from gateway.mqtt.reason_codes import ReasonCode
 

@@ -18,7 +18,7 @@ from gateway.app.channels import ChannelCommands
 from gateway.app.checks.warnings import warnings
 from gateway.app.clock_stamp import ClockStamp, open_clock_stamp
 from gateway.app.control import Control
-from gateway.app.descriptors import connection_limit, make_room, raise_limit
+from gateway.app.descriptors import connection_limit, raise_limit, reserve_descriptors
 from gateway.app.disk.damage import have_it_salvaged
 from gateway.app.disk.data_folder import DataFolder, keep_private
 from gateway.app.disk.own_files import watch_files
@@ -68,7 +68,7 @@ async def serve(
     """
     keep_private()
     raise_limit()
-    make_room()
+    reserve_descriptors()
     notify = SystemdNotify()
     alarms: dict[str, str] = {}
     while await _serve_once(configuration, data, notify, on_ready, alarms, durable=durable):

@@ -17,7 +17,7 @@ from gateway.errors import TidegateError
 
 CONTROL = "$CONTROL/tidegate/"
 ANSWERS = "$CONTROL/answers/"
-PATIENCE = 10.0
+ANSWER_TIMEOUT = 10.0
 """Seconds to wait for the gateway's answer."""
 
 REASON_SECONDS = 0.5
@@ -47,8 +47,8 @@ def ask_gateway(broker: LocalBroker, part: str, payload: str, refused: str) -> N
     client.on_connect = on_connect
     client.on_publish = on_publish
     client.loop_start()
-    if not answered.wait(PATIENCE):
-        problems.append(f"no answer within {PATIENCE:.0f} s")
+    if not answered.wait(ANSWER_TIMEOUT):
+        problems.append(f"no answer within {ANSWER_TIMEOUT:.0f} s")
     client.disconnect()
     client.loop_stop()
     if problems:
@@ -118,11 +118,11 @@ class Conversation:
 
     def _next(self) -> dict[str, Any]:
         try:
-            answer = self._heard.get(timeout=PATIENCE)
+            answer = self._heard.get(timeout=ANSWER_TIMEOUT)
             if "code" in answer:
                 answer = self._reason(answer["code"])
         except queue.Empty:
-            answer = {"error": f"no answer within {PATIENCE:.0f} s"}
+            answer = {"error": f"no answer within {ANSWER_TIMEOUT:.0f} s"}
         if "error" in answer:
             raise TidegateError(f"the gateway at {self._broker.name} refused: {answer['error']}")
         return answer

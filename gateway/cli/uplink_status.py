@@ -16,7 +16,7 @@ PREFIX = "$SYS/broker/tidegate/"
 FILTERS = (f"{PREFIX}uplink/#", f"{PREFIX}outbox/#")
 STATE = "uplink/state"
 
-PATIENCE = 10.0
+ANSWER_TIMEOUT = 10.0
 """Seconds to wait for the first figure."""
 
 SETTLED = 0.5
@@ -73,7 +73,7 @@ def figures(broker: LocalBroker, topic_filters: Sequence[str], awaited: str) -> 
         client.loop_stop()
     if awaited in found:
         return found
-    problem = found.get("", f"no figures within {PATIENCE:.0f} s")
+    problem = found.get("", f"no figures within {ANSWER_TIMEOUT:.0f} s")
     raise TidegateError(f"the gateway at {broker.name} does not tell its state: {problem}")
 
 
@@ -141,7 +141,7 @@ def gathered(heard: "queue.SimpleQueue[tuple[str, bytes] | str]", awaited: str) 
     found: Figures = {}
     with suppress(queue.Empty):
         while True:
-            figure = heard.get(timeout=SETTLED if awaited in found else PATIENCE)
+            figure = heard.get(timeout=SETTLED if awaited in found else ANSWER_TIMEOUT)
             if isinstance(figure, str):
                 return {"": figure}
             name, payload = figure

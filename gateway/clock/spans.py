@@ -97,10 +97,10 @@ class ClockSpans:
         return Finding(replace(self.span), 0, self.uncertainty)
 
     def has_stepped(self, wall_ms: int, uptime_ms: int) -> bool:
-        """Return whether the wall clock was set since the last look."""
+        """Return whether the wall clock was set since the last sample."""
         return abs(wall_ms - uptime_ms - self.span.offset) > STEP_MS
 
-    def look(self, numbers: Numbers) -> list[Finding]:
+    def sample(self, numbers: Numbers) -> list[Finding]:
         """Return what is new: of spans that ended, and last of the one that begins for it.
 
         `numbers` are the last that were given.

@@ -31,7 +31,7 @@ class SysTopics:
         self._clock = clock
         self._publish = publish
         self._interval = interval
-        self._said: dict[str, int | float | str] = {}
+        self._published: dict[str, int | float | str] = {}
         self._task: asyncio.Task[None] | None = None
         self.refresh: list[Callable[[], None]] = [BrokerFigures(broker, counters, clock).refresh]
         counters.set("version", f"tidegate {VERSION}")
@@ -64,12 +64,13 @@ class SysTopics:
         values = self._counters.values
         for name in list(values):
             value = values.get(name)  # as it is now: others have had their turn meanwhile
-            if value is not None and self._said.get(name) != value:
-                self._said[name] = value
+            if value is not None and self._published.get(name) != value:
+                self._published[name] = value
                 self._retain(name, str(value))
                 yield
-        for name in self._said.keys() - self._counters.values.keys():  # a channel's that is gone
-            if self._said.pop(name, None) is not None:
+        # figures of a channel that is gone
+        for name in self._published.keys() - self._counters.values.keys():
+            if self._published.pop(name, None) is not None:
                 self._retain(name, "")
                 yield
 
@@ -77,7 +78,7 @@ class SysTopics:
         """Take back at once all figures whose names begin so: what they tell of is gone."""
         for name in [each for each in self._counters.values if each.startswith(beginning)]:
             self._counters.forget(name)
-            if self._said.pop(name, None) is not None:
+            if self._published.pop(name, None) is not None:
                 self._retain(name, "")
 
     def alarm(self, name: str, text: str) -> None:

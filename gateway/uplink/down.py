@@ -32,11 +32,11 @@ waits is published: then the connection is made anew, and the fleet sends it aga
 RETRY_SECONDS = 1.0
 """Seconds until a message that is refused here is tried again."""
 
-PATIENCE = 300
+ATTEMPTS_MAX = 300
 """Tries after which a message goes to everyone who has room, and those who have none go without:
 one full queue must not keep all that comes down from all others."""
 
-ROOM = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
+QUOTA_CODES = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
 """Refusals that may be over later."""
 
 NEW_SUBSCRIPTION = 1
@@ -196,9 +196,9 @@ class Down:
         if local is None:
             self._counters.add("tidegate/uplink/down_dropped")
             return True
-        forced = self._tries >= PATIENCE
+        forced = self._tries >= ATTEMPTS_MAX
         code = self._publish(self._message(publish, local), forced)
-        if code in ROOM and publish.qos:
+        if code in QUOTA_CODES and publish.qos:
             return False
         if code >= FAILURE:
             logger.warning("%.80r came down and was refused here: %s", publish.topic, code.name)

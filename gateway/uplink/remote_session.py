@@ -34,10 +34,10 @@ class RemoteSession:
         persistent: bool,
         known: bool = False,
         maximum_ends: int = 3,
-        patience: float = 0.0,
+        retry_seconds: float = 0.0,
     ) -> None:
-        self.suspects = Suspects(maximum_ends, patience)
-        self.refusals = Refusals(patience)
+        self.suspects = Suspects(maximum_ends, retry_seconds)
+        self.refusals = Refusals(retry_seconds)
         self.persistent = persistent
         self.known = persistent and known
         self.unanswered: deque[tuple[int, Sent]] = deque()

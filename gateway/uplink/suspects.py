@@ -75,12 +75,12 @@ class Suspects:
     with `window` of them in flight). One that was alone when the connection ended is `held`: it is
     first on the next connection, and after that the others overtake it. It goes up alone again
     when others have passed. If `maximum_ends` connections have ended so (0: never), or it has
-    been tried for `patience` seconds, it is given up. A fleet that ends every connection, whatever
-    the message, thus never has one given up; nor has one that ends each after so many messages. One
-    that ends them at random has each held message that passes raise the number of ends by one.
+    been tried for `retry_seconds`, it is given up. A fleet that ends every connection, whatever the
+    message, thus never has one given up; nor has one that ends each after so many messages. If it
+    ends them at random, each held message that passes raises the number of ends by one.
     """
 
-    def __init__(self, maximum_ends: int, patience: float) -> None:
+    def __init__(self, maximum_ends: int, retry_seconds: float) -> None:
         self.searching = False
         self.held: list[Suspect] = []
         self.trial: Suspect | None = None
@@ -91,7 +91,7 @@ class Suspects:
         self.without_status = False
         """Whether the status message was given up."""
         self._maximum_ends = maximum_ends
-        self._patience = patience
+        self._retry_seconds = retry_seconds
         self._answered = 0
         self._first: Suspect | None = None
         self._before: frozenset[int] = frozenset()
@@ -227,7 +227,7 @@ class Suspects:
         ends = self._maximum_ends + self._acquitted
         if not self._maximum_ends or suspect.ends < ends:
             return False
-        return suspect.blamed >= ends or now - suspect.since > self._patience
+        return suspect.blamed >= ends or now - suspect.since > self._retry_seconds
 
     def _compare(self, inflight: Sequence[tuple[int, Sent]], now: float) -> None:
         """Start a search if some of these were in flight at the end before, too."""

@@ -17,7 +17,7 @@ from gateway.uplink.destination import Destination, Link
 from gateway.uplink.errors import End, LinkError, TakenOverError
 from gateway.uplink.link.backoff import Backoff
 from gateway.uplink.link.budget import Metering
-from gateway.uplink.link.schedule import LOOK_SECONDS, LinkPermit, schedule_of
+from gateway.uplink.link.schedule import CHECK_SECONDS, LinkPermit, schedule_of
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessages
 
@@ -102,7 +102,7 @@ class Uplink:
             persistent=settings.session_expiry > 0,
             known=resume,
             maximum_ends=settings.reject_after_ends,
-            patience=settings.retry_refused_for,
+            retry_seconds=settings.retry_refused_for,
         )
         context = UplinkContext(
             settings,
@@ -119,15 +119,7 @@ class Uplink:
         )
         self._permit = LinkPermit(schedule_of(settings.schedule), metering, clock)
         self.requests = context.requests
-        self.destination: Destination
-        if settings.url is None:  # each is imported where it is used alone
-            from gateway.uplink.landing.directory import DirectoryDestination
-
-            self.destination = DirectoryDestination(context)
-        else:
-            from gateway.uplink.fleet.fleet import FleetDestination
-
-            self.destination = FleetDestination(context, random)
+        self.destination = _destination(context, random)
         self.paused = False
         self.on_state: list[Callable[[], None]] = []
         self.take_overs = TakeOvers(self.name)
@@ -227,7 +219,7 @@ class Uplink:
     async def _watch_gate(self, link: Link) -> None:
         """Stop a link whose window ends, or whose budget is used up."""
         while self._permit.closed() is None:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
             if self._up_since is not None:
                 self.take_overs.check(self._clock.monotonic() - self._up_since)
         link.stop()
@@ -270,3 +262,14 @@ class Uplink:
             self._counters.set("tidegate/uplink/error", error)
         for callback in self.on_state:
             callback()
+
+
+def _destination(context: UplinkContext, random: Callable[[], float]) -> Destination:
+    """Return where messages go; each module is imported only where it is used, for its memory."""
+    if context.settings.url is None:
+        from gateway.uplink.landing.directory import DirectoryDestination
+
+        return DirectoryDestination(context)
+    from gateway.uplink.fleet.fleet import FleetDestination
+
+    return FleetDestination(context, random)

@@ -10,8 +10,8 @@ from gateway.app.descriptors import (
     TABLE,
     UNLIMITED,
     connection_limit,
-    make_room,
     raise_limit,
+    reserve_descriptors,
 )
 
 
@@ -54,7 +54,7 @@ def test_the_table_of_descriptors_has_room_from_the_start(limits: tuple[int, int
     _, hard = limits
     raise_limit()
     before = open_descriptors()
-    make_room()
+    reserve_descriptors()
     assert table_size() >= min(TABLE, hard)
     assert open_descriptors() == before
 
@@ -64,6 +64,6 @@ def test_a_table_whose_last_place_is_in_use_is_large_enough(limits: tuple[int, i
     last = os.dup2(0, max(map(int, open_descriptors())) + 20)
     resource.setrlimit(resource.RLIMIT_NOFILE, (last + 1, hard))
     before = open_descriptors()
-    make_room()
+    reserve_descriptors()
     assert open_descriptors() == before
     os.close(last)

@@ -24,9 +24,9 @@ def test_a_board_that_boots_at_1970_learns_the_time_after_ten_minutes() -> None:
     assert _said([spans.beginning()]) == [(0, None, 5_000, None)]
     for _ in range(120):
         clock.step(5)
-        assert spans.look({"main": 7}) == []
+        assert spans.sample({"main": 7}) == []
     clock.synchronize(NOW, error_ms=20)
-    findings = spans.look({"main": 9})
+    findings = spans.sample({"main": 9})
     ends = 5_000 + 10 * MINUTE
     assert _said(findings) == [
         (NOW - ends, 20 + _drift(10 * MINUTE), 5_000, ends),
@@ -34,7 +34,7 @@ def test_a_board_that_boots_at_1970_learns_the_time_after_ten_minutes() -> None:
     ]
     assert findings[0].span.last == {"main": 9} == findings[1].span.first
     assert (spans.steps, spans.synchronized, spans.uncertainty) == (1, True, 20)
-    assert spans.look({"main": 10}) == []
+    assert spans.sample({"main": 10}) == []
 
 
 def test_a_clock_that_was_right_by_chance_is_said_to_be(  # as an RTC, or fake-hwclock
@@ -43,7 +43,7 @@ def test_a_clock_that_was_right_by_chance_is_said_to_be(  # as an RTC, or fake-h
     spans = ClockSpans(clock, EPOCH, [])
     clock.step(100)
     clock.synchronize(clock.wall_ms() + STEP_MS // 2)
-    assert _said(spans.look({})) == [
+    assert _said(spans.sample({})) == [
         (STEP_MS // 2, 10 + _drift(100_000), NOW, NOW + 100_000),
         (0, 10, NOW + 100_000 + STEP_MS // 2, None),
     ]
@@ -56,7 +56,7 @@ def test_a_step_back_is_told_by_numbers() -> None:
     spans = ClockSpans(clock, EPOCH, [])
     clock.step(60)
     clock.set_wall(NOW)
-    ended, begun = spans.look({"main": 5})
+    ended, begun = spans.sample({"main": 5})
     assert _said([ended, begun]) == [
         (-MINUTE, 10 + _drift(MINUTE), NOW, NOW + MINUTE),
         (0, 10, NOW, None),
@@ -69,10 +69,10 @@ def test_a_person_sets_the_clock_and_ntp_corrects_both_spans_later() -> None:
     spans = ClockSpans(clock, EPOCH, [])
     clock.step(60)
     clock.set_wall(NOW - 2 * MINUTE)
-    assert [each.uncertainty for each in spans.look({})] == [None, None]
+    assert [each.uncertainty for each in spans.sample({})] == [None, None]
     clock.step(60)
     clock.synchronize(NOW)
-    assert _said(spans.look({})) == [
+    assert _said(spans.sample({})) == [
         (NOW - 2 * MINUTE, 10 + _drift(2 * MINUTE), 0, MINUTE),
         (MINUTE, 10 + _drift(MINUTE), NOW - 2 * MINUTE, NOW - MINUTE),
         (0, 10, NOW, None),
@@ -87,7 +87,7 @@ def test_an_earlier_epoch_of_the_same_boot_is_corrected_too() -> None:
     spans = ClockSpans(clock, EPOCH, [before])
     clock.step(30)
     clock.synchronize(NOW)
-    assert [(each.span.epoch, each.offset) for each in spans.look({})] == [
+    assert [(each.span.epoch, each.offset) for each in spans.sample({})] == [
         ("9f0e1d2c3b", NOW - MINUTE),
         (EPOCH, NOW - MINUTE),
         (EPOCH, 0),
@@ -99,10 +99,10 @@ def test_losing_the_time_server_begins_a_span_and_corrects_nothing() -> None:
     clock.synchronize(NOW)
     spans = ClockSpans(clock, EPOCH, [])
     clock.state = Synchronization(synchronized=False)
-    assert _said(spans.look({})) == [(0, None, NOW, None)]
+    assert _said(spans.sample({})) == [(0, None, NOW, None)]
     clock.step(1_000)
     clock.state = Synchronization(synchronized=True, error_ms=3)
-    assert _said(spans.look({})) == [
+    assert _said(spans.sample({})) == [
         (0, 3 + _drift(1_000_000), NOW, NOW + 1_000_000),
         (0, 3, NOW + 1_000_000, None),
     ]
@@ -114,7 +114,7 @@ def test_what_ntp_slews_is_no_step(change: int) -> None:
     spans = ClockSpans(clock, EPOCH, [])
     clock.step(5)
     clock.set_wall(clock.wall_ms() + change)
-    assert spans.look({}) == []
+    assert spans.sample({}) == []
 
 
 def test_a_synchronized_clock_that_shows_the_past_is_not_believed() -> None:
@@ -142,7 +142,7 @@ def test_a_busy_board_takes_no_pause_for_a_step() -> None:
     assert wall - uptime == clock.wall_offset
     spans = ClockSpans(clock, EPOCH, [])
     clock.pauses = [600, 800]
-    assert spans.look({}) == []
+    assert spans.sample({}) == []
 
 
 def test_uncorrected_spans_are_bounded() -> None:
@@ -151,7 +151,7 @@ def test_uncorrected_spans_are_bounded() -> None:
     for _ in range(MAX_SPANS + 5):
         clock.step(5)
         clock.set_wall(clock.wall_ms() + 10_000)
-        spans.look({})
+        spans.sample({})
     assert len(spans.uncorrected) == MAX_SPANS
 
 

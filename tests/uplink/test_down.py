@@ -154,9 +154,11 @@ async def test_one_full_queue_does_not_keep_it_from_all_others(
 ) -> None:
     scene.code = ReasonCode.QUOTA_EXCEEDED
     scene.receive(_command(1))
-    for _ in range(down_module.PATIENCE):
+    for _ in range(down_module.ATTEMPTS_MAX):
         scene.later.pop()()
-    assert scene.forced == [*[False] * down_module.PATIENCE, True], "the last is refused as well"
+    assert scene.forced == [*[False] * down_module.ATTEMPTS_MAX, True], (
+        "the last is refused as well"
+    )
     scene.receive(_command(2))
     scene.code = ReasonCode.SUCCESS
     scene.later.pop()()

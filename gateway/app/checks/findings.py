@@ -21,7 +21,7 @@ from gateway.telemetry.block_device import BlockDevice, block_device
 from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes, spell_days
 from gateway.telemetry.mount import mount_of
 
-LITTLE_ROOM = 0.05
+LITTLE_SPACE = 0.05
 """The part of a file system that should stay free: SD cards wear faster when they are full."""
 
 FEW_DESCRIPTORS = 1_024
@@ -91,7 +91,7 @@ def _folder(installation: Installation) -> Iterator[Finding]:
 
 def _capacity(installation: Installation) -> Iterator[Finding]:
     usage = shutil.disk_usage(installation.data)
-    health = Health.OK if usage.free > LITTLE_ROOM * usage.total else Health.WARNING
+    health = Health.OK if usage.free > LITTLE_SPACE * usage.total else Health.WARNING
     text = f"{spell_bytes(usage.free)} of {spell_bytes(usage.total)} are free"
     yield Finding(health, text if health is Health.OK else f"{text}: make room, cards wear faster")
 

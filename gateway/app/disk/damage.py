@@ -13,7 +13,7 @@ from gateway.storage.engine.writer import Writer
 
 logger = logging.getLogger(__name__)
 
-TELL_SECONDS = 1.0
+REPORT_SECONDS = 1.0
 """Seconds between the alarm and the end, so that connected clients receive it."""
 
 SALVAGE_INTERVAL = 3600.0
@@ -41,10 +41,10 @@ def watch_for_damage(run: Run, database: Database, writer: Writer) -> None:
 
     def found(text: str) -> None:
         writer.refuses = "the database is damaged"
-        wait = max(TELL_SECONDS, earliest - loop.time())
+        wait = max(REPORT_SECONDS, earliest - loop.time())
         what = STAYS
         if database.damage_noted:
-            what = ENDS if wait == TELL_SECONDS else ENDS_LATER
+            what = ENDS if wait == REPORT_SECONDS else ENDS_LATER
             timer = loop.call_later(wait, run.end, f"the database is damaged ({text})")
             run.stack.callback(timer.cancel)
         run.alarm("database", f"the database is damaged ({text}): publishers are refused; {what}")

@@ -20,7 +20,7 @@ CHECK_SECONDS = 1.0
 RETRY_SECONDS = 5.0
 """Seconds between two attempts to write them anew."""
 
-TELL_SECONDS = 1.0
+REPORT_SECONDS = 1.0
 """Seconds between the alarm and the end, so that connected clients receive it."""
 
 RESCUED = "{fault}: all that was in the database is in a new file, and the gateway starts anew"
@@ -91,7 +91,7 @@ class FileWatch:
         while not is_saved:
             is_saved = await self._save()
             self._run.alarm("database", self._run.next_alarms["database"])
-            await asyncio.sleep(TELL_SECONDS if is_saved else RETRY_SECONDS)
+            await asyncio.sleep(REPORT_SECONDS if is_saved else RETRY_SECONDS)
         self._run.start_anew()
 
     async def _save(self) -> bool:

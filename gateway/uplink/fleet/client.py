@@ -110,7 +110,7 @@ class KeepAlive:
     def __init__(self, seconds: float, now: float) -> None:
         self.seconds = seconds
         self._sent = self._received = now
-        self._asked: float | None = None
+        self._ping_sent_at: float | None = None
 
     def sent(self, now: float) -> None:
         """Record that a packet was sent."""
@@ -119,20 +119,20 @@ class KeepAlive:
     def received(self, now: float) -> None:
         """Record that bytes were received; any of them count as an answer."""
         self._received = now
-        self._asked = None
+        self._ping_sent_at = None
 
     def due(self, now: float) -> bool:
         """Return whether a PINGREQ is due now; it then counts as sent."""
-        if not self.seconds or self._asked is not None:
+        if not self.seconds or self._ping_sent_at is not None:
             return False
         if now - min(self._sent, self._received) < self.seconds:
             return False
-        self._asked = now
+        self._ping_sent_at = now
         return True
 
     def over(self, now: float) -> bool:
         """Return whether a PINGREQ has had no answer for too long."""
-        return self._asked is not None and now - self._asked >= self.seconds
+        return self._ping_sent_at is not None and now - self._ping_sent_at >= self.seconds
 
 
 class FleetClient:

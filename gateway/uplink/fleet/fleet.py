@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 CONNACK_SECONDS = 30.0
 """Maximum seconds for connecting, over all addresses of the broker's name."""
 
-LEAVE_SECONDS = 2.0
+DISCONNECT_SECONDS = 2.0
 """Seconds for which a stop waits for outstanding PUBACKs."""
 
 TICK_SECONDS = 1.0
@@ -100,7 +100,7 @@ class FleetDestination:
         if given_up is not None:
             inflight.give_up(given_up)
         elif session.suspects.blamed is not None:
-            inflight.say_suspected(session.suspects.blamed)
+            inflight.log_suspected(session.suspects.blamed)
 
     def _failed(self, client: FleetClient, error: LinkError) -> None:
         """Tell the pacing of a lost connection; ask for MQTT 5 again after one that failed."""
@@ -200,10 +200,10 @@ class FleetDestination:
     async def _wait_for_acknowledgements(
         self, client: FleetClient, inflight: Inflight, link: Link
     ) -> None:
-        leave_by = self._clock.monotonic() + LEAVE_SECONDS
-        while len(inflight) and self._clock.monotonic() < leave_by:
+        disconnect_by = self._clock.monotonic() + DISCONNECT_SECONDS
+        while len(inflight) and self._clock.monotonic() < disconnect_by:
             _receive(client, inflight, link)
-            await link.wait(LEAVE_SECONDS / 10)
+            await link.wait(DISCONNECT_SECONDS / 10)
 
     def _show_pacing(self) -> None:
         counters, pacing = self._context.counters, self._pacing

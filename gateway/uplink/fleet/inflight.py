@@ -220,7 +220,7 @@ class Inflight:
         problem = problem or "the fleet's broker refused it"
         self._log(code, row, f"was rejected ({cause}): {problem}")
 
-    def say_suspected(self, suspect: Suspect) -> None:
+    def log_suspected(self, suspect: Suspect) -> None:
         """Name a message that was alone on its way when the connection ended, the first time."""
         if suspect.ends == 1 and suspect.sent.rows:
             how = f"was alone on its way when the connection ended ({suspect.end})"

@@ -49,7 +49,7 @@ class WebSocketStream(FleetStream):
             max_size=self._maximum_frame,
             logger=_core_logger,
         )
-        self._asked = False
+        self._upgrade_sent = False
 
     def data_received(self, data: bytes) -> None:
         """Hand on what the frames hold, and answer what the WebSocket itself asks."""
@@ -69,8 +69,8 @@ class WebSocketStream(FleetStream):
         """Send the queued packets as one frame, and what the WebSocket itself has to say."""
         if self._transport is None or self.lost is not None:
             return False
-        if not self._asked:
-            self._asked = True
+        if not self._upgrade_sent:
+            self._upgrade_sent = True
             self._core.send_request(self._core.connect())
         sends = self._core.state is State.OPEN and bool(self._waiting)
         if sends:

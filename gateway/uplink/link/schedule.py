@@ -17,7 +17,7 @@ CHANGE_SECONDS = 2 * 3600
 so much later, than those that are wanted."""
 
 
-LOOK_SECONDS = 5.0
+CHECK_SECONDS = 5.0
 """Seconds between two checks while the link is up, so a window is overrun by this at most."""
 
 LONGEST_WAIT = 60.0

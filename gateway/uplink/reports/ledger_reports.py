@@ -40,7 +40,7 @@ PASS_RANGES = 2_000
 PAGE_RANGES = 200
 """Ranges read from the ledger at a time; an entry or a few of them."""
 
-LOOK_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 """Between two looks at the ledger."""
 
 
@@ -57,7 +57,7 @@ def ledger_entries(ranges: Sequence[LedgerRange], starts: Starts) -> Iterator[Le
         part: list[LedgerRange] = []
         size = 0
         for each in group:
-            length = len(_json(_said(each))) + 1
+            length = len(_json(_as_json(each))) + 1
             if part and size + length > MAX_ENTRY_BYTES:
                 yield _entry(starts.of(epoch), stream, part)
                 part, size = [], 0
@@ -72,7 +72,7 @@ def announcement(start: Start, stream: str) -> bytes:
 
 
 def _entry(start: Start, stream: str, ranges: list[LedgerRange]) -> LedgerEntry:
-    said = [_said(each) for each in collapsed(replace(each) for each in ranges)]
+    said = [_as_json(each) for each in collapsed(replace(each) for each in ranges)]
     entry = {
         "epoch": start.epoch,
         "start": start.start,
@@ -83,7 +83,7 @@ def _entry(start: Start, stream: str, ranges: list[LedgerRange]) -> LedgerEntry:
     return LedgerEntry(_json(entry), ranges)
 
 
-def _said(each: LedgerRange) -> list[object]:
+def _as_json(each: LedgerRange) -> list[object]:
     return [each.first, each.last, each.outcome.value, each.reason]
 
 
@@ -162,7 +162,7 @@ class LedgerReports:
             # Not wait_for: Python 3.11 loses a cancellation that meets the event there, and the
             # gateway's stop would wait for ever.
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
+                async with asyncio.timeout(CHECK_SECONDS):
                     await self._woken.wait()
             self._woken.clear()
 

@@ -38,7 +38,7 @@ def alarm(gateway: Gateway) -> str:
 
 
 async def test_it_tells_and_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(damage, "TELL_SECONDS", 0.01)
+    monkeypatch.setattr(damage, "REPORT_SECONDS", 0.01)
     async with AsyncExitStack() as stack:
         gateway = await started(tmp_path, stack)
         find_damage(gateway.database)
@@ -72,7 +72,7 @@ async def test_asked_to_end_before_it_was_no_fault(tmp_path: Path) -> None:
 async def test_a_disk_that_spoils_what_was_salvaged_does_not_fill_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(damage, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(damage, "REPORT_SECONDS", 0.0)
     async with AsyncExitStack() as stack:
         await started(tmp_path, stack)
     note_damage(tmp_path / FILE_NAME, "a page was bad")
@@ -88,7 +88,7 @@ async def test_a_disk_that_spoils_what_was_salvaged_does_not_fill_up(
 async def test_it_stays_when_the_next_start_would_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(damage, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(damage, "REPORT_SECONDS", 0.0)
     async with AsyncExitStack() as stack:
         gateway = await started(tmp_path, stack)
         (tmp_path / (FILE_NAME + ".damaged")).mkdir()  # takes no text

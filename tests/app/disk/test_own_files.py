@@ -105,7 +105,7 @@ HARM = [delete, delete_log, delete_all, rename, replace, delete_folder, truncate
 async def test_all_that_was_acknowledged_is_there_again(
     tmp_path: Path, harm: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own_files, "TELL_SECONDS", 0.05)
+    monkeypatch.setattr(own_files, "REPORT_SECONDS", 0.05)
     gateway = Running(tmp_path / "data")
     await gateway.until_started(1)
     kept = await gateway.publish("a", "b")
@@ -160,7 +160,7 @@ async def test_nothing_is_put_into_a_folder_that_another_gateway_uses(
 async def test_nothing_is_acknowledged_into_a_truncated_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own_files, "TELL_SECONDS", 0.05)
+    monkeypatch.setattr(own_files, "REPORT_SECONDS", 0.05)
     gateway = Running(tmp_path / "data")
     await gateway.until_started(1)
     await gateway.publish("a")

@@ -44,7 +44,7 @@ async def test_a_message_without_room_goes_to_the_others_unless_the_disk_is_full
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(down_module, "RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(down_module, "PATIENCE", 3)
+    monkeypatch.setattr(down_module, "ATTEMPTS_MAX", 3)
     store, harness = await open_store(tmp_path), Harness()
     harness.broker.store, kept = FullDisk(), harness.broker.store
     harness.broker.retained.maximum_messages = 0

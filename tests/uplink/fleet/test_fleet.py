@@ -124,7 +124,7 @@ async def test_bytes_in_flight_are_bounded_too(
     store: Store, fleet_broker: FleetBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inflight_module, "MAX_INFLIGHT_BYTES", 2_500)
-    monkeypatch.setattr(fleet_module, "LEAVE_SECONDS", 0.05)
+    monkeypatch.setattr(fleet_module, "DISCONNECT_SECONDS", 0.05)
     async with running(store, uplink_settings(fleet_broker.port)) as uplink:
         await connected(uplink)
         inflight = "tidegate/uplink/inflight"

@@ -51,7 +51,7 @@ HURRY = (
     (sender_module, "RETRY_FIRST", 0.05),
     (fleet_module, "TICK_SECONDS", 0.02),
     (fleet_module, "HOLD_FIRST", 0.02),
-    (fleet_module, "LEAVE_SECONDS", 0.05),
+    (fleet_module, "DISCONNECT_SECONDS", 0.05),
 )
 """What makes hours of waiting a moment."""
 
@@ -363,7 +363,7 @@ async def test_a_take_over_is_named_and_ends(
     store: Store, fleet: ScriptedFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(take_overs, "ALONE_SECONDS", 0.0)
-    monkeypatch.setattr(uplink_module, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(uplink_module, "CHECK_SECONDS", 0.02)
     alarms: list[tuple[str, str]] = []
     fleet.script = for_connections(2, lambda talk, _publish: talk.disconnect(0x8E))
     uplink = make_uplink(store, uplink_settings(fleet.port))

@@ -99,7 +99,7 @@ async def test_what_connections_carry_is_counted_both_ways(
 async def test_a_used_up_budget_takes_the_link_down_until_tomorrow(
     store: Store, fleet_broker: FleetBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uplink_module, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(uplink_module, "CHECK_SECONDS", 0.02)
     uplink = _uplink(store, fleet_broker.port, 10_000)
     await uplink.start()
     await connected(uplink)
@@ -134,7 +134,7 @@ async def test_at_four_fifths_only_live_messages_go(
 async def test_outside_of_its_schedule_the_link_waits(
     store: Store, fleet_broker: FleetBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uplink_module, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(uplink_module, "CHECK_SECONDS", 0.02)
     monkeypatch.setattr(gate_module, "LONGEST_WAIT", 0.02)
     schedule = _Switch()
     monkeypatch.setattr(uplink_module, "schedule_of", lambda _windows: schedule)

@@ -50,7 +50,7 @@ async def test_a_late_synchronization_in_three_records(
     note(kept, reports, [spans.beginning()])
     clock.step(600)
     clock.synchronize(NOW)
-    note(kept, reports, spans.look({"main": 57}))
+    note(kept, reports, spans.sample({"main": 57}))
     records = answer_all(own)
     for record in records:
         validator.validate(record)
@@ -127,6 +127,6 @@ def test_a_span_of_another_epoch_is_told_in_its_name() -> None:
     spans = ClockSpans(clock, "00a1b2c3d4", [Span(BOOT, "9f0e1d2c3b", -20_000, -10_000)])
     clock.step(10)
     clock.synchronize(NOW)
-    record = clock_record(spans.look({})[0])
+    record = clock_record(spans.sample({})[0])
     assert (record["epoch"], record["from"], record["to"]) == ("9f0e1d2c3b", -10_000, 0)
     assert record["uptime_ms"] == 10_000

@@ -18,7 +18,7 @@ SECONDS_MAX = 60.0
 PAYLOAD_MAX = 4096
 
 
-class Lending:
+class PortRelease:
     """Answers a request, JSON with `port`, a path, and `seconds`, of which 0 gives it back.
 
     0x99 is for what is none, and 0x83 for a port that no bridge has.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.lending import Lending
+from gateway.app.port_release import PortRelease
 from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.bridges.settings import BridgeSettings
 from gateway.mqtt.message import Message
@@ -30,8 +30,8 @@ class OneBridge:
 
 
 def ask(supervisor: OneBridge, payload: bytes) -> ReasonCode:
-    lending = Lending(supervisor)  # type: ignore[arg-type] # all that it asks of one
-    return lending.receive(Message("$CONTROL/tidegate/port", payload, client_id="c"))
+    port_release = PortRelease(supervisor)  # type: ignore[arg-type] # all that it asks of one
+    return port_release.receive(Message("$CONTROL/tidegate/port", payload, client_id="c"))
 
 
 @table(
