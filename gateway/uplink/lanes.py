@@ -74,7 +74,9 @@ class RowCursor:
                 )
             finally:
                 self.reading = False
+            # Ids up to `up_to` that are not there were removed: never ask for them again.
             self.position = rows[-1].id if rows else up_to
+            # Recalled rows have old ids, but go last: only their own cursor returns them.
             self.rows.extend(row for row in rows if self._lane or row.lane != RECALL)
         return self.rows[0] if self.rows else None
 
@@ -132,6 +134,7 @@ class Lanes:
     def accepts(self, row: OutboxRow) -> bool:
         """Return whether `push` may follow; if not, the row is read when it is on disk."""
         live = self._live
+        # Once a row has to be read from disk, those behind it are read too: their order stays.
         behind = live.position < self._not_fresh or live.rows or live.reading
         if behind or len(self.fresh) >= MAX_FRESH_ROWS or self._fresh_bytes >= MAX_FRESH_BYTES:
             self._not_fresh = row.id
@@ -142,6 +145,7 @@ class Lanes:
         """Add a live row behind all others."""
         self.fresh.append(row)
         self._fresh_bytes += row.size
+        # The cursor must not read from disk what is sent from memory.
         self._live.position = row.id
 
     def next_fresh(self) -> OutboxRow | None:
@@ -194,6 +198,7 @@ class Lanes:
         """Return the next row of the backlog, None when there is none at the moment."""
         while (cursors := self._next_cursors()) is not None:
             row = await _first_of(cursors)
+            # None although this priority has not ended: its rows come, so a lower one has to wait.
             if row is not None or self._next_cursors() is cursors:
                 return row
         row = None

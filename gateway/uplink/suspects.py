@@ -156,6 +156,7 @@ class Suspects:
         if self.trial is not None and self.trial.sent is sent:
             self.held.remove(self.trial)
             self.trial = None
+            # Connections seem to end at random: be slower to give up others.
             self._acquitted = min(self._acquitted + 1, MAXIMUM_STEPS)
         if sent.rows and code < FAILURE:
             self.progress = True
@@ -182,10 +183,12 @@ class Suspects:
         trial, self.trial, self._first = self.trial, None, None
         self.blamed = None
         others = [each for each in inflight if trial is None or each[1] is not trial.sent]
+        # A clean end, or an end with nothing in flight, can be nobody's fault.
         if end not in DOUBTED or not inflight:
             return others, None
         if trial is not None:
             return others, self._blame(trial, end, now)
+        # Alone in flight during a search: the only one that can have ended the connection.
         if self.searching and len(others) == 1:
             return self._suspect(*others[0], end, now)
         self._compare(others, now)
@@ -199,6 +202,7 @@ class Suspects:
             return [(mid, sent)], None
         if len(sent.rows) > 1:
             return [(0, Sent(row.size, (row,), batched=True)) for row in sent.rows], None
+        # The bound is reached: this one goes on as an ordinary message, and its rows stay on disk.
         if len(self.held) >= MAXIMUM_HELD:
             return [(mid, sent)], None
         suspect = Suspect(mid, sent, now)
@@ -217,6 +221,7 @@ class Suspects:
         else:
             passed = False
         suspect.due = now + min(RETRY_FIRST * 2.0 ** (suspect.ends - 1), RETRY_LONGEST)
+        # Without others that passed, the fleet itself may be what is broken.
         if not passed or not self._is_hopeless(suspect, now):
             return None
         self.held.remove(suspect)

@@ -154,8 +154,9 @@ class Inflight:
         self.bytes += sent.size
         self.messages += sent.messages
         sent.at = self._clock.monotonic()
-        patience = self._context.settings.puback_timeout + self.bytes / SLOWEST_LINK
-        sent.deadline = sent.at + patience
+        # Everything in flight has to pass the link before the fleet can answer this message.
+        seconds = self._context.settings.puback_timeout + self.bytes / SLOWEST_LINK
+        sent.deadline = sent.at + seconds
         self._sent[mid] = sent
         self.unanswered += mid < 0
         self._counters.values["tidegate/uplink/inflight"] = self.messages
@@ -238,6 +239,7 @@ class Inflight:
             self._suspects.without_status = True
             logger.warning("the status message is not sent any more until a restart: %s", times)
         else:
+            # Giving up a message is always worth a line, whatever was logged before.
             self._codes_logged.clear()
             self.refuse(sent.rows[0], code, f"{times}; others passed", str(end))
 
@@ -274,6 +276,7 @@ class Inflight:
         if delivered:
             removing = len(delivered) + outbox.writes.delivering.get(uplink, 0)
             pressing = removing * PRESSING_SHARE >= self._context.settings.window
+            # Removals share a commit with rows that come, which saves the card a write.
             within = 0.0 if pressing else REMOVAL_SECONDS
             outbox.remove(delivered, Outcome.DELIVERED, "", within, uplink)
             outbox.end_turn()
@@ -284,10 +287,12 @@ class Inflight:
         self.settle()
         self.resend_own(math.inf)
         self._counters.set("tidegate/uplink/inflight", 0)
+        # QoS 0 has no identifier, and is never sent again.
         return [(mid, sent) for mid, sent in self._sent.items() if mid > 0]
 
     def _rows_refused(self, rows: Sequence[OutboxRow], code: int) -> None:
         self._counters.add("tidegate/uplink/refused")
+        # One bad message must not condemn its batch: each goes up alone.
         if len(rows) > 1 and (code in LASTING or code == ReasonCode.PACKET_TOO_LARGE):
             self._alone.update(row.id for row in rows)
             self._send_again(rows)
@@ -302,6 +307,7 @@ class Inflight:
                 self.refuse(row, code, "the fleet's broker has refused it again and again")
             else:
                 self._log(~code, row, f"was refused for now (0x{code:02X}): it is tried again")
+        # A packet that is too large says nothing about how much the fleet can take.
         if code != ReasonCode.PACKET_TOO_LARGE:
             self._refused.add(rows[0].id)
             if len(self._refused) >= REFUSED_IN_A_ROW:
@@ -336,6 +342,7 @@ class Inflight:
     def _hold_all(self, code: int, rows: Sequence[OutboxRow]) -> None:
         """Let sending pause; what was refused for the first time goes first behind the pause."""
         now = self._clock.monotonic()
+        # The backlog slows down too, or it would run into the same refusal at once.
         self._pacing.slow_down(now)
         if now >= self.held_until:
             self.held_until = now + self._hold.delay()

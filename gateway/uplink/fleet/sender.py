@@ -78,6 +78,7 @@ class Sender:
     ) -> None:
         self._session = session
         self._suspects = session.suspects
+        # These go up again by themselves; the backlog has them too and must not send them twice.
         self._repeated = session.rows | set(session.refusals.by_id)
         self.careful = session.suspects.blocks
         self._clock = context.clock
@@ -89,6 +90,7 @@ class Sender:
         self._publisher = publisher
         self._inflight = inflight
         self._receive_maximum = limits.receive_maximum
+        # MQTT 3.1.1 has no user properties: only the line of a batch can carry a row's number.
         self._all_in_batches = not limits.mqtt_5
         self._lanes = Lanes(context.outbox, context.uplink)
         self._next: Picked | None = None
@@ -100,6 +102,7 @@ class Sender:
         self._batch = None if self._batch_limits is None else Batch(self._batch_limits)
         self._window = context.settings.window
         if self._batch_limits is not None:
+            # The window counts messages, and must not be full before a batch is.
             self._window = max(self._window, BATCHES_IN_FLIGHT * self._batch_limits.messages)
 
     async def send_what_fits(self) -> bool:
@@ -156,6 +159,7 @@ class Sender:
             suspects.clear(suspect)
             return False
         suspects.try_(suspect)
+        # The identifier stays: the fleet may have the message already [MQTT-4.4.0-1].
         suspect.mid = self._publisher.again(suspect.mid, suspect.sent)
         return suspects.trial is not None
 
@@ -172,6 +176,7 @@ class Sender:
             if self._outbox.claim(picked.row, wall, self._uplink):
                 self._send(picked, now, wall)
             else:
+                # The row has expired or was removed meanwhile, so there is nothing to retry.
                 self._inflight.refusals.discard(picked.row.id)
         else:
             return False
@@ -229,6 +234,7 @@ class Sender:
         if not (self._may_send() and inflight.has_capacity(self._window, self._receive_maximum)):
             return None
         now = self._clock.monotonic()
+        # The first of three: a batch that is due, a paced row, a row that was refused for now.
         due = None if self._batch is None else self._batch.wait(now)
         paced = self._pacing.wait(now) if self._backlog_may_go() else None
         again = self._inflight.refusals.next_due
