@@ -67,7 +67,7 @@ def tidegate(site: dict[str, str], *arguments: str) -> subprocess.CompletedProce
 
 async def test_its_bridge_runs(tmp_path: Path, site: dict[str, str]) -> None:
     gateway = GatewayProcess(tmp_path, "[[tank]]\nlevel = 42\nretain = true\n")
-    gateway.start(**site)
+    gateway.start(site)
     clients = Clients(gateway.port)
     watcher = await clients.connect("watcher")
     await watcher.subscribe("sensors/tank/level")

@@ -1,13 +1,13 @@
+import functools
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.processes.gateway_process import COMMAND, GatewayProcess
-from tests.support.waiting import SECONDS
+from tests.support.processes import gateway_process
+from tests.support.processes.gateway_process import GatewayProcess
 
 MakeGateway = Callable[..., GatewayProcess]
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -25,19 +25,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
 @pytest.fixture
 def tidegate(tmp_path: Path) -> Command:
     """Give a function that runs the command to its end, in a folder of its own."""
-    assert COMMAND.exists(), f"{sys.executable} is not where tidegate is installed"
-
-    def run(*arguments: object) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [str(COMMAND), *map(str, arguments)],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-
-    return run
+    return functools.partial(gateway_process.tidegate, folder=tmp_path)
 
 
 @pytest.fixture

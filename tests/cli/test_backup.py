@@ -4,7 +4,6 @@ import io
 import json
 import os
 import sqlite3
-import subprocess
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,8 +13,7 @@ import pytest
 
 from gateway.cli.main import main
 from tests.support.paho_clients import Publisher, SessionAway
-from tests.support.processes.gateway_process import COMMAND, GatewayProcess
-from tests.support.waiting import SECONDS
+from tests.support.processes.gateway_process import GatewayProcess, tidegate
 
 CONFIG = """
 [gateway]
@@ -43,16 +41,6 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
     made = GatewayProcess(folder, CONFIG.format(folder=folder)).start()
     yield made
     made.kill()
-
-
-def tidegate(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [str(COMMAND), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
 
 
 def places(folder: Path) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.server.passwords.file import load
 from tests.cli.conftest import Command
-from tests.support.processes.gateway_process import COMMAND
+from tests.support.processes.gateway_process import COMMAND, tidegate
 from tests.support.waiting import SECONDS
 
 CONFIG = """
@@ -37,15 +37,7 @@ def config(tmp_path: Path) -> None:
 
 
 def user(folder: Path, *arguments: str, password: str = "") -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [str(COMMAND), "user", *arguments],
-        cwd=folder,
-        input=password,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    return tidegate("user", *arguments, folder=folder, told=password)
 
 
 HERE = ("--config", "gateway.toml")

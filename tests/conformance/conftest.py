@@ -36,7 +36,7 @@ def name() -> Callable[[], str]:
 @pytest.fixture(scope="session")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     """A gateway as `tidegate run` starts it, without a configuration."""
-    process = GatewayProcess(tmp_path_factory.mktemp("gateway")).start()
+    process = GatewayProcess(tmp_path_factory.mktemp("gateway")).start(anew=True)
     yield process
     assert process.stop() == 0
     for trouble in ("unexpected error", "Traceback", " ERROR "):

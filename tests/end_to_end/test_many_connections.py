@@ -37,7 +37,7 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
         [[listener]]
         maximum_connections = {CONNECTIONS + 2}
     """
-    process = GatewayProcess(tmp_path, config).start()
+    process = GatewayProcess(tmp_path, config).start(anew=True)  # its memory is measured
     yield process
     process.kill()
 

@@ -108,7 +108,7 @@ def _descriptors() -> None:
 def test_a_client_that_behaves_is_served_all_the_while(
     gateway: GatewayProcess, scene: Scene, attack: Attack
 ) -> None:
-    gateway.start()
+    gateway.start(anew=True)  # its memory is measured
     try:
         with bystander(gateway) as seen:
             attack(scene)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.config.load import load
-from tests.support.processes.gateway_process import COMMAND
+from tests.support.processes.gateway_process import COMMAND, tidegate
 
 PROGRAM = Path(__file__).parents[2] / "packaging/homeassistant/tidegate/options_to_toml.py"
 
@@ -46,7 +46,7 @@ def converted(options: dict[str, Any], folder: Path) -> Path:
 @pytest.mark.parametrize("options", [NOTHING, ALL], ids=["nothing", "all"])
 def test_the_gateway_takes_it(options: dict[str, Any], tmp_path: Path) -> None:
     file = converted(options, tmp_path)
-    done = subprocess.run([COMMAND, "check", file], capture_output=True, text=True, check=False)
+    done = tidegate("check", file)
     assert done.stdout.endswith(": ok\n"), done.stderr
 
 

@@ -104,7 +104,7 @@ def test_a_socket_that_is_gone_is_no_reason_to_stop(
 def test_a_gateway_as_a_service(tmp_path: Path) -> None:
     systemd = Systemd(str(tmp_path / "notify"))
     gateway = GatewayProcess(tmp_path, "gateway.id = 'barn'\n")
-    gateway.start(NOTIFY_SOCKET=str(tmp_path / "notify"), WATCHDOG_USEC="200000")
+    gateway.start({"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "200000"})
     status = f"STATUS=gateway barn listens on 127.0.0.1:{gateway.port}"
     assert systemd.next() == f"READY=1\n{status}"
     assert systemd.next() == "WATCHDOG=1"

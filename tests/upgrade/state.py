@@ -7,7 +7,6 @@ a folder is found again years later.
 import asyncio
 import json
 import sqlite3
-import subprocess
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +25,8 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.disk.storage import until
 from tests.support.fleet.fleet_broker import FleetBroker
-from tests.support.processes.gateway_process import COMMAND
+from tests.support.processes.gateway_process import tidegate
 from tests.support.raw_client import Clients, RawClient
-from tests.support.waiting import SECONDS
 
 CONFIG = """
 [gateway]
@@ -292,8 +290,6 @@ def rows_of(data: Path) -> dict[str, int]:
 
 
 def command(*words: str) -> str:
-    done = subprocess.run(
-        [str(COMMAND), *words], capture_output=True, text=True, timeout=SECONDS, check=False
-    )
+    done = tidegate(*words)
     assert done.returncode == 0, done.stderr
     return done.stdout

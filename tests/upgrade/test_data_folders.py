@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sqlite3
-import subprocess
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,9 +12,8 @@ import pytest
 
 from gateway.storage.engine.migrations.migrate import migrations
 from tests.support.fleet.fleet_broker import FleetBroker
-from tests.support.processes.gateway_process import COMMAND, GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess, tidegate
 from tests.support.raw_client import Clients
-from tests.support.waiting import SECONDS
 from tests.upgrade.state import CONFIG, FOR_EVER, Left, find, rows_of
 
 FOLDERS = Path(__file__).with_name("folders")
@@ -92,13 +90,7 @@ async def test_everything_is_found_again(
 def refused(folder: Path) -> str:
     """Return the only line of a start that must end with status 2."""
     options = ["--data", str(folder / "data"), "--config", str(folder / "gateway.toml")]
-    done = subprocess.run(
-        [str(COMMAND), "run", *options],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    done = tidegate("run", *options)
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
     return done.stderr

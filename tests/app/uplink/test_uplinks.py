@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from gateway.mqtt.packets import PubAck, Publish
 from tests.support.disk.storage import until
 from tests.support.fleet.fleet_broker import FleetBroker
-from tests.support.processes.gateway_process import COMMAND, GatewayProcess
+from tests.support.processes.gateway_process import GatewayProcess, tidegate
 from tests.support.raw_client import RawClient
 
 CONFIG = """\
@@ -80,12 +79,9 @@ def _told(broker: FleetBroker) -> dict[int, str]:
 
 async def _uplink(gateway: GatewayProcess, action: str, name: str) -> tuple[int, str]:
     """Return the exit status and the output of `tidegate uplink`."""
-    command = [str(COMMAND), "uplink", action, name, f"mqtt://127.0.0.1:{gateway.port}"]
-    process = await asyncio.create_subprocess_exec(
-        *command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    output, _ = await process.communicate()
-    return await process.wait(), output.decode()
+    words = ("uplink", action, name, f"mqtt://127.0.0.1:{gateway.port}")
+    done = await asyncio.to_thread(tidegate, *words)
+    return done.returncode, done.stdout + done.stderr
 
 
 async def test_one_that_is_down_delays_no_other_and_each_is_told_every_number(

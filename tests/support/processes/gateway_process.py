@@ -4,12 +4,35 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from tests.support.ports import free_port
+from tests.support.processes import fork_server
 from tests.support.waiting import SECONDS, listens, until
 
 COMMAND = Path(sys.executable).with_name("tidegate")
+
+LARGEST_OUTPUT = 1 << 20
+"""Bytes that a command may write."""
+
+
+def tidegate(
+    *words: object, folder: Path | None = None, told: str = ""
+) -> "subprocess.CompletedProcess[str]":
+    """Run the command to its end with `told` as its input; return what it wrote as well."""
+    command = [str(COMMAND), *map(str, words)]
+    with TemporaryFile() as given, TemporaryFile() as output, TemporaryFile() as errors:
+        given.write(told.encode())
+        given.seek(0)
+        process = fork_server.start(command, folder or Path.cwd(), given, output, errors)
+        try:
+            status = process.wait(SECONDS)
+        finally:
+            process.kill()
+        texts = [os.pread(file.fileno(), LARGEST_OUTPUT, 0).decode() for file in (output, errors)]
+    return subprocess.CompletedProcess(command, status, *texts)
 
 
 class GatewayProcess:
@@ -24,23 +47,33 @@ class GatewayProcess:
         if config is not None:
             self.configure(config)
             self._arguments += ["--config", str(folder / "gateway.toml")]
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | fork_server.Forked | None = None
 
     def configure(self, config: str) -> None:
         """Give its next start this configuration, in place of another."""
         (self.folder / "gateway.toml").write_text(config, encoding="utf-8")
 
-    def start(self, **environment: str) -> "GatewayProcess":
-        """Start it and return when it takes connections."""
-        with self.log_file.open("ab") as log:
-            self.process = subprocess.Popen(
-                [str(COMMAND), "run", *self._arguments],
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **environment},
-            )
+    def start(
+        self, environment: Mapping[str, str] | None = None, *, anew: bool = False
+    ) -> "GatewayProcess":
+        """Start it and return when it takes connections.
+
+        `anew`, or with more in its environment, it is what an exec of the command makes, and else a
+        fork of a process that has imported it.
+        """
+        words = [str(COMMAND), "run", *self._arguments]
+        with self.log_file.open("ab") as log, Path(os.devnull).open("rb") as nothing:
+            if anew or environment:
+                self.process = subprocess.Popen(
+                    words,
+                    cwd=self.folder,
+                    stdin=nothing,
+                    stdout=log,
+                    stderr=log,
+                    env={**os.environ, **(environment or {})},
+                )
+            else:
+                self.process = fork_server.start(words, self.folder, nothing, log, log)
         until(self.listens, "the gateway listens", self.log)
         return self
 
