@@ -90,6 +90,7 @@ class ChannelCommands:
     ) -> None:
         self._database, self._writer, _ = storage
         self._core = core
+        self._control = control
         self._sys_topics = sys_topics
         self._channels = channels = core.broker.channels
         self._commands: dict[str, Callable[[Channel, Message], object]] = {
@@ -119,8 +120,7 @@ class ChannelCommands:
             logger.warning("requeue %.40r: no delay, or 0 to %d seconds", message.text(), LATEST)
             return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
         if word not in ("touch", "requeue"):
-            who = message.client_id
-            logger.info("channel %s: %s, asked for by client %.80r", name, word, who)
+            self._control.note_order(f"channel {name}: {word}", message.client_id)
         for channel in found:
             command(channel, message)
         return ReasonCode.SUCCESS
@@ -155,8 +155,7 @@ class ChannelCommands:
             logger.warning("channels: %s of %.80r: %s paused", word, topic_filter, why)
             return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
         note(self._writer, note_of(PAUSED_FILTER, topic_filter), there=pauses)
-        who = message.client_id
-        logger.info("channels: %s %.80r, asked for by client %.80r", word, topic_filter, who)
+        self._control.note_order(f"channels: {word} {topic_filter[:80]!r}", message.client_id)
         return ReasonCode.SUCCESS
 
     def _pause(self, channel: Channel, _: Message) -> None:

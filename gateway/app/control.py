@@ -22,6 +22,8 @@ class Control:
     topic_filters = (CONTROL + "#",)
 
     def __init__(self) -> None:
+        self.on_order: list[Callable[[str, str], None]] = []
+        """Called with what was asked for, and the client's identifier."""
         self._commands: dict[tuple[str, str], Callable[[], None]] = {}
         self._requests: dict[str, Callable[[Message], ReasonCode]] = {}
         self._below: dict[str, Callable[[str, Message], ReasonCode]] = {}
@@ -52,6 +54,12 @@ class Control:
             known = ", ".join(" ".join(pair) for pair in self._commands) or "none"
             logger.warning("unknown command %.40r %.40r; there are: %s", part, word, known)
             return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
-        logger.info("%s %s, asked for by client %.80r", part, word, message.client_id)
+        self.note_order(f"{part} {word}", message.client_id)
         command()
         return ReasonCode.SUCCESS
+
+    def note_order(self, what: str, client_id: str | None) -> None:
+        """Log what a client has asked for, and tell who listens."""
+        logger.info("%s, asked for by client %.80r", what, client_id)
+        for listener in self.on_order:
+            listener(what, client_id or "")

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from enum import Enum, auto
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,13 +23,18 @@ from gateway.storage.engine.writer import Writer
 class Alarms:
     """The alarms of a gateway; those that are raised before anybody can be told wait for it."""
 
-    def __init__(self, earlier: dict[str, str]) -> None:
+    def __init__(self, earlier: dict[str, str], event: "Happenings") -> None:
+        self._event = event
         self._earlier = earlier  # of the run before: what it says of a part is more than this one
         self._waiting: dict[str, str] = {}
         self._publish: Callable[[str, str], None] | None = None
 
     def __call__(self, name: str, text: str) -> None:
         """Raise the alarm `name`; an empty text ends it."""
+        if text:
+            self._event.begins("alarm", name, text)
+        else:
+            self._event.ends("alarm", name)
         if self._publish is None:
             self._waiting[name] = text
         else:
@@ -39,6 +45,57 @@ class Alarms:
         self._publish = publish
         for name, text in (self._waiting | self._earlier).items():
             publish(name, text)
+
+
+class Stage(Enum):
+    """Whether something happened, or begins or ends."""
+
+    ONCE = auto()
+    BEGINS = auto()
+    ENDS = auto()
+
+
+class Happening(NamedTuple):
+    """Something that a person would want to have been told."""
+
+    stage: Stage
+    kind: str
+    subject: str
+    text: str
+    severity: str
+
+
+class Happenings:
+    """Tells whoever listens what happens; what happens before waits for the first."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Happening] | None = []
+        self._listeners: list[Callable[[Happening], None]] = []
+
+    def once(self, kind: str, subject: str, text: str, severity: str = "info") -> None:
+        """Tell that something happened; the same of the same subject counts once more."""
+        self._tell(Happening(Stage.ONCE, kind, subject, text, severity))
+
+    def begins(self, kind: str, subject: str, text: str, severity: str = "warning") -> None:
+        """Tell that something begins, or what there is to say of it by now."""
+        self._tell(Happening(Stage.BEGINS, kind, subject, text, severity))
+
+    def ends(self, kind: str, subject: str, text: str = "") -> None:
+        """Tell that it has ended; nothing if it had not begun."""
+        self._tell(Happening(Stage.ENDS, kind, subject, text, "info"))
+
+    def listen(self, listener: Callable[[Happening], None]) -> None:
+        """Call this with all that happens, what waits first."""
+        self._listeners.append(listener)
+        waiting, self._waiting = self._waiting or [], None
+        for each in waiting:
+            listener(each)
+
+    def _tell(self, happening: Happening) -> None:
+        if self._waiting is not None:
+            self._waiting.append(happening)
+        for listener in self._listeners:
+            listener(happening)
 
 
 class Run:
@@ -61,7 +118,9 @@ class Run:
         self.clock = Clock()
         self.counters = Counters()
         self.epoch = os.urandom(5).hex()
-        self.alarm = Alarms(dict(alarms or {}))
+        self.event = Happenings()
+        """Told what a person would want to have been told."""
+        self.alarm = Alarms(dict(alarms or {}), self.event)
         self.ended = asyncio.Event()
         self.fault = ""
         """Why the gateway ends by itself."""

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from time import perf_counter
 from typing import TypeAlias, TypeVar
 
@@ -126,26 +126,36 @@ class Request:
         finally:
             await self._turn.acquire()
 
-    async def page(self, names: list[T], row: Callable[[T], Answer | None]) -> dict[str, object]:
+    @property
+    def window(self) -> tuple[int, int]:
+        """The offset of the page that is asked for, and how many rows it has at most."""
+        limit = self.whole("limit", 1, MAXIMUM_LIMIT, DEFAULT_LIMIT)
+        return self.whole("offset", 0, MAXIMUM_OFFSET, 0), limit
+
+    async def page(
+        self, names: Sequence[T], row: Callable[[T], Answer | None], total: int | None = None
+    ) -> dict[str, object]:
         """Return the rows of the page that is asked for, with `total` and where the `next` begins.
 
-        What has gone meanwhile has no row.
+        What has gone meanwhile has no row. With a `total`, `names` are those of the page alone.
         """
-        offset = self.whole("offset", 0, MAXIMUM_OFFSET, 0)
-        end = min(len(names), offset + self.whole("limit", 1, MAXIMUM_LIMIT, DEFAULT_LIMIT))
+        offset, limit = self.window
+        skipped = 0 if total is None else offset
+        total = len(names) if total is None else total
+        end = min(skipped + len(names), offset + limit)
         rows: list[object] = []
         size, position = 0, offset
         while position < end:
             await self.breathe()
-            made = row(names[position])
+            made = row(names[position - skipped])
             if made is not None:
                 size += len(to_json(made))
                 if rows and size > MAXIMUM_ANSWER:
                     break
                 rows.append(made)
             position += 1
-        more = {"next": position} if position < len(names) else {}
-        return {"total": len(names), "offset": offset, "rows": rows, **more}
+        more = {"next": position} if position < total else {}
+        return {"total": total, "offset": offset, "rows": rows, **more}
 
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Answer]]

@@ -32,6 +32,7 @@ from gateway.app.memory_limit import default_limit, for_clients, occupied
 from gateway.app.metrics import bind_metrics, metrics_pages
 from gateway.app.operator_socket import bind_operator_socket
 from gateway.app.parts import Core, Run, Storage
+from gateway.app.query.events import EventLog
 from gateway.app.query.queries import Queries
 from gateway.app.telemetry import Telemetry
 from gateway.app.watched_files import watch
@@ -141,6 +142,8 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     run.stack.callback(folder.close)
     storage = await open_storage(run, durable=durable)
     folder.hold()  # the database may be a new one
+    events = EventLog(run, storage)
+    await events.begin()
     files = watch_files(run, storage, folder)
     clock_stamp = await open_clock_stamp(run.clock, storage.database)
     store_time = StoreTime(clock_stamp)
@@ -162,7 +165,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     run.at_stop.append(wear.stop)
     control = Control()
     channels = ChannelCommands(run, storage, core, control, telemetry.sys_topics)
-    queries = Queries(run, core, control)
+    queries = Queries(run, storage, core, control, events)
     core.broker.subscribe_inline(control, control.topic_filters)
     await _start_uplink(run, storage, core, control, telemetry, queries)
     restore(core.broker, kept, Instant(*clock_stamp.at_start()))

@@ -3,10 +3,10 @@
 import argparse
 import json
 from collections import defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.cli.parser import URL_HELP
+from gateway.cli.operate import table
+from gateway.cli.parser import add_broker
 from gateway.errors import TidegateError
 
 if TYPE_CHECKING:
@@ -35,10 +35,7 @@ def add_channel(commands: "Commands") -> None:
     channel.add_argument("name", nargs="?", help="the channel's name; list needs none")
     channel.add_argument("--filter", metavar="TOPIC", help="pause or resume: these topics, in all")
     channel.add_argument("--json", action="store_true", help="with list and stats: every figure")
-    channel.add_argument("--url", metavar="URL", help=URL_HELP)
-    channel.add_argument("--username", metavar="NAME")
-    channel.add_argument("--password-file", type=Path, metavar="FILE")
-    channel.add_argument("--ca-file", type=Path, metavar="FILE")
+    add_broker(channel)
     channel.set_defaults(command=_channel)
 
 
@@ -103,11 +100,7 @@ def _list(found: Channels, paused: list[str], *, as_json: bool) -> int:
         (name, *(str(figures.get(each, "")) for each in COLUMNS))
         for name, figures in sorted(found.items())
     ]
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    for row in rows:
-        print(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        )
+    print("\n".join(table(rows)))
     if paused:
         print(f"paused topic filters: {', '.join(paused)}")
     return 0

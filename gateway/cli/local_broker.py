@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -15,6 +16,10 @@ from gateway.config.operator_socket import SCHEME
 from gateway.errors import TidegateError
 
 KEEP_ALIVE = 30
+
+SHOWN_USER = 32
+"""Characters of the user's name in the client identifier."""
+
 DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 
@@ -72,6 +77,7 @@ class LocalBroker:
         by_socket = parts.scheme == SCHEME
         client = paho.Client(
             CallbackAPIVersion.VERSION2,
+            client_id_of(os.environ),
             protocol=paho.MQTTv5,
             transport="unix" if by_socket else "tcp",
         )
@@ -94,6 +100,12 @@ class LocalBroker:
         except (OSError, ValueError) as error:
             raise TidegateError(f"no gateway at {self.name}: {error}") from error
         return client
+
+
+def client_id_of(environment: Mapping[str, str]) -> str:
+    """Return a client identifier by which the gateway's log and events say who asked."""
+    user = environment.get("SUDO_USER") or environment.get("USER") or str(os.getuid())
+    return f"tidegate-{user[:SHOWN_USER]}-{os.urandom(4).hex()}"
 
 
 def _is_complete(parts: SplitResult) -> bool:

@@ -10,7 +10,8 @@ from gateway.cli.backup import add_backup
 from gateway.cli.channel import add_channel
 from gateway.cli.crashtest import add_crashtest
 from gateway.cli.firmware.arguments import add_firmware
-from gateway.cli.parser import CANNOT_START, URL_HELP, Parser
+from gateway.cli.operate import add_operate
+from gateway.cli.parser import CANNOT_START, URL_HELP, Parser, add_user_options
 from gateway.cli.user import add_user
 from gateway.cli.where import add_where
 from gateway.compiled import build
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_tui(commands)
     _add_subscribe(commands)
     _add_uplink(commands)
+    add_operate(commands)
     add_channel(commands)
     add_user(commands)
     add_where(commands)
@@ -163,9 +165,7 @@ def _add_doctor(commands: "Commands") -> None:
 
 def _add_broker_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", nargs="?", help=URL_HELP)
-    parser.add_argument("--username", metavar="NAME")
-    parser.add_argument("--password-file", type=Path, metavar="FILE")
-    parser.add_argument("--ca-file", type=Path, metavar="FILE")
+    add_user_options(parser)
 
 
 def _port(text: str) -> int:

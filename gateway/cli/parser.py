@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 if TYPE_CHECKING:
@@ -45,3 +46,16 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the mistake without the usage and exit with 2."""
         self.exit(CANNOT_START, f"{self.prog}: {message}\n")
+
+
+def add_broker(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where the gateway is and who asks, for `LocalBroker.of`."""
+    parser.add_argument("--url", metavar="URL", help=URL_HELP)
+    add_user_options(parser)
+
+
+def add_user_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say who asks."""
+    parser.add_argument("--username", metavar="NAME")
+    parser.add_argument("--password-file", type=Path, metavar="FILE")
+    parser.add_argument("--ca-file", type=Path, metavar="FILE")

@@ -9,6 +9,7 @@ from typing import Any
 
 from gateway.cli.control_request import Conversation, ask_gateway
 from gateway.cli.local_broker import LocalBroker
+from gateway.cli.operate import table
 from gateway.errors import TidegateError
 
 VERBS = ("list", "show", "retry", "drop")
@@ -39,7 +40,7 @@ def command_rejected(broker: LocalBroker, options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(found if verb in ("list", "show") else {verb: count}, indent=2))
     elif verb == "list":
-        print("\n".join(table(found)) if found else "no message is rejected")
+        print("\n".join(rejected_table(found)) if found else "no message is rejected")
     elif verb == "show":
         print("\n\n".join("\n".join(lines(each)) for each in found))
     else:
@@ -47,16 +48,10 @@ def command_rejected(broker: LocalBroker, options: argparse.Namespace) -> int:
     return 0
 
 
-def table(found: Sequence[Entry]) -> list[str]:
+def rejected_table(found: Sequence[Entry]) -> list[str]:
     """Return rejected messages as rows, without `uplink` where there is one."""
     columns = [each for each in COLUMNS if each != "uplink" or any(row["uplink"] for row in found)]
-    rows = [[_cell(entry, each) for each in columns] for entry in found]
-    rows.insert(0, columns)
-    widths = [max(len(row[index]) for row in rows) for index in range(len(columns))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    return table([columns, *([_cell(entry, each) for each in columns] for entry in found)])
 
 
 def lines(entry: Entry) -> list[str]:

@@ -9,6 +9,16 @@ def trouble(writer: Writer, heartbeat: Heartbeat) -> str:
 
     A gateway whose loop stands still gives no answer at all: who asks needs a time-out.
     """
+    reason = refusing(writer)
+    if reason:
+        return reason
+    if heartbeat.late:
+        return f"the event loop stood still for {heartbeat.late:.1f} s within the last minute"
+    return ""
+
+
+def refusing(writer: Writer) -> str:
+    """Return why publishers are refused, an empty text if they are not."""
     if writer.refuses:
         return f"{writer.refuses}: publishers are refused"
     if writer.attempts.failing:
@@ -17,6 +27,4 @@ def trouble(writer: Writer, heartbeat: Heartbeat) -> str:
         return "the disk is full: publishers are refused"
     if writer.full:
         return f"{writer.pending_rows} rows wait for the disk: publishers are refused"
-    if heartbeat.late:
-        return f"the event loop stood still for {heartbeat.late:.1f} s within the last minute"
     return ""

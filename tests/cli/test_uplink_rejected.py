@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.uplink import lines, table
+from gateway.cli.uplink import lines, rejected_table
 from gateway.mqtt.packets import Publish
 from tests.cli.conftest import Command
 from tests.support.disk.storage import until
@@ -123,11 +123,11 @@ ENTRY: dict[str, Any] = {
 
 
 def test_what_a_person_reads() -> None:
-    assert table([ENTRY]) == [
+    assert rejected_table([ENTRY]) == [
         "number              cause   bytes   rejected             topic",
         "00a1b2c3d4.main.17  closed  70,000  2025-11-21 15:48:20  sensors/n1/image",
     ]
-    assert table([{**ENTRY, "uplink": "cloud"}])[1].split()[1] == "cloud"
+    assert rejected_table([{**ENTRY, "uplink": "cloud"}])[1].split()[1] == "cloud"
     full = lines({**ENTRY, "payload": "/0E=", "client_id": None, "user_properties": []})
     assert full[-1] == "payload         \\xffA"
     assert "rejected at     2025-11-21 15:48:20" in full

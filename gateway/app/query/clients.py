@@ -1,8 +1,8 @@
 """Queries about clients and their sessions, and orders to end one: `clients`, `client`."""
 
-import logging
 from operator import itemgetter
 
+from gateway.app.control import Control
 from gateway.app.parts import Core, Run
 from gateway.app.query.ends import Ends
 from gateway.app.responder import Answer, Request, RequestError, Responder
@@ -14,8 +14,6 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.session import Session
 from gateway.settings.broker import NEVER
-
-logger = logging.getLogger(__name__)
 
 MAXIMUM_SECONDS = 10.0
 """Seconds over which rates are measured, at most."""
@@ -35,7 +33,10 @@ Packets = tuple[Client, int, int]
 class ClientQueries:
     """Answers by what the broker knows of its sessions at that moment."""
 
-    def __init__(self, run: Run, core: Core, responder: Responder, ends: Ends) -> None:
+    def __init__(
+        self, run: Run, core: Core, control: Control, responder: Responder, ends: Ends
+    ) -> None:
+        self._control = control
         self._broker = core.broker
         self._core = core
         self._clock = run.clock
@@ -191,9 +192,7 @@ class ClientQueries:
         client = self._broker.clients.get(name)
         if client is None:
             raise RequestError(f"client {name[:80]!r} is not connected")
-        logger.warning(
-            "client %.80r: %s, asked for by client %.80r", name, reason, request.client_id
-        )
+        self._control.note_order(f"client {name[:80]!r}: {reason}", request.client_id)
         self._core.turn.now()  # whose end sends what is said now
         client.disconnect(ReasonCode.ADMINISTRATIVE_ACTION, reason)
         return {"id": name, "address": client.peer}
@@ -204,10 +203,8 @@ class ClientQueries:
         if session is None:
             raise RequestError(f"there is no session {name[:80]!r}")
         waiting = session.queue.messages + len(session.inflight)
-        logger.warning(
-            "session %.80r with %d messages is dropped, asked for by client %.80r",
-            *(name, waiting, request.client_id),
-        )
+        what = f"session {name[:80]!r} with {waiting:,} messages is dropped"
+        self._control.note_order(what, request.client_id)
         instant = self._core.turn.instant
         if client is not None:
             client.disconnect(ReasonCode.ADMINISTRATIVE_ACTION, "its session is dropped")

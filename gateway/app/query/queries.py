@@ -1,24 +1,43 @@
 """Everything that can be asked of a running gateway, made and joined."""
 
+from typing import TYPE_CHECKING
+
 from gateway.app.control import Control
-from gateway.app.parts import Core, Run
+from gateway.app.parts import Core, Run, Storage
 from gateway.app.query.clients import ClientQueries
 from gateway.app.query.ends import Ends
+from gateway.app.query.events import ClientEvents, EventLog
 from gateway.app.query.queues import QueueQueries
+from gateway.app.query.status import StatusQuery
 from gateway.app.responder import Responder
-from gateway.broker.notices import ConnectionEnd, Notice
+
+if TYPE_CHECKING:
+    from gateway.storage.outbox.outbox import Outbox
+    from gateway.uplink.rules.rules import RuleSet
 
 
 class Queries:
-    """The queries, of which the uplinks complete some (`queues.follow`)."""
+    """The queries; those about what goes up wait for `follow`."""
 
-    def __init__(self, run: Run, core: Core, control: Control) -> None:
+    def __init__(
+        self, run: Run, storage: Storage, core: Core, control: Control, events: EventLog
+    ) -> None:
         self.responder = Responder(run, core, control)
-        self.queues = QueueQueries(run, core, self.responder)
-        self._ends = Ends(run)
-        ClientQueries(run, core, self.responder, self._ends)
-        core.broker.notices.listeners.append(self._notice)
+        self._queues = QueueQueries(run, core, control, self.responder)
+        ends = Ends(run)
+        ClientQueries(run, core, control, self.responder, ends)
+        self._status = StatusQuery(run, storage, core, self.responder, events)
+        events.answer(self.responder)
+        core.broker.notices.listeners.append(ClientEvents(run, ends).take)
 
-    def _notice(self, notice: Notice) -> None:
-        if isinstance(notice, ConnectionEnd):
-            self._ends.add(notice)
+        def note_order(what: str, who: str) -> None:
+            client = core.broker.clients.get(who)
+            place = "" if client is None else f" at {client.peer}"
+            run.event.once("order", what, f"asked for by client {who!r}{place}")
+
+        control.on_order.append(note_order)
+
+    def follow(self, outbox: "Outbox", rules: "RuleSet") -> None:
+        """Answer for what goes up, too."""
+        self._queues.follow(outbox, rules)
+        self._status.outbox = outbox

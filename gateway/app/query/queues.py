@@ -1,9 +1,9 @@
 """Queries about what waits, and where: `queues`, `rules`; and the order `retained/clear`."""
 
-import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from gateway.app.control import Control
 from gateway.app.parts import Core, Run
 from gateway.app.query.clients import MAXIMUM_SECONDS, in_order, oldest_seconds
 from gateway.app.responder import Answer, Request, RequestError, Responder
@@ -17,8 +17,6 @@ from gateway.session.session import Session
 if TYPE_CHECKING:
     from gateway.storage.outbox.outbox import Outbox
     from gateway.uplink.rules.rules import RuleSet
-
-logger = logging.getLogger(__name__)
 
 KINDS = ("all", "uplink", "channel", "delayed", "session")
 
@@ -38,7 +36,8 @@ Counts = tuple[int, int]
 class QueueQueries:
     """Answers by what the broker and, where there is one, the outbox hold at that moment."""
 
-    def __init__(self, run: Run, core: Core, responder: Responder) -> None:
+    def __init__(self, run: Run, core: Core, control: Control, responder: Responder) -> None:
+        self._control = control
         self._broker = core.broker
         self._core = core
         self._clock = run.clock
@@ -192,10 +191,8 @@ class QueueQueries:
         if topic_filter.startswith("$"):
             raise RequestError(f"filter {topic_filter[:80]!r}: the gateway's own topics stay")
         topics, more = await self._retained(request, topic_filter)
-        logger.warning(
-            "%d retained messages of %.80r are cleared, asked for by client %.80r",
-            *(len(topics), topic_filter, request.client_id),
-        )
+        what = f"{len(topics):,} retained messages of {topic_filter[:80]!r} are cleared"
+        self._control.note_order(what, request.client_id)
         for topic in topics:
             await request.breathe()
             instant = self._core.turn.instant

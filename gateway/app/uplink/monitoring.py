@@ -48,6 +48,9 @@ REMINDER_SECONDS = 3600.0
 WORTH_TELLING = 5.0
 """Seconds that the link was down at least for its return to say so."""
 
+DOWN = "disconnected"
+"""The state in which the link is down against everybody's will."""
+
 EXPECTED = ("waiting", "off")
 """States in which the link is down because it should be: of these nobody is reminded."""
 
@@ -206,10 +209,14 @@ class LinkLines:
         if self._uplink.state != "connected":
             if self._down_since is None:
                 self._down_since = self._reminded = now
-            elif now - self._reminded >= REMINDER_SECONDS:
+            elif now - self._down_since >= WORTH_TELLING and self._uplink.state == DOWN:
+                state = f"{self._uplink.state}{self._reason}"
+                self._run.event.begins("link", self._name, state)
+            if now - self._reminded >= REMINDER_SECONDS:
                 self._reminded = now
                 self._remind(now - self._down_since)
         elif self._down_since is not None:
+            self._run.event.ends("link", self._name, "is back")
             away, self._down_since = now - self._down_since, None
             if away >= WORTH_TELLING or self._rows:
                 logger.info(
@@ -220,9 +227,13 @@ class LinkLines:
         state = self._uplink.state
         if state in EXPECTED:
             return
-        why = f" ({self._uplink.error})" if self._uplink.error else ""
-        text = f"{state} for {spell_seconds(away)}{why}; {self._waiting()}"
+        text = f"{state} for {spell_seconds(away)}{self._reason}; {self._waiting()}"
         logger.warning("%s: %s", self._name, text)
+
+    @property
+    def _reason(self) -> str:
+        """Why the link is down, in brackets, "" if that is not known."""
+        return f" ({self._uplink.error})" if self._uplink.error else ""
 
     @property
     def _rows(self) -> int:

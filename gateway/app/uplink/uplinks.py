@@ -96,7 +96,7 @@ async def start_uplinks(
     RejectedRequests(run, storage, queries.responder, control, rejected, outbox)
     pairs = list(zip(uplinks, settings, strict=True))
     start_recall(run, storage, queries.responder, control, outbox, pairs)
-    queries.queues.follow(outbox, rules)
+    queries.follow(outbox, rules)
     for uplink in uplinks:
         LinkLines(run, uplink, outbox).start()
         await uplink.start()

@@ -16,6 +16,7 @@ from gateway.salvage.form import PAGE_BYTES
 from gateway.storage.engine.connection import Batch, Connection
 from gateway.storage.engine.damage import is_damage, note_damage
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS, prepare
+from gateway.storage.engine.queries import QueryConnection
 from gateway.storage.engine.refusal import NoDiskError, ReadOnlyError, has_space_for_retry, refusal
 from gateway.storage.engine.reserve import Reserve
 from gateway.storage.engine.unread import read_again
@@ -67,8 +68,10 @@ class Database:
     when_closed: list[Callable[[], None]] = field(default_factory=list)
     page_bytes: int = PAGE_BYTES
     unread: list[Path] = field(default_factory=list)
+    queries: QueryConnection = field(init=False)
 
     def __post_init__(self) -> None:
+        self.queries = QueryConnection(self.path, self.reader if self.in_memory else None)
         self.writer.on_error = self.reader.on_error = self._look_at
 
     @property
@@ -77,7 +80,8 @@ class Database:
         return Reserve(self.path.parent)
 
     async def close(self) -> None:
-        """Close both connections; the last one folds the WAL into the file."""
+        """Close all connections; the last one folds the WAL into the file."""
+        await self.queries.close()
         if self.reader is not self.writer:
             await self.reader.close()
         await self.writer.close()

@@ -8,9 +8,11 @@ from typing import Any, cast
 
 import pytest
 
+from gateway.app.parts import Happening, Happenings, Stage
 from gateway.app.uplink.monitoring import (
     QUIET_SECONDS,
     REMINDER_SECONDS,
+    WORTH_TELLING,
     FullOutbox,
     LinkLines,
     Outage,
@@ -101,7 +103,10 @@ class Rig:
         self.outbox = SimpleNamespace(
             oldest_time=None, uplinks=SimpleNamespace(names=("",), rows=[0], several=False)
         )
-        gateway: Any = SimpleNamespace(clock=self.clock)
+        self.told: list[Happening] = []
+        event = Happenings()
+        event.listen(self.told.append)
+        gateway: Any = SimpleNamespace(clock=self.clock, event=event)
         self.lines = LinkLines(gateway, cast("Any", self.uplink), cast("Any", self.outbox))
 
     def now(self, state: str, after: float = 0.0) -> None:
@@ -218,3 +223,19 @@ async def test_the_figures_follow_the_load(tmp_path: Path) -> None:
             outage.check()
         assert alarms[1:] == [("headroom", "")]
         assert counters.count("tidegate/outbox/survives_seconds") > 10 * 3600
+
+
+def test_a_link_that_is_down_is_an_event_until_it_is_back(rig: Rig) -> None:
+    rig.now("connected", 0.3)
+    rig.now("disconnected")
+    rig.now("disconnected", WORTH_TELLING - 1)
+    assert {each.stage for each in rig.told} == {Stage.ENDS}  # of what had not begun
+    rig.told.clear()
+    rig.uplink.error = "refused"
+    rig.now("disconnected", 2)
+    rig.now("paused", 100)
+    rig.now("connected", 1)
+    assert [(each.stage, each.subject, each.text) for each in rig.told] == [
+        (Stage.BEGINS, "uplink", "disconnected (refused)"),
+        (Stage.ENDS, "uplink", "is back"),
+    ]

@@ -1,0 +1,105 @@
+"""The query `status`: whether all is well, in one answer."""
+
+from typing import TYPE_CHECKING
+
+from gateway.app.parts import Core, Run, Storage
+from gateway.app.query.events import EventLog
+from gateway.app.responder import Answer, Request, Responder
+from gateway.compiled import build
+from gateway.storage.engine.damage import free_bytes
+from gateway.telemetry.health import refusing
+from gateway.version import COMMIT, VERSION
+
+if TYPE_CHECKING:
+    from gateway.storage.outbox.outbox import Outbox
+
+MAXIMUM_SHOWN = 100
+"""Alarms, and bridges that are silent, that are shown."""
+
+DOWN = ("disconnected", "paused")
+SILENT = ("silent", "waiting")
+
+
+class StatusQuery:
+    """Answers with what a person wants to know first."""
+
+    def __init__(
+        self, run: Run, storage: Storage, core: Core, responder: Responder, events: EventLog
+    ) -> None:
+        self._run = run
+        self._database, self._writer, _ = storage
+        self._broker = core.broker
+        self._events = events
+        self._began = run.clock.monotonic()
+        self.outbox: Outbox | None = None
+        """Where what goes up waits, if anything goes up."""
+        responder.know("status", self._status)
+
+    async def _status(self, _: Request) -> Answer:
+        values, broker = self._run.counters.values, self._broker
+        troubles = [refusing(self._writer), *(ask() for ask in self._run.troubles)]
+        troubles = list(filter(None, troubles))
+        uplinks = self._uplinks()
+        alarms = [
+            {"name": event.subject, "since": event.time, "text": event.text}
+            for event in self._events.lasting("alarm")[:MAXIMUM_SHOWN]
+        ]
+        silent = self._silent()
+        down = any(each["state"] in DOWN for each in uplinks)
+        verdict = "attention" if alarms or silent or down else "well"
+        connected = len(broker.clients)
+        return {
+            "verdict": "trouble" if troubles else verdict,
+            "troubles": troubles,
+            "gateway": self._run.configuration.gateway_id,
+            "version": VERSION,
+            "build": build(),
+            "commit": COMMIT or "unknown",
+            "uptime_seconds": round(self._run.clock.monotonic() - self._began),
+            "uplinks": uplinks,
+            "outbox": self._outbox(),
+            "survives_seconds": values.get("tidegate/outbox/survives_seconds"),
+            "channels_waiting": sum(channel.depth for channel in broker.channels),
+            "clients": {"connected": connected, "away": len(broker.sessions) - connected},
+            "free_bytes": None if self._database.in_memory else free_bytes(self._run.data),
+            "memory_bytes": values.get("tidegate/memory/bytes", 0),
+            "memory_limit": values.get("tidegate/memory/limit", 0),
+            "alarms": alarms,
+            "silent": silent,
+        }
+
+    def _uplinks(self) -> list[dict[str, object]]:
+        if self.outbox is None:
+            return []
+        values, bits = self._run.counters.values, self.outbox.uplinks
+        found = []
+        for name, rows in zip(bits.names, bits.rows, strict=True):
+            part = f"tidegate/uplink/{name}/" if bits.several else "tidegate/uplink/"
+            figures: dict[str, object] = {
+                key: str(values.get(part + key, "")) for key in ("state", "error", "destination")
+            }
+            found.append({"name": name, **figures, "waiting": rows})
+        return found
+
+    def _outbox(self) -> dict[str, object] | None:
+        outbox = self.outbox
+        if outbox is None:
+            return None
+        oldest = outbox.oldest_time if outbox.rows else None
+        waited = None
+        if oldest is not None:
+            waited = max(0.0, (self._run.clock.wall_ms() - oldest) / 1000)
+        return {"messages": outbox.rows, "bytes": outbox.bytes, "oldest_seconds": waited}
+
+    def _silent(self) -> list[dict[str, object]]:
+        """Return the bridges whose sensors say nothing, by their figure `<kind>/<bridge>/state`."""
+        found: list[dict[str, object]] = []
+        for name, value in self._run.counters.values.items():
+            levels = name.split("/")
+            if value not in SILENT or len(levels) != 4 or levels[3] != "state":
+                continue
+            _, kind, bridge, _ = levels
+            if kind not in ("uplink", "channels"):
+                error = str(self._run.counters.values.get(f"tidegate/{kind}/{bridge}/error", ""))
+                found.append({"kind": kind, "name": bridge, "state": value, "error": error})
+        return found[:MAXIMUM_SHOWN]

@@ -1,0 +1,373 @@
+"""Commands that ask a running gateway: `status`, `client`, `queue`, `rule` and `events`."""
+
+import argparse
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from gateway.cli.parser import add_broker
+from gateway.errors import TidegateError
+
+if TYPE_CHECKING:
+    from gateway.cli.control_request import Conversation
+    from gateway.cli.parser import Commands
+
+SORTS = ("id", "received_rate", "sent_rate", "received", "sent", "waiting", "inflight", "since")
+KINDS = ("start", "stop", "alarm", "link", "refused", "flapping", "shared", "denied", "order")
+QUEUE_COLUMNS = (
+    *("kind", "name", "state", "depth", "inflight", "bytes", "oldest", "in", "out", "empty in"),
+)
+QUEUES = ("uplink", "channel", "delayed", "session")
+
+MOST = 1_000
+"""Rows that a list shows; `--limit` says how many else."""
+
+RATE_SECONDS = 1.0
+"""Seconds over which rates are measured."""
+
+FOLLOW_SECONDS = 2.0
+"""Seconds between two looks for new events."""
+
+EXIT = {"well": 0, "attention": 1, "trouble": 1}
+"""Exit statuses of `status`, by the verdict; without an answer it is 2."""
+
+UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_AGO = re.compile(r"(\d{1,6})([smhd])")
+
+Row = dict[str, Any]
+
+
+def add_operate(commands: "Commands") -> None:
+    """Add the commands."""
+    status = commands.add_parser("status", help="say whether a running gateway is well")
+    _finish(status, _status)
+    client = commands.add_parser("client", help="list, show or disconnect clients")
+    verbs = client.add_subparsers(required=True, metavar="list|show|kick")
+    found = verbs.add_parser("list", help="sessions and connected clients")
+    found.add_argument("--sort", choices=SORTS, default="id", help="the largest first (id)")
+    found.add_argument("--match", metavar="PATTERN", help="identifiers, * for any characters")
+    found.add_argument("--user", metavar="NAME", help="of this user; '' for none")
+    found.add_argument("--state", choices=("all", "connected", "away"), default="all")
+    _finish_list(found, _client_list)
+    show = verbs.add_parser("show", help="all about one client")
+    show.add_argument("id", metavar="ID")
+    _finish(show, _client_show)
+    kick = verbs.add_parser("kick", help="end a client's connection")
+    kick.add_argument("id", metavar="ID")
+    kick.add_argument("--reason", metavar="TEXT", help="for the client, the log and the events")
+    kick.add_argument("--drop", action="store_true", help="end its session, too, with what waits")
+    _finish(kick, _client_kick)
+    queue = commands.add_parser("queue", help="list what waits, and where")
+    verbs = queue.add_subparsers(required=True, metavar="list")
+    found = verbs.add_parser("list", help="uplinks, channels, delayed messages, sessions")
+    found.add_argument("--kind", choices=("all", *QUEUES), default="all")
+    _finish_list(found, _queue_list)
+    rule = commands.add_parser("rule", help="list the uplink rules")
+    verbs = rule.add_subparsers(required=True, metavar="list")
+    _finish_list(verbs.add_parser("list", help="the rules and what they took"), _rule_list)
+    events = commands.add_parser("events", help="show what happened, the newest last")
+    events.add_argument("--since", metavar="WHEN", help="15m, 2h, 3d ago, or '2026-11-28 07:00'")
+    events.add_argument("--kind", choices=("all", *KINDS), default="all")
+    events.add_argument("--follow", action="store_true", help="go on with those that come")
+    _finish_list(events, _events)
+
+
+def _finish(parser: argparse.ArgumentParser, run: Callable[[Any, argparse.Namespace], int]) -> None:
+    parser.add_argument("--json", action="store_true", help="for programs")
+    add_broker(parser)
+
+    def command(options: argparse.Namespace) -> int:
+        from gateway.cli.control_request import Conversation
+        from gateway.cli.local_broker import LocalBroker
+
+        with Conversation(LocalBroker.of(options)) as conversation:
+            return run(conversation, options)
+
+    parser.set_defaults(command=command)
+
+
+def _finish_list(
+    parser: argparse.ArgumentParser, run: Callable[[Any, argparse.Namespace], int]
+) -> None:
+    parser.add_argument("--limit", type=_number, default=MOST, metavar="N", help=f"rows ({MOST})")
+    _finish(parser, run)
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1000000")
+    return int(text)
+
+
+def _status(conversation: "Conversation", options: argparse.Namespace) -> int:
+    status = conversation.query("status", {})
+    _show(options, status, status_lines(status))
+    return EXIT[status["verdict"]]
+
+
+def status_lines(status: Row) -> list[str]:
+    """Return what a person wants to know first, a line for each thing."""
+    from gateway.app.uplink.headroom import spell_seconds
+    from gateway.telemetry.card_life import spell_bytes
+
+    reasons = "; ".join(status["troubles"])
+    up = f"{status['gateway']}, up {spell_seconds(status['uptime_seconds'])}"
+    told = [(status["verdict"], f"{reasons} ({up})" if reasons else up)]
+    told += [("uplink", _uplink(each)) for each in status["uplinks"]] or [("uplink", "none")]
+    told.append(("waiting", _waiting(status)))
+    if status["channels_waiting"]:
+        told.append(("channels", f"{status['channels_waiting']:,} messages wait"))
+    clients, free = status["clients"], status["free_bytes"]
+    told.append(("clients", f"{clients['connected']:,} connected, {clients['away']:,} away"))
+    told.append(("disk", "in memory only" if free is None else f"{spell_bytes(free)} free"))
+    held, limit = status["memory_bytes"], status["memory_limit"]
+    told.append(("memory", f"clients hold {spell_bytes(held)} of {spell_bytes(limit)}"))
+    told += [("alarm", _alarm(each)) for each in status["alarms"]] or [("alarms", "none")]
+    told += [("silent", _silent(each)) for each in status["silent"]] or [("silent", "none")]
+    told.append(("version", f"tidegate {status['version']} ({status['build']})"))
+    return [f"{name:12}{_line(text)}" for name, text in told]
+
+
+def _waiting(status: Row) -> str:
+    from gateway.app.uplink.headroom import spell_seconds
+    from gateway.telemetry.card_life import spell_bytes
+
+    outbox, room = status["outbox"], status["survives_seconds"]
+    if outbox is None:
+        return "nothing goes up"
+    text = f"{outbox['messages']:,} messages, {spell_bytes(outbox['bytes'])}"
+    if outbox["oldest_seconds"] is not None:
+        text += f", the oldest for {spell_seconds(outbox['oldest_seconds'])}"
+    return text if room is None else f"{text}; room for an outage of {spell_seconds(room)}"
+
+
+def _alarm(alarm: Row) -> str:
+    return f"{alarm['name']}, since {when(alarm['since'])}: {alarm['text']}"
+
+
+def _silent(bridge: Row) -> str:
+    return f"{bridge['kind']} {bridge['name']} {bridge['state']}: {bridge['error']}"
+
+
+def _uplink(uplink: Row) -> str:
+    name = f"{uplink['name']} " if uplink["name"] else ""
+    error = f" ({uplink['error']})" if uplink["error"] else ""
+    return f"{name}{uplink['state']}{error}, {uplink['waiting']:,} wait, to {uplink['destination']}"
+
+
+def _client_list(conversation: "Conversation", options: argparse.Namespace) -> int:
+    request: Row = {"sort": options.sort, "state": options.state}
+    if options.sort.endswith("_rate"):
+        request["seconds"] = RATE_SECONDS
+    for key in ("match", "user"):
+        if getattr(options, key) is not None:
+            request[key] = getattr(options, key)
+    found = conversation.rows("clients", request, options.limit)
+    columns = ["client", "user", "address", "mqtt", "since", "waiting", "inflight", "in", "out"]
+    rows = [_client_cells(each) for each in found]
+    _show(options, found, [*table([columns, *rows]), *_notes(found)])
+    return 0
+
+
+def _client_cells(row: Row) -> list[str]:
+    since = when(row.get("since") or row.get("disconnected"))
+    rated = "received_rate" in row
+    return [
+        row["id"],
+        row["user"] or "",
+        row.get("address", "away"),
+        row.get("version", ""),
+        since,
+        f"{row['waiting']:,}",
+        f"{row['inflight']:,}",
+        f"{row['received_rate']:,.1f}/s" if rated else f"{row.get('received', 0):,}",
+        f"{row['sent_rate']:,.1f}/s" if rated else f"{row.get('sent', 0):,}",
+    ]
+
+
+def _notes(found: Sequence[Row]) -> Iterator[str]:
+    for row in found:
+        if row["shared_identifier"]:
+            yield f"{_line(row['id'])}: probably two devices use this identifier"
+
+
+def _client_show(conversation: "Conversation", options: argparse.Namespace) -> int:
+    answer = conversation.query("client", {"id": options.id})
+    _show(options, answer, list(client_lines(answer)))
+    return 0
+
+
+def client_lines(answer: Row) -> Iterator[str]:
+    """Yield all that is known of a client, as a person reads it."""
+    row = dict(answer["client"] or {})
+    if not row:
+        yield "it is not here and has no session"
+    for name, value in row.items():
+        shown = when(value) if name in ("since", "disconnected") else value
+        yield f"{name.replace('_', ' '):18}{_line(_spelled(shown))}"
+    for name, value in (answer.get("aliases") or {}).items():
+        yield f"{'aliases ' + name:18}{value:,}"
+    if answer.get("oldest_seconds") is not None:
+        yield f"{'oldest waits':18}{answer['oldest_seconds']:,} s"
+    for each in answer.get("subscriptions", ()):
+        where = f" $where {each['where']}: {each['passed']:,} passed" if "where" in each else ""
+        yield f"{'subscription':18}{_line(each['filter'])}, QoS {each['qos']}{_line(where)}"
+    for end in answer["ends"]:
+        text = (
+            f"{when(end['time'])} from {end['address']} after {end['seconds']:,} s: {end['reason']}"
+        )
+        yield f"{'ended':18}{_line(text)}"
+
+
+def _client_kick(conversation: "Conversation", options: argparse.Namespace) -> int:
+    if options.drop:
+        answer = conversation.query("session/drop", {"id": options.id})
+        text = f"session {options.id} is gone, and {answer['messages']:,} messages with it"
+    else:
+        request = {"id": options.id, "reason": options.reason}
+        answer = conversation.query("client/disconnect", request)
+        text = f"client {options.id} at {answer['address']} is disconnected"
+    _show(options, answer, [_line(text)])
+    return 0
+
+
+def _queue_list(conversation: "Conversation", options: argparse.Namespace) -> int:
+    request = {"kind": options.kind, "seconds": RATE_SECONDS}
+    found = conversation.rows("queues", request, options.limit)
+    columns = [
+        "kind",
+        "name",
+        "state",
+        "depth",
+        "inflight",
+        "bytes",
+        "oldest",
+        "in",
+        "out",
+        "empty in",
+    ]
+    _show(options, found, table([columns, *map(_queue_cells, found)]))
+    return 0
+
+
+def _queue_cells(row: Row) -> list[str]:
+    from gateway.app.uplink.headroom import spell_seconds
+
+    def seconds(name: str) -> str:
+        value = row.get(name)
+        return "" if value is None else spell_seconds(value)
+
+    def rate(name: str) -> str:
+        return f"{row[name]:,.1f}/s" if name in row else ""
+
+    return [
+        row["kind"],
+        row["name"],
+        row.get("state", ""),
+        f"{row['depth']:,}",
+        f"{row['inflight']:,}" if "inflight" in row else "",
+        "" if row["bytes"] is None else f"{row['bytes']:,}",
+        seconds("oldest_seconds"),
+        rate("in_rate"),
+        rate("out_rate"),
+        seconds("empty_seconds"),
+    ]
+
+
+def _rule_list(conversation: "Conversation", options: argparse.Namespace) -> int:
+    found = conversation.rows("rules", {}, options.limit)
+    columns = ["rule", "uplink", "topic", "evaluated", "passed", "null", "µs", "where"]
+    _show(options, found, table([columns, *map(_rule_cells, found)]) if found else ["no rule"])
+    return 0
+
+
+def _rule_cells(row: Row) -> list[str]:
+    counters = row["counters"]
+    counts = (f"{counters.get(name, 0):,}" for name in ("evaluated", "passed", "null"))
+    microseconds = str(counters.get("microseconds", ""))
+    uplinks = ",".join(row["uplinks"])
+    return [row["rule"], uplinks, row["topic"], *counts, microseconds, row["where"] or ""]
+
+
+def _events(conversation: "Conversation", options: argparse.Namespace) -> int:
+    request: Row = {"kind": options.kind}
+    if options.since is not None:
+        request["since"] = since(options.since, time.time())
+    last = 0
+    while True:
+        found = conversation.rows("events", {**request, "after": last}, options.limit)
+        for event in reversed(found):
+            print(
+                json.dumps(event, ensure_ascii=False) if options.json else event_line(event),
+                flush=True,
+            )
+        last = max([last, *(event["id"] for event in found)])
+        if not options.follow:
+            return 0
+        request.pop("since", None)
+        time.sleep(FOLLOW_SECONDS)
+
+
+def event_line(event: Row) -> str:
+    """Return an event as a line."""
+    until = event["until"]
+    count = f" ({event['count']:,} times, last {when(until)})" if event["count"] > 1 else ""
+    lasts = " (lasts)" if until is None and event["kind"] != "start" else ""
+    if until is not None and event["kind"] in ("alarm", "link"):
+        lasts = f" (until {when(until)})"
+    text = f"{event['kind']} {event['subject']}: {event['text']}{count}{lasts}"
+    return f"{when(event['time'])} {event['severity']:8}{_line(text)}"
+
+
+def since(text: str, now: float) -> int:
+    """Return the ms since 1970 that a person means; raise TidegateError for what means nothing."""
+    ago = _AGO.fullmatch(text)
+    if ago is not None:
+        return max(0, round(1000 * (now - int(ago[1]) * UNITS[ago[2]])))
+    try:
+        return max(0, round(1000 * datetime.fromisoformat(text).timestamp()))
+    except (ValueError, OverflowError, OSError):
+        allowed = "90s, 15m, 2h or 3d ago, or a time such as '2026-11-28 07:00'"
+        raise TidegateError(f"--since {text!r} is not {allowed}") from None
+
+
+def when(milliseconds: int | None) -> str:
+    """Return a time as a person reads it, "" for none."""
+    if milliseconds is None:
+        return ""
+    return f"{datetime.fromtimestamp(milliseconds / 1000).astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines with columns as wide as they need to be."""
+    shown = [[_line(cell) for cell in row] for row in rows]
+    widths = [max(len(row[index]) for row in shown) for index in range(len(shown[0]))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in shown
+    ]
+
+
+def _show(options: argparse.Namespace, answer: object, lines: Sequence[str]) -> None:
+    if options.json:
+        print(json.dumps(answer, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(lines))
+
+
+def _spelled(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
+
+
+def _line(text: str) -> str:
+    """Return what is harmless on a terminal, in one line."""
+    from gateway.cli.subscribe import harmless
+
+    return harmless(text)

@@ -1,0 +1,240 @@
+"""What an operator sees of a running gateway: status, clients, queues, rules and events."""
+
+import json
+import subprocess
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from gateway.cli.local_broker import client_id_of
+from gateway.cli.operate import EXIT, client_lines, event_line, since, status_lines, table, when
+from gateway.errors import TidegateError
+from gateway.mqtt.packets import Disconnect, PubAck, Publish
+from gateway.mqtt.properties import Properties
+from tests.cli.conftest import Command
+from tests.support.processes.gateway_process import COMMAND, GatewayProcess
+from tests.support.raw_client import Clients
+
+CONFIG = """
+[gateway]
+id = "barn"
+[[uplink]]
+directory = "landing"
+[[uplink.rule]]
+topic = "sensors/#"
+where = "payload.value > 20"
+"""
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    running = GatewayProcess(tmp_path_factory.mktemp("gateway"), CONFIG)
+    running.start()
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+async def clients(gateway: GatewayProcess) -> AsyncIterator[Clients]:
+    made = Clients(gateway.port)
+    yield made
+    await made.close()
+
+
+class Asker:
+    def __init__(self, gateway: GatewayProcess, tidegate: Command) -> None:
+        self._url = f"mqtt://127.0.0.1:{gateway.port}"
+        self._tidegate = tidegate
+
+    def __call__(self, *words: str, status: int = 0) -> str:
+        done = self._tidegate(*words, "--url", self._url)
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout or done.stderr
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self(*words, "--json"))
+
+
+@pytest.fixture
+def ask(gateway: GatewayProcess, tidegate: Command) -> Asker:
+    return Asker(gateway, tidegate)
+
+
+async def leave_something(clients: Clients) -> None:
+    away = await clients.connect("away", properties=Properties(session_expiry_interval=1_000))
+    await away.subscribe("sensors/#", 1)
+    await away.send(Disconnect())
+    publisher = await clients.connect("pub\x07", username="anna")
+    for number, payload in enumerate((b'{"value":1}', b'{"value":30}'), 1):
+        await publisher.send(Publish("sensors/x", payload, 1, packet_id=number))
+        assert isinstance(await publisher.receive(), PubAck)
+
+
+async def test_who_is_there_what_waits_and_what_rules_took(clients: Clients, ask: Asker) -> None:
+    await leave_something(clients)
+    first, *lines = ask("client", "list").splitlines()
+    assert first.split()[:4] == ["client", "user", "address", "mqtt"]
+    assert any(line.startswith("away") and " 2 " in line for line in lines)
+    assert any(line.startswith("pub\\x07") and "anna" in line for line in lines)
+    assert [each["id"] for each in ask.json("client", "list", "--state", "away")] == ["away"]
+    assert ask.json("client", "list", "--user", "anna", "--match", "pub*")[0]["user"] == "anna"
+    rated = ask("client", "list", "--sort", "received_rate", "--limit", "1").splitlines()
+    assert len(rated) == 2
+    assert "/s" in rated[1]
+    shown = ask("client", "show", "away")
+    assert "subscription      sensors/#, QoS 1" in shown
+    assert ": DISCONNECT" in shown
+    queues = ask("queue", "list")
+    assert [line.split()[0] for line in queues.splitlines()] == [
+        *("kind", "uplink", "delayed", "session"),
+    ]
+    assert ask.json("queue", "list", "--kind", "session")[0]["depth"] == 2
+    assert "payload.value > 20" in ask("rule", "list")
+    assert ask.json("rule", "list")[0]["counters"]["passed"] == 1
+
+
+async def test_status_is_ten_lines_and_its_exit_status_is_for_cron(
+    clients: Clients, ask: Asker, tidegate: Command
+) -> None:
+    lines = ask("status").splitlines()
+    assert len(lines) == 9
+    assert lines[0].startswith("well        barn, up ")
+    assert lines[1].startswith("uplink      connected, 0 wait, to ")
+    assert ask.json("status")["verdict"] == "well"
+    url = f"mqtt://127.0.0.1:{1}"
+    assert tidegate("status", "--url", url).returncode == 2
+
+
+async def test_a_client_is_kicked_and_the_events_say_by_whom(clients: Clients, ask: Asker) -> None:
+    victim = await clients.connect("victim")
+    said = ask("client", "kick", "victim", "--reason", "too loud")
+    assert said.startswith("client victim at 127.0.0.1:")
+    (packet,) = await victim.until_closed()
+    assert isinstance(packet, Disconnect)
+    assert (packet.reason_code, packet.properties.reason_string) == (0x98, "too loud")
+    await clients.connect("other", properties=Properties(session_expiry_interval=1_000))
+    assert "0 messages with it" in ask("client", "kick", "other", "--drop")
+    events = ask("events", "--since", "1h", "--kind", "order")
+    assert "order client 'victim': too loud: asked for by client 'tidegate-" in events
+    told = [json.loads(line) for line in ask("events", "--json").splitlines()]
+    assert [event["id"] for event in told] == sorted(event["id"] for event in told)
+    assert told[0]["kind"] == "start"
+    assert "'victim' is not connected" in ask("client", "kick", "victim", status=2)
+    assert "--since 'x' is not 90s" in ask("events", "--since", "x", status=2)
+    assert "is not a number from 1" in ask("events", "--limit", "0", status=2)
+
+
+def following(gateway: GatewayProcess) -> "subprocess.Popen[str]":
+    url = f"mqtt://127.0.0.1:{gateway.port}"
+    command = [str(COMMAND), "events", "--follow", "--kind", "order", "--url", url]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+async def test_events_are_followed(gateway: GatewayProcess, clients: Clients, ask: Asker) -> None:
+    process = following(gateway)
+    try:
+        await clients.connect("followed")
+        ask("client", "kick", "followed")
+        assert process.stdout is not None
+        while "'followed'" not in (line := process.stdout.readline()):
+            assert line
+    finally:
+        process.kill()
+        process.communicate()
+
+
+STATUS = {
+    "verdict": "trouble",
+    "troubles": ["the disk is full"],
+    "gateway": "barn",
+    "version": "1",
+    "build": "plain",
+    "uptime_seconds": 300,
+    "uplinks": [
+        {"name": "a", "state": "disconnected", "error": "refused", "destination": "d", "waiting": 4}
+    ],
+    "outbox": {"messages": 4, "bytes": 2_000, "oldest_seconds": 7_200},
+    "survives_seconds": 90_000,
+    "channels_waiting": 3,
+    "clients": {"connected": 1, "away": 2},
+    "free_bytes": None,
+    "memory_bytes": 1,
+    "memory_limit": 2,
+    "alarms": [{"name": "storage", "since": 0, "text": "full"}],
+    "silent": [{"kind": "serial", "name": "boiler", "state": "silent", "error": "nothing"}],
+}
+
+
+def test_what_is_wrong_stands_in_the_status() -> None:
+    lines = "\n".join(status_lines(STATUS))
+    for text in (
+        "trouble     the disk is full (barn, up 5.0 min)",
+        "uplink      a disconnected (refused), 4 wait, to d",
+        "waiting     4 messages, 2.0 kB, the oldest for 2.0 h; room for an outage of 25.0 h",
+        "channels    3 messages wait",
+        "disk        in memory only",
+        f"alarm       storage, since {when(0)}: full",
+        "silent      serial boiler silent: nothing",
+    ):
+        assert text in lines, text
+    nothing = {**STATUS, "outbox": None, "uplinks": [], "troubles": [], "verdict": "attention"}
+    assert "waiting     nothing goes up" in "\n".join(status_lines(nothing))
+    assert EXIT == {"well": 0, "attention": 1, "trouble": 1}
+
+
+def test_a_client_that_is_gone_has_its_ends() -> None:
+    answer = {
+        "client": None,
+        "ends": [{"time": 0, "address": "a:1", "seconds": 1.5, "reason": "taken"}],
+    }
+    first, last = client_lines(answer)
+    assert first == "it is not here and has no session"
+    assert last.endswith("from a:1 after 1.5 s: taken")
+    more = {
+        "client": None,
+        "ends": [],
+        "aliases": {"maximum": 5},
+        "oldest_seconds": 3.0,
+        "subscriptions": [{"filter": "a", "qos": 1, "where": "x = 1", "passed": 7}],
+    }
+    assert list(client_lines(more))[1:] == [
+        "aliases maximum   5",
+        "oldest waits      3.0 s",
+        "subscription      a, QoS 1 $where x = 1: 7 passed",
+    ]
+
+
+def test_an_event_says_how_often_and_how_long() -> None:
+    event = {
+        "id": 1,
+        "time": 0,
+        "until": 1_000,
+        "severity": "warning",
+        "kind": "refused",
+        "subject": "c",
+        "text": "no",
+        "count": 3,
+    }
+    assert event_line(event).endswith(f"refused c: no (3 times, last {when(1_000)})")
+    alarm = {**event, "kind": "alarm", "count": 1}
+    assert event_line(alarm).endswith(f"(until {when(1_000)})")
+    assert event_line({**alarm, "until": None}).endswith("alarm c: no (lasts)")
+
+
+def test_a_person_says_since_when() -> None:
+    assert since("2h", 7_200.0) == 0
+    assert since("90s", 100.0) == 10_000
+    assert since("1970-01-02T00:00:00+00:00", 0.0) == 86_400_000
+    for wrong in ("", "2w", "yesterday", "99999999999999d", "2026-13-01"):
+        with pytest.raises(TidegateError, match="is not 90s"):
+            since(wrong, 0.0)
+
+
+def test_a_table_is_harmless_and_as_wide_as_it_needs() -> None:
+    assert table([["a", "b"], ["long\x1b[2J", ""]]) == ["a            b", "long\\x1b[2J"]
+
+
+def test_the_client_identifier_says_who_asks() -> None:
+    assert client_id_of({"SUDO_USER": "anna", "USER": "root"}).startswith("tidegate-anna-")
+    assert client_id_of({}).startswith("tidegate-")
