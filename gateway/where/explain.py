@@ -8,7 +8,7 @@ from gateway.where.compile import TreeCompiler
 from gateway.where.evaluation.stateful import Slots
 from gateway.where.language.conversions import Value, to_boolean
 from gateway.where.language.expression import Expression, Stateful
-from gateway.where.language.identity import without_identity
+from gateway.where.language.folding import without_identity
 from gateway.where.language.parser import parse
 
 

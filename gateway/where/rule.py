@@ -9,10 +9,10 @@ from gateway.where.evaluation.stateful import Slots
 from gateway.where.figures import Figures
 from gateway.where.generated.generate import generate
 from gateway.where.language.conversions import Value
-from gateway.where.language.expression import Expression, Stateful
+from gateway.where.language.expression import Expression, Stateful, walk
 from gateway.where.language.folding import can_be, fold
 from gateway.where.language.parser import parse
-from gateway.where.language.work import steps
+from gateway.where.language.work import NODE
 
 
 class RuleWhere:
@@ -43,7 +43,7 @@ class RuleWhere:
         self.expression = expression
         self.never_true = not can_be(expression, truth=True)
         self.figures = Figures()
-        self.steps = steps(expression)
+        self.steps = NODE * len(walk(expression))
         self.memory = RuleMemory()
         self._slots = Slots()
         self._compiler = TreeCompiler({Stateful: self._slots.build})

@@ -1,6 +1,6 @@
 """What an index can say of an expression: comparisons with constants (where-language 14.7)."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from gateway.where.language.expression import (
     PayloadPath,
     canonical_key,
     conjuncts,
-    count_nodes,
+    walk,
 )
 from gateway.where.language.work import adds_up
 
@@ -53,12 +53,13 @@ class Term:
     @property
     def costs_little(self) -> bool:
         """Whether the operand costs as little for any message: nobody is charged for an index."""
-        return self.nodes <= INDEXED_NODES and not adds_up(self.operand)
+        nodes = walk(self.operand)
+        return len(nodes) <= INDEXED_NODES and not adds_up(nodes)
 
     @property
     def nodes(self) -> int:
         """How many nodes the operand has."""
-        return count_nodes(self.operand)
+        return len(walk(self.operand))
 
     def reader(self) -> Reader:
         """Return what gives the operand's value for a message."""
@@ -72,7 +73,11 @@ def terms(expression: Expression) -> list[Term]:
     then those in it, then what is worked out of fields.
     """
     parts = conjuncts(expression)
-    found = [term for part in parts for term in _terms(part, whole=len(parts) == 1)]
+    found = []
+    for part in parts:
+        term = _term(part, whole=len(parts) == 1)
+        if term is not None:
+            found.append(term)
     return sorted(found, key=_rank)
 
 
@@ -82,21 +87,21 @@ def _rank(term: Term) -> tuple[int, int]:
     return _KINDS.get(term.operator, _ONE_BOUND), cost
 
 
-def _terms(part: Expression, *, whole: bool) -> Iterator[Term]:
-    """Yield the term that a part of a conjunction is, if it is one."""
+def _term(part: Expression, *, whole: bool) -> Term | None:
+    """Return the term that a part of a conjunction is, None if it is none."""
     if isinstance(part, Comparison) and part.operator != "!=":
         operand, other = part.operands
         operator = part.operator
         if isinstance(operand, Literal):
             operand, other, operator = other, operand, MIRRORED[operator]
         constant = _number(other) if operator != "=" else _distinct(other)
-        if constant is not None:
-            yield Term(operand, operator, constant, whole=whole)
-    elif isinstance(part, Between):
+        return None if constant is None else Term(operand, operator, constant, whole=whole)
+    if isinstance(part, Between):
         operand, *bounds = part.operands
         low, high = map(_number, bounds)
         if low is not None and high is not None:
-            yield Term(operand, "BETWEEN", low, high, whole=whole)
+            return Term(operand, "BETWEEN", low, high, whole=whole)
+    return None
 
 
 def _number(expression: Expression) -> Number | None:

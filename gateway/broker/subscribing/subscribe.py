@@ -37,9 +37,6 @@ REASON_BYTES = 200
 
 NEEDS_QOS_1 = "consumers of a durable channel subscribe with QoS 1 or 2"
 
-LONG_EXPRESSION = 512
-"""Characters from which on an expression is compiled in pieces: fewer take a millisecond or two."""
-
 PAUSE = 0.02
 """Seconds after which a SUBSCRIBE looks again whether more of its retained messages may wait."""
 
@@ -124,10 +121,7 @@ def _where(
         return None
     identity = client.info.where_identity
     try:
-        if len(text) < LONG_EXPRESSION:
-            where = state.expressions.get(text, session, identity=identity)
-        else:
-            where = yield from state.expressions.get_in_pieces(text, session, identity=identity)
+        where = yield from state.expressions.get_in_pieces(text, session, identity=identity)
     except WhereError as error:
         syntax = error.kind == "syntax"
         code = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR if syntax else ReasonCode.QUOTA_EXCEEDED

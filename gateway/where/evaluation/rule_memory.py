@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from gateway.where.language.conversions import Value
-from gateway.where.language.limits import RULE_CODE_POINTS, RULE_TOPICS
+
+RULE_TOPICS: Final = 100_000
+"""Topics that a rule remembers something of; further ones are flagged (where-language 13)."""
+
+RULE_CODE_POINTS: Final = 32 * 1024 * 1024
+"""Code points of the topic names and texts that a rule remembers; what is beyond is flagged, too.
+
+The language has no such limit: topic names and texts alone could fill a small board.
+"""
 
 CONTAINER: Final[list[Value]] = []
 """Stands for every remembered JSON object or array: nothing can tell one from another."""

@@ -17,7 +17,7 @@ from gateway.where.language.expression import (
     SimpleCase,
     TopicMatches,
     canonical_key,
-    count_nodes,
+    walk,
 )
 
 KINDS: Final = (Arithmetic, Call, Cast, Like, SearchedCase, SimpleCase, TopicMatches)
@@ -62,7 +62,7 @@ class SharedParts:
         """Return what compiles a kind of node, too, but none that is there already."""
 
         def build_once(expression: Expression, compiler: Compiler) -> Reader:
-            if count_nodes(expression) > MAXIMUM_NODES:
+            if len(walk(expression)) > MAXIMUM_NODES:
                 return build(expression, compiler)
             key = canonical_key(expression)
             part = self._parts.get(key)
@@ -76,7 +76,7 @@ class SharedParts:
 
     def shares(self, expression: Expression) -> bool:
         """Say whether several expressions have this part."""
-        if not isinstance(expression, KINDS) or count_nodes(expression) > MAXIMUM_NODES:
+        if not isinstance(expression, KINDS) or len(walk(expression)) > MAXIMUM_NODES:
             return False
         part = self._parts.get(canonical_key(expression))
         return part is not None and part.shared

@@ -12,7 +12,7 @@ from gateway.where.evaluation.closures import Compiler, Condition
 from gateway.where.generated.conditions import CONDITIONS
 from gateway.where.generated.source import Source
 from gateway.where.generated.values import VALUES
-from gateway.where.language.expression import Expression, count_nodes
+from gateway.where.language.expression import Expression, walk
 
 MAXIMUM_NODES: Final = 128
 """Larger trees stay closures: the function would take milliseconds to make."""
@@ -23,7 +23,7 @@ def generate(expression: Expression, compiler: Compiler) -> Condition | None:
 
     None for a tree of more than MAXIMUM_NODES.
     """
-    if count_nodes(expression) > MAXIMUM_NODES:
+    if len(walk(expression)) > MAXIMUM_NODES:
         return None
     function: Condition = Source(compiler, VALUES, CONDITIONS).function(expression)
     return function

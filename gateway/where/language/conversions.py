@@ -9,10 +9,12 @@ import re
 from typing import Any, Final
 
 from gateway.mqtt.payload import INTEGER_HIGHEST, INTEGER_LOWEST
-from gateway.where.language.limits import NUMERIC_STRING_CODE_POINTS
 
 Number = int | float
 Value = bool | int | float | str | list[Any] | dict[str, Any] | None
+
+NUMERIC_STRING_CODE_POINTS: Final = 64
+"""Longest text that TO_NUMBER reads; keeps hostile digit strings away from `int`."""
 
 NUMBER_LITERAL: Final = r"(?:[0-9]+(\.[0-9]*)?|(\.[0-9]+))([eE][+-]?[0-9]+)?"
 """A number without sign; an INTEGER exactly if none of the groups takes part."""
@@ -40,12 +42,11 @@ def read_integer(digits: str) -> Number | None:
 
     NULL if even that would be infinite. Takes any number of digits.
     """
-    significant = digits.lstrip("+-").lstrip("0")
-    if len(significant) <= _INTEGER_DIGITS:
-        value = int(significant or "0")
-        integer = in_64_bits(-value if digits[0] == "-" else value)
-        if integer is not None:
-            return integer
+    if len(digits.lstrip("+-").lstrip("0")) <= _INTEGER_DIGITS:  # `int` takes long for many more
+        value = int(digits.lstrip("+-0") or "0")
+        value = -value if digits[0] == "-" else value
+        if INTEGER_LOWEST <= value <= INTEGER_HIGHEST:
+            return value
     return finite(float(digits))
 
 

@@ -202,27 +202,26 @@ def conjunction(operands: list[Expression]) -> Expression | None:
     return And(operands=tuple(operands))
 
 
-def count_nodes(expression: Expression) -> int:
-    """Return the number of nodes of the tree."""
-    waiting, nodes = [expression], 0
+def walk(expression: Expression) -> list[Expression]:
+    """Return all nodes of the tree, the expression itself first; a deep tree costs no stack."""
+    nodes, waiting = [], [expression]
     while waiting:
-        nodes += 1
-        waiting.extend(waiting.pop().operands)
+        node = waiting.pop()
+        nodes.append(node)
+        waiting.extend(node.operands)
     return nodes
 
 
 def canonical_key(expression: Expression) -> Hashable:
     """Return what is equal for two trees exactly if they mean the same by their form.
 
-    Constants count with their type. The nodes are listed one after the other, so that a deep
-    tree costs no stack.
+    Constants count with their type: Python holds 1, 1.0 and True for equal.
     """
-    nodes: list[Hashable] = []
-    waiting = [expression]
-    while waiting:
-        node = waiting.pop()
-        own = [getattr(node, each.name) for each in fields(node) if each.name != "operands"]
-        types = [type(value) for value in own]
-        nodes.append((type(node), *types, *own, len(node.operands)))
-        waiting.extend(node.operands)
-    return tuple(nodes)
+    key: list[Hashable] = []
+    for node in walk(expression):
+        key.append((type(node), len(node.operands)))
+        for each in fields(node):
+            if each.name != "operands":
+                value = getattr(node, each.name)
+                key.append((type(value), value))
+    return tuple(key)

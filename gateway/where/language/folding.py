@@ -1,4 +1,4 @@
-"""Working out once what does not depend on the message (where-language 7 and 9)."""
+"""Trees rewritten: constant parts worked out, identity hidden (where-language 7, 9 and 12.6)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,8 +20,21 @@ from gateway.where.language.expression import (
     Sign,
     SimpleCase,
     Stateful,
+    SystemField,
 )
 from gateway.where.language.functions import FUNCTIONS
+
+IDENTITY: Final = ("clientid", "username")
+
+
+def without_identity(expression: Expression) -> Expression:
+    """Return the tree with NULL in place of `$clientid` and `$username`."""
+    if isinstance(expression, SystemField) and expression.name in IDENTITY:
+        return Literal(None)
+    if not expression.operands:
+        return expression
+    return replace(expression, operands=tuple(map(without_identity, expression.operands)))
+
 
 _NULL_WITH_A_NULL: Final = (Comparison, Like, Arithmetic, Sign, Cast)
 
@@ -33,9 +46,14 @@ def fold(expression: Expression, evaluate: Callable[[Expression], Value]) -> Exp
     """
     if not expression.operands:
         return expression
-    operands = tuple(fold(operand, evaluate) for operand in expression.operands)
-    folded = replace(expression, operands=operands)
-    constants = [operand.value for operand in operands if isinstance(operand, Literal)]
+    operands: list[Expression] = []
+    constants: list[Value] = []
+    for operand in expression.operands:
+        folded = fold(operand, evaluate)
+        operands.append(folded)
+        if isinstance(folded, Literal):
+            constants.append(folded.value)
+    folded = replace(expression, operands=tuple(operands))
     if len(constants) == len(operands) and not isinstance(folded, Stateful):
         return Literal(evaluate(folded))
     if None in constants and _is_null_with_a_null(folded):

@@ -33,8 +33,8 @@ from gateway.where.language.expression import (
     UserProperty,
     Wildcard,
 )
-from gateway.where.language.field_parser import BARE_SYSTEM_FIELDS
 from gateway.where.language.lexer import TokenKind, ascii_lower, tokenize
+from gateway.where.language.parser import BARE_SYSTEM_FIELDS
 
 _ESCAPE: Final = "!"
 

@@ -4,7 +4,7 @@ Work is counted, not measured, so that an expression costs the same for a messag
 is about what takes a nanosecond of plain Python on a PC, in the worst case that was found.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from gateway.where.language.conversions import Number, Value
@@ -92,36 +92,24 @@ def liked(pattern: Pattern) -> Callable[[str], int] | None:
     return (lambda text: len(text) * _search(len(text), longest)) if longest else None
 
 
-def steps(expression: Expression) -> int:
-    """Return the work of an expression for a message whose texts are all short."""
-    waiting, nodes = [expression], 0
-    while waiting:
-        nodes += 1
-        waiting.extend(waiting.pop().operands)
-    return NODE * nodes
-
-
-def adds_up(expression: Expression) -> bool:
-    """Return whether the length of a text may add to the work of an expression."""
-    waiting = [expression]
-    while waiting:
-        node = waiting.pop()
-        waiting.extend(node.operands)
+def adds_up(nodes: Iterable[Expression]) -> bool:
+    """Return whether the length of a text may add to the work of an expression with these nodes."""
+    for node in nodes:
         if isinstance(node, Call) and node.function in _CALLS:
             return True
         if isinstance(node, Like) and liked(node.pattern) is not None:
             return True
-        if isinstance(node, Comparison | In | Between | SimpleCase) and _of_fields(node):
+        if isinstance(node, Comparison | In | Between | SimpleCase) and _compares_texts(node):
             return True
     return False
 
 
-def _of_fields(node: Expression) -> bool:
+def _compares_texts(node: Expression) -> bool:
     """Return whether values are compared neither of which stands in the expression."""
     first, *others = node.operands
     if isinstance(node, SimpleCase):
         others = others[:-1:2]
-    return not (isinstance(first, Literal) or all(isinstance(each, Literal) for each in others))
+    return type(first) is not Literal and {*map(type, others)} != {Literal}
 
 
 _CALLS: Final = frozenset({"UPPER", "LOWER", "TRIM", "SUBSTR", "INSTR", "CONCAT", "NULLIF"})

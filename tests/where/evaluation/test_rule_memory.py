@@ -1,8 +1,7 @@
 import pytest
 
 from gateway.where.evaluation import rule_memory
-from gateway.where.evaluation.rule_memory import RuleMemory
-from gateway.where.language.limits import RULE_TOPICS
+from gateway.where.evaluation.rule_memory import RULE_TOPICS, RuleMemory
 
 
 def test_a_row_is_kept_replaced_and_forgotten() -> None:
