@@ -27,7 +27,11 @@ def check_topic_filter(topic_filter: str) -> None:
 
     A shared subscription's filter is given whole: `$share/<share name>/<topic filter>`.
     """
-    fault = _filter_fault(topic_filter)
+    fault = _text_fault(topic_filter)
+    if fault:
+        fault = f"topic filter {topic_filter[:_SHOWN]!r} {fault}"
+    else:
+        fault = _filter_fault(topic_filter)
     if fault:
         raise ProtocolError(fault, ReasonCode.TOPIC_FILTER_INVALID)
 
@@ -35,7 +39,8 @@ def check_topic_filter(topic_filter: str) -> None:
 def read_topic_filter(buffer: bytes, position: int, end: int) -> tuple[str, int]:
     """Read a topic filter; raises MalformedPacket unless one can subscribe to it.
 
-    The packet is malformed as a whole then: none of its filters takes effect [MQTT-4.13.1-1].
+    The packet is malformed as a whole then: none of its filters takes effect [MQTT-4.13.1-1]. Its
+    length and its characters are those of any string.
     """
     topic_filter, position = read_string(buffer, position, end, "topic filter")
     fault = _filter_fault(topic_filter)
@@ -70,12 +75,27 @@ def topic_matches(topic_filter: str, topic: str) -> bool:
 
 
 def _filter_fault(topic_filter: str) -> str:
+    """Return what is wrong with the levels of a topic filter; empty if nothing is."""
     share_name, levels = split_shared(topic_filter)
-    fault = _text_fault(topic_filter) or _share_fault(share_name, levels) or _level_fault(levels)
+    parents, _, last = levels.rpartition("/")
+    fault = ""
+    if not topic_filter:  # [MQTT-4.7.3-1]
+        fault = "is empty"
+    elif share_name == "" or topic_filter == _SHARED:  # [MQTT-4.8.2-1]
+        fault = "has no share name"
+    elif share_name and ("+" in share_name or "#" in share_name):  # [MQTT-4.8.2-2]
+        fault = "has a wildcard in its share name"
+    elif not levels:  # [MQTT-4.8.2-2]
+        fault = "has no topic filter behind its share name"
+    elif "#" in parents or ("#" in last and last != "#"):
+        fault = "has a # that is not its whole last level"  # [MQTT-4.7.1-1]
+    elif "+" in levels and any("+" in level and level != "+" for level in levels.split("/")):
+        fault = "has a + that is not a whole level"  # [MQTT-4.7.1-2]
     return f"topic filter {topic_filter[:_SHOWN]!r} {fault}" if fault else ""
 
 
 def _text_fault(text: str) -> str:
+    """Return what is wrong with the text of a topic that no packet brought; empty if nothing is."""
     if not text:  # [MQTT-4.7.3-1]
         return "is empty"
     if "\0" in text:  # [MQTT-4.7.3-2]
@@ -85,23 +105,3 @@ def _text_fault(text: str) -> str:
     except UnicodeEncodeError:  # [MQTT-1.5.4-1]
         return "holds a surrogate, which UTF-8 has no bytes for"
     return f"has {size} bytes; at most {TOPIC_LIMIT}" if size > TOPIC_LIMIT else ""
-
-
-def _share_fault(share_name: str | None, shared_filter: str) -> str:
-    if share_name is None:
-        return "has no share name" if shared_filter == _SHARED else ""
-    if not share_name:  # [MQTT-4.8.2-1]
-        return "has no share name"
-    if "+" in share_name or "#" in share_name:  # [MQTT-4.8.2-2]
-        return "has a wildcard in its share name"
-    return "" if shared_filter else "has no topic filter behind its share name"  # [MQTT-4.8.2-2]
-
-
-def _level_fault(topic_filter: str) -> str:
-    *parents, last = topic_filter.split("/")
-    if "#" in "".join(parents) or ("#" in last and last != "#"):  # [MQTT-4.7.1-1]
-        return "has a # that is not its whole last level"
-    for level in (*parents, last):
-        if "+" in level and level != "+":  # [MQTT-4.7.1-2]
-            return "has a + that is not a whole level"
-    return ""

@@ -4,7 +4,7 @@ Also $where language, section 12.
 """
 
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING
 
 from gateway.broker.client import Client, session_of
@@ -17,7 +17,7 @@ from gateway.broker.subscribing.expressions import TooManyExpressions
 from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.mqtt.delivery_policy import PolicyError, read_policy
 from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest, UnsubAck, Unsubscribe
-from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.router import Router
@@ -34,6 +34,10 @@ logger = logging.getLogger(__name__)
 REASON_BYTES = 200
 """The longest Reason String about an expression ($where language, section 12.1)."""
 
+
+READ_ONCE = 100
+"""Topic filters up to which a SUBSCRIBE is read once; of more, which may be 700,000, none is kept
+while the others are checked, and all are read again."""
 
 NEEDS_QOS_1 = "consumers of a durable channel subscribe with QoS 1 or 2"
 
@@ -57,18 +61,10 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
     """
     session = session_of(client)
     piece = Piece()
-    count, limit = 0, state.settings.maximum_filtered_subscriptions
-    topic_filters: set[str] = set()  # as many as it takes to see that they are too many
-    for request in packet.requests:
-        count += 1
-        if len(topic_filters) <= limit:
-            topic_filters.add(request.topic_filter)
-        if piece.ends_with(request.topic_filter):
-            yield None
-    deliver = _user_property(packet, "$deliver")
+    limit = state.settings.maximum_filtered_subscriptions
+    requests, count, topic_filters = yield from _read_requests(packet, limit, piece)
     try:
-        where = yield from _where(state, client, session, packet, topic_filters)
-        _check_policy(deliver)
+        where, deliver = yield from _read_properties(state, client, packet, topic_filters)
     except _Refused as refused:
         logger.warning("client %.80r: %s", session.client_id, refused.reason)
         codes = [refused.code] * count
@@ -79,7 +75,7 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
     codes, reason = [], ""
     replayed: dict[str, tuple[Subscription, StoredSubscription]] = {}
     commit, gathered = 0, state.gathered
-    for request in packet.requests:
+    for request in requests:
         if piece.ends_with(request.topic_filter):
             commit = max(commit, state.commit_since(gathered))
             yield None
@@ -99,7 +95,9 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
             state.replays.follow(session, *granted)
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
     commit = max(commit, state.commit_since(gathered))
-    client.send(SubAck(packet.packet_id, codes, _reason(client, codes, reason)), commit)
+    if ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR in codes:
+        reason = NEEDS_QOS_1
+    client.send(SubAck(packet.packet_id, codes, _explain(client, reason)), commit)
     for topic_filter, (subscription, kept) in replayed.items():
         if piece.ends_with(topic_filter):
             instant = yield None
@@ -108,54 +106,71 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
         state.replays.begin(session, subscription, kept, instant)
 
 
-def _where(
-    state: State,
-    client: Client,
-    session: Session,
-    packet: Subscribe,
-    topic_filters: set[str],
-) -> "Generator[float | None, Instant, Where | None]":
-    """Return the filter of the first `$where` property, None without one; a long one in pieces."""
-    text = _user_property(packet, "$where")
-    if text is None:
-        return None
-    identity = client.info.where_identity
+def _read_requests(
+    packet: Subscribe, limit: int, piece: Piece
+) -> Generator[None, Instant, tuple[Iterable[SubscriptionRequest], int, set[str]]]:
+    """Return the requests, how many they are, and up to `limit` + 1 different topic filters.
+
+    Raises MalformedPacket or ProtocolError at the first that is none.
+    """
+    count = 0
+    topic_filters: set[str] = set()
+    few: list[SubscriptionRequest] = []
+    for request in packet.requests:
+        count += 1
+        if count <= READ_ONCE:
+            few.append(request)
+        if len(topic_filters) <= limit:
+            topic_filters.add(request.topic_filter)
+        if piece.ends_with(request.topic_filter):
+            yield None
+    return few if count <= READ_ONCE else packet.requests, count, topic_filters
+
+
+def _read_properties(
+    state: State, client: Client, packet: Subscribe, topic_filters: set[str]
+) -> "Generator[float | None, Instant, tuple[Where | None, str | None]]":
+    """Return the `$where`, compiled, and the `$deliver` of a SUBSCRIBE; raise _Refused."""
+    properties = dict(reversed(packet.properties.user_properties))  # the first of a name counts
+    session, identity = session_of(client), client.info.where_identity
+    text, deliver = properties.get("$where"), properties.get("$deliver")
+    where = None
     try:
-        where = yield from state.expressions.get_in_pieces(text, session, identity=identity)
+        if text is not None:
+            where = yield from state.expressions.get_in_pieces(text, session, identity=identity)
+            _check_capacity(state, session, where, topic_filters)
+        read_policy(deliver)
     except WhereError as error:
         syntax = error.kind == "syntax"
         code = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR if syntax else ReasonCode.QUOTA_EXCEEDED
         raise _Refused(code, f"$where:{error.position}: {error.message}") from error
     except TooManyExpressions as error:
         raise _Refused(ReasonCode.QUOTA_EXCEEDED, f"$where:0: {error}") from error
-    replaced = sum(_is_filtered(state.router, session, each) for each in topic_filters)
-    filtered = state.router.filtered(session) - replaced
-    limit = state.settings.maximum_filtered_subscriptions
-    if filtered + len(topic_filters) > limit:
+    except PolicyError as error:
+        code = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+        raise _Refused(code, f"$deliver: {error}") from error
+    return where, deliver
+
+
+def _check_capacity(
+    state: State, session: Session, where: "Where", topic_filters: set[str]
+) -> None:
+    """Raise _Refused where a client may not have these filtered subscriptions, too."""
+    router, limit = state.router, state.settings.maximum_filtered_subscriptions
+    filtered = router.filtered(session) + len(topic_filters)
+    if filtered > limit:
+        filtered -= sum(_is_filtered(router, session, each) for each in topic_filters)
+    if filtered > limit:
         raise _Refused(
             ReasonCode.QUOTA_EXCEEDED,
             f"$where:0: a client has at most {limit} filtered subscriptions",
         )
-    if state.router.full and not state.router.uses(where):
+    if router.full and not router.uses(where):
         raise _Refused(
             ReasonCode.QUOTA_EXCEEDED, "$where:0: subscriptions hold all the memory they may"
         )
     if where.never_true:
         logger.warning("client %.80r: filter can never be true: %s", session.client_id, where.text)
-    return where
-
-
-def _user_property(packet: Subscribe, name: str) -> str | None:
-    """Return the first user property of this name, None without one."""
-    return next((value for key, value in packet.properties.user_properties if key == name), None)
-
-
-def _check_policy(deliver: str | None) -> None:
-    try:
-        read_policy(deliver)
-    except PolicyError as error:
-        code = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
-        raise _Refused(code, f"$deliver: {error}") from error
 
 
 def _is_filtered(router: Router, session: Session, topic_filter: str) -> bool:
@@ -163,15 +178,8 @@ def _is_filtered(router: Router, session: Session, topic_filter: str) -> bool:
     return number is not None and router.subscription(number).where is not None
 
 
-def _reason(client: Client, codes: list[ReasonCode], refusal: str) -> Properties:
-    """Return what a client is told of codes that do not speak for themselves."""
-    refused = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR in codes
-    return _explain(client, NEEDS_QOS_1 if refused else refusal)
-
-
 def _explain(client: Client, reason: str) -> Properties:
-    if not client.problem_information:
-        return NO_PROPERTIES
+    """Return a Reason String, cut to REASON_BYTES."""
     return client.explain(reason.encode()[:REASON_BYTES].decode(errors="ignore"))
 
 
@@ -283,7 +291,7 @@ def _kept(
 
 def _wants_retained(request: SubscriptionRequest, *, existed: bool) -> bool:
     """Retain Handling [MQTT-3.3.1-9] to -11; a shared subscription gets none (section 4.8.2)."""
-    if split_shared(request.topic_filter)[0] is not None:
+    if request.topic_filter.startswith(SHARED_PREFIX):
         return False
     return request.retain_handling == 0 or (request.retain_handling == 1 and not existed)
 

@@ -23,7 +23,7 @@ cpdef tuple read_four_byte_integer(bytes buffer, Py_ssize_t position, Py_ssize_t
 cpdef tuple read_variable_byte_integer(
     bytes buffer, Py_ssize_t position, Py_ssize_t end, str name)
 
-@cython.locals(length=Py_ssize_t, start=Py_ssize_t, stop=Py_ssize_t)
+@cython.locals(start=Py_ssize_t, stop=Py_ssize_t)
 cpdef tuple read_binary(bytes buffer, Py_ssize_t position, Py_ssize_t end, str name)
 
 cpdef tuple read_string(bytes buffer, Py_ssize_t position, Py_ssize_t end, str name)

@@ -73,10 +73,12 @@ def read_variable_byte_integer(
 
 def read_binary(buffer: bytes, position: int, end: int, name: str) -> tuple[bytes, int]:
     """Read binary data of 0 to 65,535 bytes behind its two byte length (section 1.5.6)."""
-    length, start = read_two_byte_integer(buffer, position, end, name)
-    stop = start + length
+    start = position + 2
+    if start > end:
+        raise missing_bytes(name, position, 2, end)
+    stop = start + (buffer[position] << 8 | buffer[position + 1])
     if stop > end:
-        raise missing_bytes(name, start, length, end)
+        raise missing_bytes(name, start, stop - start, end)
     return buffer[start:stop], stop
 
 
@@ -97,10 +99,12 @@ def read_string_pair(
 
 def read_packet_identifier(buffer: bytes, position: int, end: int) -> tuple[int, int]:
     """Read a packet identifier; raises ProtocolError when it is 0."""
-    packet_id, position = read_two_byte_integer(buffer, position, end, "packet identifier")
+    if position + 2 > end:
+        raise missing_bytes("packet identifier", position, 2, end)
+    packet_id = buffer[position] << 8 | buffer[position + 1]
     if packet_id == 0:  # [MQTT-2.2.1-3] [MQTT-2.2.1-4]
         raise ProtocolError("packet identifier 0; it must be 1 to 65535")
-    return packet_id, position
+    return packet_id, position + 2
 
 
 def to_text(data: bytes, name: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gateway.mqtt.codec.fields import (
-    read_byte,
+    missing_bytes,
     read_packet_identifier,
     write_byte,
     write_string,
@@ -47,8 +47,10 @@ class Requests:
         buffer, position, end = self._buffer, self._position, self._end
         while position < end:
             topic_filter, position = read_topic_filter(buffer, position, end)
-            options, position = read_byte(buffer, position, end, "subscription options")
-            yield _to_request(topic_filter, options, self._version)
+            if position >= end:
+                raise missing_bytes("subscription options", position, 1, end)
+            yield _to_request(topic_filter, buffer[position], self._version)
+            position += 1
 
 
 def read_subscribe(buffer: bytes, position: int, end: int, version: int) -> Subscribe:
