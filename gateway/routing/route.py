@@ -5,8 +5,7 @@ from typing import TypeAlias
 
 from gateway.routing.destination import Destination, to_channel
 from gateway.routing.filters.filter_index import FilterIndex
-from gateway.routing.subscriptions.shared import Group
-from gateway.routing.subscriptions.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Group, Subscription
 
 ROUTE_OVERHEAD = 400
 """Bytes of a route beside what it points to: the object, its tuples, its place."""
@@ -21,7 +20,7 @@ REFERENCE = 40
 """Bytes of the place that a topic filter, an index or a group has in a match, with its number."""
 
 Match: TypeAlias = tuple[
-    tuple[int, ...], tuple[FilterIndex, ...], tuple[Group[Subscription], ...], tuple[int, ...]
+    tuple[int, ...], tuple[FilterIndex, ...], tuple[Group, ...], tuple[int, ...]
 ]
 """What a topic matches: topic filters by number, the indexes of those with a `$where`, and groups
 that share a subscription; and the numbers of subscribers that may not read it. Topics that match

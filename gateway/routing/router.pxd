@@ -7,6 +7,7 @@ from gateway.routing.filters.selection cimport Selection
 
 cdef class Router:
     cdef Budget _budget
+    cdef object _bytes
     cdef object _direct
     cdef object _empty
     cdef object _filtered

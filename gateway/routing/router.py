@@ -19,9 +19,8 @@ from gateway.routing.subscriptions.indirect import (
     IndirectSubscriptions,
     is_indirect,
 )
-from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscribers import Subscribers
-from gateway.routing.subscriptions.subscription import Member, Subscriber, Subscription
+from gateway.routing.subscriptions.subscription import Group, Member, Subscriber, Subscription
 from gateway.routing.trie.topic_trie import TooManyNodes
 from gateway.settings.broker import MAXIMUM_SUBSCRIPTION_BYTES
 
@@ -53,6 +52,7 @@ class Router:
 
     __slots__ = (
         "_budget",
+        "_bytes",
         "_direct",
         "_empty",
         "_filtered",
@@ -81,6 +81,7 @@ class Router:
         self.on_discard: list[Callable[[int, Subscription], None]] = []
         self.on_change: Callable[[str], None] = lambda topic_filter: None  # noqa: ARG005 - keeps the name
         self._budget = budget
+        self._bytes: int | None = None  # None once a subscription has come or gone
         self._empty = self._memory()
         self.maximum_bytes = maximum_bytes
         self.restricts = False
@@ -91,7 +92,9 @@ class Router:
     @property
     def bytes(self) -> int:
         """About the bytes that the subscriptions occupy; 0 without any."""
-        return self._memory() - self._empty
+        if self._bytes is None:
+            self._bytes = self._memory() - self._empty
+        return self._bytes
 
     def _memory(self) -> int:
         return self._subscribers.memory() + self._direct.memory() + self._indirect.memory()
@@ -102,7 +105,7 @@ class Router:
         return self.bytes >= self.maximum_bytes
 
     def __len__(self) -> int:
-        return len(self._subscribers)
+        return self._subscribers.total
 
     @property
     def shared(self) -> int:
@@ -122,6 +125,7 @@ class Router:
         table.put(node, subscriber, subscription)
         self._subscribers.hold(subscriber, node)
         self._count(subscriber, subscription, 1)
+        self._bytes = None
         number = node << PLACE | subscriber
         self.on_change(split_shared(subscription.topic_filter)[1])
         for callback in self.on_add:
@@ -208,22 +212,25 @@ class Router:
         self._table(node).remove(node, who)
         self._subscribers.release(who, node)
         self._count(who, subscription, -1)
+        self._bytes = None
         self.on_change(split_shared(subscription.topic_filter)[1])
         for callback in self.on_discard:
             callback(number, subscription)
 
-    def attach(self, topic_filter: str, channel: Subscriber) -> Group[Subscription]:
+    def attach(self, topic_filter: str, channel: Subscriber) -> Group:
         """Give the messages of a shared subscription to a channel, with or without a member.
 
         Returns the group of its members; `topic_filter` begins with `$share/`.
         """
         group = self._indirect.attach(topic_filter, channel)
+        self._bytes = None
         self.on_change(split_shared(topic_filter)[1])
         return group
 
     def detach(self, topic_filter: str) -> None:
         """Give the messages of a shared subscription that has a channel to its members again."""
         self._indirect.detach(topic_filter)
+        self._bytes = None
         self.on_change(split_shared(topic_filter)[1])
 
     def selection(self, publication: Publication, number: int) -> Selection:
@@ -240,8 +247,7 @@ class Router:
             barred = self._barred(nodes, topic) if self.restricted(topic) else ()
             if not self._indirect:
                 return nodes, (), (), barred
-            indirect = self._indirect
-            return nodes, tuple(indirect.indexes(topic)), tuple(indirect.groups(topic)), barred
+            return nodes, *self._indirect.match(topic), barred
         except TooManyNodes:
             return CROWDED
 

@@ -12,8 +12,7 @@ from gateway.routing.route import (
     Route,
     text_size,
 )
-from gateway.routing.subscriptions.shared import Group
-from gateway.routing.subscriptions.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Group, Subscription
 from tests.support.broker.subscribers import Someone
 
 

@@ -9,8 +9,7 @@ from gateway.broker.channels.deliveries import Deliveries, Delivery
 from gateway.mqtt.publication import Publication
 from gateway.routing.filters.selection import Selection
 from gateway.routing.router import RUN, Router
-from gateway.routing.subscriptions.shared import Group
-from gateway.routing.subscriptions.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Group, Subscription
 from gateway.session.session import Session
 from gateway.settings.channel import Choice
 
@@ -118,7 +117,7 @@ class Consumers:
         }[choice]
         self.serve(Group())
 
-    def serve(self, group: Group[Subscription]) -> None:
+    def serve(self, group: Group) -> None:
         """Give messages to the members of this group, as they come and go."""
         self._group = group
         self.members = group.members

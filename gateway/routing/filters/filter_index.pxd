@@ -7,7 +7,7 @@ cdef class FilterIndex:
     cdef dict _entries
     cdef dict _operands
     cdef dict _others
-    cdef readonly Py_ssize_t nodes
+    cdef readonly Py_ssize_t bytes
 
     @cython.locals(operand=OperandIndex)
     cpdef find(self, message, list found)

@@ -8,23 +8,32 @@ from gateway.routing.subscriptions.subscription import Subscription
 from gateway.where.compile import Where
 from gateway.where.terms import Term, terms
 
+INDEX_OVERHEAD = 570
+"""Bytes of the index of a topic filter."""
+
+NODE_OVERHEAD = 900
+"""Bytes of a node of an operand that an index works out: the operand's tables, key and closures."""
+
+EXPRESSION_OVERHEAD = 280
+"""Bytes of an expression in an index, beside those of the expression itself."""
+
 
 class FilterIndex:
     """Subscriptions by one of the terms of their `$where`, those of one expression together.
 
     A message costs one search for each operand in use, however many constants it is compared with.
     The first operand in the payload parses it, as the first evaluation would. An operand that may
-    cost more, such as `UPPER(payload)`, is not indexed: evaluations have a budget. `nodes` are
-    those of the trees of these operands.
+    cost more, such as `UPPER(payload)`, is not indexed: evaluations have a budget. `bytes` is about
+    what it occupies beside the expressions and the subscriptions themselves.
     """
 
-    __slots__ = ("_entries", "_operands", "_others", "nodes")
+    __slots__ = ("_entries", "_operands", "_others", "bytes")
 
     def __init__(self) -> None:
         self._entries: dict[Where, IndexEntry] = {}
         self._operands: dict[Hashable, OperandIndex] = {}
         self._others: dict[IndexEntry, None] = {}  # that have no term
-        self.nodes = 0
+        self.bytes = INDEX_OVERHEAD
 
     def __len__(self) -> int:
         """Return how many expressions there are."""
@@ -35,6 +44,7 @@ class FilterIndex:
         entry = self._entries.get(where)
         if entry is None:
             entry = self._entries[where] = self._entry(where)
+            self.bytes += EXPRESSION_OVERHEAD
         entry.subscriptions = including(entry.subscriptions, subscription)
 
     def discard(self, where: Where, subscription: Subscription) -> None:
@@ -43,6 +53,7 @@ class FilterIndex:
         entry.subscriptions = excluding(entry.subscriptions, subscription)
         if entry.subscriptions is None:
             del self._entries[where]
+            self.bytes -= EXPRESSION_OVERHEAD
             self._forget(entry)
 
     def find(self, message: Message, found: list[IndexEntry]) -> None:
@@ -62,7 +73,7 @@ class FilterIndex:
         operand = self._operands.get(key)
         if operand is None:
             operand = self._operands[key] = OperandIndex(term.reader())
-            self.nodes += term.nodes
+            self.bytes += NODE_OVERHEAD * term.nodes
         entry = IndexEntry(where, term)
         operand.add(term, entry)
         return entry
@@ -76,7 +87,7 @@ class FilterIndex:
         operand.discard(term, entry)
         if not operand:
             del self._operands[term.operand_key]
-            self.nodes -= term.nodes
+            self.bytes -= NODE_OVERHEAD * term.nodes
 
     def _best(self, found: "list[Term]") -> Term:
         """Return the equality that the fewest entries have so far; without one, the first.

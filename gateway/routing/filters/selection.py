@@ -11,8 +11,7 @@ from gateway.routing.budget import CUT_SHORT, PASSED, SKIPPED, Budget
 from gateway.routing.destination import Destination
 from gateway.routing.filters.filter_index import FilterIndex
 from gateway.routing.filters.operand_index import IndexEntry
-from gateway.routing.subscriptions.shared import Group
-from gateway.routing.subscriptions.subscription import Member, Subscriber, Subscription
+from gateway.routing.subscriptions.subscription import Group, Member, Subscriber, Subscription
 from gateway.where.compile import Where
 
 Rights: TypeAlias = Callable[[Access], int]
@@ -168,7 +167,7 @@ class Selection:
         return [one for one in subscriptions if self.wants(one)]
 
     def choose(
-        self, group: Group[Subscription], given: dict[Subscriber, int] | None = None, more: int = 0
+        self, group: Group, given: dict[Subscriber, int] | None = None, more: int = 0
     ) -> Destination | None:
         """Return the readiest member that wants it, of equals the one whose turn comes first.
 

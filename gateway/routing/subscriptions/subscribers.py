@@ -13,10 +13,12 @@ SUBSCRIBER_OVERHEAD = 44
 class Subscribers:
     """Subscribers with a number from 0, which is theirs while they hold a place or more.
 
+    `total` is how many places all of them hold.
+
     A place is a number below 2^31 of its owner's; here it says where a subscription is found.
     """
 
-    __slots__ = ("_count", "_free", "_held", "_numbers", "_subscribers", "_words")
+    __slots__ = ("_free", "_held", "_numbers", "_subscribers", "_words", "total")
 
     def __init__(self) -> None:
         self._numbers: dict[Subscriber, int] = {}
@@ -24,10 +26,7 @@ class Subscribers:
         self._words = array("I")  # what each of them holds
         self._held = HeldNumbers()
         self._free: list[int] = []
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
+        self.total = 0
 
     def join(self, subscriber: Subscriber) -> int:
         """Return the number of a subscriber, a new one if it has none; `hold` is to follow."""
@@ -51,7 +50,7 @@ class Subscribers:
     def hold(self, number: int, index: int) -> None:
         """Let the subscriber hold a place that it does not hold yet."""
         self._words[number] = self._held.including(self._words[number], index)
-        self._count += 1
+        self.total += 1
 
     def holds(self, number: int, index: int) -> bool:
         """Tell whether the subscriber with this number, if there is one, holds the place."""
@@ -60,7 +59,7 @@ class Subscribers:
     def release(self, number: int, index: int) -> None:
         """Take a place back that the subscriber holds; with the last one its number is free."""
         self._words[number] = word = self._held.excluding(self._words[number], index)
-        self._count -= 1
+        self.total -= 1
         if word == 0:
             self._leave(number)
 

@@ -1,4 +1,4 @@
-"""One session's interest in one topic filter, with the options it was asked for."""
+"""One session's interest in one topic filter with its options, and those that share one."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -75,3 +75,55 @@ class Subscription:
     def picky(self) -> bool:
         """Whether it may not want a message of its topics: what it says or who sent it decides."""
         return self.where is not None or self.no_local
+
+
+GROUP_OVERHEAD = 400
+"""Bytes of a group beside its members: its objects and its places in tables."""
+
+
+class Group:
+    """The members of one shared subscription, in the order they came, and whose turn it is.
+
+    Its messages go to its `channel` if it has one, which gives them to the members; otherwise each
+    goes to a member at once. `picky` counts the members that may not want every message.
+    """
+
+    __slots__ = ("channel", "members", "picky", "turn")
+
+    bytes = GROUP_OVERHEAD
+
+    def __init__(self) -> None:
+        self.members: list[Subscription] = []
+        self.turn = 0
+        self.picky = 0
+        self.channel: Subscriber | None = None
+
+    def __bool__(self) -> bool:
+        """Whether anybody gets its messages."""
+        return bool(self.members) or self.channel is not None
+
+    def take_turns(self) -> range:
+        """Return the indexes of the members, whose turn it is first, and give the next the turn.
+
+        The message is for one of them (section 4.8.2), mostly the first: a group of thousands
+        costs no more than one of two. Indexes that are negative count from the end.
+        """
+        turn, count = self.turn, len(self.members)
+        self.turn = (turn + 1) % count
+        return range(turn - count, turn)
+
+    def add(self, member: Subscription) -> None:
+        """Add a member that is none yet."""
+        self.members.append(member)
+        self.picky += member.picky
+
+    def remove(self, member: Subscription) -> None:
+        """Remove a member; the turn stays with the member that had it, or passes to the next.
+
+        Behind the last member stands whoever joins before the next turn, else the first.
+        """
+        place = self.members.index(member)
+        del self.members[place]
+        self.picky -= member.picky
+        if place < self.turn:
+            self.turn -= 1

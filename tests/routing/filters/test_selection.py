@@ -5,8 +5,7 @@ from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.budget import PIECE, Budget
 from gateway.routing.filters.filter_index import FilterIndex
 from gateway.routing.filters.selection import Selection
-from gateway.routing.subscriptions.shared import Group
-from gateway.routing.subscriptions.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Group, Subscription
 from gateway.where.compile import compile_where
 from tests.support.broker.subscribers import Someone
 
@@ -23,7 +22,7 @@ def test_each_expression_is_evaluated_once() -> None:
 
 def test_readiness_is_asked_for_the_qos_of_the_copy() -> None:
     everyone = [Someone(name) for name in ("anna", "bert", "cara")]
-    group: Group[Subscription] = Group()
+    group: Group = Group()
     for one, qos, where in zip(everyone, (1, 2, 0), (None, "FALSE", None), strict=True):
         one.how_ready = 1
         compiled = None if where is None else compile_where(where)
