@@ -92,7 +92,9 @@ class Share:
         holder, has = self._clients.get(key, (holder, 0))
         self._clients[key] = holder, has + more
         self._of_holders[holder] = self._of_holders.get(holder, 0) + more
-        self._sum_up(holder, more)
+        self.total += more
+        if _is_unnamed(holder):
+            self.unnamed += more
 
     def remove(self, key: Key, less: int = 1) -> None:
         """Count less of a client's."""
@@ -102,12 +104,9 @@ class Share:
         left = self._of_holders.pop(holder) - less
         if left > 0:
             self._of_holders[holder] = left
-        self._sum_up(holder, -less)
-
-    def _sum_up(self, holder: str, more: int) -> None:
-        self.total += more
+        self.total -= less
         if _is_unnamed(holder):
-            self.unnamed += more
+            self.unnamed -= less
 
     def move(self, key: Key, holder: str) -> None:
         """Count what a client has to this holder from now on."""

@@ -139,7 +139,7 @@ class Router:
             return False
         if not self._subscribers.holds(who, node):
             other = self._direct if node & INDIRECT else self._indirect
-            node = other.node(who, subscription.topic_filter) if other else 0
+            node = other.node(who, subscription.topic_filter)
         if node:
             self.discard(node << PLACE | who)
         return node > 0

@@ -36,7 +36,7 @@ class Term:
     """`operand operator constant`, or `operand BETWEEN constant AND high`.
 
     `constant` is a number, or in an equality a text. A term is `whole` if its expression is nothing
-    else.
+    else. `key` is the same for the same operand in any expression; it has so many `nodes`.
     """
 
     operand: Expression
@@ -44,22 +44,8 @@ class Term:
     constant: Any
     high: Number = 0
     whole: bool = False
-
-    @property
-    def operand_key(self) -> Hashable:
-        """What is the same for the same operand in any expression."""
-        return canonical_key(self.operand)
-
-    @property
-    def costs_little(self) -> bool:
-        """Whether the operand costs as little for any message: nobody is charged for an index."""
-        nodes = walk(self.operand)
-        return len(nodes) <= INDEXED_NODES and not adds_up(nodes)
-
-    @property
-    def nodes(self) -> int:
-        """How many nodes the operand has."""
-        return len(walk(self.operand))
+    key: Hashable = None
+    nodes: int = 0
 
     def reader(self) -> Reader:
         """Return what gives the operand's value for a message."""
@@ -67,10 +53,10 @@ class Term:
 
 
 def terms(expression: Expression) -> list[Term]:
-    """Return the terms that a folded expression is not TRUE without, the best first.
+    """Return the terms that a folded expression is not TRUE without, and an index can work out.
 
-    Of the same kind, those whose operand costs least come first: fields outside the JSON payload,
-    then those in it, then what is worked out of fields.
+    The best comes first. Of the same kind that is the one whose operand costs least: fields outside
+    the JSON payload, then those in it, then what is worked out of fields.
     """
     parts = conjuncts(expression)
     found = []
@@ -88,20 +74,28 @@ def _rank(term: Term) -> tuple[int, int]:
 
 
 def _term(part: Expression, *, whole: bool) -> Term | None:
-    """Return the term that a part of a conjunction is, None if it is none."""
+    """Return the term that a part of a conjunction is, None if it is none.
+
+    An operand that may cost more for some messages is none: nobody is charged for an index.
+    """
+    high: Number | None = 0
     if isinstance(part, Comparison) and part.operator != "!=":
         operand, other = part.operands
         operator = part.operator
         if isinstance(operand, Literal):
             operand, other, operator = other, operand, MIRRORED[operator]
         constant = _number(other) if operator != "=" else _distinct(other)
-        return None if constant is None else Term(operand, operator, constant, whole=whole)
-    if isinstance(part, Between):
-        operand, *bounds = part.operands
-        low, high = map(_number, bounds)
-        if low is not None and high is not None:
-            return Term(operand, "BETWEEN", low, high, whole=whole)
-    return None
+    elif isinstance(part, Between):
+        operand, operator = part.operands[0], "BETWEEN"
+        constant, high = map(_number, part.operands[1:])
+    else:
+        return None
+    if constant is None or high is None:
+        return None
+    nodes = walk(operand)
+    if len(nodes) > INDEXED_NODES or adds_up(nodes):
+        return None
+    return Term(operand, operator, constant, high, whole, canonical_key(operand), len(nodes))
 
 
 def _number(expression: Expression) -> Number | None:

@@ -260,6 +260,8 @@ class Replays:
             most = self.turn_messages // cost if self._messages > 0 else GLANCE
             found = retained.few(one.subscription.topic_filter, cursor, most, instant.monotonic)
             if found is not None:
+                if not found:  # as for most subscriptions
+                    return True
                 fitting, size, wanted = self._fitting(one, found)
                 if fitting == len(found):
                     self._send(one, found, wanted, size, instant)

@@ -17,7 +17,7 @@ from gateway.broker.subscribing.expressions import TooManyExpressions
 from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.mqtt.delivery_policy import PolicyError, read_policy
 from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest, UnsubAck, Unsubscribe
-from gateway.mqtt.properties import Properties
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.router import Router
@@ -64,7 +64,7 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
     limit = state.settings.maximum_filtered_subscriptions
     requests, count, topic_filters = yield from _read_requests(packet, limit, piece)
     try:
-        where, deliver = yield from _read_properties(state, client, packet, topic_filters)
+        where, deliver = yield from _read_properties(state, client, session, packet, topic_filters)
     except _Refused as refused:
         logger.warning("client %.80r: %s", session.client_id, refused.reason)
         codes = [refused.code] * count
@@ -97,7 +97,8 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
     commit = max(commit, state.commit_since(gathered))
     if ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR in codes:
         reason = NEEDS_QOS_1
-    client.send(SubAck(packet.packet_id, codes, _explain(client, reason)), commit)
+    properties = _explain(client, reason) if reason else NO_PROPERTIES
+    client.send(SubAck(packet.packet_id, codes, properties), commit)
     for topic_filter, (subscription, kept) in replayed.items():
         if piece.ends_with(topic_filter):
             instant = yield None
@@ -128,16 +129,21 @@ def _read_requests(
 
 
 def _read_properties(
-    state: State, client: Client, packet: Subscribe, topic_filters: set[str]
+    state: State,
+    client: Client,
+    session: Session,
+    packet: Subscribe,
+    topic_filters: set[str],
 ) -> "Generator[float | None, Instant, tuple[Where | None, str | None]]":
     """Return the `$where`, compiled, and the `$deliver` of a SUBSCRIBE; raise _Refused."""
     properties = dict(reversed(packet.properties.user_properties))  # the first of a name counts
-    session, identity = session_of(client), client.info.where_identity
     text, deliver = properties.get("$where"), properties.get("$deliver")
     where = None
     try:
         if text is not None:
-            where = yield from state.expressions.get_in_pieces(text, session, identity=identity)
+            where = yield from state.expressions.get_in_pieces(
+                text, session, identity=client.info.where_identity
+            )
             _check_capacity(state, session, where, topic_filters)
         read_policy(deliver)
     except WhereError as error:

@@ -26,6 +26,7 @@ cpdef tuple read_variable_byte_integer(
 @cython.locals(start=Py_ssize_t, stop=Py_ssize_t)
 cpdef tuple read_binary(bytes buffer, Py_ssize_t position, Py_ssize_t end, str name)
 
+@cython.locals(start=Py_ssize_t, stop=Py_ssize_t)
 cpdef tuple read_string(bytes buffer, Py_ssize_t position, Py_ssize_t end, str name)
 
 @cython.locals(packet_id=Py_ssize_t)

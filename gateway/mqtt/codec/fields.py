@@ -84,8 +84,13 @@ def read_binary(buffer: bytes, position: int, end: int, name: str) -> tuple[byte
 
 def read_string(buffer: bytes, position: int, end: int, name: str) -> tuple[str, int]:
     """Read a UTF-8 string of 0 to 65,535 bytes behind its two byte length (section 1.5.4)."""
-    data, position = read_binary(buffer, position, end, name)
-    return to_text(data, name), position
+    start = position + 2
+    if start > end:
+        raise missing_bytes(name, position, 2, end)
+    stop = start + (buffer[position] << 8 | buffer[position + 1])
+    if stop > end:
+        raise missing_bytes(name, start, stop - start, end)
+    return to_text(buffer[start:stop], name), stop
 
 
 def read_string_pair(

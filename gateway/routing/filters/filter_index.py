@@ -63,16 +63,15 @@ class FilterIndex:
             operand.find(message, found)
 
     def _entry(self, where: Where) -> IndexEntry:
-        found = [term for term in terms(where.expression) if term.costs_little]
+        found = terms(where.expression)
         if not found:
             entry = IndexEntry(where, None)
             self._others[entry] = None
             return entry
-        term = self._best(found)
-        key = term.operand_key
-        operand = self._operands.get(key)
+        term = found[0] if len(found) == 1 else self._best(found)
+        operand = self._operands.get(term.key)
         if operand is None:
-            operand = self._operands[key] = OperandIndex(term.reader())
+            operand = self._operands[term.key] = OperandIndex(term.reader())
             self.bytes += NODE_OVERHEAD * term.nodes
         entry = IndexEntry(where, term)
         operand.add(term, entry)
@@ -83,10 +82,10 @@ class FilterIndex:
         if term is None:
             del self._others[entry]
             return
-        operand = self._operands[term.operand_key]
+        operand = self._operands[term.key]
         operand.discard(term, entry)
         if not operand:
-            del self._operands[term.operand_key]
+            del self._operands[term.key]
             self.bytes -= NODE_OVERHEAD * term.nodes
 
     def _best(self, found: "list[Term]") -> Term:
@@ -98,5 +97,5 @@ class FilterIndex:
         return min(equalities, key=self._count) if equalities else found[0]
 
     def _count(self, equality: Term) -> int:
-        operand = self._operands.get(equality.operand_key)
+        operand = self._operands.get(equality.key)
         return 0 if operand is None else operand.count(equality.constant)

@@ -129,7 +129,10 @@ class RetainedMessages:
         None where more than `most` names would have to be looked at to find them.
         """
         if _is_topic(topic_filter):
-            found = self.find(topic_filter, now)
+            message = self.log.get(topic_filter)
+            if message is None:
+                return []
+            found = self._live([message], now)
         else:
             topics = self._topics.match_few(topic_filter, most)
             if topics is None:

@@ -41,9 +41,6 @@ class DirectSubscriptions:
         self._identifiers: dict[int, int] = {}  # by entry without its options
         self._policies: dict[int, DeliveryPolicy] = {}  # likewise
 
-    def __len__(self) -> int:
-        return len(self.trie)
-
     def reach(self, topic_filter: str) -> int:
         """Return the node for subscriptions with this topic filter; `put` is to follow."""
         return self.trie.reach(topic_filter)

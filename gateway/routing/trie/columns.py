@@ -47,8 +47,3 @@ def room_for(size: int) -> int:
     They are as many again where that costs nothing, otherwise a sixteenth.
     """
     return size + max(LEAST, size if size >= LARGE else size >> 4)
-
-
-def places(column: memoryview, used: int) -> int:
-    """Return how many places of a column take memory; the first `used` ones were written to."""
-    return used if len(column) >= LARGE else len(column)

@@ -12,6 +12,7 @@ LIST = 0x8000_0000
 # Compiled, these are C names that no other module sees.
 _LIST = LIST
 _CHECKED = CHECKED
+_NOTHING = array("I")
 
 
 class HeldNumbers:
@@ -24,7 +25,7 @@ class HeldNumbers:
     __slots__ = ("_free", "_listed", "_lists")
 
     def __init__(self) -> None:
-        self._lists: list[array[int] | None] = []
+        self._lists: list[array[int]] = []  # _NOTHING in a free place
         self._free = array("I")
         self._listed = 0  # numbers in all lists
 
@@ -34,7 +35,7 @@ class HeldNumbers:
             return number + 1
         if word < _LIST:
             return _LIST | self._keep(array("I", sorted((word - 1, number))))
-        numbers = self._list(word)
+        numbers = self._lists[word & ~_LIST]
         numbers.insert(bisect_left(numbers, number), number)
         self._listed += 1
         return word
@@ -43,7 +44,7 @@ class HeldNumbers:
         """Return the word of what is held without a number that is among it."""
         if word < _LIST:
             return 0
-        numbers = self._list(word)
+        numbers = self._lists[word & ~_LIST]
         del numbers[bisect_left(numbers, number)]
         self._listed -= 1
         count = len(numbers)
@@ -58,7 +59,7 @@ class HeldNumbers:
         """Tell whether the number is among what is held."""
         if word < _LIST:
             return word == number + 1
-        numbers = self._list(word)
+        numbers = self._lists[word & ~_LIST]
         index = bisect_left(numbers, number)
         return index < len(numbers) and numbers[index] == number
 
@@ -68,7 +69,7 @@ class HeldNumbers:
             return -1
         if word < _LIST:
             return word - 1 if word > minimum else -1
-        numbers = self._list(word)
+        numbers = self._lists[word & ~_LIST]
         index = bisect_left(numbers, minimum)
         return numbers[index] if index < len(numbers) else -1
 
@@ -76,12 +77,12 @@ class HeldNumbers:
         """Return how many are held."""
         if word < _LIST:
             return 1 if word else 0
-        return len(self._list(word))
+        return len(self._lists[word & ~_LIST])
 
     def gather(self, word: int, found: list[int]) -> None:
         """Append everything that is held."""
         if word >= _LIST:
-            found.extend(self._list(word))
+            found.extend(self._lists[word & ~_LIST])
         elif word:
             found.append(word - 1)
 
@@ -90,12 +91,6 @@ class HeldNumbers:
         lists = len(self._lists) - len(self._free)
         places = POINTER * len(self._lists) + NUMBER * len(self._free)
         return places + LIST_OVERHEAD * lists + NUMBER * self._listed
-
-    def _list(self, word: int) -> "array[int]":
-        numbers = self._lists[word & ~_LIST]
-        if numbers is None:
-            raise KeyError(word)
-        return numbers
 
     def _keep(self, numbers: "array[int]") -> int:
         self._listed += len(numbers)
@@ -108,7 +103,7 @@ class HeldNumbers:
 
     def _drop(self, index: int) -> None:
         self._listed -= 1  # the last one is back in its word
-        self._lists[index] = None
+        self._lists[index] = _NOTHING
         self._free.append(index)
         if len(self._free) == len(self._lists):
             self._lists, self._free = [], array("I")

@@ -1,6 +1,6 @@
 """Topic levels as small numbers: each different text is kept once, for as long as it is in use."""
 
-from gateway.routing.trie.columns import BYTES, LEAST, SHORTS, places, resized, room_for, zeros
+from gateway.routing.trie.columns import BYTES, LARGE, LEAST, SHORTS, resized, room_for, zeros
 
 FIRST_TABLE = 64
 """Slots of the table that texts are found by; at most 3/4 of them are taken."""
@@ -166,12 +166,14 @@ class TopicLevels:
 
     def use(self, text: bytes) -> int:
         """Return the number of the text, a new one if it has none, with one use more."""
-        number = self.find(text) or self.add(text)
+        number = self.find(text)
+        if not number:
+            return self.add(text)
         self.use_again(number)
         return number
 
     def add(self, text: bytes) -> int:
-        """Return a new number for a text that has none; `use_again` is to follow."""
+        """Return a new number, with one use, for a text that has none."""
         if 4 * (self.count + 1) > 3 * self._slots:
             self._rebuild_table(self._slots + (self._slots >> 1))
         if self._old_slots:
@@ -179,6 +181,7 @@ class TopicLevels:
         number = self._new_number()
         self._keep(number, text)
         self._put(number, text)
+        self._uses[number] = 1
         self.count += 1
         return number
 
@@ -229,9 +232,11 @@ class TopicLevels:
 
     def memory(self) -> int:
         """Return the bytes of texts and columns."""
-        numbers = NUMBER * places(self._begins, self._size)
+        places = len(self._begins)
+        if places >= LARGE:  # which has pages for itself: those that were written to
+            places = self._size
         many = MANY_OVERHEAD * len(self._many)
-        return self._bytes + numbers + many + TABLE_PLACE * (self._slots + self._old_slots)
+        return self._bytes + NUMBER * places + many + TABLE_PLACE * (self._slots + self._old_slots)
 
     def _new_number(self) -> int:
         number = self._free

@@ -3,6 +3,7 @@ import cython
 cdef unsigned int _A_CHILD
 cdef unsigned int _BYTE
 cdef unsigned int _FIRST_EDGES
+cdef unsigned int _HAS_REST
 cdef Py_ssize_t _LEVEL
 cdef unsigned int _MANY
 cdef unsigned int _STEP
@@ -38,14 +39,12 @@ cdef class TrieNodes:
     cpdef hold(self, unsigned int node, unsigned int number)
     cpdef unsigned int parent(self, unsigned int node)
     cpdef unsigned int level(self, unsigned int node)
-    @cython.locals(node=cython.uint)
-    cpdef unsigned int grow(self, unsigned int parent, unsigned int level, unsigned int kind)
+    @cython.locals(children=cython.uint, kind=cython.uint, node=cython.uint)
+    cpdef unsigned int grow(self, unsigned int parent, unsigned int level)
     @cython.locals(parent=cython.uint)
-    cpdef cut(self, unsigned int node, unsigned int kind)
-    @cython.locals(children=cython.uint)
-    cdef _add_child(self, unsigned int parent, unsigned int kind)
-    @cython.locals(children=cython.uint)
-    cdef _remove_child(self, unsigned int parent, unsigned int kind)
+    cpdef cut(self, unsigned int node)
+    @cython.locals(children=cython.uint, kind=cython.uint)
+    cdef _remove_child(self, unsigned int parent, unsigned int level)
     cdef _clear(self)
     @cython.locals(mixed=cython.ulonglong)
     cdef unsigned long long _home(self, unsigned long long parent, unsigned long long level)

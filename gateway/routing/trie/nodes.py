@@ -1,6 +1,6 @@
 """The nodes of a topic trie: columns of parents, levels and what is held, one table of edges."""
 
-from gateway.routing.trie.columns import BYTES, LEAST, places, resized, room_for, zeros
+from gateway.routing.trie.columns import BYTES, LARGE, LEAST, resized, room_for, zeros
 
 ROOT = 0
 
@@ -9,8 +9,10 @@ FIRST_EDGES = 64
 
 HAS_PLUS = 1
 HAS_REST = 2
-"""Bits of a node's `_children`: a child for `+`, one for `#`. Above them stands their number."""
+"""Bits of a node's `_children`: a child for `+`, one for `#`; and the numbers of these levels."""
+
 A_CHILD = 4
+"""What each child adds to `_children`: above the two bits stands their number."""
 
 NODE = 13
 """Bytes of a node's places in the columns."""
@@ -33,6 +35,7 @@ MANY_OVERHEAD = 150
 
 # Compiled, these are C names that no other module sees.
 _A_CHILD = A_CHILD
+_HAS_REST = HAS_REST
 _FIRST_EDGES = FIRST_EDGES
 _MANY = MANY * A_CHILD
 _BYTE = 0xFF
@@ -145,11 +148,8 @@ class TrieNodes:
         """Return the level of a node beside the root."""
         return self._level[node]
 
-    def grow(self, parent: int, level: int, kind: int) -> int:
-        """Return a new child of `parent`, which has none for this level.
-
-        `kind` is HAS_PLUS for the level `+`, HAS_REST for `#` and 0 for all others.
-        """
+    def grow(self, parent: int, level: int) -> int:
+        """Return a new child of `parent`, which has none for this level."""
         if 4 * (self.count + 1) > 3 * self._slots:
             self._rebuild_edges(self._slots + (self._slots >> 1))
         if self._old_slots:
@@ -158,39 +158,34 @@ class TrieNodes:
         self._parent[node] = parent
         self._level[node] = level
         self._put(node)
-        self._add_child(parent, kind)
         self.count += 1
-        return node
-
-    def _add_child(self, parent: int, kind: int) -> None:
+        kind = level if level <= _HAS_REST else 0
         children = self._children[parent]
         if children < _MANY - _A_CHILD:
             self._children[parent] = (children + _A_CHILD) | kind
         else:
             self._children[parent] = children | _MANY | kind
             self._many[parent] = self._many.get(parent, MANY - 1) + 1
+        return node
 
-    def _remove_child(self, parent: int, kind: int) -> None:
-        children = self._children[parent]
-        if children < _MANY:
-            self._children[parent] = (children - _A_CHILD) & ~kind & _BYTE
-            return
-        left = self._many[parent] - 1
-        if left < MANY:
-            del self._many[parent]
-            self._children[parent] = (children - _A_CHILD) & ~kind & _BYTE
+    def _remove_child(self, parent: int, level: int) -> None:
+        kind = level if level <= _HAS_REST else 0
+        children = self._children[parent] & ~kind & _BYTE
+        if children >= _MANY and self._many[parent] > MANY:
+            self._many[parent] -= 1
         else:
-            self._many[parent] = left
-            self._children[parent] = children & ~kind & _BYTE
+            self._many.pop(parent, None)
+            children -= _A_CHILD
+        self._children[parent] = children
 
-    def cut(self, node: int, kind: int) -> None:
-        """Remove a node that has no children and holds nothing; `kind` is as it grew."""
+    def cut(self, node: int) -> None:
+        """Remove a node that has no children and holds nothing."""
         if self.count == 1:
             self._clear()
             return
         self._take(node)
         parent = self._parent[node]
-        self._remove_child(parent, kind)
+        self._remove_child(parent, self._level[node])
         self._level[node] = 0
         self.count -= 1
         if not self._old_slots or node < self._moved:
@@ -203,8 +198,12 @@ class TrieNodes:
 
     def memory(self) -> int:
         """Return the bytes of columns and edges."""
-        nodes = NODE * places(self._parent, self._size)
-        return nodes + MANY_OVERHEAD * len(self._many) + EDGE * (self._slots + self._old_slots)
+        places = len(self._parent)
+        if places >= LARGE:  # which has pages for itself: those that were written to
+            places = self._size
+        return (
+            NODE * places + MANY_OVERHEAD * len(self._many) + EDGE * (self._slots + self._old_slots)
+        )
 
     def _home(self, parent: int, level: int) -> int:
         """Return the slot where the edge stands if no other has it."""

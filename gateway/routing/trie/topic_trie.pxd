@@ -16,8 +16,6 @@ cdef class TopicTrie:
     cdef HeldNumbers _held
     cdef TopicLevels _levels
     cdef TrieNodes _nodes
-    cdef unsigned int _plus
-    cdef unsigned int _rest
 
     cpdef add(self, str topic_filter, unsigned int subscription)
     @cython.locals(node=cython.uint)
@@ -28,7 +26,6 @@ cdef class TopicTrie:
                    node=cython.uint, number=cython.uint, children=cython.uint, below=cython.uint,
                    wild=bint, met=Py_ssize_t)
     cpdef list nodes(self, str topic)
-    @cython.locals(children=cython.uint, number=cython.uint)
     @cython.locals(node=cython.uint, level=bytes, number=cython.uint)
     cpdef unsigned int find(self, str topic_filter)
     @cython.locals(node=cython.uint, level=bytes, number=cython.uint, below=cython.uint)
@@ -43,7 +40,5 @@ cdef class TopicTrie:
     @cython.locals(found=list)
     cpdef list held(self, unsigned int node)
     cdef _begin_levels(self)
-    cdef unsigned int _grow(self, unsigned int parent, unsigned int number)
-    cdef unsigned int _kind(self, unsigned int number)
     @cython.locals(nodes=TrieNodes, parent=cython.uint, number=cython.uint)
     cdef _reclaim(self, unsigned int node)

@@ -37,7 +37,7 @@ class TopicTrie:
     subscription or a level: a hundred thousand subscriptions are a few columns of numbers.
     """
 
-    __slots__ = ("_count", "_held", "_levels", "_nodes", "_plus", "_rest")
+    __slots__ = ("_count", "_held", "_levels", "_nodes")
 
     def __init__(self) -> None:
         self._nodes = TrieNodes()
@@ -46,10 +46,10 @@ class TopicTrie:
         self._begin_levels()
 
     def _begin_levels(self) -> None:
-        """Begin with the two wildcards, whose numbers stay: no level of a topic name is either."""
+        """Begin with the wildcards, HAS_PLUS and HAS_REST: no level of a topic name is either."""
         self._levels = TopicLevels()
-        self._plus = self._levels.use(PLUS)
-        self._rest = self._levels.use(REST)
+        self._levels.use(PLUS)
+        self._levels.use(REST)
 
     def __len__(self) -> int:
         return self._count
@@ -90,9 +90,9 @@ class TopicTrie:
             for node in above:
                 children = table.children(node)
                 if children & _HAS_REST and wild:
-                    found.append(table.child(node, self._rest))
+                    found.append(table.child(node, _HAS_REST))
                 if children & _HAS_PLUS and wild:
-                    nodes.append(table.child(node, self._plus))
+                    nodes.append(table.child(node, _HAS_PLUS))
                 if number and children >= _A_CHILD:
                     below = table.child(node, number)
                     if below:
@@ -107,7 +107,7 @@ class TopicTrie:
             if table.held(node):
                 found.append(node)
             if table.children(node) & _HAS_REST:
-                found.append(table.child(node, self._rest))
+                found.append(table.child(node, _HAS_REST))
         return found
 
     def find(self, topic_filter: str) -> int:
@@ -129,7 +129,13 @@ class TopicTrie:
         for level in topic_filter.encode().split(b"/"):
             number = self._levels.find(level)
             below = self._nodes.child(node, number) if number else 0
-            node = below or self._grow(node, number or self._levels.add(level))
+            if not below:
+                if number:
+                    self._levels.use_again(number)
+                else:
+                    number = self._levels.add(level)
+                below = self._nodes.grow(node, number)
+            node = below
         return node
 
     def topic_filter(self, node: int) -> str:
@@ -172,21 +178,12 @@ class TopicTrie:
         """Return the bytes of the trie."""
         return OBJECTS + self._levels.memory() + self._nodes.memory() + self._held.memory()
 
-    def _grow(self, parent: int, number: int) -> int:
-        self._levels.use_again(number)
-        return self._nodes.grow(parent, number, self._kind(number))
-
-    def _kind(self, number: int) -> int:
-        if number == self._plus:
-            return _HAS_PLUS
-        return _HAS_REST if number == self._rest else 0
-
     def _reclaim(self, node: int) -> None:
         """Cut the node and those above it as far as they hold nothing any more."""
         nodes = self._nodes
         while node != _ROOT and nodes.children(node) < _A_CHILD and nodes.held(node) == 0:
             parent, number = nodes.parent(node), nodes.level(node)
-            nodes.cut(node, self._kind(number))
+            nodes.cut(node)
             self._levels.release(number)
             node = parent
         if nodes.count == 0:

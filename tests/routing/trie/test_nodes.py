@@ -17,7 +17,6 @@ from gateway.routing.trie.nodes import (
     TrieNodes,
 )
 
-KINDS = {1: HAS_PLUS, 2: HAS_REST}
 """The levels that stand for the wildcards here."""
 
 
@@ -37,7 +36,7 @@ class NodesAgainstDict(RuleBasedStateMachine):
         parent = data.draw(st.sampled_from([ROOT, *self.edges.values()]))
         if (parent, level) in self.edges:
             return
-        node = self.nodes.grow(parent, level, KINDS.get(level, 0))
+        node = self.nodes.grow(parent, level)
         assert node not in {ROOT, *self.edges.values()}
         assert self.nodes.held(node) == 0
         self.nodes.hold(node, node + 7)
@@ -51,7 +50,7 @@ class NodesAgainstDict(RuleBasedStateMachine):
         edge = data.draw(st.sampled_from(leaves))
         node = self.edges.pop(edge)
         self.nodes.hold(node, 0)
-        self.nodes.cut(node, KINDS.get(edge[1], 0))
+        self.nodes.cut(node)
 
     @rule(parent=st.integers(0, 20), level=st.integers(1, 6))
     def look(self, parent: int, level: int) -> None:
@@ -66,7 +65,7 @@ class NodesAgainstDict(RuleBasedStateMachine):
             assert self.nodes.held(node) == node + 7
         for node in (ROOT, *self.edges.values()):
             levels = self.children(node)
-            kinds = sum(KINDS.get(level, 0) for level in levels)
+            kinds = sum({*levels} & {HAS_PLUS, HAS_REST})
             assert self.nodes.children(node) == A_CHILD * len(levels) + kinds
 
 
@@ -74,7 +73,7 @@ TestNodesAgainstDict = pytest.mark.uncovered(NodesAgainstDict.TestCase)
 
 
 def grown(nodes: TrieNodes, count: int) -> list[int]:
-    return [nodes.grow(ROOT, 10 + number, 0) for number in range(count)]
+    return [nodes.grow(ROOT, 10 + number) for number in range(count)]
 
 
 def test_memory_is_in_proportion_to_the_nodes() -> None:
@@ -83,7 +82,7 @@ def test_memory_is_in_proportion_to_the_nodes() -> None:
     numbers = grown(nodes, 3_000)
     assert 3_000 * 18 < nodes.memory() - empty < 3_000 * 23
     for node in numbers:
-        nodes.cut(node, 0)
+        nodes.cut(node)
     assert nodes.memory() == empty
 
 
@@ -94,10 +93,10 @@ def test_memory_is_given_back_around_the_nodes_that_stay() -> None:
     stay = numbers[1_000:1_500:100]
     for node in reversed(numbers):
         if node not in stay:
-            nodes.cut(node, 0)
+            nodes.cut(node)
     assert nodes.memory() < full / 2
     assert [nodes.child(ROOT, 10 + 1_000 + 100 * place) for place in range(5)] == stay
-    fresh = [nodes.grow(stay[0], 10 + number, 0) for number in range(2_900)]
+    fresh = [nodes.grow(stay[0], 10 + number) for number in range(2_900)]
     assert len({*fresh, *stay}) == 2_905
 
 
@@ -105,27 +104,27 @@ def test_a_single_node_left_high_up_does_not_cost_a_walk_for_each_cut() -> None:
     nodes = TrieNodes()
     numbers = grown(nodes, 5_000)
     for node in numbers[:-1]:  # with a walk each this would take minutes
-        nodes.cut(node, 0)
+        nodes.cut(node)
     assert nodes.child(ROOT, 10 + 4_999) == numbers[-1]
 
 
 @pytest.mark.parametrize("wildcard_first", [True, False])
 def test_children_are_counted_beyond_what_a_byte_says(wildcard_first: bool) -> None:
     nodes = TrieNodes()
-    parent = nodes.grow(ROOT, 9, 0)
-    wildcards = [] if wildcard_first else [nodes.grow(parent, 1, HAS_PLUS)]
-    children = [nodes.grow(parent, 10 + number, 0) for number in range(MANY + 20)]
-    wildcards += [nodes.grow(parent, 2, HAS_REST)]
+    parent = nodes.grow(ROOT, 9)
+    wildcards = [] if wildcard_first else [nodes.grow(parent, 1)]
+    children = [nodes.grow(parent, 10 + number) for number in range(MANY + 20)]
+    wildcards += [nodes.grow(parent, 2)]
     crowded = nodes.memory()
     assert nodes.children(parent) == MANY * A_CHILD + HAS_REST + (not wildcard_first) * HAS_PLUS
     for node in children[5:]:
-        nodes.cut(node, 0)
-    for node, kind in zip(reversed(wildcards), (HAS_REST, HAS_PLUS), strict=False):
-        nodes.cut(node, kind)
+        nodes.cut(node)
+    for node in reversed(wildcards):
+        nodes.cut(node)
     assert nodes.children(parent) == 5 * A_CHILD
     assert nodes.memory() <= crowded - MANY_OVERHEAD
     for node in [*children[:5], parent]:
-        nodes.cut(node, 0)
+        nodes.cut(node)
     assert nodes.count == 0
 
 
@@ -136,7 +135,7 @@ def test_nodes_are_told_apart_in_columns_of_pages() -> None:
     assert 19 < nodes.memory() / (2 * LARGE) < 23
     assert [nodes.child(ROOT, 10 + number) for number in range(2 * LARGE)] == numbers
     for node in reversed(numbers[LARGE // 8 :]):
-        nodes.cut(node, 0)
+        nodes.cut(node)
     assert nodes.memory() < LARGE * 10
     assert nodes.child(ROOT, 10 + 7) == numbers[7]
 
@@ -147,11 +146,11 @@ def test_what_is_cut_last_gives_the_columns_ends_back(step: int) -> None:
     nodes = TrieNodes()
     few = grown(nodes, 10)
     begin = nodes.memory()
-    numbers = [nodes.grow(few[0], 10 + number, 0) for number in range(3_000)]
+    numbers = [nodes.grow(few[0], 10 + number) for number in range(3_000)]
     for node in numbers[::step]:
-        nodes.cut(node, 0)
+        nodes.cut(node)
     assert nodes.memory() < 3 * begin
-    again = [nodes.grow(few[1], 10 + number, 0) for number in range(3_000)]
+    again = [nodes.grow(few[1], 10 + number) for number in range(3_000)]
     assert sorted(again) == numbers
     assert [nodes.child(few[1], 10 + number) for number in range(3_000)] == again
 
@@ -167,11 +166,11 @@ def test_nodes_that_move_step_by_step_are_found_all_the_while() -> None:
             parent = random.choice([ROOT, *random.sample(list(edges.values()), min(3, len(edges)))])
             level = random.randrange(1, 2_000)
             if (parent, level) not in edges:
-                edges[parent, level] = nodes.grow(parent, level, KINDS.get(level, 0))
+                edges[parent, level] = nodes.grow(parent, level)
                 parents[parent] += 1
         else:
             edge = next(each for each in edges if not parents[edges[each]])
-            nodes.cut(edges.pop(edge), KINDS.get(edge[1], 0))
+            nodes.cut(edges.pop(edge))
             parents[edge[0]] -= 1
         if turn % 500 < 3:
             assert all(nodes.child(*edge) == node for edge, node in edges.items())
@@ -183,7 +182,7 @@ def test_what_is_not_there_is_not_found_in_either_table_while_nodes_move() -> No
     """Enough is looked up in tables of enough sizes for some looks to go on at the beginning."""
     nodes, slots = TrieNodes(at_once=0), FIRST_EDGES
     for count in range(1, 3_000):
-        grown = nodes.grow(ROOT, count, 0)
+        grown = nodes.grow(ROOT, count)
         if 4 * count > 3 * slots:  # a larger table was made just now
             slots += slots >> 1
             assert not any(nodes.child(ROOT, level) for level in range(5_000, 5_000 + 2 * slots))
