@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gateway.app.control import Control
 from gateway.app.parts import Core, Run, Storage
+from gateway.app.responder import Answer, Request, Responder
 from gateway.broker.broker import Broker
 from gateway.config.bridges import BridgeConfig
 from gateway.config.errors import ConfigurationError
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-async def start_bridges(run: Run, storage: Storage, core: Core, control: Control) -> "Bridges":
+async def start_bridges(
+    run: Run, storage: Storage, core: Core, control: Control, responder: Responder
+) -> "Bridges":
     """Start what the configuration names; raise StartError if a simulator cannot run."""
     if run.configuration.simulators:
         await _start_simulators(run)
-    bridges = Bridges(run, storage, core, control)
+    bridges = Bridges(run, storage, core, control, responder)
     run.stack.push_async_callback(bridges.close)
     await bridges.apply(run.configuration)
     return bridges
@@ -45,7 +48,9 @@ async def _start_simulators(run: Run) -> None:
 class Bridges:
     """The bridges of a gateway; nothing of them is in memory while none is configured."""
 
-    def __init__(self, run: Run, storage: Storage, core: Core, control: Control) -> None:
+    def __init__(
+        self, run: Run, storage: Storage, core: Core, control: Control, responder: Responder
+    ) -> None:
         self._run = run
         self._storage = storage
         self._core = core
@@ -54,6 +59,8 @@ class Bridges:
         self._port_release: PortRelease | None = None
         self._configured: tuple[BridgeConfig, ...] = ()
         self._reloading: asyncio.Task[None] | None = None
+        responder.know("bridges", self._list_bridges, "offset", "limit")
+        responder.know("readings", self._list_readings, "kind", "name", "offset", "limit")
 
     async def apply(self, configuration: "Configuration") -> None:
         """Run the bridges of a configuration; those that are as before go on undisturbed."""
@@ -71,6 +78,33 @@ class Bridges:
             self._control.answer("port", self._port_release.receive)
             self._control.answer("node", NodeRequests(self._supervisor).receive)
         await self._supervisor.apply(configuration.bridges)
+
+    async def _list_bridges(self, request: Request) -> Answer:
+        bridges = [] if self._supervisor is None else self._supervisor.bridges
+        return await request.page(
+            bridges,
+            lambda each: {
+                "kind": each[0].kind.name,
+                "name": each[0].name,
+                "place": each[0].kind.place(each[0].settings),
+                **each[1].status(),
+            },
+        )
+
+    async def _list_readings(self, request: Request) -> Answer:
+        """Return the last reading of each series, those of one bridge together."""
+        kind, name = request.text("kind"), request.text("name")
+        bridges = [] if self._supervisor is None else self._supervisor.bridges
+        series = [
+            (plan, host, topic)
+            for plan, host in bridges
+            if kind in (None, plan.kind.name) and name in (None, plan.name)
+            for topic in sorted(host.publisher.last)
+        ]
+        return await request.page(
+            series,
+            lambda each: {"kind": each[0].kind.name, "name": each[0].name, **each[1].last(each[2])},
+        )
 
     async def _update(self, port: str) -> str:
         from gateway.app.nodes import update_node

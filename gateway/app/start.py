@@ -175,7 +175,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
         await listener.serve()
     if operator_socket is not None:
         await operator_socket.serve()
-    bridges = await start_bridges(run, storage, core, control)
+    bridges = await start_bridges(run, storage, core, control, queries.responder)
     _give_memory_back(run)
     files_changed = _watch_files(run, core, listeners)
     if metrics is not None:

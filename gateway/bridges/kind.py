@@ -3,7 +3,7 @@
 An entry point of the group `tidegate.bridges` names it (docs/bridges.md, "A kind of your own").
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,33 @@ from gateway.bridges.supervision.interfaces import Bridge
 
 Make = Callable[[Any, Host], Bridge]
 """Makes a bridge of its settings; raises BridgeError if what it needs is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOptions:
+    """What a scan looks at: `places` such as ports, without any all that it can find by itself.
+
+    `seconds` is how long each place is listened to, None for the usual time. `report` shows a
+    person how far it is, or why a place cannot be scanned.
+    """
+
+    report: Callable[[str], None]
+    places: tuple[str, ...] = ()
+    seconds: float | None = None
+    devices: range | None = None
+    """Identifiers of devices that are asked, where a kind has such; None for the usual ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTable:
+    """A table of the configuration for something that was found, and what a person should know."""
+
+    name: str
+    values: Mapping[str, object]
+    comments: tuple[str, ...] = ()
+
+
+Scan = Callable[[ScanOptions], Coroutine[None, None, list[FoundTable]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +67,10 @@ class BridgeKind:
     must not have one."""
     notes: Callable[[Any], Iterable[str]] = lambda _: ()
     """Gives what a person should know of settings that can work; `tidegate check` prints it."""
+    place: Callable[[Any], str] = lambda _: ""
+    """Says where a bridge finds its devices, such as a port; empty for everywhere."""
+    scan: Scan | None = None
+    """Finds devices, and returns the configuration for them; `tidegate bridges scan` runs it."""
     examine: Callable[[Any], str] = lambda _: ""
     """Says what `tidegate doctor` would find wrong; empty if nothing."""
 

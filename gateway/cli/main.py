@@ -147,8 +147,24 @@ def _add_node(commands: "Commands") -> None:
 
 
 def _add_bridges(commands: "Commands") -> None:
-    bridges = commands.add_parser("bridges", help="list the kinds of bridges and their keys")
-    bridges.add_argument("kind", nargs="?", help="show the keys and figures of this kind")
+    bridges = commands.add_parser(
+        "bridges", help="list the kinds of bridges, show how they do, look for devices"
+    )
+    bridges.add_argument(
+        "words",
+        nargs="*",
+        metavar="KIND",
+        help="show the keys and figures of this kind; or `status` and perhaps a bridge's name; or"
+        " `scan`, a kind, and perhaps ports, hosts or an adapter",
+    )
+    bridges.add_argument("--json", action="store_true", help="with status: everything")
+    bridges.add_argument(
+        "--seconds", type=float, metavar="S", help="with scan: how long each place is listened to"
+    )
+    bridges.add_argument(
+        "--devices", metavar="N-M", help="with scan modbus: the device identifiers that are asked"
+    )
+    _add_broker_options(bridges)
     bridges.set_defaults(command=_bridges)
 
 
@@ -254,10 +270,22 @@ def _uplink(options: argparse.Namespace) -> int:
     return command_uplink(broker, options.action, name)
 
 
-def _bridges(options: argparse.Namespace) -> None:
+def _bridges(options: argparse.Namespace) -> int:
+    words: list[str] = options.words
+    if words[:1] == ["status"]:
+        from gateway.cli.bridges_status import command_status
+
+        if "://" in words[-1]:  # a URL alone: no bridge's name has a slash
+            options.url = words.pop()
+        return command_status(options, words[1:])
+    if words[:1] == ["scan"]:
+        from gateway.cli.bridges_scan import command_scan
+
+        return command_scan(words[1:], options)
     from gateway.cli.bridges import show_bridges
 
-    show_bridges(options.kind)
+    show_bridges(words)
+    return 0
 
 
 def _doctor(options: argparse.Namespace) -> int:

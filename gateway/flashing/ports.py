@@ -3,7 +3,6 @@
 import contextlib
 import termios
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gateway.flashing.board import Board
 from gateway.flashing.errors import BusyPortError, FlashingError
@@ -19,26 +18,6 @@ ASK_FOR_PROMPT = b"\0\2\r\0"
 """Ctrl-B and a return, which a REPL answers with its prompt; to a node it is no frame."""
 
 PROMPT = ">>>"
-
-
-@dataclass(frozen=True, slots=True)
-class PluggedIn:
-    """A port and what the adapter or board says of itself."""
-
-    port: str
-    title: str
-
-
-def plugged_in() -> list[PluggedIn]:
-    """Return the USB serial ports of this computer, by the path that stays where there is one."""
-    from serial.tools.list_ports import comports
-
-    found = (each for each in comports(include_links=True) if each.vid is not None)
-    by_device: dict[str, PluggedIn] = {}
-    for each in sorted(found, key=lambda port: port.device):
-        title = " ".join(filter(None, (each.manufacturer, each.product))) or each.description
-        by_device.setdefault(f"{each.hwid}", PluggedIn(each.device, title))
-    return list(by_device.values())
 
 
 def runs_on(port: Port) -> str:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from gateway.bridges.serial.port import PluggedIn
 from gateway.cli.firmware import ports
 from gateway.cli.firmware.flash import command_flash, command_update
 from gateway.cli.firmware.new import write_new
 from gateway.cli.firmware.ports import only_port, show_ports
 from gateway.cli.firmware.reporter import Reporter
 from gateway.errors import TidegateError
-from gateway.flashing.ports import PluggedIn
 from tests.support.table import table
 
 PICO, ESP = PluggedIn("/dev/ttyNO1", "a Pico"), PluggedIn("/dev/ttyNO2", "an ESP32")

@@ -9,12 +9,13 @@ from types import SimpleNamespace
 import pytest
 from serial import Serial, SerialException
 
+from gateway.bridges.serial.port import PluggedIn, plugged_in
 from gateway.bridges.serial.serial_frames import encode_frame
 from gateway.flashing import port as port_module
 from gateway.flashing.errors import BusyPortError, FlashingError
 from gateway.flashing.flash import flash
 from gateway.flashing.port import Port, open_port
-from gateway.flashing.ports import PluggedIn, plugged_in, runs_on
+from gateway.flashing.ports import runs_on
 from tests.flashing.test_flash import Heard, received
 from tests.support import waiting
 from tests.support.nodes.serial_line import SerialLine

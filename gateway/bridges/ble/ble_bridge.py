@@ -20,7 +20,7 @@ from gateway.bridges.ble.gatt import GattReader
 from gateway.bridges.ble.ladder import Ladder
 from gateway.bridges.ble.packet_counter import PacketCounter
 from gateway.bridges.ble.scan import Scan
-from gateway.bridges.kind import BridgeKind
+from gateway.bridges.kind import BridgeKind, FoundTable, ScanOptions
 from gateway.bridges.readings.reading import Value, series_topic
 from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
@@ -205,11 +205,19 @@ class BleBridge:
                 found = decoder.decode(advertisement)
             except UndecodableError as failure:
                 self._host.count(failure.counter)
+                self._show_trouble(advertisement.address, failure.counter)
                 return None
             if found is not None:
+                self._show_trouble(advertisement.address, "")
                 return [DecodedValue(*each) for each in found]
         self._host.count("not_decoded")
         return None
+
+    def _show_trouble(self, address: str, counter: str) -> None:
+        """Show why nothing can be taken of a listed device; repeated packets are no trouble."""
+        listed = self._listed.get(address)
+        if listed is not None and counter != "duplicates":
+            self._host.trouble(listed.node_name, KIND.counters.get(counter, ""))
 
     def _remember(self, address: str, listed: BleDevice | None) -> Heard:
         if listed is not None:
@@ -252,6 +260,12 @@ def _series(settings: BleSettings, _name: str) -> Iterator[tuple[str, str]]:
             yield f"device[{index}].characteristic[{number}].quantity", topic
 
 
+async def _scan(options: ScanOptions) -> list[FoundTable]:
+    from gateway.bridges.ble.scan_devices import scan_devices
+
+    return await scan_devices(options)
+
+
 KIND = BridgeKind(
     name="ble",
     summary="Bluetooth Low Energy: what sensors advertise, and what can be read from them",
@@ -277,5 +291,7 @@ KIND = BridgeKind(
         "power_cycles": "Times that the adapter was without power because nothing came.",
     },
     default_name=lambda settings: settings.adapter,
+    place=lambda settings: settings.adapter,
+    scan=_scan,
     series=_series,
 )

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gateway.bridges.kind import BridgeKind
+from gateway.bridges.kind import BridgeKind, FoundTable, ScanOptions
 from gateway.bridges.modbus.answer_filter import AnswerFilter
 from gateway.bridges.modbus.modbus_settings import ModbusSettings
 from gateway.bridges.modbus.register import Register, is_news
@@ -102,7 +102,11 @@ class ModbusBridge:
         return DEAF_AFTER + 2 * quickest
 
     async def _connect(self) -> "Client":
-        client = self._client()
+        if self._settings.is_rtu:
+            from pymodbus.framer import FramerRTU
+
+            self._filter = AnswerFilter(FramerRTU.compute_CRC, self._hear_late)
+        client = make_client(self._settings, self._filter)
         client.set_max_no_responses(1_000_000_000)  # a dead device is no reason to hang up
         try:
             connected = await client.connect()
@@ -112,37 +116,6 @@ class ModbusBridge:
             client.close()
             raise BridgeError(f"{self._settings.port} cannot be opened")
         return client
-
-    def _client(self) -> "Client":
-        from pymodbus import FramerType
-        from pymodbus.client import AsyncModbusSerialClient, AsyncModbusTcpClient
-        from pymodbus.framer import FramerRTU
-
-        from gateway.bridges.serial.port import find_device
-
-        logging.getLogger("pymodbus").setLevel(logging.CRITICAL)  # what it tells is told here
-        settings, port = self._settings, self._settings.port
-        common: dict[str, Any] = {
-            "timeout": settings.timeout,
-            "retries": 0,  # the next poll is one
-            "reconnect_delay": 0,  # the supervisor does that
-        }
-        if settings.is_rtu:
-            self._filter = AnswerFilter(FramerRTU.compute_CRC, self._hear_late)
-            common |= {"framer": FramerType.RTU, "trace_packet": self._filter}
-        if "://" in port:
-            address = port.partition("://")[2]
-            host, _, number = address.rpartition(":")
-            if not number.isdecimal():
-                host, number = address, "502"
-            return AsyncModbusTcpClient(host.strip("[]"), port=int(number), **common)
-        return AsyncModbusSerialClient(
-            find_device(port),
-            baudrate=settings.baud,
-            parity=settings.parity[0].upper(),
-            stopbits=settings.stop_bits,
-            **common,
-        )
 
     async def _poll(self, client: "Client") -> None:
         """Ask for what is due first, or wait for it or for something to write."""
@@ -263,6 +236,7 @@ class ModbusBridge:
                 reason,
             )
             device.split(request, now)
+            self._host.trouble(f"device {device.number}, {request.title}", "")
             return
         if code not in FOR_NOW:
             request.refuse(now)
@@ -274,6 +248,7 @@ class ModbusBridge:
             text = trouble or "answers"
             logger.warning("%s: device %d %s", self._host.title, device.number, text)
         device.trouble = trouble
+        self._host.trouble(f"device {device.number}", trouble)
         self._show_trouble()
 
     def _note_request(self, device: Device, request: Request, trouble: str) -> None:
@@ -282,6 +257,7 @@ class ModbusBridge:
             text = trouble or f"answers for {request.title}"
             logger.warning("%s: device %d %s", self._host.title, device.number, text)
         request.trouble = trouble
+        self._host.trouble(f"device {device.number}, {request.title}", trouble)
         self._show_trouble()
 
     def _show_trouble(self) -> None:
@@ -343,6 +319,37 @@ class ModbusBridge:
         await self._read(client, device, Request([register]))
 
 
+def make_client(settings: ModbusSettings, answer_filter: AnswerFilter | None = None) -> "Client":
+    """Return a client of pymodbus that asks once and connects once."""
+    from pymodbus import FramerType
+    from pymodbus.client import AsyncModbusSerialClient, AsyncModbusTcpClient
+
+    from gateway.bridges.serial.port import find_device
+
+    logging.getLogger("pymodbus").setLevel(logging.CRITICAL)  # what it logs is reported here
+    port = settings.port
+    common: dict[str, Any] = {
+        "timeout": settings.timeout,
+        "retries": 0,  # the next poll is one
+        "reconnect_delay": 0,  # the supervisor does that
+    }
+    if settings.is_rtu:
+        common |= {"framer": FramerType.RTU, "trace_packet": answer_filter}
+    if "://" in port:
+        address = port.partition("://")[2]
+        host, _, number = address.rpartition(":")
+        if not number.isdecimal():
+            host, number = address, "502"
+        return AsyncModbusTcpClient(host.strip("[]"), port=int(number), **common)
+    return AsyncModbusSerialClient(
+        find_device(port),
+        baudrate=settings.baud,
+        parity=settings.parity[0].upper(),
+        stopbits=settings.stop_bits,
+        **common,
+    )
+
+
 def _end_if_cancelled() -> None:
     """Raise CancelledError if the bridge was told to end while an answer came.
 
@@ -376,6 +383,12 @@ def _notes(settings: ModbusSettings) -> Iterator[str]:
     yield text
 
 
+async def _scan(options: ScanOptions) -> list[FoundTable]:
+    from gateway.bridges.modbus.scan import scan_buses
+
+    return await scan_buses(options)
+
+
 KIND = BridgeKind(
     name="modbus",
     summary="registers of devices on a Modbus bus, RTU or TCP",
@@ -397,4 +410,6 @@ KIND = BridgeKind(
     default_name=lambda settings: port_name(settings.port),
     series=_series,
     notes=_notes,
+    place=lambda settings: settings.port,
+    scan=_scan,
 )

@@ -169,6 +169,26 @@ def find_device(port: str) -> str:
     return str(found[0])
 
 
+@dataclass(frozen=True, slots=True)
+class PluggedIn:
+    """A port and what the adapter or board says of itself."""
+
+    port: str
+    title: str
+
+
+def plugged_in() -> list[PluggedIn]:
+    """Return the USB serial ports of this computer, by the path that stays where there is one."""
+    from serial.tools.list_ports import comports
+
+    found = (each for each in comports(include_links=True) if each.vid is not None)
+    by_device: dict[str, PluggedIn] = {}
+    for each in sorted(found, key=lambda port: port.device):
+        title = " ".join(filter(None, (each.manufacturer, each.product))) or each.description
+        by_device.setdefault(f"{each.hwid}", PluggedIn(each.device, title))
+    return list(by_device.values())
+
+
 def _reason(failure: Exception) -> str:
     number = getattr(failure, "errno", None)
     if number == errno.EAGAIN:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from gateway.bridges.kind import BridgeKind
+from gateway.bridges.kind import BridgeKind, FoundTable, ScanOptions
 from gateway.bridges.readings.name_template import NameTemplate
 from gateway.bridges.serial.csv_lines import CsvLines
 from gateway.bridges.serial.d0 import D0Decoder
@@ -149,6 +149,12 @@ def _examine(settings: SerialSettings) -> str:
     return ""
 
 
+async def _scan(options: ScanOptions) -> list[FoundTable]:
+    from gateway.bridges.serial.scan import scan_ports
+
+    return await scan_ports(options)
+
+
 KIND = BridgeKind(
     name="serial",
     summary="nodes and meters on a serial line: frames, JSON, CSV, NMEA, VE.Direct, DSMR, D0, SML",
@@ -179,5 +185,7 @@ KIND = BridgeKind(
         "safe_mode": "Nodes that run without their sensors because they failed again and again.",
     },
     default_name=lambda settings: port_name(settings.port),
+    place=lambda settings: settings.port,
+    scan=_scan,
     examine=_examine,
 )

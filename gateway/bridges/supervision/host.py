@@ -19,6 +19,9 @@ from gateway.bridges.supervision.silence import Silence
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 
+TROUBLES_MAX = 256
+"""Devices, and parts of them, whose trouble is shown; that of further ones is only logged."""
+
 NOT_STARTED = "not yet started"
 
 logger = logging.getLogger(__name__)
@@ -52,6 +55,7 @@ class Host:
         self.counted: Counter[str] = Counter()
         """What this bridge counted, by the names of its kind's counters."""
         self._ends: list[Callable[[], None]] = []
+        self._troubles: dict[str, str] = {}
         self.show("restarts", 0)
         self.waiting(NOT_STARTED)
 
@@ -234,6 +238,48 @@ class Host:
     def show(self, name: str, value: float | str) -> None:
         """Show a gauge of this bridge."""
         self.services.counters.set(f"tidegate/{self.kind}/{self.name}/{name}", value)
+
+    def trouble(self, source: str, text: str) -> None:
+        """Show what is wrong with a device or a part of it; an empty text says that it is well."""
+        if not text:
+            self._troubles.pop(source, None)
+        elif source in self._troubles or len(self._troubles) < TROUBLES_MAX:
+            self._troubles[source] = text
+
+    def status(self) -> dict[str, object]:
+        """Return what is known of the bridge, for `tidegate bridges status`; ages in seconds."""
+        clock = self.services.clock
+        now, wall = clock.monotonic(), clock.wall_ms()
+        return {
+            "state": self._state,
+            "error": self._error,
+            "age": None if self.heard_at is None else round(now - self.heard_at, 3),
+            "counted": dict(self.counted),
+            "troubles": dict(self._troubles),
+            "refused": [
+                {
+                    "reason": reason,
+                    "count": each.count,
+                    "example": each.example,
+                    "age": (wall - each.last) / 1000,
+                }
+                for reason, each in self.publisher.refusals.items()
+            ],
+        }
+
+    def last(self, topic: str) -> dict[str, object]:
+        """Return the last reading of a series, with its age in seconds."""
+        each = self.publisher.last[topic]
+        return {
+            "node": each.node,
+            "quantity": each.quantity,
+            "instance": each.instance,
+            "value": each.value,
+            "unit": each.unit,
+            "time": each.time,
+            "age": (self.services.clock.wall_ms() - each.time) / 1000,
+            "quality": each.quality,
+        }
 
     def release(self) -> None:
         """End what `listen` began, and call what `at_end` was given."""

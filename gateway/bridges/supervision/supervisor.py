@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from gateway.bridges.settings import BridgeSettings
+from gateway.bridges.supervision.host import Host
 from gateway.bridges.supervision.interfaces import Services
 from gateway.bridges.supervision.supervised import Supervised
 from gateway.config.bridges import BridgeConfig
@@ -52,6 +53,11 @@ class Supervisor:
         services.owners.forget(node)
         forgotten = [forget(node) for forget in list(services.forgetters)]
         return services.series_labels.forget(node) + sum(forgotten)
+
+    @property
+    def bridges(self) -> list[tuple[BridgeConfig, Host]]:
+        """The bridges that run, each with its side of the gateway."""
+        return [(plan, bridge.host) for plan, bridge in self._running.values()]
 
     def check_silences(self) -> None:
         """Report which bridges have fallen silent, and start them again."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gateway.bridges.serial.frame_body import ReadingsFrame
-from gateway.bridges.serial.port import PortError, find_device
+from gateway.bridges.serial.port import PortError, find_device, plugged_in
 from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.cli.firmware.borrowing import borrowed
 from gateway.cli.firmware.ports import only_port
@@ -23,7 +23,6 @@ from gateway.flashing.errors import FlashingError
 from gateway.flashing.esp32 import write_esp32
 from gateway.flashing.flash import Flashed, flash
 from gateway.flashing.port import Port, retried
-from gateway.flashing.ports import plugged_in
 from gateway.flashing.settings import board_settings, read_settings
 from gateway.flashing.uf2 import copy_uf2, find_drive
 

@@ -1,8 +1,9 @@
 """`tidegate firmware ports`: what is plugged in, and which port a command means."""
 
+from gateway.bridges.serial.port import plugged_in
 from gateway.flashing.errors import FlashingError
 from gateway.flashing.port import Port
-from gateway.flashing.ports import plugged_in, runs_on
+from gateway.flashing.ports import runs_on
 
 
 def show_ports(ports: list[str]) -> int:
