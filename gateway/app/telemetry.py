@@ -17,8 +17,10 @@ from gateway.server.flush_wheel import FlushWheel
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_selector import SocketSelector
 from gateway.server.turn import Turn
+from gateway.telemetry.figure import Kind
 from gateway.telemetry.line_output import HeldLines, LineOutput
 from gateway.telemetry.logs import SysHandler
+from gateway.telemetry.own_metrics import OWN_FIGURES
 from gateway.telemetry.sys_topics import SysTopics
 
 if TYPE_CHECKING:
@@ -100,11 +102,14 @@ class Telemetry:
         counters.set("tidegate/gateway/id", run.configuration.gateway_id)
         counters.set("tidegate/gateway/epoch", run.epoch)
         counters.set("tidegate/uplink/state", "off")
+        for figure in OWN_FIGURES:
+            if figure.kind is Kind.COUNTER and not figure.varies:
+                counters.add(figure.name, 0)  # so that a first event is a rise
         self.sys_topics = SysTopics(
             core.broker,
             counters,
             run.clock,
-            core.publish,
+            self._publish,
             run.configuration.broker.sys_interval,
         )
         self._log_handler = SysHandler(self._publish_line, core.broker.router.reaches)
@@ -162,4 +167,13 @@ class Telemetry:
             arrived=instant.monotonic,
         )
         message.commit_within = None
-        self._core.broker.publish(message, instant)
+        self._publish(message)
+
+    def _publish(self, message: Message) -> None:
+        """Publish what the gateway says of itself, and count what subscribers are sent of it."""
+        traffic, counters = self._core.broker.traffic, self._run.counters
+        messages, size = traffic.messages_sent, traffic.bytes_sent
+        self._core.publish(message)
+        if traffic.messages_sent > messages:
+            counters.add("tidegate/sys/messages_sent", traffic.messages_sent - messages)
+            counters.add("tidegate/sys/bytes_sent", traffic.bytes_sent - size)

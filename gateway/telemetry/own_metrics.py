@@ -94,6 +94,15 @@ QUERIES = own(
     },
 )
 
+SYS = own(
+    "sys",
+    COUNTER,
+    {
+        "messages_sent": "Figures, alarms and log lines sent to subscribers.",
+        "bytes_sent": "Bytes of their payloads.",
+    },
+)
+
 LOG = own("log", COUNTER, {"dropped": "Log lines given up because standard error took none."})
 
 OWN_FIGURES = (
@@ -104,6 +113,7 @@ OWN_FIGURES = (
     *CLIENT_FIGURES,
     *METRICS,
     *QUERIES,
+    *SYS,
     *LOG,
     *BRIDGE,  # behind the others: any part may be the kind of a bridge
 )

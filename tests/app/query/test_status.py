@@ -37,6 +37,7 @@ async def test_a_pause_wants_attention_and_says_what_waits(
     await until(lambda: gateway.counters.values["tidegate/uplink/state"] == "connected")
     await operator.client.send(Publish("$CONTROL/tidegate/uplink", b"pause", 1, packet_id=99))
     await operator.client.receive()
+    await until(lambda: gateway.counters.values["tidegate/uplink/state"] == "paused")
     await operator.client.send(Publish("orders/1", b"x", 1, packet_id=98))
     await operator.client.receive()
     answer = await operator.ask("status")
