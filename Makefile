@@ -15,7 +15,7 @@ INSTALLED := $(VENV)/.installed
 PIPELINE := $(VENV)/.pipeline
 DEVELOP := $(VENV)/.develop
 # Much of what tests do is to wait.
-WORKERS := $(shell expr 4 \* $$(nproc))
+WORKERS := $(shell expr 3 \* $$(nproc))
 SIDE_BY_SIDE := pytest -q -p no:cacheprovider -n $(WORKERS) --reruns 1 --timeout 300
 # What tests reach of it whole; of the rest, nine tenths.
 CORE := gateway/mqtt/*,gateway/session/*,gateway/routing/*,gateway/broker/*
@@ -53,6 +53,7 @@ test: $(DEVELOP) ## run every test; as root install what tests need
 	@PYTHON=$(BIN)/python tests/support/get_umqtt.sh || true
 	@tests/support/get_promtool.sh || true
 	@$(BIN)/coverage erase
+	@echo "9,000 tests, which take about $$((20 / $$(nproc) + 1)) minutes; a line ends with the percentage that is done"
 	@$(BIN)/coverage run --parallel-mode -m $(SIDE_BY_SIDE)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=100 --include='$(CORE)'

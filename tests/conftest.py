@@ -1,16 +1,13 @@
 """Hypothesis profiles, which build is tested, and what to do about tools that are missing."""
 
 import os
-import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.compiled import not_compiled, stale
-from tests.support.progress import Progress
 from tests.support.requirements import LeftOut
-from tests.support.side_by_side import SideBySide, usual_seconds
-from tests.support.workers import PROGRESS, Workers
+from tests.support.side_by_side import SideBySide
 
 # No deadline: the machine may be a small board, and busy.
 settings.register_profile("dev", max_examples=50, stateful_step_count=30, deadline=None)
@@ -33,12 +30,6 @@ settings.register_profile("fuzz", LONG, max_examples=50_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("workers")
-    text = "run tests in so many workers beside each other; 0, the default: in this process"
-    group._addoption("-n", dest="workers", metavar="COUNT", type=int, default=0, help=text)
-
-
 def pytest_configure(config: pytest.Config) -> None:
     if outdated := stale():
         listed = ", ".join(path.name for path in outdated)
@@ -48,8 +39,4 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("TIDEGATE_CYTHON") == "require" and (plain := not_compiled()):
         raise pytest.UsageError(f"TIDEGATE_CYTHON=require, but not compiled: {', '.join(plain)}")
     config.pluginmanager.register(LeftOut(config), "left-out")
-    beside = SideBySide(config)
-    config.pluginmanager.register(beside, "side-by-side")
-    if config.option.workers:
-        config.pluginmanager.register(Progress(usual_seconds, sys.stdout), PROGRESS)
-        config.pluginmanager.register(Workers(config, beside), "workers")
+    config.pluginmanager.register(SideBySide(config), "side-by-side")

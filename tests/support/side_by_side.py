@@ -2,10 +2,13 @@
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import Any
+from zlib import crc32
 
 import pytest
 from coverage import Coverage
+from xdist.scheduler import LoadFileScheduling
 
 DETERMINISTIC = ("mqtt", "session", "routing", "broker", "conformance")
 """Folders whose tests ask no clock and nobody else: one that fails there is a defect at once."""
@@ -31,48 +34,38 @@ UNMEASURED = frozenset(
 """Folders whose tests look at programs as a whole, and reach no line that no other test does. To
 measure coverage takes more than half of the time of what is measured."""
 
-TOGETHER = (
-    "tests/conformance/scenarios/test_time.py",  # its scenarios wait at the same time
-    "tests/systemd/test_booted.py",  # one system is booted
-    "tests/packaging/test_release_files.py",  # another one
-    "tests/test_setup.py",  # one source distribution is built
+SPARK = tuple(
+    f"tests/pipeline/{path}"
+    for path in (
+        "backtest/",
+        "batches/test_silver.py",
+        "clock/test_timing.py",
+        "gold/",
+        "operation/test_derive.py",
+        "operation/test_full_disk.py",
+        "operation/test_maintain.py",
+        "operation/test_once.py",
+        "operation/test_recovery.py",
+        "operation/test_views.py",
+        "outbox/test_rows.py",
+        "simulate/test_fleet.py",
+        "tables/test_task_files.py",
+        "test_cli.py::test_a_key_that_silver_has_twice_is_told",
+        "test_schema_evolution.py",
+    )
 )
-"""What the path of tests begins with that have one worker, one after the other, since they share
-what takes long to make or would disturb each other. So do those that run Spark, with one Java."""
+"""What the names of tests begin with that share one Java, and so one worker."""
 
-SECONDS = {
-    "": 0.2,
-    "app": 0.12,
-    "bench": 0.2,
-    "bridges": 0.04,
-    "broker": 0.04,
-    "cli": 0.2,
-    "config": 0.03,
-    "conformance": 0.02,
-    "contract": 0.12,
-    "crash": 1.0,
-    "crashtest": 0.5,
-    "end_to_end": 1.3,
-    "firmware": 0.1,
-    "flashing": 0.4,
-    "hostile": 1.0,
-    "judge": 0.5,
-    "mqtt": 0.05,
-    "pipeline": 0.4,
-    "routing": 0.25,
-    "salvage": 0.4,
-    "server": 0.05,
-    "session": 0.04,
-    "storage": 0.06,
-    "systemd": 0.5,
-    "telemetry": 0.06,
-    "tui": 0.1,
-    "uplink": 0.1,
-    "where": 0.08,
-}
-OTHER = 0.1
-SLOW = 5.0
-"""What a test takes of one processor: of each folder's on average, of a new one, if it is slow."""
+LONG = (
+    *SPARK,
+    "tests/hostile/test_attacks.py",
+    "tests/pipeline/test_cli.py",
+    "tests/pipeline/operation/test_publish.py",
+    "tests/storage/engine/test_any_damage.py",
+    "tests/flashing/test_flash.py",
+    "tests/end_to_end/test_stuck_standard_error.py",
+)
+"""What takes longest begins first, then files with tests marked `slow`."""
 
 SECOND_LOOP = "[asyncio"
 """Part of the names of tests that run under asyncio's own loop after the gateway's."""
@@ -84,40 +77,54 @@ PROCESS_COVERAGE = "COVERAGE_PROCESS_CONFIG"
 """What coverage tells the processes of its `subprocess` patch by."""
 
 
+IMPORTING = "gw0"
+"""The worker that measures while modules are imported: in the others they do the same."""
+
+
+class Scheduler(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
+    """Gives the tests of a file to one worker, and all that run Spark."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if nodeid.startswith(SPARK) else str(super()._split_scope(nodeid))
+
+
 class SideBySide:
     """A pytest plugin for all of that; TIDEGATE_TESTS=strict allows no second run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._strict = os.environ.get("TIDEGATE_TESTS") == "strict"
+        self._worker = hasattr(config, "workerinput")
         self._repeated: dict[str, None] = {}
         self._process_coverage = os.environ.get(PROCESS_COVERAGE, "")
         self._coverage = Coverage.current() if self._process_coverage else None
         self._measuring = True
         if self._strict and hasattr(config.option, "reruns"):
             config.option.reruns = 0
+        if self._worker and os.environ.get("PYTEST_XDIST_WORKER") != IMPORTING:
+            self._measure(False)
         gc.disable()  # what is collected stays
 
-    def begin_work(self) -> None:
-        """Measure what a worker does: its process has been forked, and coverage in it is new."""
-        if self._coverage is not None:
-            self._coverage = Coverage.current()
-
-    def end_work(self) -> None:
-        """Write what was measured."""
-        if self._coverage is not None:
-            self._measure(False)
-            self._coverage.save()
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadFileScheduling:
+        config.option.loadscopereorder = False  # they stand in the order of `_turn`
+        return Scheduler(config, log)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
             if is_deterministic(item):
                 item.add_marker(pytest.mark.flaky(reruns=0))
+        if self._worker:
+            items.sort(key=_turn)
 
     def pytest_collection_finish(self) -> None:
         """Spare the garbage collector what stays to the end."""
         gc.collect()
         gc.freeze()
         gc.enable()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:
+        return _sendable((yield))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -131,7 +138,10 @@ class SideBySide:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         gc.unfreeze()  # libraries complain at exit of what cannot be freed
-        if len(self._repeated) > MOST_REPEATED:
+        if self._worker and self._coverage is not None:  # it is not left the time at its end
+            self._measure(False)
+            self._coverage.save()
+        elif len(self._repeated) > MOST_REPEATED:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -172,17 +182,22 @@ def _folder(item: pytest.Item) -> str:
     return item.nodeid.split("/")[1] if item.nodeid.count("/") > 1 else ""
 
 
-def usual_seconds(item: pytest.Item) -> float:
-    """Return about what a test takes of one processor."""
-    return SLOW if is_slow(item) else SECONDS.get(_folder(item), OTHER)
+def _turn(item: pytest.Item) -> tuple[int, int]:
+    """Return what orders tests: nothing long is left for the end, and folders are mixed.
+
+    So tests that wait run beside others that compute.
+    """
+    file = item.nodeid.partition("::")[0]
+    is_slow = item.get_closest_marker("slow") is not None
+    return (0 if item.nodeid.startswith(LONG) else 1 if is_slow else 2), crc32(file.encode())
 
 
-def together(item: pytest.Item) -> str:
-    """Return the name of the tests that one worker runs with this one; empty if there are none."""
-    if item.get_closest_marker("spark") is not None:
-        return "spark"
-    return next((path for path in TOGETHER if item.nodeid.startswith(path)), "")
-
-
-def is_slow(item: pytest.Item) -> bool:
-    return item.get_closest_marker("slow") is not None
+def _sendable(value: Any) -> Any:
+    """Return a report's data with escapes for what no text may hold, such as half a character."""
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    if isinstance(value, dict):
+        return {key: _sendable(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sendable(each) for each in value]
+    return value
