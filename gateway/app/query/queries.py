@@ -8,6 +8,7 @@ from gateway.app.query.clients import ClientQueries
 from gateway.app.query.ends import Ends
 from gateway.app.query.events import ClientEvents, EventLog
 from gateway.app.query.queues import QueueQueries
+from gateway.app.query.series import Series
 from gateway.app.query.status import StatusQuery
 from gateway.app.responder import Responder
 
@@ -28,6 +29,7 @@ class Queries:
         ClientQueries(run, core, control, self.responder, ends)
         self._status = StatusQuery(run, storage, core, self.responder, events)
         events.answer(self.responder)
+        Series(run, core).answer(self.responder)
         core.broker.notices.listeners.append(ClientEvents(run, ends).take)
 
         def note_order(what: str, who: str) -> None:

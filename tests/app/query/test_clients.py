@@ -132,6 +132,7 @@ async def test_a_client_is_disconnected_and_told_by_whom_and_why(
     clients: Clients,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level("INFO")
     client = await clients.connect("c")
     old = await clients.connect("old", MQTT_3_1_1)
     assert (await operator.ask("client/disconnect", id="c"))["address"].startswith("127.0.0.1:")
