@@ -17,7 +17,6 @@ from gateway.routing.subscriptions.indirect import (
     INDIRECT,
     PLACE,
     IndirectSubscriptions,
-    is_indirect,
 )
 from gateway.routing.subscriptions.subscribers import Subscribers
 from gateway.routing.subscriptions.subscription import Group, Member, Subscriber, Subscription
@@ -117,7 +116,9 @@ class Router:
 
         It replaces the one that its subscriber has with the same topic filter, if any.
         """
-        table = self._indirect if is_indirect(subscription) else self._direct
+        shared = subscription.topic_filter.startswith(SHARED_PREFIX)
+        indirect = shared or subscription.where is not None
+        table = self._indirect if indirect else self._direct
         node = table.reach(subscription.topic_filter)
         if self._discard_like(subscription, node):
             node = table.reach(subscription.topic_filter)  # it may have gone with the other

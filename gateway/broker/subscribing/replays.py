@@ -67,11 +67,11 @@ class Replay:
         """
         session = self.session
         connection = session.connection
-        return self.survives or (
+        return (
             connection is not None
             and connection.output.size < MAXIMUM_UNSENT
             and session.queue.messages - session.queue.held_back < MAXIMUM_QUEUED
-        )
+        ) or self.survives
 
 
 TURN_MESSAGES = 2_000
@@ -255,9 +255,9 @@ class Replays:
 
         What can be found in less than a turn is sent in one, and costs no look at other topics.
         """
-        retained, cursor, cost = self._retained, one.cursor, one.cost
+        retained, cursor = self._retained, one.cursor
         if not one.scans:
-            most = self.turn_messages // cost if self._messages > 0 else GLANCE
+            most = self.turn_messages // one.cost if self._messages > 0 else GLANCE
             found = retained.few(one.subscription.topic_filter, cursor, most, instant.monotonic)
             if found is not None:
                 if not found:  # as for most subscriptions

@@ -45,12 +45,26 @@ class Requests:
     def __iter__(self) -> Iterator[SubscriptionRequest]:
         """Read the requests from the first on."""
         buffer, position, end = self._buffer, self._position, self._end
+        reserved = RESERVED if self._version == MQTT_5 else RESERVED_BEFORE_MQTT_5
         while position < end:
             topic_filter, position = read_topic_filter(buffer, position, end)
             if position >= end:
                 raise missing_bytes("subscription options", position, 1, end)
-            yield _to_request(topic_filter, buffer[position], self._version)
+            options = buffer[position]
             position += 1
+            if options & reserved:  # [MQTT-3.8.3-5]
+                message = f"subscription options 0x{options:02X}: a reserved bit is set"
+                raise MalformedPacket(message)
+            qos, retain_handling = options & MAXIMUM_QOS, options >> RETAIN_HANDLING_SHIFT
+            if qos == 3:  # section 3.8.3.1; MQTT 3.1.1: [MQTT-3-8.3-4]
+                raise ProtocolError("subscription with QoS 3; it must be 0, 1 or 2")
+            if retain_handling == 3:
+                raise ProtocolError("subscription with retain handling 3; it must be 0, 1 or 2")
+            no_local = options & NO_LOCAL == NO_LOCAL
+            if no_local and topic_filter.startswith(SHARED_PREFIX):  # [MQTT-3.8.3-4]
+                raise ProtocolError("No Local on a shared subscription")
+            as_published = options & RETAIN_AS_PUBLISHED == RETAIN_AS_PUBLISHED
+            yield SubscriptionRequest(topic_filter, qos, no_local, as_published, retain_handling)
 
 
 def read_subscribe(buffer: bytes, position: int, end: int, version: int) -> Subscribe:
@@ -63,27 +77,6 @@ def read_subscribe(buffer: bytes, position: int, end: int, version: int) -> Subs
     if position == end:  # [MQTT-3.8.3-2]
         raise ProtocolError("SUBSCRIBE without a topic filter")
     return Subscribe(packet_id, Requests(buffer, position, end, version), properties)
-
-
-def _to_request(topic_filter: str, options: int, version: int) -> SubscriptionRequest:
-    if options & (RESERVED if version == MQTT_5 else RESERVED_BEFORE_MQTT_5):  # [MQTT-3.8.3-5]
-        raise MalformedPacket(f"subscription options 0x{options:02X}: a reserved bit is set")
-    qos = options & MAXIMUM_QOS
-    if qos == 3:  # section 3.8.3.1; MQTT 3.1.1: [MQTT-3-8.3-4]
-        raise ProtocolError("subscription with QoS 3; it must be 0, 1 or 2")
-    retain_handling = options >> RETAIN_HANDLING_SHIFT
-    if retain_handling == 3:
-        raise ProtocolError("subscription with retain handling 3; it must be 0, 1 or 2")
-    no_local = options & NO_LOCAL == NO_LOCAL
-    if no_local and topic_filter.startswith(SHARED_PREFIX):  # [MQTT-3.8.3-4]
-        raise ProtocolError("No Local on a shared subscription")
-    return SubscriptionRequest(
-        topic_filter,
-        qos,
-        no_local,
-        options & RETAIN_AS_PUBLISHED == RETAIN_AS_PUBLISHED,
-        retain_handling,
-    )
 
 
 def write_subscribe(packet: Subscribe, version: int) -> bytes:

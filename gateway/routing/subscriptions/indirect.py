@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import TYPE_CHECKING, cast
 
-from gateway.mqtt.topics import SHARED_PREFIX, split_shared
+from gateway.mqtt.topics import split_shared
 from gateway.routing.filters.filter_index import FilterIndex
 from gateway.routing.subscriptions.subscription import Group, Subscriber, Subscription
 from gateway.routing.trie.topic_trie import TopicTrie
@@ -66,7 +66,7 @@ class IndirectSubscriptions:
         return node | INDIRECT
 
     def put(self, node: int, subscriber: int, subscription: Subscription) -> None:
-        """Add a subscription of which the subscriber has no like, and that `is_indirect`."""
+        """Add a shared or a filtered subscription of which the subscriber has no like."""
         place, where = self._places[node & ~INDIRECT], subscription.where
         before = place.bytes
         if isinstance(place, FilterIndex):
@@ -155,8 +155,3 @@ class IndirectSubscriptions:
     def memory(self) -> int:
         """Return about the bytes of all subscriptions; 0 without any."""
         return self._bytes + self._trie.memory() if self._nodes else 0
-
-
-def is_indirect(subscription: Subscription) -> bool:
-    """Tell whether a subscription is one of these."""
-    return subscription.where is not None or subscription.topic_filter.startswith(SHARED_PREFIX)

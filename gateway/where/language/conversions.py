@@ -37,25 +37,21 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def read_integer(digits: str) -> Number | None:
-    """Read an optional sign and ASCII digits: an INTEGER if it fits, else the nearest REAL.
-
-    NULL if even that would be infinite. Takes any number of digits.
-    """
-    if len(digits.lstrip("+-").lstrip("0")) <= _INTEGER_DIGITS:  # `int` takes long for many more
-        value = int(digits.lstrip("+-0") or "0")
-        value = -value if digits[0] == "-" else value
-        if INTEGER_LOWEST <= value <= INTEGER_HIGHEST:
-            return value
-    return finite(float(digits))
-
-
 def read_number(text: str) -> Number | None:
-    """Read an optional sign and a number literal; NULL if `text` is none or would be infinite."""
+    """Read an optional sign and a number literal; NULL if `text` is none or would be infinite.
+
+    Digits alone are an INTEGER if that fits, else the nearest REAL. Takes any number of digits.
+    """
     match = _NUMERIC_STRING.fullmatch(text)
     if match is None:
         return None
-    return read_integer(text) if match.lastindex is None else finite(float(text))
+    digits = text.lstrip("+-0")
+    if match.lastindex is None and len(digits) <= _INTEGER_DIGITS:  # `int` is slow for many more
+        value = int(digits or "0")
+        value = -value if text[0] == "-" else value
+        if INTEGER_LOWEST <= value <= INTEGER_HIGHEST:
+            return value
+    return finite(float(text))
 
 
 def to_number(value: Value) -> Number | None:

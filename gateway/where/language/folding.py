@@ -49,7 +49,7 @@ def fold(expression: Expression, evaluate: Callable[[Expression], Value]) -> Exp
     operands: list[Expression] = []
     constants: list[Value] = []
     for operand in expression.operands:
-        folded = fold(operand, evaluate)
+        folded = fold(operand, evaluate) if operand.operands else operand
         operands.append(folded)
         if isinstance(folded, Literal):
             constants.append(folded.value)

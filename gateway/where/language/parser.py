@@ -122,7 +122,8 @@ class _Parser:
 
     def parse(self) -> Expression:
         """Read a whole expression."""
-        self._accept("WHERE")
+        if self._at("WHERE"):
+            self._advance()
         expression = self._expression(_OR)
         if self._token.kind is not TokenKind.END:
             raise self._failure("an operator or the end of the expression")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gateway.where.language.conversions import (
     Value,
-    read_integer,
+    read_number,
     to_boolean,
     to_number,
     to_string,
@@ -114,6 +114,6 @@ def test_a_real_is_the_nearest_binary64(real: float) -> None:
 
 def test_any_number_of_digits_can_be_read() -> None:
     digits = sys.get_int_max_str_digits() + 1
-    assert read_integer("0" * digits + "5") == 5
-    assert read_integer("-" + "0" * digits) == 0
-    assert read_integer("9" * digits) is None
+    assert read_number("0" * digits + "5") == 5
+    assert read_number("-" + "0" * digits) == 0
+    assert read_number("9" * digits) is None
