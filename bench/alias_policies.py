@@ -10,9 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from bench.topic_mixes import MIXES
-from gateway.mqtt.aliases.alias_figures import AliasBudget
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
-from gateway.mqtt.aliases.topic_aliases import ALIAS_PROPERTY
+from gateway.mqtt.aliases.topic_aliases import ALIAS_PROPERTY, AliasBudget
 from gateway.mqtt.codec.fields import write_string
 
 MESSAGES = 40_000

@@ -15,8 +15,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bench.topic_mixes import MIXES
-from gateway.mqtt.aliases.alias_figures import AliasBudget
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
+from gateway.mqtt.aliases.topic_aliases import AliasBudget
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publish_encoder import encode, encode_with_alias, make_publication

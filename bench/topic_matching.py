@@ -29,8 +29,8 @@ from bench.harness.markdown import README, replace_section, table
 from gateway.app.allocator import give_back_freed_memory
 from gateway.broker.publishing.durability_classes import DurabilityClasses
 from gateway.broker.publishing.topic_admissions import TopicAdmissions
-from gateway.broker.publishing.topic_limits import TopicLimits
 from gateway.mqtt.codec.fields import write_string
+from gateway.mqtt.topics import TopicLimits
 from gateway.routing.budget import Budget
 from gateway.routing.router import Router
 from gateway.routing.trie.topic_trie import TopicTrie

@@ -12,7 +12,7 @@ from itertools import cycle, islice
 from math import prod
 from time import perf_counter, perf_counter_ns
 
-from gateway.access.policy import EVERYTHING
+from gateway.access.access import EVERYTHING
 from gateway.mqtt.message import Message
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.budget import Budget

@@ -7,7 +7,7 @@ import atheris
 with atheris.instrument_imports(include=["gateway"]):
     from gateway.mqtt.message import Message
     from gateway.where.compile import COMPILER, Where, compile_where
-    from gateway.where.generated.generate import generate
+    from gateway.where.generated import generate
     from gateway.where.language.errors import WhereError
     from gateway.where.rule import compile_rule
 

@@ -22,7 +22,7 @@ MOST = {  # files, calls
     "filtered": (29, 116),
     "away": (44, 220),
     "forwarded": (50, 190),
-    "subscribe": (54, 252),
+    "subscribe": (47, 245),
     "serial": (71, 455),
 }
 """What each story took when it was measured last. Lower a figure with the change that makes it

@@ -1,14 +1,64 @@
-"""What one client, or all whom the rules cannot tell apart, may read and write."""
+"""What the rules of a listener let its clients read and write."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+from weakref import WeakValueDictionary
 
-from gateway.access.patterns import NO_PATTERNS
-from gateway.access.rule import READ, WRITE, Rule, covers, overlaps, rights
+from gateway.access.acl_file import AclRules
+from gateway.access.rule import NAMES, READ, WRITE, Rule, covers, overlaps, rights
 from gateway.access.topics import DELAY, is_guarded, may_publish, undelayed
+from gateway.mqtt.topics import topic_matches
 
-if TYPE_CHECKING:
-    from gateway.access.policy import AccessPolicy
+
+class Patterns:
+    """Patterns, and what they say about the topic that was asked about last.
+
+    A message may be for thousands of clients, each of which has rights of its own: what is the same
+    for all of them is found once. `found` are the patterns that match the topic for some client;
+    `granted` is the sum of rights that they give, None if that depends on the client.
+    """
+
+    __slots__ = ("_rules", "_topic", "found", "granted")
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._rules = [(rule, _widest(rule.topic_filter)) for rule in rules]
+        self._topic: str | None = None
+        self.found: list[Rule] = []
+        self.granted: int | None = 0
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def all(self) -> list[Rule]:
+        """Return all of them."""
+        return [rule for rule, _ in self._rules]
+
+    def look_at(self, topic: str) -> None:
+        """Find what is to be said about a topic."""
+        if topic == self._topic:
+            return
+        self._topic = topic
+        self.found = [
+            rule for rule, widest in self._rules if not widest or topic_matches(widest, topic)
+        ]
+        named = any(NAMES.search(rule.topic_filter) for rule in self.found)
+        self.granted = None if named else rights(self.found, topic)[0]
+
+
+NO_PATTERNS = Patterns(())
+
+
+def _widest(topic_filter: str) -> str:
+    """Return a topic filter that matches what the pattern may match, "" if that may be any topic.
+
+    A name may hold a `/`.
+    """
+    name = NAMES.search(topic_filter)
+    if name is None:
+        return topic_filter
+    parents, _, _ = topic_filter[: name.start()].rpartition("/")
+    return f"{parents}/#" if parents else ""
+
 
 ALL = READ | WRITE
 
@@ -166,3 +216,79 @@ class Access:
             for rule, named in found
             if named is not None and (named is rule or not self._has_wildcard)
         ]
+
+
+class Role(NamedTuple):
+    """Rules for the clients whose user name it `names`, and for those without if `anonymous`."""
+
+    names: Callable[[str], bool]
+    anonymous: bool
+    rules: tuple[Rule, ...]
+
+
+def rules_of(roles: Iterable[Role], username: str | None) -> list[Rule]:
+    """Return the rules of all roles that a client with this user name has."""
+    return [
+        rule
+        for role in roles
+        if (role.anonymous if username is None else role.names(username))
+        for rule in role.rules
+    ]
+
+
+class AccessPolicy:
+    """The access rules of a listener, which can be replaced while clients are connected.
+
+    `restricted` says whether there are any: otherwise clients may do everything, but for guarded
+    topics, which are for clients of this machine and for `operators`.
+    """
+
+    def __init__(
+        self,
+        acl: AclRules | None = None,
+        roles: Sequence[Role] = (),
+        operators: Sequence[str] = (),
+    ) -> None:
+        self._roles = tuple(roles)
+        self.operators = frozenset(operators)
+        self.replace(acl)
+
+    def replace(self, acl: AclRules | None) -> None:
+        """Use the rules of this file for every access that is asked for from now on."""
+        self.acl = acl
+        self.restricted = acl is not None or bool(self._roles)
+        self._users = {} if acl is None else acl.users
+        patterns = [] if acl is None else acl.patterns
+        self.patterns = Patterns(patterns)
+        named = [*patterns, *(rule for role in self._roles for rule in role.rules)]
+        self._names_clients = any("%c" in rule.topic_filter for rule in named)
+        self._known: WeakValueDictionary[object, Access] = WeakValueDictionary()
+
+    def access(self, username: str | None, client_id: str, *, local: bool, proven: bool) -> Access:
+        """Return what a client may do, the same object for all whom the rules cannot tell apart.
+
+        `local` is a client of this machine; the user name is `proven` by a password or a
+        certificate.
+        """
+        if not self.restricted and username not in self.operators:
+            username = None
+        if not self._names_clients and "+" not in client_id and "#" not in client_id:
+            client_id = ""
+        key = (username, client_id, local, proven)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = Access(self, username, client_id, local=local, proven=proven)
+        return known
+
+    def rules_of(self, username: str | None) -> Sequence[Rule]:
+        """Return the rules that name the user, or those for clients without a user name."""
+        own = self._users.get(username, [])
+        of_roles = rules_of(self._roles, username)
+        return [*own, *of_roles] if of_roles else own
+
+
+OPEN = AccessPolicy()
+"""No rules at all."""
+
+EVERYTHING = OPEN.access(None, "", local=True, proven=True)
+"""The rights of what is a part of the gateway."""

@@ -1,12 +1,79 @@
-"""The rights at each listener, for sessions and wills whose client is not there."""
+"""The rights at each listener, by the way a client came; also without its listener."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
-from gateway.access.access import Access
-from gateway.access.common import CommonPolicy
-from gateway.access.origin import Origin
-from gateway.access.policy import OPEN, AccessPolicy
+from gateway.access.access import OPEN, Access, AccessPolicy
+
+
+class Origin(NamedTuple):
+    """The `listener` by which a client came, None where that is not known or is no more.
+
+    A `local` client is on this machine; its user name may be `proven` by a password, a certificate
+    or an authentication method.
+    """
+
+    listener: str | None
+    local: bool
+    proven: bool
+
+
+UNKNOWN = Origin(None, local=False, proven=False)
+"""That of a session of whose listener nothing is known."""
+
+
+class CommonAccess(Access):
+    """What all of several accesses allow."""
+
+    __slots__ = ("_each",)
+
+    def __init__(
+        self,
+        policy: AccessPolicy,
+        each: tuple[Access, ...],
+        username: str | None,
+        client_id: str,
+        *,
+        local: bool,
+        proven: bool,
+    ) -> None:
+        super().__init__(policy, username, client_id, local=local, proven=proven)
+        self._each = each
+        self.restricted = any(one.restricted for one in each)
+        self.weight = sum(one.weight for one in each)
+
+    def rights(self, topic: str) -> int:
+        """Return the sum of READ and WRITE that every access has on a topic."""
+        common = self._each[0].rights(topic)
+        for one in self._each[1:]:
+            common &= one.rights(topic)
+        return common
+
+    def may_subscribe(self, topic_filter: str) -> bool:
+        """Return whether every access may read some topic that the topic filter matches."""
+        return all(one.may_subscribe(topic_filter) for one in self._each)
+
+
+class CommonPolicy(AccessPolicy):
+    """What every one of several policies allows, as they are when it is asked."""
+
+    def __init__(self, policies: Sequence[AccessPolicy]) -> None:
+        super().__init__()
+        self._policies = tuple(policies)
+        self._common: WeakValueDictionary[tuple[Access, ...], CommonAccess] = WeakValueDictionary()
+
+    def access(self, username: str | None, client_id: str, *, local: bool, proven: bool) -> Access:
+        """Return what a client may do under each of the policies."""
+        each = tuple(
+            policy.access(username, client_id, local=local, proven=proven)
+            for policy in self._policies
+        )
+        known = self._common.get(each)
+        if known is None:
+            known = CommonAccess(self, each, username, client_id, local=local, proven=proven)
+            self._common[each] = known
+        return known
 
 
 class ListenerRights(NamedTuple):

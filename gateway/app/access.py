@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
+from gateway.access.access import AccessPolicy, Role
 from gateway.access.acl_file import MAXIMUM_OF_ONE, AclError, AclRules, filter_fault, in_pieces
-from gateway.access.policy import AccessPolicy
-from gateway.access.roles import Role
 from gateway.access.rule import WORDS, Rule
 from gateway.broker.client_pattern import client_matcher
 from gateway.config.configuration import Configuration

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 
-from gateway.access.policy import EVERYTHING
+from gateway.access.access import EVERYTHING
 from gateway.access.topics import CONTROL
 from gateway.broker.own_names import CONTROL_CLIENT
 from gateway.mqtt.message import Message

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gateway.access.policy import EVERYTHING
+from gateway.access.access import EVERYTHING
 from gateway.app.parts import Core, Run, Storage
 from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.mqtt.message import Message

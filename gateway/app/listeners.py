@@ -5,7 +5,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from gateway.access.policy import AccessPolicy
+from gateway.access.access import AccessPolicy
 from gateway.app.access import read_acl
 from gateway.app.authenticators import Passwords, authenticator, password_file
 from gateway.app.file_changes import changed_rules, changed_users

@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from gateway.access.policy import AccessPolicy
+from gateway.access.access import AccessPolicy
 from gateway.app.parts import Run
 from gateway.broker.connecting.connection_info import Anonymous
 from gateway.config.operator_socket import MODE, is_safe, is_too_long, own_folders, socket_name

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.access.policy import AccessPolicy
+from gateway.access.access import AccessPolicy
 from gateway.broker.broker import Broker
 from gateway.clock import Clock
 from gateway.config.configuration import Configuration

@@ -4,10 +4,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
 
-from gateway.access.access import Access
-from gateway.access.listeners import Listeners
-from gateway.access.origin import Origin
-from gateway.access.policy import AccessPolicy
+from gateway.access.access import Access, AccessPolicy
+from gateway.access.listeners import Listeners, Origin
 from gateway.broker.client import Client
 from gateway.broker.publishing.topic_admissions import TopicAdmissions
 from gateway.broker.state import State

@@ -1,7 +1,7 @@
 """The bounds of a broker's parts, as its settings have them."""
 
-from gateway.broker.publishing.topic_limits import TopicLimits
-from gateway.mqtt.aliases.alias_figures import AliasBudget
+from gateway.mqtt.aliases.topic_aliases import AliasBudget
+from gateway.mqtt.topics import TopicLimits
 from gateway.session.incoming import MAXIMUM_INCOMING
 from gateway.session.limits import SessionLimits
 from gateway.session.queue.memory import MAXIMUM_BYTES_TOTAL, QueueMemory

@@ -4,11 +4,10 @@ import logging
 from collections.abc import Callable, Iterable
 
 from gateway.broker import sessions
-from gateway.broker.client import Client
+from gateway.broker.client import HELD, Client, Pieces
 from gateway.broker.connecting.connection_info import PLAIN, Authenticator, ConnectionInfo
 from gateway.broker.handlers import STREAMS, go_on, handle
 from gateway.broker.instant import Instant
-from gateway.broker.pieces import HELD, Pieces
 from gateway.broker.publishing.forward import publish, share_out
 from gateway.broker.publishing.inline import InlineClient
 from gateway.broker.state import State

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from gateway.broker.client import Client, session_of
+from gateway.broker.client import HELD, Client, Pieces, session_of
 from gateway.broker.connecting.connect import handle_connect
 from gateway.broker.connecting.disconnect import handle_disconnect, handle_pingreq
 from gateway.broker.connecting.enhanced_authentication import handle_auth
 from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
-from gateway.broker.pieces import HELD, Pieces
 from gateway.broker.publishing.publish import (
     handle_puback,
     handle_pubcomp,

@@ -10,14 +10,13 @@ from gateway.broker.client import SHOWN, Client
 from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
 from gateway.broker.publishing.topic_admissions import TopicAdmissions
-from gateway.mqtt.aliases.alias_figures import AliasBudget
+from gateway.mqtt.aliases.topic_aliases import AliasBudget
 from gateway.routing.retained.retained import RetainedMessages
 from gateway.routing.route import text_size
 from gateway.routing.router import Router
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.queue import overflow
-from gateway.session.queue.bounds import HEAD_BYTES
-from gateway.session.queue.memory import AT_ONCE, QueueMemory
+from gateway.session.queue.memory import AT_ONCE, HEAD_BYTES, QueueMemory
 from gateway.session.session import Session
 from gateway.session.traffic import TURN_BYTES
 from gateway.settings.when_full import WhenFull

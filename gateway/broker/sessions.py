@@ -13,8 +13,7 @@ from gateway.broker.publishing.forward import publish, share_out
 from gateway.broker.shares import GONE, Shares
 from gateway.broker.state import State
 from gateway.mqtt.message import Message
-from gateway.mqtt.message_size import message_size
-from gateway.mqtt.packets import Connect, Will
+from gateway.mqtt.packets import Connect, Will, message_size
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.continuation import note_departure
 from gateway.session.journal import NO_JOURNAL

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from gateway.access.origin import Origin
+from gateway.access.listeners import Origin
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
 from gateway.session.journal import NO_JOURNAL, Journal

@@ -9,9 +9,8 @@ from gateway.mqtt.acknowledgement_batch import (
     acknowledged_by,
     acknowledgements,
 )
-from gateway.mqtt.aliases.alias_figures import InboundFigures
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
-from gateway.mqtt.aliases.topic_aliases import InboundAliases
+from gateway.mqtt.aliases.topic_aliases import InboundAliases, InboundFigures
 from gateway.mqtt.codec.decode import decode_head
 from gateway.mqtt.codec.encode import encode, without_reason
 from gateway.mqtt.codec.publish import DUP, read_publish_head

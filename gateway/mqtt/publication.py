@@ -5,8 +5,8 @@ from typing import Final
 
 from gateway.mqtt.codec.publish_properties import PublishProperties
 from gateway.mqtt.message import Message
-from gateway.mqtt.message_size import MESSAGE_OVERHEAD
 from gateway.mqtt.output import Barrier
+from gateway.mqtt.packets import MESSAGE_OVERHEAD
 
 _MESSAGE_OVERHEAD = MESSAGE_OVERHEAD  # compiled, a C name that no other module sees
 

@@ -9,17 +9,21 @@ from gateway.access.rule import READ
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.budget import Budget
-from gateway.routing.destination import Destination, destinations
 from gateway.routing.filters.selection import READY, Rights, Selection
-from gateway.routing.route import CROWDED, NOWHERE, Match, Route
+from gateway.routing.route import CROWDED, NOWHERE, Destination, Match, Route, destinations
 from gateway.routing.subscriptions.direct import NO_LOCAL, DirectSubscriptions, subscriber_of
 from gateway.routing.subscriptions.indirect import (
     INDIRECT,
     PLACE,
     IndirectSubscriptions,
 )
-from gateway.routing.subscriptions.subscribers import Subscribers
-from gateway.routing.subscriptions.subscription import Group, Member, Subscriber, Subscription
+from gateway.routing.subscriptions.subscription import (
+    Group,
+    Member,
+    Subscriber,
+    Subscribers,
+    Subscription,
+)
 from gateway.routing.trie.topic_trie import TooManyNodes
 from gateway.settings.broker import MAXIMUM_SUBSCRIPTION_BYTES
 

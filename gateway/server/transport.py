@@ -7,10 +7,9 @@ import struct
 from collections.abc import Callable
 from enum import Enum
 
-from gateway.broker.client import Client
+from gateway.broker.client import HELD, Client
 from gateway.broker.connecting.connection_info import PLAIN, Authenticator, ConnectionInfo
 from gateway.broker.instant import Instant
-from gateway.broker.pieces import HELD
 from gateway.mqtt.output import Output
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.turn import Turn

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from gateway.access.origin import UNKNOWN, Origin
+from gateway.access.listeners import UNKNOWN, Origin
 from gateway.session.restored import StoredSubscription
 from gateway.session.span import Span
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gateway.access.origin import UNKNOWN, Origin
+from gateway.access.listeners import UNKNOWN, Origin
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
 from gateway.session.span import Span

@@ -4,15 +4,13 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from math import inf
 
-from gateway.access.access import Access
-from gateway.access.origin import UNKNOWN, Origin
-from gateway.access.policy import EVERYTHING
+from gateway.access.access import EVERYTHING, Access
+from gateway.access.listeners import UNKNOWN, Origin
 from gateway.access.rule import READ
 from gateway.counters import Counters
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.delivery_policy import DeliveryPolicy
-from gateway.mqtt.message_size import message_size
-from gateway.mqtt.packets import Will
+from gateway.mqtt.packets import Will, message_size
 from gateway.mqtt.publication import Publication
 from gateway.session import sending
 from gateway.session.delivery_class import AT_ONCE, DeliveryClass

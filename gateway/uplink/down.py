@@ -11,8 +11,7 @@ from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.counters import Counters
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.message import Message
-from gateway.mqtt.message_size import message_size
-from gateway.mqtt.packets import Publish, SubscriptionRequest
+from gateway.mqtt.packets import Publish, SubscriptionRequest, message_size
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.mqtt.topics import check_topic_name, topic_matches
 from gateway.uplink.envelope import has_hop, with_hop

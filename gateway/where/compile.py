@@ -5,11 +5,11 @@ from typing import Final
 
 from gateway.mqtt.message import Message
 from gateway.pieces import Pieces, complete
-from gateway.where.evaluation import calculations, fields, predicates
+from gateway.where.evaluation import closures, predicates
 from gateway.where.evaluation.closures import Builder, Compiler, Condition, Reader
 from gateway.where.evaluation.shared_parts import KINDS, SharedParts
 from gateway.where.figures import Figures
-from gateway.where.generated.generate import generate
+from gateway.where.generated import generate
 from gateway.where.language.conversions import Value, to_boolean
 from gateway.where.language.expression import (
     And,
@@ -179,17 +179,17 @@ _CONDITIONS: Final[dict[type[Expression], Builder]] = {
 _BUILDERS: Final[dict[type[Expression], Builder]] = {
     **_CONDITIONS,
     Literal: _literal,
-    SystemField: fields.system_field,
-    TopicLevel: fields.topic_level,
-    UserProperty: fields.user_property,
-    BareName: fields.bare_name,
-    PayloadPath: fields.payload_path,
-    Arithmetic: calculations.arithmetic,
-    Sign: calculations.sign,
-    SearchedCase: calculations.searched_case,
-    SimpleCase: calculations.simple_case,
-    Cast: calculations.cast,
-    Call: calculations.call,
+    SystemField: closures.system_field,
+    TopicLevel: closures.topic_level,
+    UserProperty: closures.user_property,
+    BareName: closures.bare_name,
+    PayloadPath: closures.payload_path,
+    Arithmetic: closures.arithmetic,
+    Sign: closures.sign,
+    SearchedCase: closures.searched_case,
+    SimpleCase: closures.simple_case,
+    Cast: closures.cast,
+    Call: closures.call,
 }
 
 COMPILER: Final = TreeCompiler()

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from gateway.mqtt.message import Message, OverBudgetError
 from gateway.where.compile import TreeCompiler, constant_value
-from gateway.where.evaluation.rule_memory import RuleMemory
-from gateway.where.evaluation.stateful import Slots
+from gateway.where.evaluation.stateful import RuleMemory, Slots
 from gateway.where.figures import Figures
-from gateway.where.generated.generate import generate
+from gateway.where.generated import generate
 from gateway.where.language.conversions import Value
 from gateway.where.language.expression import Expression, Stateful, walk
 from gateway.where.language.folding import can_be, fold

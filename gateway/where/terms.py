@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from gateway.where.compile import SHARING
 from gateway.where.evaluation.closures import Reader
-from gateway.where.language.comparison import MIRRORED
-from gateway.where.language.conversions import Number, to_boolean
+from gateway.where.language.conversions import MIRRORED, Number, to_boolean
 from gateway.where.language.expression import (
     BareName,
     Between,

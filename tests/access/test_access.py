@@ -4,12 +4,19 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.access.access import KEPT_PATTERNS, Access
+from gateway.access.access import (
+    EVERYTHING,
+    KEPT_PATTERNS,
+    OPEN,
+    Access,
+    AccessPolicy,
+    Patterns,
+    Role,
+)
 from gateway.access.acl_file import parse
-from gateway.access.policy import EVERYTHING, OPEN, AccessPolicy
-from gateway.access.roles import Role
 from gateway.access.rule import READ, WRITE, Rule, covers, overlaps
 from gateway.access.topics import LOG
+from gateway.mqtt.topics import topic_matches
 from tests.support.naive.acl import CLIENTS, USERS, Who, allows, random_acl, random_topic
 from tests.support.naive.matcher import matches
 
@@ -247,3 +254,33 @@ def test_who_may_write_a_topic_may_write_it_later_and_no_other() -> None:
         assert ada.rights(f"$delay/5/{topic}") == expected, topic
     assert access(None).rights("$delay/5/a") == WRITE
     assert access(None).rights("$delay/5/" * 10_000 + "a") == 0
+
+
+LEVELS = st.lists(st.sampled_from(("a", "b", "$x", "+", "%c", "x%u", "")), min_size=1, max_size=4)
+NAMES = st.text("ab/$", max_size=4)
+
+
+def rule(topic_filter: str, grants: int = READ) -> Rule:
+    return Rule(topic_filter, grants, "", pattern=True)
+
+
+@given(LEVELS, st.booleans(), NAMES, NAMES, st.lists(st.sampled_from(("a", "b", "$x", "xa", ""))))
+def test_what_matches_for_some_client_is_found(
+    levels: list[str], tail: bool, client_id: str, username: str, topic: list[str]
+) -> None:
+    pattern = rule("/".join([*levels, "#"] if tail else levels))
+    named = pattern.named(client_id, username)
+    assert named is not None
+    name = "/".join(topic) or "a"
+    patterns = Patterns([pattern])
+    patterns.look_at(name)
+    if named.topic_filter and topic_matches(named.topic_filter, name):
+        assert patterns.found == [pattern]
+
+
+def test_what_is_the_same_for_all_is_found_once() -> None:
+    patterns = Patterns([rule("a/#"), rule("a/b", WRITE), rule("c/%c"), rule("d", 0), rule("d")])
+    for topic, granted in (("a/b", READ | WRITE), ("a", READ), ("x", 0), ("c/x", None), ("d", 0)):
+        patterns.look_at(topic)
+        assert patterns.granted == granted, topic
+    assert len(patterns) == len(patterns.all()) == 5

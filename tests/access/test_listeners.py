@@ -1,9 +1,8 @@
 """The rights at listeners, also where it is not known which of them counts."""
 
+from gateway.access.access import EVERYTHING, AccessPolicy
 from gateway.access.acl_file import parse
-from gateway.access.listeners import ListenerRights, Listeners
-from gateway.access.origin import UNKNOWN, Origin
-from gateway.access.policy import EVERYTHING, AccessPolicy
+from gateway.access.listeners import UNKNOWN, ListenerRights, Listeners, Origin
 from gateway.access.rule import READ, WRITE
 
 WIDE = AccessPolicy(parse("user anna\ntopic a/#\ntopic read b\n"))

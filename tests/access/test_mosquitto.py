@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
+from gateway.access.access import AccessPolicy
 from gateway.access.acl_file import parse
-from gateway.access.policy import AccessPolicy
 from gateway.access.rule import READ, WRITE
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode

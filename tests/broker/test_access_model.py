@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from gateway.access.access import AccessPolicy
 from gateway.access.acl_file import parse
-from gateway.access.policy import AccessPolicy
 from gateway.broker import access
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.mqtt.packets import Publish, SubscriptionRequest

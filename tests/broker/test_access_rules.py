@@ -2,8 +2,8 @@
 
 import pytest
 
+from gateway.access.access import OPEN, AccessPolicy
 from gateway.access.acl_file import parse
-from gateway.access.policy import OPEN, AccessPolicy
 from gateway.access.topics import LOG
 from gateway.broker import access
 from gateway.broker.connecting.connection_info import ConnectionInfo

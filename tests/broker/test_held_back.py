@@ -2,16 +2,16 @@
 
 import pytest
 
+from gateway.access.access import AccessPolicy
 from gateway.access.acl_file import parse
 from gateway.access.listeners import ListenerRights, Listeners
-from gateway.access.policy import AccessPolicy
 from gateway.broker import access
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.mqtt.packets import MQTT_5, PubAck, PubComp, Publish, PubRec, PubRel
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.pieces import complete
 from gateway.session.queue import delivery_queue
-from gateway.session.queue.bounds import HEAD_MESSAGES
+from gateway.session.queue.memory import HEAD_MESSAGES
 from gateway.settings.broker import BrokerSettings
 from gateway.settings.when_full import WhenFull
 from tests.support.broker.broker_harness import Harness

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.broker import handlers
 from gateway.broker.broker import MAXIMUM_COST
-from gateway.broker.pieces import HELD
+from gateway.broker.client import HELD
 from gateway.broker.publishing.publish import BY_THEMSELVES
 from gateway.broker.subscribing.ended_subscriptions import PIECE
 from gateway.mqtt.codec.encode import encode

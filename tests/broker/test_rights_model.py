@@ -12,9 +12,9 @@ from random import Random
 
 import pytest
 
+from gateway.access.access import AccessPolicy
 from gateway.access.acl_file import parse
 from gateway.access.listeners import ListenerRights, Listeners
-from gateway.access.policy import AccessPolicy
 from gateway.broker import access
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.restore import WILL_GRACE

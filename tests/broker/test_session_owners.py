@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
+from gateway.access.access import AccessPolicy
 from gateway.access.acl_file import parse
 from gateway.access.listeners import ListenerRights, Listeners
-from gateway.access.policy import AccessPolicy
 from gateway.broker import access
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, PubAck, Publish, Will

@@ -4,8 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.mqtt.message_size import message_size
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnect, Publish, Will
+from gateway.mqtt.packets import (
+    MQTT_3_1_1,
+    MQTT_5,
+    ConnAck,
+    Connect,
+    Disconnect,
+    Publish,
+    Will,
+    message_size,
+)
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker.broker_harness import UNSHARED, Harness

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node import reals
 
-from gateway.where.language.arithmetic import absolute, subtract
 from gateway.where.language.conversions import read_number
+from gateway.where.language.functions import absolute, subtract
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 INTEGERS = st.integers(reals._INTEGER_LOWEST, reals._INTEGER_HIGHEST)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import randrange
 
+from gateway.access.access import AccessPolicy
 from gateway.access.acl_file import parse
 from gateway.access.listeners import ListenerRights, Listeners
-from gateway.access.policy import AccessPolicy
 from gateway.broker import access
 from gateway.broker.broker import Broker
 from gateway.broker.connecting.connection_info import Anonymous, ConnectionInfo

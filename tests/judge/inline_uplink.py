@@ -1,6 +1,6 @@
 """A part of the gateway that takes every message, or refuses as a full outbox does."""
 
-from gateway.access.policy import EVERYTHING
+from gateway.access.access import EVERYTHING
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.aliases.alias_figures import AliasBudget, InboundFigures
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
+from gateway.mqtt.aliases.topic_aliases import AliasBudget, InboundFigures
 from gateway.mqtt.codec.encode import encode, without_reason
 from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.connection import MAXIMUM_RECEIVE_MAXIMUM, MAXIMUM_UNSENT, Connection

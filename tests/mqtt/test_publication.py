@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.message import Message
-from gateway.mqtt.message_size import MESSAGE_OVERHEAD
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5
+from gateway.mqtt.packets import MESSAGE_OVERHEAD, MQTT_3_1_1, MQTT_5
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import make_publication, publication_of

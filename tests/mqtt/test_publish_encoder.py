@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.aliases.alias_figures import AliasBudget
 from gateway.mqtt.aliases.outbound_aliases import SHORTEST_TOPIC, OutboundAliases
+from gateway.mqtt.aliases.topic_aliases import AliasBudget
 from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.codec.encode import encode as encode_packet
 from gateway.mqtt.codec.fields import write_string

@@ -2,13 +2,13 @@ from itertools import pairwise
 
 import pytest
 
-from gateway.routing.destination import Destination
 from gateway.routing.route import (
     CROWDED,
     DESTINATION_OVERHEAD,
     NOWHERE,
     REFERENCE,
     SUBSCRIPTION_OVERHEAD,
+    Destination,
     Route,
     text_size,
 )

@@ -5,8 +5,7 @@ import pytest
 from gateway.mqtt.message import Message
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.budget import Budget
-from gateway.routing.destination import Destination
-from gateway.routing.route import CROWDED
+from gateway.routing.route import CROWDED, Destination
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.where.compile import Where, compile_where

@@ -59,7 +59,7 @@ def growth(shape: str, subscribers: int) -> tuple[float, float]:
         ("plant/area{few}/line{some}/dev{number:07}/cmd", 10, 80),
         ("site/{few}/floor/{some}/device/{number}/+", 10, 80),
         ("plant/area{few}/line{some}", SUBSCRIPTIONS // 4, 80),
-        ("plant/area{few}/line{some}/dev{number:07}/cmd", SUBSCRIPTIONS, 180),
+        ("plant/area{few}/line{some}/dev{number:07}/cmd", SUBSCRIPTIONS, 190),
     ],
 )
 def test_subscriptions_take_what_the_router_says(shape: str, subscribers: int, most: int) -> None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.mqtt.aliases.alias_figures import AliasBudget
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
+from gateway.mqtt.aliases.topic_aliases import AliasBudget
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Packet, Publish, PubRel
 from gateway.mqtt.properties import NO_PROPERTIES, Properties

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from gateway.mqtt.message import Message
 from gateway.where.compile import compile_where
-from gateway.where.evaluation import rule_memory
+from gateway.where.evaluation import stateful as rule_memory
 from gateway.where.language.errors import WhereError
 from gateway.where.rule import RuleWhere, compile_rule
 from tests.support.table import table

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gateway.access.policy import AccessPolicy
+from gateway.access.access import AccessPolicy
 from gateway.access.rule import WRITE
 from gateway.app.parts import Core, Storage
 from gateway.broker.own_names import UPLINK_CLIENT

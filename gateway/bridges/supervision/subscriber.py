@@ -2,7 +2,7 @@
 
 import logging
 
-from gateway.access.policy import EVERYTHING
+from gateway.access.access import EVERYTHING
 from gateway.bridges.supervision.interfaces import Receive
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode

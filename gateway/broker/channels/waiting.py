@@ -7,8 +7,8 @@ from itertools import chain
 from math import inf
 
 from gateway.mqtt.topics import topic_matches
-from gateway.session.queue.bounds import HEAD_BYTES
 from gateway.session.queue.delivery_queue import DeliveryQueue
+from gateway.session.queue.memory import HEAD_BYTES
 from gateway.session.restored import RestoredSession
 from gateway.session.session import Session
 from gateway.session.span import Span

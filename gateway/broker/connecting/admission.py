@@ -9,8 +9,7 @@ from gateway.broker.own_names import is_own_name
 from gateway.broker.publishing.publish import is_what_it_says
 from gateway.broker.shares import holder_of
 from gateway.broker.state import State
-from gateway.mqtt.message_size import message_size
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, message_size
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings.broker import NEVER, BrokerSettings
 

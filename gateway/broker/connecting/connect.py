@@ -2,18 +2,16 @@
 
 from functools import partial
 
-from gateway.broker.client import Client
+from gateway.broker.client import HELD, Client, Pieces
 from gateway.broker.connecting import enhanced_authentication
 from gateway.broker.connecting.admission import Refusal, greet
 from gateway.broker.connecting.connack import admit, refuse
 from gateway.broker.connecting.connection_info import Credentials
 from gateway.broker.instant import Instant
-from gateway.broker.pieces import HELD, Pieces
 from gateway.broker.state import State
 from gateway.mqtt.connection import NO_LIMIT
 from gateway.mqtt.errors import ProtocolError
-from gateway.mqtt.message_size import USER_PROPERTY_OVERHEAD, message_size
-from gateway.mqtt.packets import Connect
+from gateway.mqtt.packets import USER_PROPERTY_OVERHEAD, Connect, message_size
 from gateway.mqtt.reason_codes import ReasonCode
 
 CONNECT_OVERHEAD = 1_000

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
 
-from gateway.access.policy import OPEN, AccessPolicy
+from gateway.access.access import OPEN, AccessPolicy
 from gateway.broker.instant import Instant
 from gateway.mqtt.packets import Connect
 from gateway.session.durability_class import DurabilityClass

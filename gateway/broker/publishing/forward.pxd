@@ -4,7 +4,7 @@ from gateway.broker.publishing.topic_admissions cimport TopicAdmission
 from gateway.broker.state cimport State
 from gateway.mqtt.publication cimport Publication
 from gateway.routing.budget cimport Budget
-from gateway.routing.destination cimport Destination
+from gateway.routing.route cimport Destination
 from gateway.routing.route cimport Route
 from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic

@@ -12,8 +12,7 @@ from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.budget import PIECES
-from gateway.routing.destination import Destination
-from gateway.routing.route import Route
+from gateway.routing.route import Destination, Route
 from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscriber
 from gateway.session.durability_class import DurabilityClass

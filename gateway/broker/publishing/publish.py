@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import cast
 
-from gateway.broker.client import Client
+from gateway.broker.client import Client, Pieces
 from gateway.broker.instant import Instant
 from gateway.broker.notices import Denial
-from gateway.broker.pieces import Pieces
 from gateway.broker.publishing.forward import forward
 from gateway.broker.publishing.refusals import Outcome
 from gateway.broker.publishing.topic_admissions import TopicAdmission, read_topic

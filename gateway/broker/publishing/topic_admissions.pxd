@@ -1,7 +1,6 @@
 import cython
 
 from gateway.broker.publishing.durability_classes cimport DurabilityClasses
-from gateway.broker.publishing.topic_limits cimport TopicLimits
 from gateway.routing.route cimport Route
 from gateway.routing.router cimport Router
 
@@ -28,7 +27,7 @@ cdef class TopicAdmissions:
     cdef Py_ssize_t _bytes
     cdef DurabilityClasses _durability_classes
     cdef long long _epoch
-    cdef TopicLimits _limits
+    cdef object _limits
     cdef dict _old
     cdef bint _p2p
     cdef Router _router

@@ -6,11 +6,10 @@ from gateway.access.access import Access
 from gateway.access.rule import WRITE
 from gateway.access.topics import DELAY, DELAY_FAULT, delay_of, is_guarded, may_publish
 from gateway.broker.publishing.durability_classes import DurabilityClasses
-from gateway.broker.publishing.topic_limits import TopicLimits
 from gateway.mqtt.codec.fields import to_text, write_string
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.mqtt.topics import check_topic_name
+from gateway.mqtt.topics import TopicLimits, check_topic_name
 from gateway.routing.filters.selection import Rights
 from gateway.routing.route import Match, Route, text_size
 from gateway.routing.router import Router

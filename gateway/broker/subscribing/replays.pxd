@@ -3,9 +3,7 @@ import cython
 from gateway.broker.deadlines cimport Deadlines
 from gateway.counters cimport Counters
 from gateway.routing.budget cimport Budget
-from gateway.routing.retained.log cimport Cursor
-from gateway.routing.retained.log cimport Cursor, RetainedLog
-from gateway.routing.retained.retained cimport RetainedMessages
+from gateway.routing.retained.retained cimport Cursor, RetainedLog, RetainedMessages
 from gateway.session.session cimport Session
 
 @cython.final
@@ -33,8 +31,7 @@ cdef class Replays:
     cdef public Py_ssize_t maximum_of_one
     cdef public Py_ssize_t turn_messages
 
-    @cython.locals(cursor=Cursor, cost=Py_ssize_t, retained=RetainedMessages, found=list,
-                   most=Py_ssize_t, fitting=Py_ssize_t, size=Py_ssize_t, wanted=list)
+    @cython.locals(cursor=Cursor, retained=RetainedMessages, found=list, most=Py_ssize_t, fitting=Py_ssize_t, size=Py_ssize_t, wanted=list)
     cdef bint _advance(self, Replay one, instant) except -1
     @cython.locals(retained=RetainedMessages, cursor=Cursor, cost=Py_ssize_t, before=Py_ssize_t,
                    most=Py_ssize_t, found=list, fitting=Py_ssize_t, size=Py_ssize_t, wanted=list)

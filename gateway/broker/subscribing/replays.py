@@ -17,8 +17,7 @@ from gateway.counters import Counters
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import topic_matches
 from gateway.routing.budget import EVALUATION, PARSED, Budget
-from gateway.routing.retained.log import Cursor
-from gateway.routing.retained.retained import RetainedMessages
+from gateway.routing.retained.retained import Cursor, RetainedMessages
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.restored import StoredSubscription
 from gateway.session.session import Session

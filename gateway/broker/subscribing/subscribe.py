@@ -7,10 +7,9 @@ import logging
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING
 
-from gateway.broker.client import Client, session_of
+from gateway.broker.client import Client, Piece, Pieces, session_of
 from gateway.broker.instant import Instant
 from gateway.broker.notices import Denial
-from gateway.broker.pieces import Piece, Pieces
 from gateway.broker.shares import Shares, filter_levels
 from gateway.broker.state import State
 from gateway.broker.subscribing.expressions import TooManyExpressions

@@ -2,8 +2,7 @@
 
 from collections import OrderedDict
 
-from gateway.mqtt.aliases.alias_figures import AliasBudget
-from gateway.mqtt.aliases.topic_aliases import ALIAS_PROPERTY
+from gateway.mqtt.aliases.topic_aliases import ALIAS_PROPERTY, AliasBudget
 
 STRING_LENGTH = 2
 """Bytes before a topic name that say how long it is; without a name they say 0."""

@@ -1,12 +1,26 @@
-"""PUBACK, PUBREC, PUBREL and PUBCOMP, which have one form (MQTT 5, sections 3.4 to 3.7)."""
+"""PUBACK, PUBREC, PUBREL and PUBCOMP, which have one form; PINGREQ and PINGRESP."""
 
-from gateway.mqtt.codec.fields import read_packet_identifier, write_two_byte_integer
-from gateway.mqtt.codec.fixed_header import FIRST_BYTES, write_packet
+from gateway.mqtt.codec.fields import (
+    FIRST_BYTES,
+    excess_bytes,
+    read_packet_identifier,
+    write_packet,
+    write_two_byte_integer,
+)
 from gateway.mqtt.codec.reason_code_codec import (
     read_reason_and_properties,
     write_reason_and_properties,
 )
-from gateway.mqtt.packets import MQTT_5, PacketType, PubAck, PubComp, PubRec, PubRel
+from gateway.mqtt.packets import (
+    MQTT_5,
+    PacketType,
+    PingReq,
+    PingResp,
+    PubAck,
+    PubComp,
+    PubRec,
+    PubRel,
+)
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 
@@ -76,3 +90,27 @@ def _write(
         packet_id,
         write_reason_and_properties(packet.reason_code, packet.properties, packet_type, version),
     )
+
+
+def read_pingreq(_buffer: bytes, position: int, end: int, _version: int) -> PingReq:
+    """Read a PINGREQ."""
+    if position != end:
+        raise excess_bytes("PINGREQ", position, end)
+    return PingReq()
+
+
+def read_pingresp(_buffer: bytes, position: int, end: int, _version: int) -> PingResp:
+    """Read a PINGRESP."""
+    if position != end:
+        raise excess_bytes("PINGRESP", position, end)
+    return PingResp()
+
+
+def write_pingreq(_packet: PingReq, _version: int) -> bytes:
+    """Return a PINGREQ."""
+    return write_packet(FIRST_BYTES[PacketType.PINGREQ])
+
+
+def write_pingresp(_packet: PingResp, _version: int) -> bytes:
+    """Return a PINGRESP."""
+    return write_packet(FIRST_BYTES[PacketType.PINGRESP])

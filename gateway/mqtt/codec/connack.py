@@ -1,7 +1,6 @@
 """CONNACK: the server's answer to CONNECT (MQTT 5, section 3.2)."""
 
-from gateway.mqtt.codec.fields import excess_bytes, read_byte
-from gateway.mqtt.codec.fixed_header import FIRST_BYTES, write_packet
+from gateway.mqtt.codec.fields import FIRST_BYTES, excess_bytes, read_byte, write_packet
 from gateway.mqtt.codec.property_codec import read_properties, write_properties
 from gateway.mqtt.codec.reason_code_codec import to_reason_code
 from gateway.mqtt.errors import MalformedPacket

@@ -1,6 +1,7 @@
 """CONNECT: a client asks for a connection (MQTT 5, section 3.1)."""
 
 from gateway.mqtt.codec.fields import (
+    FIRST_BYTES,
     excess_bytes,
     read_binary,
     read_byte,
@@ -8,10 +9,10 @@ from gateway.mqtt.codec.fields import (
     read_two_byte_integer,
     write_binary,
     write_byte,
+    write_packet,
     write_string,
     write_two_byte_integer,
 )
-from gateway.mqtt.codec.fixed_header import FIRST_BYTES, write_packet
 from gateway.mqtt.codec.property_codec import read_properties, write_properties
 from gateway.mqtt.codec.property_table import WILL
 from gateway.mqtt.errors import MalformedPacket, ProtocolError

@@ -2,15 +2,24 @@
 
 from collections.abc import Callable
 
-from gateway.mqtt.codec.acknowledgements import read_puback, read_pubcomp, read_pubrec, read_pubrel
-from gateway.mqtt.codec.auth import read_auth
+from gateway.mqtt.codec.acknowledgements import (
+    read_pingreq,
+    read_pingresp,
+    read_puback,
+    read_pubcomp,
+    read_pubrec,
+    read_pubrel,
+)
 from gateway.mqtt.codec.connack import read_connack
 from gateway.mqtt.codec.connect import read_connect
-from gateway.mqtt.codec.disconnect import read_disconnect
-from gateway.mqtt.codec.ping import read_pingreq, read_pingresp
 from gateway.mqtt.codec.publish import FLAGS, read_publish, wrong_flags
-from gateway.mqtt.codec.subscribe import read_suback, read_subscribe
-from gateway.mqtt.codec.unsubscribe import read_unsuback, read_unsubscribe
+from gateway.mqtt.codec.reason_code_codec import read_auth, read_disconnect
+from gateway.mqtt.codec.subscribe import (
+    read_suback,
+    read_subscribe,
+    read_unsuback,
+    read_unsubscribe,
+)
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
 from gateway.mqtt.packets import MQTT_5, Packet, Subscribe, Unsubscribe
 

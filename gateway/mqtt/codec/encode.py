@@ -6,19 +6,23 @@ from typing import Any
 
 from gateway.mqtt import packets
 from gateway.mqtt.codec.acknowledgements import (
+    write_pingreq,
+    write_pingresp,
     write_puback,
     write_pubcomp,
     write_pubrec,
     write_pubrel,
 )
-from gateway.mqtt.codec.auth import write_auth
 from gateway.mqtt.codec.connack import write_connack
 from gateway.mqtt.codec.connect import write_connect
-from gateway.mqtt.codec.disconnect import write_disconnect
-from gateway.mqtt.codec.ping import write_pingreq, write_pingresp
 from gateway.mqtt.codec.publish import write_publish
-from gateway.mqtt.codec.subscribe import write_suback, write_subscribe
-from gateway.mqtt.codec.unsubscribe import write_unsuback, write_unsubscribe
+from gateway.mqtt.codec.reason_code_codec import write_auth, write_disconnect
+from gateway.mqtt.codec.subscribe import (
+    write_suback,
+    write_subscribe,
+    write_unsuback,
+    write_unsubscribe,
+)
 from gateway.mqtt.packets import Packet
 
 __all__ = ["WRITERS", "encode", "without_reason"]

@@ -1,4 +1,4 @@
-"""The data types of a packet: readers at a position and writers (MQTT 5, section 1.5).
+"""The data types of a packet: readers at a position and writers (MQTT 5, sections 1.5 and 2.1).
 
 A reader takes the buffer, the position, the position where the packet ends and the name of what
 it reads (for the error's text). It returns the value and the position behind it, and raises
@@ -6,6 +6,7 @@ MalformedPacket when the bytes do not hold one.
 """
 
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
+from gateway.mqtt.packets import PacketType
 
 STRING_LIMIT = 0xFFFF
 """The most bytes of a UTF-8 string or of binary data: its length is a two byte integer."""
@@ -172,3 +173,17 @@ def write_string_pair(pair: tuple[str, str]) -> bytes:
     """Return the two strings of a user property."""
     name, value = pair
     return write_string(name) + write_string(value)
+
+
+FIRST_BYTES = {
+    packet_type: packet_type << 4
+    | (packet_type in (PacketType.PUBREL, PacketType.SUBSCRIBE, PacketType.UNSUBSCRIBE)) << 1
+    for packet_type in PacketType
+}
+"""Each type with its fixed flags; PUBLISH puts its own in their place [MQTT-2.1.3-1]."""
+
+
+def write_packet(first_byte: int, *parts: bytes) -> bytes:
+    """Return a whole packet; raises ValueError for a body of more than 268,435,455 bytes."""
+    body = b"".join(parts)
+    return first_byte.to_bytes(1, "big") + write_variable_byte_integer(len(body)) + body

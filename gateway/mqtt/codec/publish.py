@@ -1,13 +1,14 @@
 """PUBLISH: a message on its way (MQTT 5, section 3.3)."""
 
 from gateway.mqtt.codec.fields import (
+    FIRST_BYTES,
     missing_bytes,
     read_packet_identifier,
     to_text,
+    write_packet,
     write_string,
     write_two_byte_integer,
 )
-from gateway.mqtt.codec.fixed_header import FIRST_BYTES, write_packet
 from gateway.mqtt.codec.property_codec import read_properties, write_properties
 from gateway.mqtt.codec.publish_properties import block_bounds
 from gateway.mqtt.errors import MalformedPacket, ProtocolError

@@ -1,14 +1,16 @@
-"""Reads and writes reason codes, and the packets' ends that consist of one and properties."""
+"""Reason codes, what ends with one and properties, and the packets AUTH and DISCONNECT."""
 
 from gateway.mqtt.codec.fields import (
+    FIRST_BYTES,
     excess_bytes,
     read_byte,
     write_byte,
+    write_packet,
     write_variable_byte_integer,
 )
 from gateway.mqtt.codec.property_codec import read_properties, write_fields
-from gateway.mqtt.errors import MalformedPacket
-from gateway.mqtt.packets import MQTT_5, PacketType
+from gateway.mqtt.errors import MalformedPacket, ProtocolError
+from gateway.mqtt.packets import MQTT_5, Auth, Disconnect, PacketType
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 
@@ -99,3 +101,42 @@ def write_reason_and_properties(
 
 def _unknown(code: int, packet_type: PacketType) -> MalformedPacket:
     return MalformedPacket(f"reason code 0x{code:02X} is not one of {packet_type.name}")
+
+
+def read_auth(buffer: bytes, position: int, end: int, version: int) -> Auth:
+    """Read an AUTH; one with a body must name its authentication method."""
+    if version < MQTT_5:
+        raise MalformedPacket("packet type 15 is reserved before MQTT 5")
+    packet = Auth(*read_reason_and_properties(buffer, position, end, PacketType.AUTH, version))
+    if position != end and packet.properties.authentication_method is None:  # section 3.15.2.2.2
+        raise ProtocolError("AUTH without an authentication method")
+    return packet
+
+
+def write_auth(packet: Auth, version: int) -> bytes:
+    """Return an AUTH; raises ValueError before MQTT 5."""
+    if version < MQTT_5:
+        raise ValueError("AUTH exists only in MQTT 5")
+    return write_packet(
+        FIRST_BYTES[PacketType.AUTH],
+        write_reason_and_properties(
+            packet.reason_code, packet.properties, PacketType.AUTH, version
+        ),
+    )
+
+
+def read_disconnect(buffer: bytes, position: int, end: int, version: int) -> Disconnect:
+    """Read a DISCONNECT, of a client or of a server."""
+    return Disconnect(
+        *read_reason_and_properties(buffer, position, end, PacketType.DISCONNECT, version)
+    )
+
+
+def write_disconnect(packet: Disconnect, version: int) -> bytes:
+    """Return a DISCONNECT; before MQTT 5 it has no body."""
+    return write_packet(
+        FIRST_BYTES[PacketType.DISCONNECT],
+        write_reason_and_properties(
+            packet.reason_code, packet.properties, PacketType.DISCONNECT, version
+        ),
+    )

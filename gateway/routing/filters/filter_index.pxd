@@ -1,6 +1,36 @@
 import cython
 
-from gateway.routing.filters.operand_index cimport IndexEntry, OperandIndex
+@cython.final
+cdef class IndexEntry:
+    cdef readonly bint decided
+    cdef public object subscriptions
+    cdef readonly object term
+    cdef readonly object where
+
+cdef class Equalities:
+    cdef dict _numbers
+    cdef dict _numeric_texts
+    cdef dict _texts
+
+    cpdef find(self, value, list found)
+
+cdef class Bounds:
+    cdef bint _above
+    cdef bint _between
+    cdef object _bisect
+    cdef list _entries
+    cdef list _highs
+    cdef list _numbers
+
+    @cython.locals(index=Py_ssize_t)
+    cpdef find(self, value, list found)
+
+@cython.final
+cdef class OperandIndex:
+    cdef object _read
+    cdef dict _tables
+
+    cpdef find(self, message, list found)
 
 @cython.final
 cdef class FilterIndex:

@@ -1,12 +1,240 @@
 """The filtered subscriptions of one topic filter, by what their expressions compare."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from gateway.mqtt.message import Message
-from gateway.routing.filters.operand_index import IndexEntry, OperandIndex, excluding, including
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.where.compile import Where
+from gateway.where.language.conversions import Number, Value, to_number
 from gateway.where.terms import Term, terms
+
+if TYPE_CHECKING:
+    from gateway.routing.subscriptions.subscription import Subscription
+    from gateway.where.compile import Where
+    from gateway.where.evaluation.closures import Reader
+    from gateway.where.terms import Term
+
+
+_Item = TypeVar("_Item")
+
+Held: TypeAlias = set[_Item] | _Item | None
+"""What stands at one place of a table: most hold exactly one item, so no container for it.
+
+Items are hashable and no sets; a place that holds nothing is None.
+"""
+
+
+def count(held: Held[_Item]) -> int:
+    """Return how many are held."""
+    if isinstance(held, set):
+        return len(held)
+    return 0 if held is None else 1
+
+
+def including(held: Held[_Item], item: _Item) -> Held[_Item]:
+    """Return what is held with one more; a set is changed in place."""
+    if held is None:
+        return item
+    if not isinstance(held, set):
+        return {held, item}
+    held.add(item)
+    return held
+
+
+def excluding(held: Held[_Item], item: _Item) -> Held[_Item]:
+    """Return what is held without one of them; a set is changed in place."""
+    if not isinstance(held, set):
+        return None
+    held.remove(item)
+    return held.pop() if len(held) == 1 else held
+
+
+def gather(held: Held[_Item], found: list[_Item]) -> None:
+    """Append all that are held."""
+    if isinstance(held, set):
+        found.extend(held)
+    elif held is not None:
+        found.append(held)
+
+
+_Constant = TypeVar("_Constant", str, Number)
+
+
+class IndexEntry:
+    """An expression, and the subscriptions to one topic filter that have it.
+
+    Every message finds one without a `term`. Whichever message finds one that is `decided` passes
+    the expression, which need not be evaluated for that.
+    """
+
+    __slots__ = ("decided", "subscriptions", "term", "where")
+
+    def __init__(self, where: "Where", term: "Term | None") -> None:
+        self.where = where
+        self.term = term
+        self.decided = term is not None and term.whole
+        self.subscriptions: Held[Subscription] = None
+
+
+class Equalities:
+    """Entries by the constant that the operand is to be equal to.
+
+    A text is equal to the same text, and a numeric one to numbers of its value, but not to
+    other texts of that value; a number is equal to any text of its value, and 1 to TRUE.
+    Python's int, float and bool are equal and found under each other's hash as exact values.
+    """
+
+    __slots__ = ("_numbers", "_numeric_texts", "_texts")
+
+    def __init__(self) -> None:
+        self._texts: dict[str, Held[IndexEntry]] = {}
+        self._numbers: dict[Number, Held[IndexEntry]] = {}
+        self._numeric_texts: dict[Number, Held[IndexEntry]] = {}  # of `_texts`, by their value
+
+    def __bool__(self) -> bool:
+        return bool(self._texts or self._numbers)
+
+    def count(self, constant: str | Number) -> int:
+        """Return how many entries compare with the constant."""
+        if isinstance(constant, str):
+            return count(self._texts.get(constant))
+        return count(self._numbers.get(constant))
+
+    def add(self, term: "Term", entry: IndexEntry) -> None:
+        """Add an entry by this term."""
+        constant = term.constant
+        if not isinstance(constant, str):
+            _put(self._numbers, constant, entry)
+            return
+        _put(self._texts, constant, entry)
+        number = to_number(constant)
+        if number is not None:
+            _put(self._numeric_texts, number, entry)
+
+    def discard(self, term: "Term", entry: IndexEntry) -> None:
+        """Remove an entry that was added by this term."""
+        constant = term.constant
+        if not isinstance(constant, str):
+            _remove(self._numbers, constant, entry)
+            return
+        _remove(self._texts, constant, entry)
+        number = to_number(constant)
+        if number is not None:
+            _remove(self._numeric_texts, number, entry)
+
+    def find(self, value: Value, found: list[IndexEntry]) -> None:
+        """Append the entries whose term is TRUE for this value of the operand."""
+        if isinstance(value, str):
+            gather(self._texts.get(value), found)
+            number = to_number(value) if self._numbers else None
+            if number is not None:
+                gather(self._numbers.get(number), found)
+        elif isinstance(value, int | float):
+            gather(self._numbers.get(value), found)
+            if not isinstance(value, bool):
+                gather(self._numeric_texts.get(value), found)
+
+
+class Bounds:
+    """Entries by the number that bounds the operand, the lower one of BETWEEN, in its order.
+
+    Python orders int and float as exact values.
+    """
+
+    __slots__ = ("_above", "_between", "_bisect", "_entries", "_highs", "_numbers")
+
+    def __init__(self, operator: str) -> None:
+        self._above = operator in ("<", "<=")  # the numbers above the operand's are looked for
+        self._between = operator == "BETWEEN"
+        self._bisect = bisect_left if operator in (">", "<=") else bisect_right
+        self._numbers: list[Number] = []
+        self._highs: list[Number] = []  # the other bounds of BETWEEN, at the index of the number
+        self._entries: list[IndexEntry] = []  # likewise
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def add(self, term: "Term", entry: IndexEntry) -> None:
+        """Add an entry by this term."""
+        index = bisect_right(self._numbers, term.constant)
+        self._numbers.insert(index, term.constant)
+        self._highs.insert(index, term.high)
+        self._entries.insert(index, entry)
+
+    def discard(self, term: "Term", entry: IndexEntry) -> None:
+        """Remove an entry that was added by this term."""
+        index = self._entries.index(entry, bisect_left(self._numbers, term.constant))
+        del self._numbers[index], self._highs[index], self._entries[index]
+
+    def find(self, value: Value, found: list[IndexEntry]) -> None:
+        """Append the entries whose term is TRUE for this value of the operand."""
+        number = value if type(value) is float or type(value) is int else to_number(value)
+        if number is None:
+            return
+        index = self._bisect(self._numbers, number)
+        if self._above:
+            found.extend(self._entries[index:])
+        elif self._between:
+            pairs = zip(self._entries[:index], self._highs, strict=False)
+            found.extend([entry for entry, high in pairs if number <= high])
+        else:
+            found.extend(self._entries[:index])
+
+
+class OperandIndex:
+    """The entries whose terms are about one operand, which is worked out once for a message."""
+
+    __slots__ = ("_read", "_tables")
+
+    def __init__(self, read: "Reader") -> None:
+        self._read = read
+        self._tables: dict[str, Equalities | Bounds] = {}  # by operator
+
+    def __bool__(self) -> bool:
+        return bool(self._tables)
+
+    def count(self, constant: str | Number) -> int:
+        """Return how many entries ask for equality with the constant."""
+        table = self._tables.get("=")
+        return table.count(constant) if isinstance(table, Equalities) else 0
+
+    def add(self, term: "Term", entry: IndexEntry) -> None:
+        """Add an entry by this term."""
+        operator = term.operator
+        table = self._tables.get(operator)
+        if table is None:
+            table = self._tables[operator] = Equalities() if operator == "=" else Bounds(operator)
+        table.add(term, entry)
+
+    def discard(self, term: "Term", entry: IndexEntry) -> None:
+        """Remove an entry that was added by this term."""
+        table = self._tables[term.operator]
+        table.discard(term, entry)
+        if not table:
+            del self._tables[term.operator]
+
+    def find(self, message: Message, found: list[IndexEntry]) -> None:
+        """Append the entries whose term is TRUE for the message."""
+        value = self._read(message)
+        for table in self._tables.values():
+            table.find(value, found)
+
+
+def _put(table: dict[_Constant, Held[IndexEntry]], constant: _Constant, entry: IndexEntry) -> None:
+    table[constant] = including(table.get(constant), entry)
+
+
+def _remove(
+    table: dict[_Constant, Held[IndexEntry]], constant: _Constant, entry: IndexEntry
+) -> None:
+    rest = excluding(table[constant], entry)
+    if rest is None:
+        del table[constant]
+    else:
+        table[constant] = rest
+
 
 INDEX_OVERHEAD = 570
 """Bytes of the index of a topic filter."""

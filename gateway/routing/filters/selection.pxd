@@ -4,7 +4,7 @@ from gateway.mqtt.message cimport Message
 from gateway.mqtt.publication cimport Publication
 from gateway.routing.budget cimport Budget
 from gateway.routing.filters.filter_index cimport FilterIndex
-from gateway.routing.filters.operand_index cimport IndexEntry
+from gateway.routing.filters.filter_index cimport IndexEntry
 
 cdef int _CUT_SHORT
 cdef int _PASSED

@@ -8,9 +8,8 @@ from gateway.access.rule import READ
 from gateway.mqtt.message import Message
 from gateway.mqtt.publication import Publication
 from gateway.routing.budget import CUT_SHORT, PASSED, SKIPPED, Budget
-from gateway.routing.destination import Destination
-from gateway.routing.filters.filter_index import FilterIndex
-from gateway.routing.filters.operand_index import IndexEntry
+from gateway.routing.filters.filter_index import FilterIndex, IndexEntry
+from gateway.routing.route import Destination
 from gateway.routing.subscriptions.subscription import Group, Member, Subscriber, Subscription
 from gateway.where.compile import Where
 

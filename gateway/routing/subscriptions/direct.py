@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 
 from gateway.mqtt.delivery_policy import DeliveryPolicy
-from gateway.routing.destination import Destination
-from gateway.routing.subscriptions.subscribers import Subscribers
-from gateway.routing.subscriptions.subscription import Subscription
+from gateway.routing.route import Destination
+from gateway.routing.subscriptions.subscription import Subscribers, Subscription
 from gateway.routing.trie.topic_trie import TopicTrie
 
 QOS = 0b000011

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from gateway.access.access import OPEN, AccessPolicy
 from gateway.access.listeners import ListenerRights
-from gateway.access.policy import OPEN, AccessPolicy
 from gateway.broker.access import AT_ONCE
 from gateway.broker.connecting.connection_info import Authenticator, ConnectionInfo
 from gateway.mqtt.reason_codes import ReasonCode

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.access.policy import OPEN, AccessPolicy
+from gateway.access.access import OPEN, AccessPolicy
 from gateway.broker.connecting.connection_info import Authenticator
 from gateway.errors import StartError
 from gateway.mqtt.reason_codes import ReasonCode

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from gateway.mqtt.publication import Publication
-from gateway.session.queue.bounds import (
+from gateway.session.queue.memory import (
     HEAD_BYTES,
     HEAD_MESSAGES,
     HELD_BACK_BYTES,
     HELD_BACK_MESSAGES,
     MAXIMUM_MEMORY,
+    QueueMemory,
 )
-from gateway.session.queue.memory import QueueMemory
 from gateway.session.queue.paged_tail import NO_TAIL, PagedTail
 from gateway.session.span import SPAN_OVERHEAD, Span
 from gateway.settings.broker import MAXIMUM_QUEUED_BYTES, MAXIMUM_QUEUED_MESSAGES

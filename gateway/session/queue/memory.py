@@ -1,10 +1,30 @@
-"""What all sessions hold back together, in memory and on disk, bounded in bytes."""
+"""Bounds of what waits for one session, and of what waits for all together, in bytes."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
 
 from gateway.session.span import SPAN_OVERHEAD, Span
 from gateway.settings.broker import MAXIMUM_QUEUED_BYTES_TOTAL
+
+MAXIMUM_MEMORY = 64 * 1024 * 1024
+"""Bytes of what waits for one session in memory: it is kept there alone, or not yet on disk."""
+
+HEAD_MESSAGES = 1_000
+"""Deliveries of one session that stay in memory although they are on disk: those sent next.
+
+The last span of them may exceed it.
+"""
+
+HEAD_BYTES = 1024 * 1024
+"""Bytes of the same; the last may exceed it."""
+
+HELD_BACK_MESSAGES = 10_000
+"""Messages of one session that are held back in memory, because its connection may not read them
+now. Beyond that the next one waits with all that is behind it."""
+
+HELD_BACK_BYTES = 4 * 1024 * 1024
+"""Bytes of the same; the last may exceed it."""
+
 
 MAXIMUM_BYTES_TOTAL = 128 * 1024 * 1024
 """Bytes of what all sessions hold: a quarter of the smallest board's memory."""

@@ -9,9 +9,9 @@ from typing import Any, Final
 from gateway.mqtt.message import Message
 from gateway.where.compile import COMPILER
 from gateway.where.evaluation.closures import Condition, Reader
-from gateway.where.language.arithmetic import remainder
 from gateway.where.language.conversions import Value, to_number
 from gateway.where.language.expression import PayloadPath, TopicMatches
+from gateway.where.language.functions import remainder
 from gateway.where.language.like import TextMatcher, like_matcher, parse_pattern
 from gateway.where.sqlite.operand import (
     CONTAINER_BLOB,

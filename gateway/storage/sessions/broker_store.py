@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from gateway.access.origin import Origin
+from gateway.access.listeners import Origin
 from gateway.access.topics import DELAY
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication

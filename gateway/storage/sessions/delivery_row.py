@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.mqtt.message_size import MESSAGE_OVERHEAD
+from gateway.mqtt.packets import MESSAGE_OVERHEAD
 from gateway.mqtt.publication import Publication
 from gateway.session.span import Span
 from gateway.storage.engine.ranges import ranges_of

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.session.journal import Take
-from gateway.session.queue.bounds import HEAD_BYTES, HEAD_MESSAGES
+from gateway.session.queue.memory import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.restored import CLOCK_SET
 from gateway.session.span import Span
 from gateway.storage.engine.pending_batch import PendingBatch

@@ -3,10 +3,9 @@
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from gateway.access.origin import Origin
+from gateway.access.listeners import Origin
 from gateway.mqtt.packets import Will
-from gateway.session.queue.bounds import HEAD_BYTES, HEAD_MESSAGES
-from gateway.session.queue.memory import MAXIMUM_HEAD_BYTES
+from gateway.session.queue.memory import HEAD_BYTES, HEAD_MESSAGES, MAXIMUM_HEAD_BYTES
 from gateway.session.restored import (
     Restored,
     RestoredSession,

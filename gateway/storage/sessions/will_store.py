@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gateway.access.origin import UNKNOWN, Origin
+from gateway.access.listeners import UNKNOWN, Origin
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.storage.engine.connection import Row

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gateway.mqtt.aliases.alias_figures import AliasBudget
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
+from gateway.mqtt.aliases.topic_aliases import AliasBudget
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, batch_line, batch_payload

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from gateway.mqtt.message import UNCOUNTED, Message
-from gateway.where.evaluation.closures import Compiler, Condition, Reader
-from gateway.where.language.comparison import MIRRORED, ORDERS, Order, compare
-from gateway.where.language.conversions import Value, to_string
+from gateway.where.evaluation.closures import Compiler, Condition, Reader, compare_counted
+from gateway.where.language.conversions import MIRRORED, ORDERS, Order, Value, compare, to_string
 from gateway.where.language.expression import (
     And,
     Between,
@@ -22,7 +21,7 @@ from gateway.where.language.expression import (
     TopicMatches,
 )
 from gateway.where.language.like import like_matcher
-from gateway.where.language.work import compared, liked
+from gateway.where.language.work import liked
 
 
 def negation(expression: Not, compiler: Compiler) -> Condition:
@@ -98,13 +97,6 @@ def comparison(expression: Comparison, compiler: Compiler) -> Condition:
         return _with_constant(value, order, right.value)
     other = compiler.value(right)
     return lambda message: compare_counted(message, order, value(message), other(message))
-
-
-def compare_counted(message: Message, order: Order, left: Value, right: Value) -> bool | None:
-    """Compare two values neither of which stands in the expression, and count that for them."""
-    if type(left) is str and len(left) > UNCOUNTED and type(right) is str:
-        message.spend(compared(left, right))
-    return compare(order, left, right)
 
 
 def _with_constant(value: Reader, order: Order, constant: Value) -> Condition:

@@ -1,11 +1,13 @@
-"""The values of the language and its three conversions (where-language 4 and 5).
+"""The values of the language, their conversions and their comparison (where-language 4 and 5).
 
 Python's `None` is NULL, `bool` BOOLEAN, `int` INTEGER, `float` REAL, `str` STRING, and `dict`
 or `list` JSON. `bool` is a subclass of `int`, so exact types are tested throughout.
 """
 
 import math
+import operator
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 from gateway.mqtt.payload import INTEGER_HIGHEST, INTEGER_LOWEST
@@ -83,3 +85,32 @@ def to_string(value: Value) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int) else None
+
+
+Order = Callable[[Any, Any], bool]
+
+ORDERS: Final[dict[str, Order]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+"""Python's own orders fit: text by code points, int and float as exact values."""
+
+MIRRORED: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""`a < b` is `b > a`."""
+
+
+def compare(order: Order, left: Value, right: Value) -> bool | None:
+    """Compare two values of any type; None is NULL."""
+    left_type, right_type = type(left), type(right)
+    if left_type is right_type and (left_type is str or left_type is bool):
+        return order(left, right)
+    if (left_type is bool and right_type is str) or (left_type is str and right_type is bool):
+        first: object = to_boolean(left)
+        second: object = to_boolean(right)
+    else:
+        first, second = to_number(left), to_number(right)
+    return None if first is None or second is None else order(first, second)

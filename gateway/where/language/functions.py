@@ -1,19 +1,104 @@
-"""The functions of the language (where-language 8)."""
+"""Arithmetic and functions: what is computed from values (where-language 7 and 8)."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.mqtt.payload import STRING_CODE_POINTS
-from gateway.where.language import arithmetic, comparison, work
+from gateway.where.language import work
 from gateway.where.language.conversions import (
+    ORDERS,
     Number,
     Value,
+    compare,
+    finite,
+    in_64_bits,
     to_boolean,
     to_number,
     to_string,
 )
 from gateway.where.language.expression import CastType
+
+
+def add(left: Number, right: Number) -> Number | None:
+    """Give `left + right`."""
+    if isinstance(left, int) and isinstance(right, int):
+        return in_64_bits(left + right)
+    return finite(float(left) + float(right))
+
+
+def subtract(left: Number, right: Number) -> Number | None:
+    """Give `left - right`."""
+    if isinstance(left, int) and isinstance(right, int):
+        return in_64_bits(left - right)
+    return finite(float(left) - float(right))
+
+
+def multiply(left: Number, right: Number) -> Number | None:
+    """Give `left * right`."""
+    if isinstance(left, int) and isinstance(right, int):
+        return in_64_bits(left * right)
+    return finite(float(left) * float(right))
+
+
+def divide(left: Number, right: Number) -> float | None:
+    """Give `left / right`, always REAL: Python's own int / int does not round the operands."""
+    return finite(float(left) / float(right)) if right else None
+
+
+def remainder(left: Number, right: Number) -> Number | None:
+    """Give `left % right` with the sign of `left`."""
+    if not right:
+        return None
+    if isinstance(left, int) and isinstance(right, int):
+        magnitude = abs(left) % abs(right)
+        return -magnitude if left < 0 else magnitude
+    return math.fmod(left, right)
+
+
+OPERATIONS: Final[dict[str, Callable[[Number, Number], Number | None]]] = {
+    "+": add,
+    "-": subtract,
+    "*": multiply,
+    "/": divide,
+    "%": remainder,
+}
+
+
+def negate(number: Number) -> Number | None:
+    """Give `-number`."""
+    return in_64_bits(-number) if isinstance(number, int) else -number
+
+
+def absolute(number: Number) -> Number | None:
+    """Give ABS."""
+    return in_64_bits(abs(number)) if isinstance(number, int) else abs(number)
+
+
+def round_half_away(number: Number) -> int | None:
+    """Give ROUND, exactly: the fraction of a magnitude has no rounding error, `x + 0.5` has."""
+    magnitude = abs(number)
+    whole = math.floor(magnitude)
+    if magnitude - whole >= 0.5:
+        whole += 1
+    return in_64_bits(-whole if number < 0 else whole)
+
+
+def floor(number: Number) -> int | None:
+    """Give FLOOR."""
+    return in_64_bits(math.floor(number))
+
+
+def ceiling(number: Number) -> int | None:
+    """Give CEIL."""
+    return in_64_bits(math.ceil(number))
+
+
+def truncate(number: Number) -> int | None:
+    """Give CAST AS INTEGER."""
+    return in_64_bits(math.trunc(number))
+
 
 Conversion = Callable[[Value], Value]
 
@@ -95,7 +180,7 @@ def _coalesce(*values: Value) -> Value:
 
 
 def _null_if(value: Value, other: Value) -> Value:
-    return None if comparison.compare(comparison.ORDERS["="], value, other) else value
+    return None if compare(ORDERS["="], value, other) else value
 
 
 FUNCTIONS: Final = {
@@ -106,10 +191,10 @@ FUNCTIONS: Final = {
     "SUBSTR": Function(_substring, (to_string, to_number), 2, 3, work=work.cut),
     "INSTR": Function(_position, (to_string,), 2, 2, work=work.searched),
     "CONCAT": Function(_concatenate, (to_string,), 1, None, work=work.copied),
-    "ABS": Function(arithmetic.absolute, (to_number,), 1, 1),
-    "ROUND": Function(arithmetic.round_half_away, (to_number,), 1, 1),
-    "FLOOR": Function(arithmetic.floor, (to_number,), 1, 1),
-    "CEIL": Function(arithmetic.ceiling, (to_number,), 1, 1),
+    "ABS": Function(absolute, (to_number,), 1, 1),
+    "ROUND": Function(round_half_away, (to_number,), 1, 1),
+    "FLOOR": Function(floor, (to_number,), 1, 1),
+    "CEIL": Function(ceiling, (to_number,), 1, 1),
     "COALESCE": Function(_coalesce, (unchanged,), 1, None, strict=False),
     "NULLIF": Function(_null_if, (unchanged,), 2, 2, strict=False, work=work.compared),
 }
@@ -120,7 +205,7 @@ STATEFUL_FUNCTIONS: Final = {"PREV": 1, "SENT": 1, "CHANGED": 1, "DEADBAND": 2, 
 
 def _to_integer(value: Value) -> int | None:
     number = to_number(value)
-    return None if number is None else arithmetic.truncate(number)
+    return None if number is None else truncate(number)
 
 
 def _to_real(value: Value) -> float | None:

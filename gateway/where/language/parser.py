@@ -9,8 +9,7 @@ from typing import Final
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter
 from gateway.pieces import Pieces, complete
-from gateway.where.language.comparison import ORDERS
-from gateway.where.language.conversions import Number, read_number
+from gateway.where.language.conversions import ORDERS, Number, read_number
 from gateway.where.language.errors import WhereError
 from gateway.where.language.expression import (
     And,

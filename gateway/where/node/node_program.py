@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import Any, Final
 
-from gateway.where.language.arithmetic import multiply
 from gateway.where.language.conversions import Value, to_number
 from gateway.where.language.expression import (
     And,
@@ -21,6 +20,7 @@ from gateway.where.language.expression import (
     PayloadPath,
     Stateful,
 )
+from gateway.where.language.functions import multiply
 from gateway.where.node.push_down import VALUE
 
 VERSION: Final = 1

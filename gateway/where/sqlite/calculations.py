@@ -5,14 +5,19 @@ from typing import Final
 
 from gateway.mqtt.payload import STRING_CODE_POINTS
 from gateway.where.language.expression import CastType, Pattern, Wildcard
-from gateway.where.sqlite.conversions import (
+from gateway.where.sqlite.operand import (
+    NULL,
+    PATTERN_ESCAPE,
+    Kind,
+    Operand,
+    Steps,
     alike,
     compare,
+    grouped,
     to_boolean,
     to_number,
     to_string,
 )
-from gateway.where.sqlite.operand import NULL, PATTERN_ESCAPE, Kind, Operand, Steps, grouped
 
 _INFINITE: Final = "IN (9e999, -9e999)"
 _LOWEST: Final = "(-9223372036854775807 - 1)"

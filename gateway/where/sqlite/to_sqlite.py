@@ -8,6 +8,7 @@ of pairs). The `where_` functions that the condition calls are registered by
 which `upper` and `lower` would change more than ASCII.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,6 +16,7 @@ from typing import Any, Final
 from gateway.where.language.expression import (
     And,
     Arithmetic,
+    BareName,
     Between,
     Call,
     Cast,
@@ -27,22 +29,19 @@ from gateway.where.language.expression import (
     Literal,
     Not,
     Or,
+    PayloadPath,
     SearchedCase,
     Sign,
     SimpleCase,
     Stateful,
+    SystemField,
+    TopicLevel,
+    TopicMatches,
+    UserProperty,
     conjunction,
     conjuncts,
 )
 from gateway.where.sqlite.calculations import call, cast, like, negate, operate
-from gateway.where.sqlite.conversions import (
-    alike,
-    compare,
-    to_boolean,
-    to_number,
-    to_string,
-)
-from gateway.where.sqlite.fields import FIELDS
 from gateway.where.sqlite.operand import (
     NULL,
     Kind,
@@ -51,8 +50,70 @@ from gateway.where.sqlite.operand import (
     Parameters,
     Steps,
     UntranslatableError,
+    alike,
+    compare,
     grouped,
+    to_boolean,
+    to_number,
+    to_string,
 )
+
+_COLUMNS: Final = {
+    "topic": Operand("topic", Kind.STRING),
+    "qos": Operand("qos", Kind.INTEGER),
+    "retain": Operand("retain", Kind.BOOLEAN),
+    "clientid": Operand("client_id", Kind.STRING),
+    "username": Operand("username", Kind.STRING),
+    "payload": Operand("where_text(payload)", Kind.STRING, depth=1),
+    "content_type": Operand("content_type", Kind.STRING),
+    "response_topic": Operand("response_topic", Kind.STRING),
+    "correlation_data": Operand("where_text(correlation_data)", Kind.STRING, depth=1),
+    "payload_size": Operand("length(payload)", Kind.INTEGER, depth=1),
+    "payload_format": Operand("payload_format", Kind.INTEGER),
+    "message_expiry": Operand("message_expiry", Kind.INTEGER),
+    "received_at": Operand("time", Kind.INTEGER),
+}
+
+
+def _system_field(field: SystemField, _: Steps) -> Operand:
+    return _COLUMNS[field.name]
+
+
+def _topic_level(field: TopicLevel, steps: Steps) -> Operand:
+    return steps.make(f"where_topic_level(topic, {field.index})", Kind.STRING)
+
+
+def _user_property(field: UserProperty, steps: Steps) -> Operand:
+    key = steps.parameter(field.key)
+    return steps.make(f"where_user(user_properties, {key})", Kind.STRING)
+
+
+def _bare_name(field: BareName, steps: Steps) -> Operand:
+    name = steps.parameter(field.name)
+    return steps.make(f"where_bare(user_properties, payload, {name})", Kind.ANY)
+
+
+def _payload_path(field: PayloadPath, steps: Steps) -> Operand:
+    path = steps.parameter(json.dumps(field.steps))
+    return steps.make(f"where_payload(payload, {path})", Kind.ANY)
+
+
+def _topic_matches(test: TopicMatches, steps: Steps) -> Operand:
+    topic_filter = steps.parameter(test.topic_filter)
+    if "+" in test.topic_filter or "#" in test.topic_filter:
+        return steps.make(f"where_topic_matches(topic, {topic_filter})", Kind.BOOLEAN)
+    return steps.make(f"topic = {topic_filter}", Kind.BOOLEAN)
+
+
+FIELDS: Final[dict[type[Expression], Callable[[Any, Steps], Operand]]] = {
+    SystemField: _system_field,
+    TopicLevel: _topic_level,
+    UserProperty: _user_property,
+    BareName: _bare_name,
+    PayloadPath: _payload_path,
+    TopicMatches: _topic_matches,
+}
+"""How each field is translated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import Properties
-from gateway.session.queue.bounds import HEAD_BYTES
+from gateway.session.queue.memory import HEAD_BYTES
 from gateway.settings.channel import Choice
 from tests.support.broker.channel_harness import (
     channel_of,

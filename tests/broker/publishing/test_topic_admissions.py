@@ -1,13 +1,13 @@
 import pytest
 
-from gateway.access.policy import EVERYTHING
+from gateway.access.access import EVERYTHING
 from gateway.broker.publishing.durability_classes import DurabilityClasses
 from gateway.broker.publishing.topic_admissions import LARGEST, TopicAdmission, TopicAdmissions
-from gateway.broker.publishing.topic_limits import TopicLimits
 from gateway.counters import Counters
 from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.topics import TopicLimits
 from gateway.routing.budget import Budget
 from gateway.routing.route import NOWHERE, Route
 from gateway.routing.router import Router

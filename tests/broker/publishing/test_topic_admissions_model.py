@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.broker.publishing.durability_classes import DurabilityClasses
 from gateway.broker.publishing.topic_admissions import TopicAdmissions
-from gateway.broker.publishing.topic_limits import TopicLimits
 from gateway.mqtt.codec.fields import write_string
+from gateway.mqtt.topics import TopicLimits
 from gateway.routing.budget import Budget
 from gateway.routing.route import Route
 from gateway.routing.router import Router

@@ -2,7 +2,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.broker.publishing.topic_limits import TopicLimits
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     ConnAck,
@@ -14,6 +13,7 @@ from gateway.mqtt.packets import (
     Will,
 )
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.topics import TopicLimits
 from gateway.settings.broker import MAXIMUM_TOPIC_LEVELS, BrokerSettings
 from tests.support.broker.broker_harness import Harness
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from gateway.access.access import AccessPolicy
 from gateway.access.acl_file import parse
-from gateway.access.policy import AccessPolicy
 from gateway.broker import access
 from gateway.broker.broker import MAXIMUM_COST
 from gateway.broker.connecting.connection_info import ConnectionInfo

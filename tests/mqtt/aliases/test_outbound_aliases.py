@@ -2,8 +2,8 @@
 
 import tracemalloc
 
-from gateway.mqtt.aliases.alias_figures import AliasBudget
 from gateway.mqtt.aliases.outbound_aliases import MAXIMUM_PATIENCE, USES_OF_A_GOOD_MAPPING
+from gateway.mqtt.aliases.topic_aliases import AliasBudget
 from gateway.mqtt.codec.fields import write_string
 from tests.support.broker.outbound_aliases import SIZE, held, name, opened
 from tests.support.table import table

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from gateway.mqtt.aliases.alias_figures import AliasBudget
 from gateway.mqtt.aliases.outbound_aliases import MAPPING_OVERHEAD
+from gateway.mqtt.aliases.topic_aliases import AliasBudget
 from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.packets import MQTT_5, Publish

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.aliases.alias_figures import InboundFigures
-from gateway.mqtt.aliases.topic_aliases import InboundAliases
+from gateway.mqtt.aliases.topic_aliases import InboundAliases, InboundFigures
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.table import table

@@ -7,8 +7,8 @@ from gateway.routing.filters.filter_index import (
     INDEX_OVERHEAD,
     NODE_OVERHEAD,
     FilterIndex,
+    IndexEntry,
 )
-from gateway.routing.filters.operand_index import IndexEntry
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.where.compile import Where, compile_where
 from tests.support.broker.subscribers import Someone

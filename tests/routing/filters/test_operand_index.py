@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.mqtt.message import Message
-from gateway.routing.filters.operand_index import (
+from gateway.routing.filters.filter_index import (
     Held,
     IndexEntry,
     OperandIndex,
@@ -16,7 +16,7 @@ from gateway.routing.filters.operand_index import (
     including,
 )
 from gateway.where.compile import compile_where
-from gateway.where.language.comparison import ORDERS, compare
+from gateway.where.language.conversions import ORDERS, compare
 from gateway.where.language.expression import PayloadPath
 from gateway.where.terms import Term
 from tests.support.table import table

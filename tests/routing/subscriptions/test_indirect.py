@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.mqtt.message import Message
-from gateway.routing.filters.operand_index import IndexEntry
+from gateway.routing.filters.filter_index import IndexEntry
 from gateway.routing.subscriptions.indirect import IndirectSubscriptions
 from gateway.routing.subscriptions.subscription import Group, Subscription
 from gateway.where.compile import Where, compile_where

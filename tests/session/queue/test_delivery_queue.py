@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.mqtt.properties import Properties
-from gateway.session.queue.bounds import MAXIMUM_MEMORY
 from gateway.session.queue.delivery_queue import DeliveryQueue
-from gateway.session.queue.memory import QueueMemory
+from gateway.session.queue.memory import MAXIMUM_MEMORY, QueueMemory
 from gateway.session.span import SPAN_OVERHEAD, Span
 from tests.support.broker.publications import publish
 from tests.support.broker.spans import kept, unkept

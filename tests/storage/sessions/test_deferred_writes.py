@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.access.policy import EVERYTHING
+from gateway.access.access import EVERYTHING
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import PubAck, Publish, PubRec, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode

@@ -1,6 +1,6 @@
 """Wills on disk, from CONNECT until they are published or withdrawn."""
 
-from gateway.access.origin import Origin
+from gateway.access.listeners import Origin
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Properties
 from gateway.session.restored import RestoredWill

@@ -1,6 +1,6 @@
 """A part of the gateway that messages go to, such as the uplink's rules, in a test's hands."""
 
-from gateway.access.policy import EVERYTHING
+from gateway.access.access import EVERYTHING
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.disk.held_disk import Disk

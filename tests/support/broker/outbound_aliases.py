@@ -1,7 +1,7 @@
 """Outbound aliases of one connection, and topics for them."""
 
-from gateway.mqtt.aliases.alias_figures import AliasBudget
 from gateway.mqtt.aliases.outbound_aliases import MAPPING_OVERHEAD, OutboundAliases
+from gateway.mqtt.aliases.topic_aliases import AliasBudget
 from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.properties import Properties
 

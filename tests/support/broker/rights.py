@@ -1,7 +1,7 @@
 """The rights at listeners, as a broker of a test has them."""
 
+from gateway.access.access import AccessPolicy
 from gateway.access.listeners import ListenerRights, Listeners
-from gateway.access.policy import AccessPolicy
 
 
 def only(policy: AccessPolicy) -> Listeners:

@@ -2,7 +2,7 @@
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.publish_encoder import publication_of
-from gateway.routing.destination import Destination
+from gateway.routing.route import Destination
 from gateway.routing.router import Router
 
 

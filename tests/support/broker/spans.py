@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gateway.mqtt.message_size import MESSAGE_OVERHEAD
+from gateway.mqtt.packets import MESSAGE_OVERHEAD
 from gateway.session.span import Span
 from tests.support.broker.publications import publish
 

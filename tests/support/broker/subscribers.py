@@ -1,6 +1,6 @@
 """Whoever subscribes, without a session behind it."""
 
-from gateway.access.policy import EVERYTHING
+from gateway.access.access import EVERYTHING
 
 
 class Someone:

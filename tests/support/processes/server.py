@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import randrange
 from types import SimpleNamespace
 
-from gateway.access.policy import EVERYTHING
+from gateway.access.access import EVERYTHING
 from gateway.broker.broker import Broker
 from gateway.broker.connecting.connection_info import Anonymous, Authenticator
 from gateway.clock import Clock

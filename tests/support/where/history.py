@@ -7,9 +7,9 @@ left is an expression for the walker.
 from dataclasses import replace
 
 from gateway.mqtt.message import Message
-from gateway.where.language.arithmetic import OPERATIONS, absolute
 from gateway.where.language.conversions import Value, to_boolean, to_number
 from gateway.where.language.expression import Expression, Literal, Stateful, SystemField
+from gateway.where.language.functions import OPERATIONS, absolute
 from gateway.where.language.parser import parse
 from tests.support.where.walker import compared, value_of
 

@@ -10,7 +10,6 @@ from functools import singledispatch
 from typing import Any
 
 from gateway.mqtt.message import Message
-from gateway.where.language.arithmetic import OPERATIONS, negate
 from gateway.where.language.conversions import Value, to_boolean, to_number, to_string
 from gateway.where.language.expression import (
     And,
@@ -38,7 +37,7 @@ from gateway.where.language.expression import (
     UserProperty,
     Wildcard,
 )
-from gateway.where.language.functions import CASTS, FUNCTIONS
+from gateway.where.language.functions import CASTS, FUNCTIONS, OPERATIONS, negate
 from gateway.where.language.parser import parse
 from tests.support.naive.like import like
 from tests.support.naive.matcher import matches

@@ -12,7 +12,7 @@ from gateway.routing.budget import SAMPLED, Budget
 from gateway.storage.state.rule_states import RuleKey, RuleStates
 from gateway.uplink.rules.rule import Rule, key_of
 from gateway.uplink.rules.rules import RuleSet
-from gateway.where.evaluation import rule_memory
+from gateway.where.evaluation import stateful as rule_memory
 from gateway.where.rule import compile_rule
 from tests.support.disk.storage import Store, crash_image, open_store
 

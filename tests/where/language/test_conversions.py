@@ -5,13 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.where.language.conversions import (
+    MIRRORED,
+    ORDERS,
     Value,
+    compare,
     read_number,
     to_boolean,
     to_number,
     to_string,
 )
 from tests.support.table import table
+from tests.support.where.walker import compared
 
 
 def same(left: Value, right: Value) -> bool:
@@ -117,3 +121,17 @@ def test_any_number_of_digits_can_be_read() -> None:
     assert read_number("0" * digits + "5") == 5
     assert read_number("-" + "0" * digits) == 0
     assert read_number("9" * digits) is None
+
+
+TEXTS = st.sampled_from(["", "a", "B", "true", "False", "0", "1", "1.0", "9007199254740993"])
+NUMBERS = st.sampled_from([0, 1, -0.0, 1.0, 2**53 + 1, 2.0**53, 2**63 - 1, 2.0**63])
+VALUES: st.SearchStrategy[Value] = st.one_of(
+    st.none(), st.booleans(), TEXTS, st.text(), NUMBERS, st.just({}), st.just([1])
+)
+
+
+@given(st.sampled_from(sorted(ORDERS)), VALUES, VALUES)
+def test_compare(operator: str, left: Value, right: Value) -> None:
+    result = compare(ORDERS[operator], left, right)
+    assert result is compared(operator, left, right)
+    assert result is compare(ORDERS[MIRRORED[operator]], right, left)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from gateway.routing.subscriptions.subscribers import Subscribers
+from gateway.routing.subscriptions.subscription import Subscribers
 from tests.support.broker.subscribers import Someone
 
 EVERYONE = [Someone(name) for name in "abcd"]

@@ -1,7 +1,7 @@
 import pytest
 
-from gateway.where.evaluation import rule_memory
-from gateway.where.evaluation.rule_memory import RULE_TOPICS, RuleMemory
+from gateway.where.evaluation import stateful as rule_memory
+from gateway.where.evaluation.stateful import RULE_TOPICS, RuleMemory
 
 
 def test_a_row_is_kept_replaced_and_forgotten() -> None:

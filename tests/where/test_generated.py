@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gateway.mqtt.message import Message
 from gateway.where.compile import COMPILER, compile_where
-from gateway.where.generated.generate import MAXIMUM_NODES, generate
+from gateway.where.generated import MAXIMUM_NODES, generate
 from gateway.where.language.parser import parse
 from gateway.where.rule import compile_rule
 from tests.support.table import table

@@ -1,7 +1,6 @@
 import pytest
 
-from gateway.mqtt.message_size import MESSAGE_OVERHEAD, USER_PROPERTY_OVERHEAD, message_size
-from gateway.mqtt.packets import Will
+from gateway.mqtt.packets import MESSAGE_OVERHEAD, USER_PROPERTY_OVERHEAD, Will, message_size
 from gateway.mqtt.properties import Properties
 
 SIZES = [
