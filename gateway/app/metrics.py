@@ -39,7 +39,7 @@ def metrics_pages(
     """Return the pages by path: the figures, and whether all is well."""
     from http import HTTPStatus
 
-    from gateway.config.credentials import secret_path
+    from gateway.app.certificates import certificate_files
     from gateway.telemetry.certificates import certificate_metrics
     from gateway.telemetry.health import trouble
     from gateway.telemetry.heartbeat import Heartbeat
@@ -47,10 +47,7 @@ def metrics_pages(
     from gateway.telemetry.metrics import CONTENT_TYPE, exposition
     from gateway.telemetry.process_metrics import process_metrics
 
-    configuration = run.configuration
-    names = [each.tls_certificate for each in configuration.listeners]
-    names += [each.tls_certificate for each in configuration.uplinks]
-    files = [secret_path(name) for name in dict.fromkeys(names) if name is not None]
+    files = certificate_files(run.configuration)
 
     heartbeat = Heartbeat()
     heartbeat.start()

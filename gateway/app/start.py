@@ -14,6 +14,7 @@ from gateway.access.listeners import ListenerRights, Listeners
 from gateway.app.access import access_policies
 from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.bridges import Bridges, start_bridges
+from gateway.app.certificates import watch_certificates
 from gateway.app.channels import ChannelCommands
 from gateway.app.checks.warnings import warnings
 from gateway.app.clock_stamp import ClockStamp, open_clock_stamp
@@ -160,6 +161,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     if files is not None:
         files.start(core.turn)
     FullQueues(run, core.broker).start()
+    watch_certificates(run)
     wear = Wear(run, storage.writer)
     wear.start()
     run.at_stop.append(wear.stop)

@@ -1,7 +1,7 @@
 """`tidegate doctor`: what is well and what is not on the board that a gateway runs on."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from gateway.app.checks.finding import Finding, Health, Installation
@@ -12,7 +12,7 @@ from gateway.cli.local_broker import LocalBroker
 from gateway.cli.own_gateway import url_of
 from gateway.cli.parser import LOCAL_BROKER
 from gateway.cli.run import gateway_url
-from gateway.cli.uplink_status import Figures, figures
+from gateway.cli.uplink_status import STATE, Figures, figures, uplink_names
 from gateway.config.load import load
 from gateway.errors import TidegateError
 from gateway.telemetry.card_life import spell_bytes
@@ -20,14 +20,21 @@ from gateway.telemetry.card_life import spell_bytes
 LIMIT, HELD, CLOSED = "memory/limit", "memory/bytes", "memory/closed"
 LARGEST = "shares/largest"
 
-FILTERS = ("$SYS/broker/tidegate/memory/#", f"$SYS/broker/tidegate/{LARGEST}")
+ALARMS = "alarm/"
+
+FILTERS = tuple(
+    f"$SYS/broker/tidegate/{name}" for name in ("memory/#", LARGEST, "uplink/#", f"{ALARMS}#")
+)
+
+WELL = ("connected", "waiting", "off")
+"""States of an uplink in which nothing is wrong: `waiting` is for its schedule or next budget."""
 
 MUCH = 4
 """A kind of thing of which there is a quarter of what there may be is told of."""
 
 
-def memory(installation: Installation) -> Iterator[Finding]:
-    """Say what clients may make the gateway hold, and what a running one holds for them."""
+def running(installation: Installation) -> Iterator[Finding]:
+    """Say what clients may make the gateway hold, and what a running one knows of itself."""
     configured = (
         None if installation.configuration is None else installation.configuration.memory.limit
     )
@@ -55,10 +62,35 @@ def _held(installation: Installation) -> Iterator[Finding]:
     try:
         found = figures(broker, FILTERS, LIMIT)
     except TidegateError as error:
-        yield Finding(Health.NOTE, f"memory: what clients hold is not known, {error}")
+        yield Finding(Health.NOTE, f"what the running gateway knows is missing here, {error}")
         return
     yield counted(found)
     yield from largest(str(found.get(LARGEST, "{}")))
+    yield from links(found)
+    yield from alarms(found)
+
+
+def links(found: Mapping[str, int | float | str]) -> Iterator[Finding]:
+    """Say of each uplink whether it is up, and why it is not."""
+    for name in uplink_names(found) or ([""] if STATE in found else []):
+        part = f"uplink/{name}/" if name else "uplink/"
+        state, error = str(found.get(f"{part}state", "off")), found.get(f"{part}error")
+        text = f"{part.rstrip('/').replace('/', ' ')}: {state}" + (f", {error}" if error else "")
+        yield Finding(Health.OK if state in WELL and not error else Health.BAD, text)
+
+
+def alarms(found: Mapping[str, int | float | str]) -> Iterator[Finding]:
+    """Give each alarm that is raised, with what it says."""
+    for name, value in sorted(found.items()):
+        if name.startswith(ALARMS):
+            yield Finding(Health.BAD, f"alarm {name.removeprefix(ALARMS)}: {_text_of(str(value))}")
+
+
+def _text_of(alarm: str) -> str:
+    try:
+        return str(json.loads(alarm)["text"])
+    except (ValueError, KeyError, TypeError):
+        return alarm
 
 
 def counted(found: Figures) -> Finding:
@@ -90,7 +122,7 @@ def doctor(data: Path, config: Path | None) -> int:
     works beside a running gateway.
     """
     installation = Installation(data, None if config is None else load(config))
-    findings = [*findings_of(installation), *memory(installation)]
+    findings = [*findings_of(installation), *running(installation)]
     for finding in findings:
         print(f"{finding.health:<8} {finding.text}")
     print(_verdict(findings))

@@ -1,6 +1,7 @@
 """The command `tidegate`: what it can do, and how a mistake is told."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from gateway.cli.crashtest import add_crashtest
 from gateway.cli.firmware.arguments import add_firmware
 from gateway.cli.operate import add_operate
 from gateway.cli.parser import CANNOT_START, URL_HELP, Parser, add_user_options
-from gateway.cli.user import add_user
+from gateway.cli.user import CONFIG, add_user
 from gateway.cli.where import add_where
 from gateway.compiled import build
 from gateway.config.errors import ConfigurationError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from gateway.cli.parser import Commands
 
 START_AGAIN = 3
+READER_GONE = 141
+"""What a shell reports for SIGPIPE."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,13 +35,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _options_of(arguments)
     try:
-        return int(options.command(options) or 0)
+        return _run_command(options)
+    except BrokenPipeError:  # as `| head` does; nothing more is written at the interpreter's end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
     except (ConfigurationError, TidegateError) as error:
         for line in str(error).splitlines():  # several where a file has several mistakes
             print(f"tidegate: {line}", file=sys.stderr)
         return START_AGAIN if isinstance(error, RestartError) else CANNOT_START
     except KeyboardInterrupt:
         return 130  # what a shell reports for SIGINT
+
+
+def _run_command(options: argparse.Namespace) -> int:
+    status = int(options.command(options) or 0)
+    sys.stdout.flush()  # here a reader that has gone is no mistake; at the interpreter's end it is
+    return status
 
 
 def _options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -72,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     add_firmware(commands)
     _add_doctor(commands)
     add_backup(commands)
+    _add_bugreport(commands)
     add_crashtest(commands)
     return parser
 
@@ -179,6 +192,18 @@ def _add_doctor(commands: "Commands") -> None:
     doctor.set_defaults(command=_doctor)
 
 
+def _add_bugreport(commands: "Commands") -> None:
+    report = commands.add_parser("bugreport", help="put what helps to find a fault into one file")
+    report.add_argument("file", type=Path, metavar="FILE", help="archive to make, a .tar.gz")
+    report.add_argument(
+        "--data", type=Path, default=Path("/var/lib/tidegate"), metavar="DIR", help="data folder"
+    )
+    report.add_argument(
+        "--config", type=Path, default=CONFIG, metavar="FILE", help=f"configuration ({CONFIG})"
+    )
+    report.set_defaults(command=_bugreport)
+
+
 def _add_broker_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", nargs="?", help=URL_HELP)
     add_user_options(parser)
@@ -203,6 +228,7 @@ def _check(options: argparse.Namespace) -> int:
         print(schema_text(), end="")
         return 0
     from gateway.app.checks.check import check_configuration
+    from gateway.app.checks.service import find_service, service_warnings
     from gateway.app.checks.warnings import warnings
     from gateway.app.uplink.headroom import check_promise
     from gateway.config.load import read
@@ -217,13 +243,21 @@ def _check(options: argparse.Namespace) -> int:
     promise = check_promise(configuration, free)
     if promise is not None:
         print(f"{options.file}: {promise}")
-    for warning in warnings(configuration, options.data):
+    service = find_service(configuration)
+    found = [] if service is None else list(service_warnings(configuration, service))
+    for warning in [*warnings(configuration, options.data), *found]:
         print(f"{options.file}: warning: {warning}")
     for bridge in configuration.bridges:
         for note in bridge.kind.notes(bridge.settings):
             print(f"{options.file}: {bridge.kind.name} {bridge.name}: {note}")
     print(f"{options.file}: ok")
     return 0
+
+
+def _bugreport(options: argparse.Namespace) -> int:
+    from gateway.cli.bugreport import command_bugreport
+
+    return command_bugreport(options.file, options.data, options.config)
 
 
 def _tui(options: argparse.Namespace) -> int:

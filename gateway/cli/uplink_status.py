@@ -2,7 +2,7 @@
 
 import json
 import queue
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -98,7 +98,7 @@ def lines(found: Figures) -> list[str]:
     return told
 
 
-def uplink_names(found: Figures) -> list[str]:
+def uplink_names(found: Mapping[str, object]) -> list[str]:
     """Return the names of several uplinks, none where there is one."""
     levels = [name.split("/") for name in found]
     return sorted(

@@ -13,7 +13,7 @@ import pytest
 from gateway.app.checks import findings
 from gateway.app.checks.finding import Health, Installation
 from gateway.app.checks.findings import findings_of
-from gateway.cli.doctor import counted, largest
+from gateway.cli.doctor import alarms, counted, largest, links
 from gateway.cli.main import main
 from gateway.config.load import load
 from gateway.storage.engine.many_rows import insert_statement
@@ -23,6 +23,7 @@ from gateway.storage.state.write_diary import MS_OF_A_DAY, Written, note_written
 from gateway.telemetry.block_device import BlockDevice
 from gateway.telemetry.mount import Mount
 from tests.support.disk.storage import outbox_row
+from tests.support.processes.certificates import Authority
 from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.waiting import until
 
@@ -384,3 +385,54 @@ def test_who_holds_most_of_what_there_is_much_of() -> None:
         "shares: retained: 30 of 100; most have user 'u' 20, a 10, client 'c' 9",
     ]
     assert not list(largest("{}"))
+
+
+def test_links_and_alarms_of_the_running_gateway() -> None:
+    found = {
+        "uplink/state": "disconnected",
+        "uplink/error": "connection refused",
+        "alarm/certificate": json.dumps({"raised": 1, "text": "it ends"}),
+        "alarm/odd": "no JSON",
+    }
+    assert [(each.health, each.text) for each in (*links(found), *alarms(found))] == [
+        (Health.BAD, "uplink: disconnected, connection refused"),
+        (Health.BAD, "alarm certificate: it ends"),
+        (Health.BAD, "alarm odd: no JSON"),
+    ]
+    several = {
+        "uplink/state": "connected",
+        "uplink/a/state": "connected",
+        "uplink/b/state": "paused",
+    }
+    assert [(each.health, each.text) for each in links(several)] == [
+        (Health.OK, "uplink a: connected"),
+        (Health.BAD, "uplink b: paused"),
+    ]
+    assert not [*links({}), *alarms({})]
+
+
+def test_certificates_and_their_days(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    long, short = authority.issue("a", days=90), authority.issue("b", days=5)
+    ended = authority.issue("c", days=-3)
+    text = "".join(
+        f"[[listener]]\nport = {port}\n"
+        f"tls_certificate = '{pair.certificate}'\ntls_key = '{pair.key}'\n"
+        for port, pair in ((1, long), (2, short), (3, ended))
+    )
+    found = [each for each in report(tmp_path, text) if "tls_certificate" in each[1]]
+    assert [health for health, _ in found] == [Health.OK, Health.WARNING, Health.BAD]
+    assert "ends in 5 days: renew it" in found[1][1]
+    assert "has ended 3 days ago" in found[2][1]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+def test_files_that_root_left_in_the_data_folder(tmp_path: Path) -> None:
+    assert not [text for _, text in report(tmp_path) if "do not belong" in text]
+    (tmp_path / "landing").mkdir()
+    (tmp_path / "landing/a.jsonl").touch()
+    os.chown(tmp_path, 1234, 1234)
+    found = report(tmp_path)
+    assert health_of("2 files in", found) is Health.BAD
+    (text,) = [text for _, text in found if "do not belong" in text]
+    assert text.endswith(f"chown -R 1234: {tmp_path}")

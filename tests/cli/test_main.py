@@ -1,5 +1,7 @@
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -157,3 +159,21 @@ def test_an_interrupt_is_reported_as_a_shell_does(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("gateway.config.load.read", interrupted)
     assert main(["check", "any"]) == 130
+
+
+@pytest.mark.uncovered
+@pytest.mark.parametrize(
+    "command", ["check --schema", "bridges", "where check 'payload.value > 1'"]
+)
+def test_a_reader_that_goes_is_no_mistake(command: str) -> None:
+    shell = (
+        f"{sys.executable} -P -c 'import sys; from gateway.cli.main import main; sys.exit(main())'"
+    )
+    done = subprocess.run(
+        ["bash", "-c", f"{shell} {command} | head -0; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode in (0, 141), done.stderr) == (True, "")

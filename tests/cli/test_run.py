@@ -34,7 +34,11 @@ def told(done: "subprocess.CompletedProcess[str]") -> str:
 @pytest.mark.uncovered
 def test_a_busy_port(tidegate: Command, bare: GatewayProcess) -> None:
     line = told(tidegate("run", "--port", bare.port))
-    assert line == f"tidegate: cannot listen on 127.0.0.1:{bare.port}: Address already in use"
+    assert bare.process is not None
+    begin = f"tidegate: cannot listen on 127.0.0.1:{bare.port}: Address already in use by "
+    end = f"(process {bare.process.pid}); another port: --port, or `port` of the [[listener]]"
+    assert line.startswith(begin)
+    assert line.endswith(end)
 
 
 def test_a_data_folder_in_use(tidegate: Command, bare: GatewayProcess) -> None:

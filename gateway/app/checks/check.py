@@ -1,9 +1,11 @@
 """What a configuration says beyond its form: files, topic filters and expressions work."""
 
 from collections.abc import Callable, Iterator, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
 from gateway.app.access import access_policies
+from gateway.app.checks.service import Service, find_service, knows_credential
 from gateway.app.checks.topic_lengths import rules_without_topic
 from gateway.app.listeners import check_listener
 from gateway.config.configuration import Configuration
@@ -15,9 +17,15 @@ from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter, topic_matches
 from gateway.settings import checks
 from gateway.settings.declaration import Check
+from gateway.settings.listener import ListenerSettings
 from gateway.settings.uplinks import DEFAULT_RULE, rules_of
 from gateway.where.compile import compile_where
 from gateway.where.language.errors import WhereError
+
+LOOPBACK_4, LOOPBACK_6 = IPv4Address("127.0.0.1"), IPv6Address("::1")
+
+ANY_ADDRESS = {4: IPv4Address("0.0.0.0"), 6: IPv6Address("::")}  # noqa: S104 - compared, not bound
+"""The address that stands for all; "::" is for IPv6 alone here."""
 
 
 def check_configuration(
@@ -46,18 +54,24 @@ def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[Con
     if not any(key.startswith("channel") for key in wrong):
         yield from _different_channels(configuration)
         yield from _circling_dead_letters(configuration)
+    if not any(key.startswith("listener") for key in wrong):
+        yield from _different_addresses(configuration)
+    service = find_service(configuration)
     for index in range(len(configuration.listeners)):
         if not any(key.startswith(f"listener[{index}].") for key in wrong):
-            yield from _mistake_of_listener(configuration, index)
+            yield from _mistake_of_listener(configuration, index, service)
     if not any(key.endswith(".acl_file") for key in wrong):
         yield from _mistake_of_access(configuration)
 
 
 def _meaningless(configuration: Configuration) -> Iterator[ConfigurationError]:
     """Give the values that are well-formed and yet mean nothing."""
+    service = find_service(configuration)
     for name, key, value in values_of(configuration):
         meaning = MEANINGS.get(key.check)
-        if meaning is None:
+        if meaning is None or (
+            key.check is checks.readable_file and knows_credential(service, value)
+        ):
             continue
         found = [(name, value)]
         if isinstance(value, tuple):
@@ -114,7 +128,48 @@ def _circling_dead_letters(configuration: Configuration) -> Iterator[Configurati
             yield ConfigurationError(configuration.file, key, topic, allowed)
 
 
-def _mistake_of_listener(configuration: Configuration, index: int) -> Iterator[ConfigurationError]:
+def _different_addresses(configuration: Configuration) -> Iterator[ConfigurationError]:
+    """Give listeners at an address that one before them has taken."""
+    for index, listener in enumerate(configuration.listeners):
+        for number, other in enumerate(configuration.listeners[:index]):
+            if overlaps(listener, other):
+                name = "port" if listener.path is None else "path"
+                allowed = f"one that no other listener has; listener[{number}] has it"
+                value = getattr(listener, name)
+                key = f"listener[{index}].{name}"
+                yield ConfigurationError(configuration.file, key, value, allowed)
+                break
+
+
+def overlaps(one: ListenerSettings, other: ListenerSettings) -> bool:
+    """Return whether only one of two listeners can have its address."""
+    if one.path is not None or other.path is not None:
+        return one.path == other.path
+    hosts, others = _addresses(one.host), _addresses(other.host)
+    return one.port == other.port and any(
+        first == second or ANY_ADDRESS.get(first.version) in (first, second)
+        for first in hosts
+        for second in others
+        if first.version == second.version
+    )
+
+
+def _addresses(host: str) -> list[IPv4Address | IPv6Address]:
+    """Return what a host stands for; none for a name, which is looked up when it is bound."""
+    try:
+        return [ip_address(host)]
+    except ValueError:
+        return [LOOPBACK_4, LOOPBACK_6] if host == "localhost" else []
+
+
+def _mistake_of_listener(
+    configuration: Configuration, index: int, service: Service | None
+) -> Iterator[ConfigurationError]:
+    """Give why a listener cannot work; one with the service's credentials is not tried here."""
+    names = ("tls_certificate", "tls_key", "client_ca", "password_file", "acl_file")
+    files = [getattr(configuration.listeners[index], name) for name in names]
+    if any(knows_credential(service, file) for file in files if file is not None):
+        return
     try:
         check_listener(configuration, index)
     except ConfigurationError as error:

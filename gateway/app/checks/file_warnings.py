@@ -147,8 +147,14 @@ def _of_folder(key: str, folder: Path, trusted: frozenset[int]) -> Iterator[str]
 
 
 def _of_owner(key: str, path: Path, user: int) -> str:
-    name = str(user)
-    with suppress(KeyError):
-        name = pwd.getpwuid(user).pw_name
     quoted = shlex.quote(str(path))
-    return f"{key}: {path} belongs to user {name}, who may change it: chown root {quoted}"
+    return (
+        f"{key}: {path} belongs to user {user_name(user)}, who may change it: chown root {quoted}"
+    )
+
+
+def user_name(user: int) -> str:
+    """Return the name of a user, its number where there is none."""
+    with suppress(KeyError):
+        return pwd.getpwuid(user).pw_name
+    return str(user)

@@ -3,10 +3,15 @@
 import os
 import resource
 import shutil
+import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
+from gateway.app.certificates import WARN_DAYS, certificates, spell_end
+from gateway.app.checks.file_warnings import NOBODY, user_name
 from gateway.app.checks.finding import Finding, Health, Installation
+from gateway.app.checks.service import find_service, service_warnings
 from gateway.app.checks.uplink_findings import landing, outbox
 from gateway.config.configuration import Configuration
 from gateway.errors import TidegateError
@@ -26,6 +31,9 @@ LITTLE_SPACE = 0.05
 
 FEW_DESCRIPTORS = 1_024
 """The hard limit of descriptors below which a gateway for many clients may run out."""
+
+MAXIMUM_FILES = 10_000
+"""Files of the data folder whose owners are compared; landing files may be many."""
 
 WORN_PERCENT = 80
 """From here on a device should be replaced before it fails."""
@@ -184,6 +192,38 @@ def _written(data: Path) -> Written | None:
         return None
 
 
+def _certificates(installation: Installation) -> Iterator[Finding]:
+    configuration = installation.configuration
+    for each in () if configuration is None else certificates(configuration, time.time()):
+        if each.days > WARN_DAYS:
+            yield Finding(Health.OK, spell_end(each))
+        else:
+            health = Health.WARNING if each.days > 0 else Health.BAD
+            yield Finding(health, f"{spell_end(each)}: renew it, the gateway reads it by itself")
+
+
+def _owners(installation: Installation) -> Iterator[Finding]:
+    """Say which files of the data folder its owner, as whom the gateway runs, may not write."""
+    owner = installation.data.stat().st_uid
+    files = islice(installation.data.rglob("*"), MAXIMUM_FILES)
+    strange = [file for file in files if file.lstat().st_uid not in (owner, NOBODY)]
+    if strange:
+        name = user_name(owner)
+        yield Finding(
+            Health.BAD,
+            f"{len(strange)} files in {installation.data} do not belong to {name}, as"
+            f" {strange[0].name}: chown -R {name}: {installation.data}",
+        )
+
+
+def _service(installation: Installation) -> Iterator[Finding]:
+    configuration = installation.configuration
+    service = None if configuration is None else find_service(configuration)
+    if configuration is not None and service is not None:
+        for line in service_warnings(configuration, service):
+            yield Finding(Health.BAD, line)
+
+
 def _descriptors(_: Installation) -> Iterator[Finding]:
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < FEW_DESCRIPTORS:
@@ -216,7 +256,10 @@ def _bridges(installation: Installation) -> Iterator[Finding]:
 CHECKS: tuple[Callable[[Installation], Iterator[Finding]], ...] = (
     _folder,
     _capacity,
+    _owners,
     _database,
+    _service,
+    _certificates,
     outbox,
     landing,
     _wear,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from gateway.app.access import access_warnings, read_acl
 from gateway.app.authenticators import password_file
@@ -13,9 +14,13 @@ from gateway.config.values import values_of
 from gateway.pieces import EMPTY_ON_PURPOSE, complete
 from gateway.settings import checks
 from gateway.settings.listener import ListenerSettings
+from gateway.settings.loopback import is_loopback
 from gateway.settings.outbox import OutboxSettings, StreamSettings
 from gateway.settings.uplinks import place_of
 from gateway.settings.web_address import ANY, OPAQUE
+
+PLAIN = {"mqtt": "mqtts", "ws": "wss"}
+"""Schemes without encryption, and the same with it."""
 
 LARGEST_CHECKED = 64 * 1024
 """Bytes of a file up to which it may say nothing; a longer one is taken to say something."""
@@ -37,6 +42,7 @@ def warnings(configuration: Configuration, data: Path | None = None) -> list[str
         *access_warnings(configuration),
         *empty_file_warnings(configuration),
         *door_warnings(configuration),
+        *uplink_warnings(configuration),
         *file_warnings(configuration, data),
         *_unlikely_filters(configuration),
     ]
@@ -61,6 +67,11 @@ def door_warnings(configuration: Configuration) -> Iterator[str]:
         key = f"listener[{index}]"
         if listener.websocket:
             yield from _of_websocket(key, listener)
+        if _hears_passwords(listener):
+            yield (
+                f"{key}.password_file: passwords cross the network as they are at {listener.host}:"
+                " give the listener a tls_certificate"
+            )
         if _is_closed_by_roles(configuration, listener):
             yield (
                 f"{key}: since there are roles, clients without a user name may do nothing here,"
@@ -88,6 +99,31 @@ def _of_websocket(key: str, listener: ListenerSettings) -> Iterator[str]:
             f"{key}.websocket: nobody is asked for a password here, {pages} and all programs that"
             " reach it: a password_file says who may connect"
         )
+
+
+def _hears_passwords(listener: ListenerSettings) -> bool:
+    """Return whether whoever listens on the network reads the passwords of clients."""
+    local = listener.path is not None or is_loopback(listener.host)
+    return listener.password_file is not None and listener.tls_certificate is None and not local
+
+
+def uplink_warnings(configuration: Configuration) -> Iterator[str]:
+    """Give a line for each uplink whose link is not encrypted, though its keys look as if it were.
+
+    One to this machine needs no encryption.
+    """
+    for index, uplink in enumerate(configuration.uplinks):
+        key, url = place_of(configuration.uplinks, index), urlsplit(uplink.url or "")
+        if url.scheme not in PLAIN:
+            continue
+        safe = url._replace(scheme=PLAIN[url.scheme]).geturl()
+        if uplink.ca_file is not None:
+            yield f"{key}.ca_file: not used, since {uplink.url} is not encrypted: write {safe}"
+        elif uplink.password_file is not None and not is_loopback(url.hostname or ""):
+            yield (
+                f"{key}.password_file: the password crosses the network as it is: write {safe} if"
+                " the fleet's broker takes TLS"
+            )
 
 
 def _is_closed_by_roles(configuration: Configuration, listener: ListenerSettings) -> bool:

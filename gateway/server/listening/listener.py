@@ -1,6 +1,7 @@
 """A place at which clients connect."""
 
 import asyncio
+import errno
 import os
 import socket
 from pathlib import Path
@@ -171,4 +172,11 @@ class Listener:
         # asyncio repeats the address in its own text; a resolver's errors have negative numbers
         number = error.errno or 0
         reason = os.strerror(number) if number > 0 else error.strerror
-        return StartError(f"cannot listen on {self.address}: {reason or error}")
+        text = f"cannot listen on {self.address}: {reason or error}"
+        if number == errno.EADDRINUSE:
+            from gateway.server.listening.port_holder import holder_of  # no start needs it but this
+
+            by = holder_of(self.port)
+            text += f" by {by}" if by else ""
+            text += "; another port: --port, or `port` of the [[listener]]"
+        return StartError(text)

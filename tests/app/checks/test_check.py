@@ -193,3 +193,29 @@ def test_a_key_that_is_missing_is_told_and_nothing_else_trips_over_it(
     lines = capsys.readouterr().err.splitlines()
     assert any(key in line for line in lines)
     assert all(line.startswith(f"tidegate: {path}: ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "taken"),
+    [
+        ("port = 1883", "port = 1883", True),
+        ("port = 1883", "port = 1884", False),
+        ("host = '0.0.0.0'\nallow_anonymous = true", "host = '127.0.0.1'", True),
+        ("host = '127.0.0.1'", "host = 'localhost'", True),
+        ("host = '::1'", "host = 'localhost'", True),
+        ("host = '::'\nallow_anonymous = true", "host = '127.0.0.1'", False),
+        ("host = '127.0.0.1'", "host = '127.0.0.2'", False),
+        ("host = '127.0.0.1'", "host = 'barn.local'\nallow_anonymous = true", False),
+        ("path = '/run/a'", "path = '/run/a'", True),
+        ("path = '/run/a'", "path = '/run/b'", False),
+        ("path = '/run/a'", "", False),
+    ],
+)
+def test_two_listeners_at_one_address(tmp_path: Path, first: str, second: str, taken: bool) -> None:
+    text = f"[[listener]]\n{first}\n[[listener]]\n{second}\n"
+    if not taken:
+        check(tmp_path, text)
+        return
+    with pytest.raises(ConfigurationError, match="no other listener has") as raised:
+        check(tmp_path, text)
+    assert raised.value.key in ("listener[1].port", "listener[1].path")

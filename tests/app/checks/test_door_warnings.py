@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from gateway.app.checks.warnings import admits_anonymous, door_warnings
+from gateway.app.checks.warnings import admits_anonymous, door_warnings, uplink_warnings
 from gateway.config.configuration import Configuration
 from gateway.settings.access import AccessSettings, RoleSettings
 from gateway.settings.listener import ListenerSettings
+from gateway.settings.uplink import UplinkSettings
 
 WEB = ListenerSettings(websocket=True)
 
@@ -58,3 +59,29 @@ def test_who_is_let_in_without_a_user_name() -> None:
     assert not admits_anonymous(ListenerSettings(password_file="users"))
     assert not admits_anonymous(ListenerSettings(tls_identity="cn"))
     assert not admits_anonymous(ListenerSettings(allow_anonymous=False))
+
+
+def test_passwords_that_the_network_reads() -> None:
+    open_one = ListenerSettings(host="192.0.2.1", password_file="users")
+    (warning,) = warned(open_one)
+    assert warning.startswith("listener[0].password_file: passwords cross the network as they are")
+    assert warned(replace(open_one, tls_certificate="c", tls_key="k")) == []
+    for host in ("127.0.0.1", "::1", "localhost"):
+        assert warned(replace(open_one, host=host)) == []
+    assert warned(replace(open_one, password_file=None, allow_anonymous=True)) == []
+
+
+def test_uplinks_that_are_not_encrypted() -> None:
+    def of(url: str | None = None, ca: str | None = None, password: str | None = None) -> list[str]:
+        uplink = UplinkSettings(url=url, ca_file=ca, password_file=password)
+        return list(uplink_warnings(Configuration("file", "id", uplinks=(uplink,))))
+
+    (warning,) = of(url="mqtt://fleet:1883", ca="ca")
+    assert warning.endswith(
+        "not used, since mqtt://fleet:1883 is not encrypted: write mqtts://fleet:1883"
+    )
+    (warning,) = of(url="ws://fleet/mqtt", password="p")
+    assert "the password crosses the network as it is: write wss://fleet/mqtt" in warning
+    assert of(url="mqtts://fleet", ca="ca", password="p") == []
+    assert of(url="mqtt://localhost", password="p") == []
+    assert of(url="mqtt://fleet") == of() == []

@@ -1,0 +1,78 @@
+"""Tells in time when a certificate of the configuration ends: an alarm from 21 days before."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from gateway.app.parts import Run
+from gateway.config.configuration import Configuration
+from gateway.config.credentials import secret_path
+from gateway.telemetry.certificates import ends
+
+ALARM = "certificate"
+
+WARN_DAYS = 21
+"""Days before its end from which a certificate should be renewed."""
+
+INTERVAL = 3600.0
+"""Seconds between two checks; a file that was renewed meanwhile ends the alarm at the next."""
+
+DAY_SECONDS = 86_400
+
+
+class Certificate(NamedTuple):
+    """The key that names a certificate's file, the file, and the days until it ends."""
+
+    key: str
+    file: Path
+    days: float
+
+
+def certificate_files(configuration: Configuration) -> dict[Path, str]:
+    """Return the files of certificates that the gateway shows or trusts, each with its key."""
+    found: dict[Path, str] = {}
+    for place, tables, keys in (
+        ("listener", configuration.listeners, ("tls_certificate", "client_ca")),
+        ("uplink", configuration.uplinks, ("tls_certificate", "ca_file")),
+    ):
+        for index, table in enumerate(tables):
+            for key in keys:
+                name = getattr(table, key)
+                if name is not None:
+                    found.setdefault(secret_path(name), f"{place}[{index}].{key}")
+    return found
+
+
+def certificates(configuration: Configuration, wall_seconds: float) -> Iterator[Certificate]:
+    """Give each certificate whose end can be read, with the days that it still has."""
+    for file, key in certificate_files(configuration).items():
+        end = ends(file)
+        if end is not None:
+            yield Certificate(key, file, (end - wall_seconds) / DAY_SECONDS)
+
+
+def spell_end(certificate: Certificate) -> str:
+    """Return when it ends, for people."""
+    key, file, days = certificate
+    if days <= 0:
+        return f"{key}: {file} has ended {-days:.0f} days ago"
+    return f"{key}: {file} ends in {days:.0f} days"
+
+
+def watch_certificates(run: Run) -> None:
+    """Raise and end the alarm `certificate` while the gateway runs, if it has certificates."""
+    if certificate_files(run.configuration):
+        watching = asyncio.get_running_loop().create_task(_watch(run))
+        run.stack.callback(watching.cancel)
+
+
+async def _watch(run: Run) -> None:
+    while True:
+        run.alarm(ALARM, await asyncio.to_thread(_ending, run))
+        await asyncio.sleep(INTERVAL)
+
+
+def _ending(run: Run) -> str:
+    found = certificates(run.configuration, run.clock.wall_ms() / 1000)
+    return "; ".join(spell_end(each) for each in found if each.days <= WARN_DAYS)

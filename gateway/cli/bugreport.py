@@ -1,0 +1,150 @@
+"""`tidegate bugreport`: what whoever helps has to know, in one archive without secrets."""
+
+import contextlib
+import io
+import json
+import os
+import platform
+import re
+import sqlite3
+import subprocess
+import sys
+import tarfile
+import time
+import tomllib
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from gateway.cli.local_broker import LocalBroker
+from gateway.cli.own_gateway import url_of
+from gateway.cli.parser import LOCAL_BROKER
+from gateway.cli.uplink_status import figures
+from gateway.compiled import build
+from gateway.errors import TidegateError
+from gateway.version import describe
+
+SECRET = re.compile(r"password|secret|token|(^|_)key$|username|user$", re.IGNORECASE)
+"""Names of keys whose values stay here; `tls_key` and `password_file` are names of files."""
+
+USER_INFO = re.compile(r"(?<=://)[^/@\s\"']+@")
+REDACTED = "(left out)"
+FILES_MAX = 1_000
+"""Files of the data folder that are listed."""
+
+LOG_LINES = 2_000
+JOURNAL = ("journalctl", "--unit=tidegate", f"--lines={LOG_LINES}", "--output=short-iso", "--quiet")
+JOURNAL_SECONDS = 20.0
+PRIVATE = 0o600
+
+
+def command_bugreport(target: Path, data_folder: Path, config: Path) -> int:
+    """Make the archive; raise TidegateError if the file is there or cannot be made."""
+    try:
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    except OSError as error:
+        raise TidegateError(f"{target}: {error.strerror}") from error
+    with open(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:  # noqa: PTH123 - a descriptor
+        for name, text in _parts(data_folder, config):
+            data = redacted(text).encode("utf-8", "replace")
+            member = tarfile.TarInfo(f"tidegate-bugreport/{name}")
+            member.size, member.mode, member.mtime = len(data), PRIVATE, int(time.time())
+            archive.addfile(member, io.BytesIO(data))
+            print(f"{name}: {len(data):,} bytes")
+    print(f"{target}: read it before you send it; topics and client identifiers are in it")
+    return 0
+
+
+def _parts(data: Path, config: Path) -> Iterator[tuple[str, str]]:
+    yield "system.json", json.dumps(_system(), indent=2)
+    yield "configuration.json", _configuration(config)
+    yield "files.txt", _files(data)
+    yield "check.txt", _of_command("check", str(config), "--data", str(data))
+    yield (
+        "doctor.txt",
+        _of_command(
+            "doctor", "--data", str(data), *(("--config", str(config)) if config.exists() else ())
+        ),
+    )
+    yield "figures.json", _figures(data)
+    yield "log.txt", _log()
+
+
+def _system() -> dict[str, object]:
+    return {
+        "tidegate": describe(build()),
+        "python": sys.version,
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "sqlite": sqlite3.sqlite_version,
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def _configuration(file: Path) -> str:
+    """Return the keys and values without secrets and comments, or why they cannot be had."""
+    try:
+        with file.open("rb") as opened:
+            return json.dumps(without_secrets(tomllib.load(opened)), indent=2, default=str)
+    except (OSError, ValueError) as error:
+        return f"{file}: {error}"
+
+
+def without_secrets(value: Any, name: str = "") -> Any:
+    """Return the same tables and lists, with the values of secret keys left out.
+
+    Names of files stay: they are no secret, and a wrong one is a common fault.
+    """
+    if isinstance(value, dict):
+        return {key: without_secrets(each, key) for key, each in value.items()}
+    if isinstance(value, list):
+        return [without_secrets(each, name) for each in value]
+    if SECRET.search(name) and not (isinstance(value, str) and Path(value).is_file()):
+        return REDACTED
+    return value
+
+
+def redacted(text: str) -> str:
+    """Return a text without users and passwords in URLs."""
+    return USER_INFO.sub(f"{REDACTED}@", text)
+
+
+def _files(data: Path) -> str:
+    lines = []
+    for file in islice(sorted(data.rglob("*")), FILES_MAX):
+        with contextlib.suppress(OSError):
+            found = file.lstat()
+            when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(found.st_mtime))
+            owner = f"{found.st_uid}:{found.st_gid}"
+            lines.append(f"{found.st_mode:06o} {owner} {found.st_size:12} {when} {file}")
+    return "\n".join(lines) or f"{data}: no file that this user may see"
+
+
+def _of_command(*arguments: str) -> str:
+    """Return what a command of this program says, whatever its exit status."""
+    from gateway.cli.main import main  # it loads this module
+
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        status = main(arguments)
+    return f"{out.getvalue()}exit status {status}\n"
+
+
+def _figures(data: Path) -> str:
+    """Return all figures of the running gateway, or why they cannot be had."""
+    broker = LocalBroker(url_of(data) or LOCAL_BROKER, None, None, None)
+    try:
+        return json.dumps(figures(broker, ("$SYS/broker/#",), "gateway/version"), indent=2)
+    except TidegateError as error:
+        return str(error)
+
+
+def _log() -> str:
+    try:
+        found = subprocess.run(  # noqa: S603 - a fixed command
+            JOURNAL, capture_output=True, timeout=JOURNAL_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"no journal: {error}"
+    return (found.stdout + found.stderr).decode("utf-8", "replace")
