@@ -48,5 +48,6 @@ cdef class State:
     cdef public object subscription_filters
     cdef public object topic_limits
     cdef public Traffic traffic
+    cdef public object watch
 
     cpdef packet_size(self, info)

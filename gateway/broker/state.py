@@ -1,6 +1,7 @@
 """What the broker's parts share: the objects that hold its state, made in order."""
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from gateway.access.listeners import Listeners
 from gateway.broker import bounds
@@ -30,12 +31,15 @@ from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.counters import Counters
 from gateway.mqtt.aliases.topic_aliases import InboundFigures
 from gateway.mqtt.codec.publish_properties import PropertyCache
+from gateway.mqtt.publication import Publication
 from gateway.routing.budget import Budget
 from gateway.routing.retained.retained import RetainedMessages
 from gateway.routing.router import Router
 from gateway.session.session import Session
 from gateway.session.traffic import Traffic
 from gateway.settings.broker import BrokerSettings
+
+Watch: TypeAlias = Callable[[Publication, int, int], None]
 
 
 class State:
@@ -84,6 +88,7 @@ class State:
         "subscription_filters",
         "topic_limits",
         "traffic",
+        "watch",
     )
 
     def __init__(
@@ -104,6 +109,8 @@ class State:
         self.store = store
         self.new_client_id = new_client_id
         self.traffic = Traffic()
+        self.watch: Watch | None = None
+        """Called with messages that are delivered, from which number on, and how many."""
         self.deadlines = Deadlines()
         self.sockets = 0  # network connections since the start
         self.connects = 0  # CONNECT packets since the start

@@ -20,10 +20,14 @@ KINDS = ("start", "stop", "alarm", "link", "refused", "flapping", "shared", "den
 QUEUE_COLUMNS = (
     *("kind", "name", "state", "depth", "inflight", "bytes", "oldest", "in", "out", "empty in"),
 )
+TOPIC_SORTS = ("topic", "rate", "silent_seconds", "count", "bytes")
 QUEUES = ("uplink", "channel", "delayed", "session")
 
 MOST = 1_000
 """Rows that a list shows; `--limit` says how many else."""
+
+VALUE_LETTERS = 40
+"""Letters of a payload in a list."""
 
 RATE_SECONDS = 1.0
 """Seconds over which rates are measured."""
@@ -68,6 +72,16 @@ def add_operate(commands: "Commands") -> None:
     rule = commands.add_parser("rule", help="list the uplink rules")
     verbs = rule.add_subparsers(required=True, metavar="list")
     _finish_list(verbs.add_parser("list", help="the rules and what they took"), _rule_list)
+    topic = commands.add_parser("topic", help="list topics with their last values, or show one")
+    verbs = topic.add_subparsers(required=True, metavar="list|show")
+    found = verbs.add_parser("list", help="topics with their last values")
+    found.add_argument("--match", metavar="FILTER", help="those that this topic filter matches")
+    found.add_argument("--silent", action="store_true", help="those that fell silent alone")
+    found.add_argument("--sort", choices=TOPIC_SORTS, default="topic", help="the largest first")
+    _finish_list(found, _topic_list)
+    show = verbs.add_parser("show", help="the last value, and who gets it")
+    show.add_argument("topic", metavar="TOPIC")
+    _finish(show, _topic_show)
     events = commands.add_parser("events", help="show what happened, the newest last")
     events.add_argument("--since", metavar="WHEN", help="15m, 2h, 3d ago, or '2026-11-28 07:00'")
     events.add_argument("--kind", choices=("all", *KINDS), default="all")
@@ -290,6 +304,61 @@ def _rule_cells(row: Row) -> list[str]:
     microseconds = str(counters.get("microseconds", ""))
     uplinks = ",".join(row["uplinks"])
     return [row["rule"], uplinks, row["topic"], *counts, microseconds, row["where"] or ""]
+
+
+def _topic_list(conversation: "Conversation", options: argparse.Namespace) -> int:
+    request: Row = {"sort": options.sort, "state": "silent" if options.silent else "all"}
+    if options.match is not None:
+        request["match"] = options.match
+    found = conversation.rows("topics", request, options.limit)
+    columns = ["topic", "value", "age", "every", "rate", "messages", "publisher"]
+    _show(options, found, table([columns, *map(_topic_cells, found)]))
+    return 0
+
+
+def _topic_cells(row: Row) -> list[str]:
+    from gateway.app.uplink.headroom import spell_seconds
+
+    every = row["interval_seconds"]
+    sign = "! " if row["silent"] else ""
+    return [
+        f"{sign}{row['topic']}",
+        _value(row)[:VALUE_LETTERS],
+        spell_seconds(row["silent_seconds"]),
+        "" if every is None else spell_seconds(every) if every >= 1 else f"{every:.3g} s",
+        f"{row['rate']:,}/s",
+        f"{row['count']:,}",
+        row["publisher"] or "the gateway",
+    ]
+
+
+def _value(row: Row) -> str:
+    return str(row.get("payload", f"{row['size']:,} bytes, no text"))
+
+
+def _topic_show(conversation: "Conversation", options: argparse.Namespace) -> int:
+    answer = conversation.query("topic", {"topic": options.topic})
+    _show(options, answer, list(topic_lines(answer)))
+    return 0
+
+
+def topic_lines(answer: Row) -> Iterator[str]:
+    """Yield all that is known of a topic, as a person reads it."""
+    row = answer["topic"]
+    if row is None:
+        reason = "had no message" if answer["remembered"] else "[broker] remembered_topics is 0"
+        yield f"its last message is not known: {reason}"
+    else:
+        yield f"{'value':18}{_line(_value(row))}"
+        for name in ("time", "size", "qos", "publisher", "count", "interval_seconds", "rate"):
+            shown = when(row[name]) if name == "time" else _spelled(row[name])
+            yield f"{name.replace('_', ' '):18}{_line(shown)}"
+        yield f"{'silent':18}{'yes' if row['silent'] else 'no'}, {row['silent_seconds']:,} s"
+    if answer["retained"] is not None:
+        yield f"{'retained':18}{_line(_value(answer['retained']))}"
+    yield f"{'receivers':18}{_line(', '.join(answer['receivers']) or 'none that get all of it')}"
+    if answer["filtered"]:
+        yield f"{'perhaps':18}{_line(', '.join(answer['filtered']))}, by $where or group"
 
 
 def _events(conversation: "Conversation", options: argparse.Namespace) -> int:

@@ -258,6 +258,12 @@ class BrokerSettings:
         "0 by DISCONNECT",
         default=False,
     )
+    remembered_topics: int = key(
+        whole_number(0, 10_000),
+        "topics of which the last message and the usual interval are remembered for the queries "
+        "[`topics` and `topic`](query.md#queries); 0 for none",
+        0,
+    )
     response_information: str | None = key(
         topic_beginning,
         "sent to MQTT 5 clients that ask for it: what their response topics shall begin with",

@@ -94,6 +94,10 @@ QUERIES = own(
     },
 )
 
+TOPICS = own(
+    "topics", COUNTER, {"forgotten": "Topics that were forgotten because others took their place."}
+)
+
 SYS = own(
     "sys",
     COUNTER,
@@ -114,6 +118,7 @@ OWN_FIGURES = (
     *METRICS,
     *QUERIES,
     *SYS,
+    *TOPICS,
     *LOG,
     *BRIDGE,  # behind the others: any part may be the kind of a bridge
 )

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from gateway.cli.local_broker import client_id_of
-from gateway.cli.operate import EXIT, client_lines, event_line, since, status_lines, table, when
+from gateway.cli.operate import (
+    EXIT,
+    client_lines,
+    event_line,
+    since,
+    status_lines,
+    table,
+    topic_lines,
+    when,
+)
 from gateway.errors import TidegateError
 from gateway.mqtt.packets import Disconnect, PubAck, Publish
 from gateway.mqtt.properties import Properties
@@ -17,6 +26,8 @@ from tests.support.processes.gateway_process import COMMAND, GatewayProcess
 from tests.support.raw_client import Clients
 
 CONFIG = """
+[broker]
+remembered_topics = 100
 [gateway]
 id = "barn"
 [[uplink]]
@@ -181,6 +192,38 @@ def test_what_is_wrong_stands_in_the_status() -> None:
     nothing = {**STATUS, "outbox": None, "uplinks": [], "troubles": [], "verdict": "attention"}
     assert "waiting     nothing goes up" in "\n".join(status_lines(nothing))
     assert EXIT == {"well": 0, "attention": 1, "trouble": 1}
+
+
+async def test_topics_have_their_values_and_receivers(clients: Clients, ask: Asker) -> None:
+    publisher = await clients.connect("sensor")
+    for number, (topic, payload) in enumerate((("t/a", b"21.5"), ("t/b", b"\xff")), 1):
+        await publisher.send(Publish(topic, payload, 1, retain=True, packet_id=number))
+        assert isinstance(await publisher.receive(), PubAck)
+    await publisher.subscribe("t/a")
+    first, *lines = ask("topic", "list", "--match", "t/#").splitlines()
+    assert first.split()[:3] == ["topic", "value", "age"]
+    assert [line.split()[:2] for line in lines] == [["t/a", "21.5"], ["t/b", "1"]]
+    assert ask.json("topic", "list", "--silent") == []
+    shown = ask("topic", "show", "t/a")
+    assert "value             21.5" in shown
+    assert "retained          21.5" in shown
+    assert "receivers         sensor" in shown
+    assert "no text" in ask("topic", "show", "t/b")
+
+
+def test_a_topic_that_is_not_known_says_why() -> None:
+    answer = {
+        "topic": None,
+        "remembered": False,
+        "receivers": [],
+        "filtered": ["c"],
+        "retained": None,
+    }
+    assert list(topic_lines(answer)) == [
+        "its last message is not known: [broker] remembered_topics is 0",
+        "receivers         none that get all of it",
+        "perhaps           c, by $where or group",
+    ]
 
 
 def test_a_client_that_is_gone_has_its_ends() -> None:

@@ -10,6 +10,7 @@ from gateway.app.query.events import ClientEvents, EventLog
 from gateway.app.query.queues import QueueQueries
 from gateway.app.query.series import Series
 from gateway.app.query.status import StatusQuery
+from gateway.app.query.topics import TopicMemory, TopicQueries
 from gateway.app.responder import Responder
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Queries:
         ClientQueries(run, core, control, self.responder, ends)
         self._status = StatusQuery(run, storage, core, self.responder, events)
         events.answer(self.responder)
+        TopicQueries(run, core, self.responder, TopicMemory(run, core))
         Series(run, core).answer(self.responder)
         core.broker.notices.listeners.append(ClientEvents(run, ends).take)
 

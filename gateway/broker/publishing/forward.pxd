@@ -24,6 +24,8 @@ cdef Py_ssize_t _room(
 cdef Py_ssize_t _retained_room(
     State state, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
 
+cdef _remember(State state, Publication publication, Py_ssize_t first, Py_ssize_t count)
+
 @cython.locals(number=Py_ssize_t, one=Publication)
 cdef _retain(State state, Publication publication, Py_ssize_t first, Py_ssize_t count)
 

@@ -103,8 +103,8 @@ def forward(
             return 0, _SUCCESS, refusal
         # who takes the messages now may have members to ask, or messages of its own
         unfinished, budget.unfinished = budget.unfinished, False
-    if publication.retain:
-        _retain(state, publication, first, count)
+    if publication.retain or state.watch is not None:
+        _remember(state, publication, first, count)
     _deliver(state.traffic, publication, first, count, route, selected, instant.monotonic, promised)
     if unfinished:
         state.budget.unfinished = True
@@ -182,6 +182,14 @@ def _disk_has_room(state: State, publication: Publication) -> bool:
         return True
     state.refusals.for_disk()
     return False
+
+
+def _remember(state: State, publication: Publication, first: int, count: int) -> None:
+    """Keep messages that are to be retained, and tell who watches of all."""
+    if state.watch is not None:
+        state.watch(publication, first, count)
+    if publication.retain:
+        _retain(state, publication, first, count)
 
 
 def _retain(state: State, publication: Publication, first: int, count: int) -> None:
