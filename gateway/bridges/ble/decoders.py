@@ -4,14 +4,19 @@ An entry point of the group `tidegate.ble_decoders` names a function that takes 
 (bytes, or None) and returns a decoder; it raises ImportError where its parser is not installed.
 """
 
+import json
 import logging
+import re
 import struct
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple, Protocol
 
 from gateway.bridges.readings.reading import Value
+from gateway.bridges.readings.registry import quantity_name
 
 GROUP = "tidegate.ble_decoders"
 
@@ -24,6 +29,19 @@ BTHOME = frozenset(
     f"0000{number}-0000-1000-8000-00805f9b34fb" for number in ("fcd2", "181c", "181e")
 )
 """Service data in which BTHome stands: version 2, and version 1 plain and encrypted."""
+
+BASE_UUID = "-0000-1000-8000-00805f9b34fb"
+"""What follows the four digits of a UUID of the Bluetooth SIG."""
+
+LAST = "theengs"
+"""The decoder that is asked last: a family's own parser knows keys, and keeps its names."""
+
+MODELS_MAX = 256
+"""Models whose values are known; those of others are looked up again."""
+
+NO_UNIT_OF_THEENGS = ("string", "hex", "int", "0")
+
+KEY_OF_SEVERAL = re.compile(r"[a-z]+(\d+)?(?:_(\w+))?")
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +93,8 @@ class Decoders:
 
     def __init__(self) -> None:
         self._make: list[Any] = []
-        for entry_point in sorted(entry_points(group=GROUP)):
+        found = entry_points(group=GROUP)
+        for entry_point in sorted(found, key=lambda each: (each.name == LAST, each.name)):
             try:
                 make = entry_point.load()
                 make(None)
@@ -117,6 +136,13 @@ def xiaomi(key: bytes | None) -> "SensorData":
     from xiaomi_ble import XiaomiBluetoothDeviceData
 
     return SensorData(XiaomiBluetoothDeviceData(bindkey=key))
+
+
+def theengs(_key: bytes | None) -> "Theengs":
+    """Return a decoder of what Theengs Decoder knows, if TheengsDecoder is installed."""
+    import TheengsDecoder
+
+    return Theengs(TheengsDecoder)
 
 
 class SensorData:
@@ -162,6 +188,84 @@ class BThome(SensorData):
         if parser.last_service_info is not info:
             raise UndecodableError("duplicates")
         return _values(update)
+
+
+class Theengs:
+    """Theengs Decoder: some hundred kinds of devices, as far as they encrypt nothing."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+
+    def decode(self, advertisement: Advertisement) -> Decoded | None:
+        """Return what it says; None for another kind, and for one that says no more than its name.
+
+        Text and numbers without a unit are left out: they are of the transport, or for an app.
+        """
+        for packet in _theengs_packets(advertisement):
+            text = self._library.decodeBLE(json.dumps(packet))
+            said = json.loads(text) if text else {}
+            found = list(self._values(said))
+            if found:
+                strength = DecodedValue(STRENGTH, advertisement.rssi, "dBm")
+                return [*found, strength]
+        return None
+
+    def _values(self, said: dict[str, Any]) -> Iterator[DecodedValue]:
+        series = _theengs_series(self._library, str(said.get("model_id", "")))
+        for key, (quantity, unit, instance) in series.items():
+            value = said.get(key)
+            if unit == "event":
+                if value:
+                    yield DecodedValue(quantity, str(value), None, instance, is_event=True)
+            elif unit == "status" and isinstance(value, bool | int):
+                yield DecodedValue(quantity, bool(value), None, instance)
+            elif isinstance(value, int | float) and not isinstance(value, bool):
+                yield DecodedValue(quantity, value, unit, instance)
+
+
+def _theengs_packets(advertisement: Advertisement) -> Iterator[dict[str, object]]:
+    """Give an advertisement in the words of Theengs, once for each of its data."""
+    base = {"id": advertisement.address, "rssi": advertisement.rssi}
+    if advertisement.name:
+        base["name"] = advertisement.name
+    makers = [
+        company.to_bytes(2, "little").hex() + data.hex()
+        for company, data in advertisement.manufacturer_data.items()
+    ]
+    maker = {"manufacturerdata": makers[0]} if makers else {}
+    for uuid, data in advertisement.service_data.items():
+        short = uuid[4:8] if uuid.endswith(BASE_UUID) else uuid
+        yield base | maker | {"servicedatauuid": short, "servicedata": data.hex()}
+    for each in makers:
+        yield base | {"manufacturerdata": each}
+
+
+@lru_cache(MODELS_MAX)
+def _theengs_series(library: Any, model: str) -> dict[str, tuple[str, str, str]]:
+    """Return quantity, unit and instance of a model's values, by Theengs' keys.
+
+    Where a model has several of a quantity, what follows its key tells them apart: `tempc2` is
+    `temperature` with the instance `2`, `volt_batt` is `voltage` with the instance `batt`.
+    """
+    text = library.getProperties(model)
+    properties = json.loads(text)["properties"] if text else {}
+    named: dict[str, tuple[str, str]] = {}
+    for key, each in properties.items():
+        unit = "event" if key.startswith("button") else each["unit"]
+        if unit not in NO_UNIT_OF_THEENGS and key != "packet":
+            word = each["name"].partition(" press type")[0].replace(" ", "_").replace("-", "_")
+            low = key in ("batt_low", "lowbatt")
+            named[key] = ("battery_low" if low else quantity_name(word), unit)
+    many = Counter(quantity for quantity, _ in named.values())
+    return {
+        key: (quantity, unit, _instance_of_key(key) if many[quantity] > 1 else "")
+        for key, (quantity, unit) in named.items()
+    }
+
+
+def _instance_of_key(key: str) -> str:
+    match = KEY_OF_SEVERAL.fullmatch(key)
+    return "" if match is None else "-".join(filter(None, match.groups()))
 
 
 def parsed(parser: Any, info: Any) -> Any:

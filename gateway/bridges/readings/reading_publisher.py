@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from gateway.bridges.readings.plausibility import Plausibility
-from gateway.bridges.readings.reading import Reading, instance_name
+from gateway.bridges.readings.reading import Reading, instance_name, series_topic
 from gateway.bridges.readings.registry import quantity_name, unit_name
 from gateway.bridges.supervision.interfaces import Services
 from gateway.mqtt.message import Message
@@ -85,7 +85,7 @@ class ReadingPublisher:
         services = self._services
         now = services.clock.wall_ms()
         reading = self._corrected(reading, now)
-        topic = reading.topic
+        topic = series_topic(reading.node, reading.quantity, reading.instance)
         label = self._label(topic, source)
         if label:
             reading = replace(reading, instance=joined(reading.instance, label))

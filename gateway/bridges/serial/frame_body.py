@@ -103,10 +103,6 @@ class ReadingsFrame:
     unknown: int
     earlier: bool = False
 
-    def sampled_at(self, now: int) -> int:
-        """Return when the sample was taken, ms since 1970, for a frame accepted at `now`."""
-        return max(now - self.age, 0) if self.wall is None else self.wall
-
 
 def encode_acknowledgement(status: Status, boot: int, sequence: int) -> bytes:
     """Return the body that answers a frame."""

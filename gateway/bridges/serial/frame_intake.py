@@ -98,7 +98,8 @@ class FrameIntake:
 
     def _check(self, frame: ReadingsFrame) -> tuple[list[Reading], list[str]]:
         """Return the readings that can be published, and why each other one cannot."""
-        time = frame.sampled_at(self._clock.wall_ms())
+        now = self._clock.wall_ms()
+        time = max(now - frame.age, 0) if frame.wall is None else frame.wall
         apart = ""
         if not frame.earlier:
             apart = self._starts.instance(frame.node, frame.boot, self._clock.monotonic())

@@ -48,7 +48,8 @@ class NodeFigures:
             self._boots[node] = boot
             for name in HEARTBEAT:
                 self._set(name, node, 0)
-        self._set(DROPPED, node, dropped)
+        if self._values[DROPPED].get(node) != dropped:
+            self._set(DROPPED, node, dropped)
 
     def note(self, readings: Iterable[Reading]) -> None:
         """Take what stands in a heartbeat of a node that was noted before."""
@@ -60,8 +61,6 @@ class NodeFigures:
     def _set(self, name: str, node: str, value: int) -> None:
         values = self._values[name]
         before = values.get(node)
-        if value == before:
-            return
         values[node] = value
         self._host.show(name, sum(values.values()))
         if name == SAFE_MODE and value != (before or 0):

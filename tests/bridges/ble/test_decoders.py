@@ -1,13 +1,20 @@
 """The parsers of other makers' sensors, on advertisements as their devices send them."""
 
 import contextlib
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.bridges.ble.decoders import Advertisement, Decoders, UndecodableError
+from gateway.bridges.ble.decoders import (
+    Advertisement,
+    Decoders,
+    Theengs,
+    UndecodableError,
+    theengs,
+)
 from tests.support.table import table
 
 XIAOMI = "0000fe95-0000-1000-8000-00805f9b34fb"
@@ -59,13 +66,13 @@ def advertisement(**given: Any) -> Advertisement:
 
 
 def decoded(given: dict[str, Any]) -> dict[str, tuple[object, str | None]]:
-    """Return what all installed decoders find, by quantity."""
+    """Return what the first decoder finds that knows it, by quantity."""
     heard = advertisement(**given)
-    found: dict[str, tuple[object, str | None]] = {}
     for decoder in Decoders().of_device(None):
-        for quantity, value, unit, *_ in decoder.decode(heard) or []:
-            found[quantity] = (value, unit)
-    return found
+        found = decoder.decode(heard)
+        if found is not None:
+            return {quantity: (value, unit) for quantity, value, unit, *_ in found}
+    return {}
 
 
 @pytest.mark.uncovered
@@ -93,3 +100,95 @@ def test_any_bytes_are_decoded_or_refused(
     for decoder in Decoders().of_device(None):
         with contextlib.suppress(UndecodableError):
             decoder.decode(heard)
+
+
+PROPERTIES = {
+    "tempc": {"unit": "°C", "name": "temperature"},
+    "tempc2": {"unit": "°C", "name": "temperature"},
+    "volt_batt_1": {"unit": "V", "name": "voltage"},
+    "volt": {"unit": "V", "name": "voltage"},
+    "hum": {"unit": "%", "name": "humidity"},
+    "lowbatt": {"unit": "status", "name": "battery"},
+    "open": {"unit": "status", "name": "door"},
+    "button1": {"unit": "int", "name": "button1 press type"},
+    "mac": {"unit": "string", "name": "MAC address"},
+    "packet": {"unit": "int", "name": "packet id"},
+}
+
+
+class Library:
+    """Stands for TheengsDecoder: answers one model to what has the service data `01`."""
+
+    def __init__(self, **said: object) -> None:
+        self.said = said
+        self.asked: list[dict[str, object]] = []
+
+    def decodeBLE(self, text: str) -> str | None:  # noqa: N802 - the library's name
+        packet = json.loads(text)
+        self.asked.append(packet)
+        if packet.get("servicedata") != "01":
+            return None
+        return json.dumps(packet | {"model_id": "MODEL"} | self.said)
+
+    def getProperties(self, model: str) -> str | None:  # noqa: N802 - the library's name
+        return json.dumps({"properties": PROPERTIES}) if model == "MODEL" else None
+
+
+def test_theengs_values_have_their_quantities_units_and_instances() -> None:
+    library = Library(
+        tempc=21.5,
+        tempc2=-3,
+        volt=3.0,
+        volt_batt_1=12.8,
+        hum=48,
+        open=True,
+        lowbatt=False,
+        button1=2,
+        mac="AA",
+        packet=7,
+    )
+    heard = advertisement(
+        name="x",
+        service_data={XIAOMI: b"\x02", "f000aa00-0451-4000-b000-000000000000": b"\x01"},
+        manufacturer_data={0x0499: b"\xff"},
+    )
+    found = Theengs(library).decode(heard)
+    assert found is not None
+    assert [tuple(each) for each in found] == [
+        ("temperature", 21.5, "°C", "", False),
+        ("temperature", -3, "°C", "2", False),
+        ("voltage", 12.8, "V", "batt_1", False),
+        ("voltage", 3.0, "V", "", False),
+        ("humidity", 48, "%", "", False),
+        ("battery_low", False, None, "", False),
+        ("door", True, None, "", False),
+        ("button1", "2", None, "", True),
+        ("signal_strength", -60, "dBm", "", False),
+    ]
+    assert library.asked[0] == {
+        "id": "A4:C1:38:11:22:33",
+        "rssi": -60,
+        "name": "x",
+        "manufacturerdata": "9904ff",
+        "servicedatauuid": "fe95",
+        "servicedata": "02",
+    }
+
+
+def test_what_theengs_knows_by_name_alone_is_nothing() -> None:
+    library = Library(mac="AA:BB")
+    assert Theengs(library).decode(advertisement(service_data={XIAOMI: b"\x01"})) is None
+    assert Theengs(library).decode(advertisement(manufacturer_data={1: b"\x01"})) is None
+    assert library.asked[-1]["manufacturerdata"] == "010001"
+
+
+def test_theengs_itself_decodes_what_other_parsers_do_and_is_asked_last() -> None:
+    """Real advertisements, where TheengsDecoder is installed."""
+    pytest.importorskip("TheengsDecoder", reason="needs Theengs: pip install TheengsDecoder")
+    decoder = theengs(None)
+    assert isinstance(Decoders().of_device(None)[-1], Theengs)
+    for _, fields, expected in ADVERTISEMENTS:
+        values = decoder.decode(advertisement(**fields)) or []
+        found = {quantity: value for quantity, value, *_ in values}
+        for quantity in ("temperature", "humidity"):
+            assert found[quantity] == pytest.approx(expected[quantity][0], abs=0.06), fields

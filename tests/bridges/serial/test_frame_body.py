@@ -88,14 +88,6 @@ def test_numbers_without_a_meaning_are_counted_and_left_out() -> None:
     assert frame.unknown == 3
 
 
-@pytest.mark.parametrize(
-    ("wall", "age", "time"), [(None, 20, 980), (None, 5000, 0), (500, 20, 500)]
-)
-def test_when_the_sample_was_taken(wall: int | None, age: int, time: int) -> None:
-    frame = ReadingsFrame("n1", 7, 1, 1500, age, 0, wall, (), 0)
-    assert frame.sampled_at(1000) == time
-
-
 def test_wall_time_follows_the_head() -> None:
     plain = body(TEMPERATURE, flags=1)
     with_time = plain[:27] + (1_763_740_000_000).to_bytes(8, "little") + plain[27:]
