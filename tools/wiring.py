@@ -53,6 +53,8 @@ I2C = (
 WIRINGS = {
     "bme280": Wiring("BME280", I2C),
     "bmp280": Wiring("BMP280", I2C),
+    "bme680": Wiring("BME680 or BME688", I2C),
+    "vl53l0x": Wiring("VL53L0X", I2C),
     "scd4x": Wiring("SCD40 or SCD41", I2C),
     "hx711": Wiring(
         "HX711",

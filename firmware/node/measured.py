@@ -13,6 +13,8 @@ QUANTITIES = {
     "dht22": "temperature humidity",
     "bme280": "temperature humidity pressure",
     "bmp280": "temperature pressure",
+    "bme680": "temperature humidity pressure gas_resistance",
+    "vl53l0x": "distance",
     "sht3x": "temperature humidity",
     "scd4x": "carbon_dioxide temperature humidity",
 }

@@ -73,6 +73,16 @@ SENSORS = {
         (0x76, 0x77),
         ("temperature", "pressure"),
     ),
+    "bme680": SensorKind(
+        "temperature, humidity, pressure and the resistance of a gas sensor",
+        ("sda", "scl", "address"),
+        ("i2c",),
+        (0x76, 0x77),
+        (*AIR, "gas_resistance"),
+    ),
+    "vl53l0x": SensorKind(
+        "a distance up to 2 m, by light", ("sda", "scl"), ("i2c",), quantities=("distance",)
+    ),
     "scd4x": SensorKind(
         "carbon dioxide, temperature and humidity",
         ("sda", "scl"),

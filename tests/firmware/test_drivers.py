@@ -251,6 +251,133 @@ def test_an_scd4x_is_started_waited_for_and_checked(monkeypatch: pytest.MonkeyPa
         sensor.read()
 
 
+T1, T2, T3 = 26_203, 26_519, 3
+P = (35_008, -10_284, 88, 9_692, -202, 30, 24, -516, -3_469, 30)
+H = (794, 1_007, 0, 45, 20, 120, -100)
+G1, G2, G3 = -30, -5_969, 18
+"""Calibration of a chip."""
+
+RAW_T, RAW_P, RAW_H, RAW_GAS = 506_000, 370_000, 22_000, 600
+
+
+def bme680(variant: int = 0, range_: int = 4, gas: int = 0x30) -> Chip:
+    p1, p2, p3, p4, p5, p6, p7, p8, p9, p10 = P
+    h1, h2, *h = H
+    field = bytes([0x80, 0, *_twenty_bits(RAW_P), *_twenty_bits(RAW_T), RAW_H >> 8, RAW_H & 255])
+    measured = bytes([RAW_GAS >> 2, RAW_GAS << 6 & 0xC0 | gas | range_])
+    chip = Chip()
+    chip.registers = {
+        0xD0: b"\x61",
+        0xF0: bytes([variant]),
+        0x00: b"\x2e",
+        0x02: b"\x10",
+        0x04: b"\xe0",
+        0x8A: struct.pack("<hbBHhbBhhbb", T2, T3, 0, p1, p2, p3, 0, p4, p5, p7, p6)
+        + bytes(2)
+        + struct.pack("<hhB", p8, p9, p10),
+        0xE1: bytes([h2 >> 4, h2 << 4 & 0xF0 | h1 & 0x0F, h1 >> 4])
+        + struct.pack("<bbbBbHhbb", *h, T1, G2, G1, G3),
+        0x1D: field + bytes(3 + 2 * variant) + measured + bytes(2),
+    }
+    return chip
+
+
+def _twenty_bits(raw: int) -> bytes:
+    return bytes([raw >> 12, raw >> 4 & 255, raw << 4 & 255])
+
+
+def expected_air() -> tuple[float, float, float]:
+    """Return °C, % and Pa by the whole numbers of the datasheet's other formulas (3.3)."""
+    first = (RAW_T >> 3) - (T1 << 1)
+    fine = (first * T2 >> 11) + (((first >> 1) ** 2 >> 12) * (T3 << 4) >> 14)
+    celsius = (fine * 5 + 128) >> 8
+    p1, p2, p3, p4, p5, p6, p7, p8, p9, p10 = P
+    var1 = (fine >> 1) - 64_000
+    var2 = (((var1 >> 2) ** 2 >> 11) * p6) >> 2
+    var2 = ((var2 + (var1 * p5 << 1)) >> 2) + (p4 << 16)
+    var1 = (((((var1 >> 2) ** 2) >> 13) * (p3 << 5)) >> 3) + (p2 * var1 >> 1)
+    var1 = (32_768 + (var1 >> 18)) * p1 >> 15
+    pascal = ((1_048_576 - RAW_P - (var2 >> 12)) * 3_125 << 1) // var1
+    more = (p9 * ((pascal >> 3) ** 2 >> 13) >> 12) + ((pascal >> 2) * p8 >> 13)
+    more += (pascal >> 8) ** 3 * p10 >> 17
+    pascal += (more + (p7 << 7)) >> 4
+    h1, h2, h3, h4, h5, h6, h7 = H
+    wet = RAW_H - (h1 * 16) - ((celsius * h3 // 100) >> 1)
+    gain = (celsius * h4 // 100) + ((celsius * (celsius * h5 // 100) >> 6) // 100) + (1 << 14)
+    var3 = wet * (h2 * gain >> 10)
+    var6 = (((h6 << 7) + celsius * h7 // 100 >> 4) * (((var3 >> 14) ** 2) >> 10)) >> 1
+    return celsius / 100, ((var3 + var6 >> 10) * 1_000 >> 12) / 1_000, pascal
+
+
+def test_a_bme680_gives_what_the_datasheets_two_ways_of_counting_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    from node.drivers.bme680 import Bme680
+
+    chip = bme680()
+    temperature, humidity, pressure, gas = Bme680(chip, 0x76).read()
+    celsius, percent, pascal = expected_air()
+    assert 10 < celsius < 40
+    assert 20 < percent < 80
+    assert 80_000 < pascal < 110_000
+    for (name, (mantissa, exponent), unit), (expected, given) in zip(
+        (temperature, humidity, pressure),
+        ((celsius * 100, "°C"), (percent * 100, "%"), (pascal, "hPa")),
+        strict=True,
+    ):
+        assert (exponent, unit) == (-2, given), name
+        assert mantissa == pytest.approx(expected, abs=4), name
+    step = 1_340 + 5 * -2
+    ohms = 1 / (1.001 * 0.000000125 * 16 * ((RAW_GAS - 512) / step + 1))
+    assert (gas[0], gas[2]) == ("gas_resistance", "Ω")
+    assert gas[1][0] == pytest.approx(ohms, abs=1)
+    assert chip.written[-1] == (0x74, b"\x25")
+    assert dict(chip.written)[0x71] == b"\x10"
+
+
+def test_a_bme680_without_a_hot_heater_and_a_bme688(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    from node.drivers.bme680 import Bme680
+
+    cold = [quantity for quantity, _, _ in Bme680(bme680(gas=0x20), 0x76).read()]
+    assert cold == ["temperature", "humidity", "pressure"]
+    newer = bme680(variant=1)
+    ohms = 1e6 * (262_144 >> 4) / (4_096 + (RAW_GAS - 512) * 3)
+    assert Bme680(newer, 0x76).read()[-1] == ("gas_resistance", (round(ohms), 0), "Ω")
+    assert dict(newer.written)[0x71] == b"\x20"
+    newer.registers[0x1D] = bytes(17)
+    with pytest.raises(OSError, match="does not end"):
+        Bme680(newer, 0x76).read()
+    newer.registers[0xD0] = b"\x60"
+    with pytest.raises(OSError, match="chip 0x60, and not 0x61"):
+        Bme680(newer, 0x76).read()
+
+
+def test_a_vl53l0x_is_started_and_its_status_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    from node.drivers.vl53l0x import Vl53l0x
+
+    chip = Chip()
+    near = bytes([11 << 3, *bytes(9), 0x03, 0xE8])
+    chip.registers = {0xC0: b"\xee", 0x89: b"\x10", 0x91: b"\x3c", 0x13: b"\x44", 0x14: near}
+    sensor = Vl53l0x(chip)
+    for _ in range(2):
+        assert sensor.read() == [("distance", (1000, 0), "mm")]
+    assert chip.written[0] == (0x89, b"\x11")
+    assert chip.written.count((0x91, b"\x3c")) == 2
+    assert chip.written[-2:] == [(0x00, b"\x01"), (0x0B, b"\x01")]
+    chip.registers[0x14] = bytes([4 << 3, *bytes(9), 0x1F, 0xFE])
+    with pytest.raises(OSError, match="nothing is near enough"):
+        sensor.read()
+    chip.registers[0x13] = b"\x40"
+    with pytest.raises(OSError, match="does not end"):
+        sensor.read()
+    chip.registers[0xC0] = b"\x00"
+    with pytest.raises(OSError, match="model 0x00"):
+        Vl53l0x(chip).read()
+
+
 def test_an_hx711_is_read_bit_by_bit(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     bits: list[int] = []
 

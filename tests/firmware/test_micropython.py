@@ -59,6 +59,20 @@ def test_the_compiled_files_give_the_same_bytes(
     assert interpreter.run(micropython, SCRIPTS / "node_vectors.py", modules=tmp_path) == expected
 
 
+def test_drivers_that_count_with_floats_give_the_same(micropython: str) -> None:
+    script = SCRIPTS / "float_drivers.py"
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env={"PYTHONPATH": str(FIRMWARE), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert "('distance', (1000, 0))" in done.stdout
+    assert interpreter.run(micropython, script) == done.stdout
+
+
 def test_ten_minutes_without_a_cable_lose_nothing(micropython: str, tmp_path: Path) -> None:
     for arguments in ((), (str(tmp_path / "spill"),)):
         told = interpreter.run(micropython, SCRIPTS / "outage.py", *arguments).splitlines()
