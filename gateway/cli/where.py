@@ -39,6 +39,7 @@ def add_where(commands: "Commands") -> None:
     which = why.add_mutually_exclusive_group(required=True)
     which.add_argument("number", metavar="EPOCH.STREAM.NUMBER", type=_number, nargs="?")
     which.add_argument("--message", type=Path, metavar="FILE", help="one that was not sent, or -")
+    which.add_argument("--topic", metavar="TOPIC", help="the last message of this topic")
     _add_data(why)
     why.set_defaults(command=_why)
 
@@ -110,8 +111,10 @@ def _test(options: argparse.Namespace) -> int:
 
 
 def _why(options: argparse.Namespace) -> int:
-    from gateway.cli.why import why, why_not_sent
+    from gateway.cli.why import why, why_last_of, why_not_sent
 
+    if options.topic is not None:
+        return why_last_of(options.topic, options.data)
     if options.message is not None:
         return why_not_sent(options.message, options.data)
     return why(options.number, options.data)

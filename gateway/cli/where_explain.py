@@ -4,12 +4,9 @@ from pathlib import Path
 
 from gateway.cli.where_check import tell_error
 from gateway.cli.where_message import read_message
-from gateway.where.explain import Explanation, Part, explain
+from gateway.where.explain import Explanation, explain, tree
 from gateway.where.language.errors import WhereError
-from gateway.where.language.spelling import spell, spell_value
-
-SHOWN = 100
-"""Characters that are shown of a part or of a value."""
+from gateway.where.language.spelling import spell_value
 
 
 def explain_expression(text: str, file: Path) -> int:
@@ -32,19 +29,3 @@ def lines(explanation: Explanation) -> list[str]:
     if explanation.stateful:
         verdict += " as the first one on its topic"
     return [*tree(explanation), verdict]
-
-
-def tree(explanation: Explanation) -> list[str]:
-    """Return a line for each part, the value first."""
-    return [_line(part) for part in explanation.parts]
-
-
-def _line(part: Part) -> str:
-    value, text = _short(spell_value(part.value)), _short(spell(part.expression))
-    indent = "  " * part.depth
-    return f"{indent}{value}" if text == value else f"{indent}{value}  <-  {text}"
-
-
-def _short(text: str) -> str:
-    line = "".join(character if character.isprintable() else " " for character in text)
-    return line if len(line) <= SHOWN else f"{line[: SHOWN - 3]}..."

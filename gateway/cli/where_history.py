@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
+from gateway.app.query.why import NO_HISTORY as NO_HISTORY_TEXT
 from gateway.clock import Clock
 from gateway.mqtt.message import Message
 from gateway.storage.history.reader import HistoryReader, open_history
@@ -55,8 +56,7 @@ class Outcome:
 
 def no_history() -> int:
     """Say that history is off; return NO_HISTORY."""
-    text = 'history is off: set keep in [history], such as keep = "24h", and restart the gateway'
-    print(f"tidegate: {text}", file=sys.stderr)
+    print(f"tidegate: {NO_HISTORY_TEXT}", file=sys.stderr)
     return NO_HISTORY
 
 

@@ -1,37 +1,13 @@
 """`tidegate why`: what rules, fleet and subscribers made of one message, asked again."""
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Callable
 from pathlib import Path
 
-from gateway.cli.where_explain import tree
+from gateway.app.query.why_report import report_of_message, report_of_number, report_of_topic
 from gateway.cli.where_history import no_history
 from gateway.cli.where_message import read_message
-from gateway.errors import TidegateError
-from gateway.mqtt.message import Message
-from gateway.mqtt.topics import split_shared
-from gateway.storage.history.history import RecordedRule
 from gateway.storage.history.outcome_reader import Number
 from gateway.storage.history.reader import HistoryReader, open_history
-from gateway.storage.history.row import HistoryRow, Numbered, RuleResult
-from gateway.storage.history.subscriptions import RecordedSubscription
-from gateway.storage.outbox.row import (
-    OutboxRow,
-    Outcome,
-    message_of_row,
-)
-from gateway.where.compile import COMPILER
-from gateway.where.evaluation.predicates import topic_matches
-from gateway.where.explain import Explanation, explain
-from gateway.where.language.errors import WhereError
-from gateway.where.language.expression import TopicMatches
-from gateway.where.language.spelling import spell_value
-
-_ANSWERS = {1: "PUBACK", 2: "PUBREC"}
-
-
-Earlier = list[tuple[Message, bool]]
-"""Messages that a rule remembers, oldest first, each with whether it was forwarded."""
 
 
 def why(number: Number, data: Path) -> int:
@@ -40,274 +16,25 @@ def why(number: Number, data: Path) -> int:
     Returns 0, or 3 without a history. Raises TidegateError if neither the history nor the outbox
     holds the message.
     """
-    with open_history(data) as history:
-        if history is None or not history.on:
-            return no_history()
-        report = _of_number(history, number)
-    for line in report:
-        print(line)
-    return 0
+    return _print(data, lambda history: report_of_number(history, number))
+
+
+def why_last_of(topic: str, data: Path) -> int:
+    """Print the same for the last message of a topic."""
+    return _print(data, lambda history: report_of_topic(history, topic))
 
 
 def why_not_sent(file: Path, data: Path) -> int:
     """Print the same for the message that `file` describes, as if it came now; return 0 or 3."""
     message = read_message(file)
+    return _print(data, lambda history: report_of_message(history, message))
+
+
+def _print(data: Path, report: Callable[[HistoryReader], list[str]]) -> int:
     with open_history(data) as history:
         if history is None or not history.on:
             return no_history()
-        report = [
-            f"{_what(message)}: what would become of it now",
-            *present_rules(history, message),
-        ]
-        report += subscribers(history, message, None)
-    for line in report:
+        lines = report(history)
+    for line in lines:
         print(line)
     return 0
-
-
-def _of_number(history: HistoryReader, number: Number) -> list[str]:
-    row = history.find(number)
-    if row is None:
-        return _of_outbox(history, number)
-    (numbered,) = (each for each in row.numbers if each.stream == number[1])
-    return [
-        *_headline(row.message),
-        *recorded_rules(history, row, numbered),
-        *outcome(history, number, numbered, history.rules(row.start)),
-        *subscribers(history, row.message, row.id),
-    ]
-
-
-def _of_outbox(history: HistoryReader, number: Number) -> list[str]:
-    waiting = history.outcomes.waiting(number)
-    if waiting is None:
-        name = ".".join(map(str, number))
-        raise TidegateError(f"{name} is not in the history: too old, or never given")
-    message = message_of_row(waiting)
-    return [
-        *_headline(message),
-        "older than the history: rules and subscriptions are those of now",
-        *present_rules(history, message),
-        *outcome(history, number, None, {}),
-        *subscribers(history, message, None),
-    ]
-
-
-def _headline(message: Message) -> list[str]:
-    when = datetime.fromtimestamp((message.received_at or 0) / 1000).astimezone()
-    answer = _ANSWERS.get(message.qos)
-    left = f"its {answer} was free to leave" if answer else "QoS 0 has no acknowledgement"
-    return [
-        f"{_what(message)}, accepted {when:%Y-%m-%d %H:%M:%S.%f}",
-        f"on disk: {left}",
-    ]
-
-
-def _what(message: Message) -> str:
-    retain = ", RETAIN" if message.retain else ""
-    sender = f", from {message.client_id!r}" if message.client_id is not None else ""
-    return f"{message.topic}, {len(message.payload)} bytes, QoS {message.qos}{retain}{sender}"
-
-
-def outcome(
-    history: HistoryReader,
-    number: Number,
-    numbered: Numbered | None,
-    rules: dict[int, RecordedRule],
-) -> list[str]:
-    """Return lines on what became of it; `numbered` is None where the history has no row of it."""
-    if numbered is None:
-        return _ends(history, number)
-    takers = [each.place for each in numbered.results if each.result is True]
-    if not takers:
-        return ["filtered: no rule of the stream took it"]
-    lane = rules[takers[0]].lane if takers[0] in rules else "unknown"
-    places = ", ".join(map(str, takers))
-    taken = f"taken by rule {places}, lane {lane}, committed with its row of the outbox"
-    return [taken, *_ends(history, number)]
-
-
-def _ends(history: HistoryReader, number: Number) -> list[str]:
-    outcomes = history.outcomes
-    waiting, uplinks = outcomes.waiting(number), outcomes.uplinks(number)
-    told = [_end(*each) for each in outcomes.ledger(number)]
-    if waiting is not None:
-        told.append(_waits(history, waiting) + (f" (uplink {uplinks})" if uplinks else ""))
-        return told
-    rejection = outcomes.rejection(number)
-    if rejection is not None:
-        name = ".".join(map(str, number))
-        return [f"rejected ({rejection}): `tidegate uplink rejected show {name}` has it"]
-    return told or ["left the outbox: the fleet has acknowledged it, or its end in the ledger"]
-
-
-def _end(uplink: str, outcome: str, reason: str) -> str:
-    where = f"uplink {uplink}" if uplink else "left the outbox"
-    if outcome == Outcome.DELIVERED:
-        return f"{where}: the fleet has acknowledged it"
-    return f"{where}: {outcome}, {reason}" if reason else f"{where}: {outcome}"
-
-
-def _waits(history: HistoryReader, row: OutboxRow) -> str:
-    text = f"waits in the outbox, lane {row.lane}: the fleet has not acknowledged it yet"
-    if history.earlier_epoch(row.epoch):
-        return f"{text}; it waited over a restart and goes up with resent = 1"
-    return f"{text}; it goes up with resent = 1 if it was sent before or waited for the link"
-
-
-def recorded_rules(history: HistoryReader, row: HistoryRow, numbered: Numbered) -> Iterator[str]:
-    """Give lines for each rule that was asked when the message came."""
-    rules = history.rules(row.start)
-    for result in numbered.results:
-        rule = rules.get(result.place)
-        if rule is None:  # its start is older than what the history knows of rules
-            yield f"rule {result.place}: {spell_value(result.result)}"
-            continue
-        yield f"rule {result.place} on {rule.topic}: {spell_value(result.result)}"
-        if rule.expression is not None:
-            earlier = _earlier(history.of_topic(row.message.topic, row.id), result.rule_epoch)
-            explanation = explain(rule.expression, row.message, earlier)
-            yield from _parts(rule.expression, explanation, result, len(earlier))
-
-
-def present_rules(history: HistoryReader, message: Message) -> Iterator[str]:
-    """Give lines for each rule that would be asked if the message came now."""
-    start = history.last_start()
-    matching = [
-        rule
-        for _, rule in sorted(history.rules(start).items())
-        if topic_matches(TopicMatches(rule.topic), COMPILER)(message)
-    ]
-    if not matching:
-        yield f"no uplink rule is for {message.topic}"
-    for stream in dict.fromkeys(rule.stream for rule in matching):
-        yield from _stream(history, message, start, [r for r in matching if r.stream == stream])
-
-
-def _stream(
-    history: HistoryReader, message: Message, start: int, rules: list[RecordedRule]
-) -> Iterator[str]:
-    for rule in rules:
-        result, lines = _present(history, message, start, rule)
-        yield f"rule {rule.place} on {rule.topic}: {spell_value(result)}"
-        yield from lines
-        if result:
-            yield f"would be taken by rule {rule.place}, lane {rule.lane}, stream {rule.stream}"
-            return
-    yield f"would be filtered: no rule of the stream {rules[0].stream} takes it"
-
-
-def _present(
-    history: HistoryReader, message: Message, start: int, rule: RecordedRule
-) -> tuple[bool | None, list[str]]:
-    if rule.expression is None:
-        return True, []
-    rows = history.of_topic(message.topic, None)
-    epoch = next(
-        (
-            result.rule_epoch
-            for row in reversed(rows)
-            if row.start == start
-            for result in _results(row)
-            if result.place == rule.place
-        ),
-        0,
-    )
-    earlier = _earlier(rows, epoch)
-    explanation = explain(rule.expression, message, earlier)
-    result = RuleResult(rule.place, epoch, explanation.result)
-    return explanation.result, list(_parts(rule.expression, explanation, result, len(earlier)))
-
-
-def _earlier(rows: list[HistoryRow], epoch: int) -> Earlier:
-    """Return what the rule of this epoch saw; rules that remember nothing have none."""
-    if not epoch:
-        return []
-    return [
-        (row.message, result.result is True)
-        for row in rows
-        for result in _results(row)
-        if result.rule_epoch == epoch and not result.overflow
-    ]
-
-
-def _results(row: HistoryRow) -> Iterator[RuleResult]:
-    for numbered in row.numbers:
-        yield from numbered.results
-
-
-def _parts(
-    expression: str, explanation: Explanation, result: RuleResult, remembered: int
-) -> Iterator[str]:
-    if explanation.result is result.result:
-        yield from (f"  {line}" for line in tree(explanation))
-    else:
-        yield f"  {expression}"
-        yield "  cannot be shown in parts: what it remembered is no longer in the history"
-    if explanation.stateful:
-        yield f"  remembers {remembered} earlier messages here, rule epoch {result.rule_epoch}"
-    if result.overflow:
-        yield "  but had no room to remember this one (state_overflow)"
-
-
-def subscribers(history: HistoryReader, message: Message, at: int | None) -> Iterator[str]:
-    """Give lines for each subscription on the message's topic.
-
-    `at` is the message's row of the history; None for a message that was not sent, which meets
-    the subscriptions of now.
-    """
-    there_were = history.subscriptions(at)
-    matching = [each for each in there_were if _matches(each, message)]
-    yield f"subscriptions: {len(matching)} of {len(there_were)} are for {message.topic}"
-    if message.retain and at is not None:
-        yield "RETAIN: who subscribed later may have got it, too, if its filter passed it"
-    shown: set[tuple[str, bool]] = set()
-    for subscription in matching:
-        passed, verdict, lines = _asked(subscription, message)
-        yield (
-            f"client {subscription.client_id!r} on {subscription.topic_filter},"
-            f" QoS {subscription.qos}: {verdict}"
-        )
-        key = (subscription.expression or "", subscription.identity)
-        yield from () if key in shown else lines
-        shown.add(key)
-        if passed and at is not None:
-            yield f"  {_owed(history, subscription, message)}"
-
-
-def _matches(subscription: RecordedSubscription, message: Message) -> bool:
-    _, topic_filter = split_shared(subscription.topic_filter)
-    return topic_matches(TopicMatches(topic_filter), COMPILER)(message) is True
-
-
-def _asked(subscription: RecordedSubscription, message: Message) -> tuple[bool, str, list[str]]:
-    """Return whether the message passed, the verdict, and the parts of the expression."""
-    if subscription.no_local and subscription.client_id == message.client_id:
-        return False, "not sent, No Local: the client published it itself", []
-    share_name, _ = split_shared(subscription.topic_filter)
-    passed = "passes" if share_name is None else "passes, one member of the group gets it"
-    if subscription.expression is None:
-        return True, f"no $where, {passed}", []
-    try:
-        explanation = explain(subscription.expression, message, identity=subscription.identity)
-    except WhereError as error:
-        return False, "nothing is delivered, its $where is not accepted", [f"  {error}"]
-    lines = [f"  {line}" for line in tree(explanation)]
-    if explanation.result is not True:
-        return False, f"{spell_value(explanation.result)}, filtered", lines
-    return True, f"TRUE, {passed}", lines
-
-
-def _owed(history: HistoryReader, subscription: RecordedSubscription, message: Message) -> str:
-    if min(subscription.qos, message.qos) == 0:
-        return "at QoS 0 nobody acknowledges it"
-    outcomes, client_id = history.outcomes, subscription.client_id
-    waiting = outcomes.undelivered(client_id, message)
-    if waiting is None:
-        if outcomes.has_session(client_id):
-            return "not owed to its stored session any more: acknowledged, expired or dropped"
-        return "its session is not stored: nobody knows here whether it was acknowledged"
-    if waiting.packet_id is None:
-        return "waits in its session's queue"
-    answer = "PUBCOMP" if waiting.released else _ANSWERS[min(subscription.qos, message.qos)]
-    return f"sent with packet identifier {waiting.packet_id}, {answer} has not come yet"

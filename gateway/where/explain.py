@@ -10,6 +10,7 @@ from gateway.where.language.conversions import Value, to_boolean
 from gateway.where.language.expression import Expression, Stateful
 from gateway.where.language.folding import without_identity
 from gateway.where.language.parser import parse
+from gateway.where.language.spelling import spell, spell_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +62,23 @@ def _walk(expression: Expression, depth: int) -> Iterator[tuple[Expression, int]
     yield expression, depth
     for operand in expression.operands:
         yield from _walk(operand, depth + 1)
+
+
+SHOWN = 100
+"""Characters that are shown of a part or of a value."""
+
+
+def tree(explanation: Explanation) -> list[str]:
+    """Return a line for each part, the value first."""
+    return [_line(part) for part in explanation.parts]
+
+
+def _line(part: Part) -> str:
+    value, text = _short(spell_value(part.value)), _short(spell(part.expression))
+    indent = "  " * part.depth
+    return f"{indent}{value}" if text == value else f"{indent}{value}  <-  {text}"
+
+
+def _short(text: str) -> str:
+    line = "".join(character if character.isprintable() else " " for character in text)
+    return line if len(line) <= SHOWN else f"{line[: SHOWN - 3]}..."

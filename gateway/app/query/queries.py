@@ -11,6 +11,7 @@ from gateway.app.query.queues import QueueQueries
 from gateway.app.query.series import Series
 from gateway.app.query.status import StatusQuery
 from gateway.app.query.topics import TopicMemory, TopicQueries
+from gateway.app.query.why import WhyQuery
 from gateway.app.responder import Responder
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Queries:
         self._status = StatusQuery(run, storage, core, self.responder, events)
         events.answer(self.responder)
         TopicQueries(run, core, self.responder, TopicMemory(run, core))
+        WhyQuery(storage, self.responder)
         Series(run, core).answer(self.responder)
         core.broker.notices.listeners.append(ClientEvents(run, ends).take)
 

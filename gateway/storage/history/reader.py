@@ -24,7 +24,7 @@ _OF_EPOCH = f"SELECT {', '.join(HISTORY_COLUMNS)} FROM history WHERE epoch = ? A
 _RULES = "SELECT place, stream, topic, expression, lane FROM history_rules WHERE start = ?"
 _OF_TOPIC = (
     f"SELECT {', '.join(HISTORY_COLUMNS)} FROM history"  # noqa: S608 - our own names
-    " WHERE topic = ? AND (? IS NULL OR id < ?) ORDER BY id"
+    " WHERE topic = ? AND (? IS NULL OR id < ?) ORDER BY id DESC LIMIT ?"
 )
 _LAST_START = "SELECT coalesce(max(value), 0) FROM meta WHERE name = 'starts'"
 _OF_START = "SELECT 1 FROM history WHERE epoch = ? AND start = ? LIMIT 1"
@@ -37,10 +37,14 @@ _AT = (
 
 
 class HistoryReader:
-    """What the database of a data folder says of the past; `outcomes` of how messages ended."""
+    """What the database of a data folder says of the past; `outcomes` of how messages ended.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    Of a topic's earlier messages `most` are read, or all.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, most: int = -1) -> None:
         self._connection = connection
+        self._most = most
         self.outcomes = OutcomeReader(connection)
 
     @property
@@ -97,8 +101,13 @@ class HistoryReader:
 
     def of_topic(self, topic: str, before: int | None) -> list[HistoryRow]:
         """Return the messages of a topic, oldest first; those before the row of this id."""
-        rows = self._connection.execute(_OF_TOPIC, (topic, before, before))
-        return [from_history_columns(row) for row in rows]
+        rows = self._connection.execute(_OF_TOPIC, (topic, before, before, self._most))
+        return [from_history_columns(row) for row in rows][::-1]
+
+    def last_of(self, topic: str) -> HistoryRow | None:
+        """Return the last message of a topic, None if there is none."""
+        found = self._connection.execute(_OF_TOPIC, (topic, None, None, 1)).fetchone()
+        return None if found is None else from_history_columns(found)
 
     def subscriptions(self, at: int | None) -> list[RecordedSubscription]:
         """Return the subscriptions that the message of this row met; for None those of now."""
@@ -113,7 +122,7 @@ class HistoryReader:
 
 
 @contextmanager
-def open_history(folder: Path) -> Iterator[HistoryReader | None]:
+def open_history(folder: Path, most: int = -1) -> Iterator[HistoryReader | None]:
     """Open the database of a data folder for reading; None if there is none.
 
     Raises TidegateError if it cannot be read.
@@ -125,4 +134,4 @@ def open_history(folder: Path) -> Iterator[HistoryReader | None]:
     with open_beside(path) as connection:
         register_where_functions(connection)
         connection.execute("BEGIN")  # all that is asked is of one moment
-        yield HistoryReader(connection)
+        yield HistoryReader(connection, most)
