@@ -20,7 +20,7 @@ TOOL = Path(__file__).parents[1] / "tools/ways.py"
 MOST = {  # files, calls
     "local": (18, 76),
     "filtered": (29, 116),
-    "away": (44, 220),
+    "away": (39, 170),
     "forwarded": (50, 190),
     "subscribe": (47, 245),
     "serial": (71, 455),

@@ -1,5 +1,7 @@
 """Notes on disk what the wall clock says, so that no step of it ends anything early."""
 
+from functools import partial
+
 from gateway.broker.instant import Instant
 from gateway.broker.publishing.expiry import STEP, Expiry
 from gateway.clock import Clock
@@ -64,6 +66,7 @@ class ClockStamp:
         monotonic, wall = clock.monotonic(), clock.wall_ms()
         self._ahead = wall - round(1000 * monotonic)
         self.stamp = self._made(monotonic, wall, self._ahead)
+        self._due = 0.0  # the second at which the clock is to be noted next, unless it is set
 
     def at_start(self) -> tuple[float, int]:
         """Return monotonic seconds and the wall time by the clock as it was found."""
@@ -73,25 +76,32 @@ class ClockStamp:
     def watch(self, expiry: Expiry, writer: Writer) -> None:
         """Check the clock before each batch, and write what it says with it."""
         expiry.clock_ahead = self._ahead
-        writer.before_batch.insert(0, lambda: self._gather(expiry, writer))
+        writer.before_batch.insert(0, partial(self._gather, expiry, writer))
 
     def check(self, expiry: Expiry) -> None:
         """Check whether the clock was set, apart from any turn."""
         expiry.check_clock(Instant(self._clock.monotonic(), self._clock.wall_ms()))
 
     def _gather(self, expiry: Expiry, writer: Writer) -> None:
-        self.check(expiry)
+        clock, stamp = self._clock, self.stamp
+        monotonic, wall = clock.monotonic(), clock.wall_ms()
+        # Mostly the clock goes on as it did, and was noted a moment ago.
+        if monotonic < self._due and abs(wall - 1000 * monotonic - stamp.ahead) < STEP:
+            return
+        expiry.check_clock(Instant(monotonic, wall))
         ahead = self._ahead if expiry.clock_ahead is None else expiry.clock_ahead
-        clock = self._clock
-        present = self._made(clock.monotonic(), clock.wall_ms(), ahead)
+        present = self._made(monotonic, wall, ahead)
+        gained = ahead - stamp.ahead
         if self._is_news(present):
-            gained = present.ahead - self.stamp.ahead
             if abs(gained) >= STEP:
                 writer.add(NOTE, (gained,))
             self.stamp = present
             for statement, rows in present.rows:
                 for row in rows:
                     writer.add(statement, row)
+        elif present.wall is not None:
+            return  # it is due by now
+        self._due = monotonic + WALL_SECONDS
 
     def _made(self, monotonic: float, wall: int, ahead: int) -> Stamp:
         """Return the present stamp."""

@@ -142,13 +142,13 @@ class FarEnd:
     def _watch_disk(self) -> None:
         """Stand between this start and its disk."""
         writer, sync = self.kept.store.database.writer, os.fdatasync
-        write = writer.write
+        committed = writer.commit
 
-        async def written(batch: object) -> None:
+        def commit(batch: object) -> None:
             if self._refusing is not None:
                 self.refused += 1
                 raise sqlite3.OperationalError(self._refusing)
-            await write(batch)  # type: ignore[arg-type]  # as it came
+            committed(batch)  # type: ignore[arg-type]  # as it came
 
         def synced(descriptor: int) -> None:
             if self._refusing is not None:
@@ -156,6 +156,6 @@ class FarEnd:
                 raise OSError(errno.ENOSPC, "No space left on device")
             sync(descriptor)
 
-        self._monkeypatch.setattr(writer, "write", written)
+        self._monkeypatch.setattr(writer, "commit", commit)
         if self._starts == 1:
             self._monkeypatch.setattr("gateway.uplink.landing.file.os.fdatasync", synced)

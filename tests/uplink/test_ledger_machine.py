@@ -217,13 +217,13 @@ class LedgerMachine(RuleBasedStateMachine):
         store = self.kept.store
         refused = 0
 
-        async def refuse(batch: object) -> None:
+        def refuse(batch: object) -> None:
             nonlocal refused
             refused += 1
             raise sqlite3.OperationalError(refusal)
 
         with pytest.MonkeyPatch.context() as patches:
-            patches.setattr(store.database.writer, "write", refuse)
+            patches.setattr(store.database.writer, "commit", refuse)
             await self._accept(messages)
             self.kept.ledger.save()
             await store.end_turn()

@@ -59,8 +59,12 @@ class FileWatch:
 
     def start(self, turn: Turn) -> None:
         """Check each second, and before what a commit promises."""
-        self._writer.attempts.are_gone = self.check
+        self._writer.attempts.are_gone = self.are_gone
         self._tasks.append(asyncio.get_running_loop().create_task(self._keep_checking(turn)))
+
+    def are_gone(self) -> bool:
+        """Return the same of files that may have changed since the last call, as a commit asks."""
+        return bool(self.fault) or (not self._files.are_unchanged() and self.check())
 
     def check(self) -> bool:
         """Return whether the files are gone."""

@@ -6,6 +6,7 @@ from functools import partial
 from gateway.app.disk.damage import watch_for_damage
 from gateway.app.durability import show_durability
 from gateway.app.parts import Run, Storage
+from gateway.server.gateway_loop import GatewayLoop
 from gateway.storage.engine.database import Database, open_database
 from gateway.storage.engine.database_file import takes_again
 from gateway.storage.engine.free_space import FreeSpace
@@ -33,6 +34,9 @@ async def open_storage(run: Run, *, durable: bool) -> Storage:
     """
     database = await open_database(run.data, run.clock, COUNT_START)
     run.stack.push_async_callback(database.close)
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, GatewayLoop):
+        database.writer.wake_through(loop.sockets.serve)
     starts = await start_number(database)
     durable = durable and not database.in_memory
     _report_salvage(run, database)

@@ -1,9 +1,11 @@
 """Writes one batch after the other, each as often as it takes until the disk has it."""
 
 import asyncio
+import contextlib
 import logging
-import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from time import monotonic
+from typing import Any
 
 from gateway.counters import Counters
 from gateway.storage.engine.connection import Batch, Connection
@@ -14,10 +16,10 @@ from gateway.storage.engine.free_space import FreeSpace
 class CommitFigures:
     """Counts commits under `$SYS/broker/tidegate/storage/`; means are over the whole run."""
 
-    __slots__ = ("_commits", "_counters", "_longest", "_most_rows", "_rows", "_seconds")
+    __slots__ = ("_commits", "_longest", "_most_rows", "_rows", "_seconds", "_values")
 
     def __init__(self, counters: Counters) -> None:
-        self._counters = counters
+        self._values = counters.values
         self._commits = 0
         self._rows = 0
         self._most_rows = 0
@@ -28,19 +30,19 @@ class CommitFigures:
 
     def count(self, rows: int, seconds: float) -> None:
         """Count one commit of so many rows that took so long, with the way to its thread."""
-        self._commits += 1
+        values = self._values
+        self._commits = commits = self._commits + 1
         self._rows += rows
         self._seconds += seconds
-        self._most_rows = max(self._most_rows, rows)
-        self._longest = max(self._longest, seconds)
-        counters = self._counters
-        mean = 1000 * self._seconds / self._commits
-        counters.set("tidegate/storage/commits", self._commits)
-        counters.set("tidegate/storage/rows", self._rows)
-        counters.set("tidegate/storage/commit_rows_mean", round(self._rows / self._commits, 1))
-        counters.set("tidegate/storage/commit_rows_most", self._most_rows)
-        counters.set("tidegate/storage/commit_ms_mean", round(mean, 2))
-        counters.set("tidegate/storage/commit_ms_longest", round(1000 * self._longest, 2))
+        values["tidegate/storage/commits"] = commits
+        values["tidegate/storage/rows"] = self._rows
+        values["tidegate/storage/commit_rows_mean"] = round(self._rows / commits, 1)
+        values["tidegate/storage/commit_ms_mean"] = round(1000 * self._seconds / commits, 2)
+        if rows > self._most_rows:
+            values["tidegate/storage/commit_rows_most"] = self._most_rows = rows
+        if seconds > self._longest:
+            self._longest = seconds
+            values["tidegate/storage/commit_ms_longest"] = round(1000 * seconds, 2)
 
 
 logger = logging.getLogger(__name__)
@@ -50,11 +52,16 @@ LONGEST_RETRY = 5.0
 """Seconds between two attempts to write a batch that the disk refused; doubled each time."""
 
 
+ON_DISK, NOT_WRITTEN = True, False
+"""How attempts at a batch end."""
+
+
 class CommitAttempts:
     """Attempts to commit, repeated while the disk refuses and `closing` is not set.
 
     `failing` is True from the first refusal until the disk takes rows again. `alarm` is called
-    with a text when that begins and with "" when it ends, `on_failed` after each refusal.
+    with a text when that begins and with "" when it ends, `on_failed` after each refusal, and
+    `on_end` when a batch is on disk (True), or `closing` is set and it still is not (False).
     `free_space`, once it is set, makes space when the disk is full.
     """
 
@@ -65,6 +72,7 @@ class CommitAttempts:
         closing: asyncio.Event,
         alarm: Callable[[str], None],
         on_failed: Callable[[], None],
+        on_end: Callable[[bool], None],
     ) -> None:
         self.failing = False
         self.free_space: FreeSpace | None = None
@@ -76,45 +84,74 @@ class CommitAttempts:
         self._closing = closing
         self._alarm = alarm
         self._on_failed = on_failed
+        self._on_end = on_end
+        self._batch: Batch = ()
+        self._rows = 0
+        self._began = 0.0
+        self._delay = FIRST_RETRY
+        self._task: asyncio.Task[None] | None = None
 
     @property
     def disk_full(self) -> bool:
         """True while the disk is full: pending rows get there, but no more is promised."""
         return self.free_space is not None and self.free_space.exhausted
 
-    async def write(self, batch: Batch) -> bool:
-        """Try until the batch is on disk; False when `closing` is set and it still is not."""
-        delay = FIRST_RETRY
-        clock = asyncio.get_running_loop().time
-        while True:
-            if self.are_gone():
-                await self._closing.wait()
-                return False
-            began = clock()
-            try:
-                await self._connection.write(batch)
-            except (sqlite3.Error, ValueError, OverflowError) as error:
-                # ValueError and OverflowError: a value that SQLite cannot hold. Nothing
-                # behind it may be acknowledged as if it were stored.
-                if await self._released_reserve(error):
-                    continue
-                self._failed(error)
-            else:
-                if self.are_gone():
-                    await self._closing.wait()
-                    return False
-                ended = clock()
-                self._figures.count(sum([len(rows) for _, rows in batch]), ended - began)
-                self._recovered()
-                if self.free_space is not None:
-                    await self.free_space.limit_log(ended)
-                return True
-            if self._closing.is_set():
-                return False
-            await self._wait(delay)
-            delay = min(2 * delay, LONGEST_RETRY)
+    def begin(self, batch: Batch, rows: int) -> None:
+        """Try to write a batch of so many rows until it is on disk."""
+        self._batch, self._rows, self._delay = batch, rows, FIRST_RETRY
+        self._try()
 
-    async def _released_reserve(self, error: Exception) -> bool:
+    def _try(self) -> None:
+        # Before the commit, too: SQLite would lengthen a log that was truncated, and hide that.
+        if self.are_gone():
+            self._go_on(self._give_up())
+            return
+        self._began = monotonic()
+        self._connection.begin_write(self._batch, self._tried)
+
+    def _tried(self, _: None, failure: BaseException | None) -> None:
+        if failure is not None:
+            self._go_on(self._handle(failure))
+        elif self.are_gone():
+            self._go_on(self._give_up())
+        else:
+            ended = monotonic()
+            self._figures.count(self._rows, ended - self._began)
+            if self.failing:
+                self._recovered()
+            free_space = self.free_space
+            if free_space is not None and free_space.is_log_too_long(ended):
+                self._go_on(self._fold_log(free_space))
+            else:
+                self._on_end(ON_DISK)
+
+    def _go_on(self, what: Coroutine[Any, Any, None]) -> None:
+        """Do what takes longer; it ends the attempt, or begins the next."""
+        self._task = asyncio.get_running_loop().create_task(what)
+
+    async def _give_up(self) -> None:
+        await self._closing.wait()
+        self._on_end(NOT_WRITTEN)
+
+    async def _fold_log(self, free_space: FreeSpace) -> None:
+        await free_space.fold_log_now()
+        self._on_end(ON_DISK)
+
+    async def _handle(self, failure: BaseException) -> None:
+        """Make space, or wait, for the next attempt."""
+        # Whatever it is, as a value that SQLite cannot hold: nothing behind it may be acknowledged
+        # as if it were stored.
+        if not await self._released_reserve(failure):
+            self._failed(failure)
+            if not self._closing.is_set():
+                await self._wait()
+                self._delay = min(2 * self._delay, LONGEST_RETRY)
+            if self._closing.is_set():
+                self._on_end(NOT_WRITTEN)
+                return
+        self._try()
+
+    async def _released_reserve(self, error: BaseException) -> bool:
         """Return whether a full disk has space for one more attempt at once."""
         return (
             self.free_space is not None
@@ -122,13 +159,11 @@ class CommitAttempts:
             and await self.free_space.release_reserve()
         )
 
-    async def _wait(self, delay: float) -> None:
-        try:
-            await asyncio.wait_for(self._closing.wait(), delay)
-        except TimeoutError:
-            return
+    async def _wait(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._closing.wait(), self._delay)
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: BaseException) -> None:
         self._counters.add("tidegate/storage/failures")
         self._on_failed()
         if not self.failing:
@@ -137,7 +172,6 @@ class CommitAttempts:
             self._alarm(f"the database takes no more: {error}")
 
     def _recovered(self) -> None:
-        if self.failing:
-            self.failing = False
-            logger.warning("the database takes rows again")
-            self._alarm("")
+        self.failing = False
+        logger.warning("the database takes rows again")
+        self._alarm("")

@@ -1,9 +1,13 @@
 """A connection to SQLite in a thread of its own, with one hop for each batch and each query."""
 
 import asyncio
+import os
+import select
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar, cast
@@ -14,6 +18,12 @@ Row = tuple[object, ...]
 Batch = Sequence[tuple[str, Sequence[Row]]]
 Call = Callable[[], Any]
 T = TypeVar("T")
+
+Done = Callable[[Any, BaseException | None], None]
+"""Called on the loop's thread with what a call returned, and what it raised."""
+
+Serve = Callable[[int, "Connection", int], None]
+"""`SocketSelector.serve`: calls `ready` when a descriptor is ready for these events, if any."""
 
 
 class Connection:
@@ -27,14 +37,20 @@ class Connection:
         """Called on the loop's thread with each error of SQLite before it is raised."""
         self._connect = connect
         self._connection = cast("sqlite3.Connection", None)  # until `open`, in its own thread
-        self._calls: SimpleQueue[tuple[Call, asyncio.Future[Any]] | None] = SimpleQueue()
+        self._calls: SimpleQueue[tuple[Call, Done] | None] = SimpleQueue()
+        self._ended: deque[tuple[Done, Any, BaseException | None]] = deque()
+        self._loop = cast("asyncio.AbstractEventLoop", None)  # until `open`
+        # As a daemon: a start that fails half way, or a disk that hangs, must not keep the process
+        # alive when everything else has ended.
+        self._thread = Thread(target=self._work, name="sqlite", daemon=True)
         self._open = False
+        self._event = -1  # a descriptor that the thread makes ready
+        self._serve: Serve | None = None
 
     async def open(self) -> None:
         """Start the thread and connect; raise sqlite3.Error."""
-        # As a daemon: a start that fails half way, or a disk that hangs, must not keep the process
-        # alive when everything else has ended.
-        Thread(target=self._work, name="sqlite", daemon=True).start()
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
         self._open = True
         try:
             self._connection = await self.run(self._connect)
@@ -42,19 +58,57 @@ class Connection:
             self._end()
             raise
 
+    def wake_through(self, serve: Serve) -> None:
+        """Have the end of a call reported by the selector under the loop, without asyncio.
+
+        asyncio's way from one thread to another takes a round of the loop more for each commit.
+        """
+        self._event = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._serve = serve
+        serve(self._event, self, select.EPOLLIN)
+
     async def close(self) -> None:
         """Do what was asked for before, then close the database; nothing the second time."""
-        if self._open:
-            closed = self.run(self._connection.close)
-            self._end()
-            await closed
+        if not self._open:
+            return
+        closed = self.run(self._connection.close)
+        self._end()
+        await closed
+        if self._serve is not None:
+            self._thread.join()  # it has nothing left to do but to make the descriptor ready
+            self._serve(self._event, self, 0)
+            os.close(self._event)
 
     async def write(self, batch: Batch) -> None:
         """Execute (statement, rows) pairs in order in one transaction and commit it.
 
         Raises sqlite3.Error with nothing of the batch done.
         """
-        await self.run(lambda: _write(self._connection, batch))
+        await self.run(partial(self.commit, batch))
+
+    def begin_write(self, batch: Batch, done: Done) -> None:
+        """Do what `write` does, and call `done` with None and what it raised."""
+        self._submit(partial(self.commit, batch), done)
+
+    def commit(self, batch: Batch) -> None:
+        """Do what `write` does; for the connection's own thread."""
+        connection = self._connection
+        cursor = connection.cursor()  # one for all: to make one costs as much as a statement
+        execute = cursor.execute
+        execute("BEGIN IMMEDIATE")
+        try:
+            for statement, rows in batch:
+                if len(rows) == 1:
+                    execute(statement, rows[0])
+                else:
+                    execute_many(cursor, statement, rows)
+            execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # some errors have already rolled it back
+                execute("ROLLBACK")
+            raise
+        finally:
+            cursor.close()
 
     async def query(self, statement: str, row: Row, take: Callable[[sqlite3.Cursor], T]) -> T:
         """Return what `take` made, in the connection's thread, of the statement's cursor."""
@@ -66,11 +120,23 @@ class Connection:
 
     def run(self, call: Callable[[], T]) -> "asyncio.Future[T]":
         """Return what `call` made in the connection's thread, between two of its transactions."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        def settle(result: T, failure: BaseException | None) -> None:
+            if future.cancelled():
+                return
+            if failure is None:
+                future.set_result(result)
+            else:
+                future.set_exception(failure)
+
+        self._submit(call, settle)
+        return future
+
+    def _submit(self, call: Call, done: Done) -> None:
         if not self._open:
             raise sqlite3.ProgrammingError("the connection is closed")
-        future = asyncio.get_running_loop().create_future()
-        self._calls.put((call, future))
-        return future
+        self._calls.put((call, done))
 
     def _end(self) -> None:
         self._open = False
@@ -78,39 +144,32 @@ class Connection:
 
     def _work(self) -> None:
         while (each := self._calls.get()) is not None:
-            call, future = each
+            call, done = each
             result: Any = None
             failure: BaseException | None = None
             try:
                 result = call()
             except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
                 failure = error
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                future.get_loop().call_soon_threadsafe(self._settle, future, result, failure)
+            # Before the signal: what finds the descriptor ready takes all that has ended.
+            self._ended.append((done, result, failure))
+            if self._event >= 0:
+                os.eventfd_write(self._event, 1)
+            else:
+                with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    self._loop.call_soon_threadsafe(self._report)
 
-    def _settle(
-        self, future: "asyncio.Future[Any]", result: object, failure: BaseException | None
-    ) -> None:
-        if isinstance(failure, sqlite3.Error) and self.on_error is not None:
-            self.on_error(failure)
-        if future.cancelled():
-            return
-        if failure is None:
-            future.set_result(result)
-        else:
-            future.set_exception(failure)
+    def ready(self, _events: int) -> None:
+        """Report the calls that have ended; for the selector that was given to `wake_through`."""
+        os.eventfd_read(self._event)
+        self._report()
 
-
-def _write(connection: sqlite3.Connection, batch: Batch) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        for statement, rows in batch:
-            execute_many(connection, statement, rows)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # some errors have already rolled it back
-            connection.execute("ROLLBACK")
-        raise
+    def _report(self) -> None:
+        while self._ended:
+            done, result, failure = self._ended.popleft()
+            if isinstance(failure, sqlite3.Error) and self.on_error is not None:
+                self.on_error(failure)
+            done(result, failure)
 
 
 def _query(

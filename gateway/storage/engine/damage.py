@@ -67,7 +67,7 @@ def is_unreadable(error: Exception, path: Path) -> bool:
     return is_damage(error) or code & 0xFF not in _OF_THE_MACHINE
 
 
-def is_disk_full(error: Exception) -> bool:
+def is_disk_full(error: BaseException) -> bool:
     """Return whether SQLite says that the disk is full."""
     return isinstance(error, sqlite3.Error) and _code(error) & 0xFF == sqlite3.SQLITE_FULL
 

@@ -78,20 +78,23 @@ class FreeSpace:
         await self._fold_log()
         return released
 
-    async def limit_log(self, now: float) -> None:
-        """Keep the log short if space is scarce; called with the loop's time after each commit.
+    def is_log_too_long(self, now: float) -> bool:
+        """Return whether `fold_log_now` is to follow a commit that ended at `now` (monotonic).
 
         A full disk has no space any more for the pages that a long log adds to the database, and
         without moving them there the log's own space cannot be used again.
         """
         if now < self._next_check:
-            return
+            return False
         self._next_check = now + LOG_CHECK_SECONDS
         log = known_log_bytes(self._log)
-        if log > FOLDED_LOG_BYTES and self._reserve.is_scarce(LOGS_FREE * log):
-            await self._set_busy_timeout(0)  # a commit does not wait for who reads
-            await self._fold_log()
-            await self._set_busy_timeout(BUSY_TIMEOUT_MS)
+        return log > FOLDED_LOG_BYTES and self._reserve.is_scarce(LOGS_FREE * log)
+
+    async def fold_log_now(self) -> None:
+        """Move the log into the file, unless somebody reads: a commit does not wait for that."""
+        await self._set_busy_timeout(0)
+        await self._fold_log()
+        await self._set_busy_timeout(BUSY_TIMEOUT_MS)
 
     async def close(self) -> None:
         """Stop trying to hold the reserve."""

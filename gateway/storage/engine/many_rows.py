@@ -37,17 +37,17 @@ def insert_statement(table: str, columns: tuple[str, ...]) -> str:
     return " ".join(("INSERT INTO", table, "(", ", ".join(columns), ") VALUES (", places, ")"))
 
 
-def execute_many(connection: sqlite3.Connection, statement: str, rows: Sequence[Row]) -> None:
+def execute_many(cursor: sqlite3.Cursor, statement: str, rows: Sequence[Row]) -> None:
     """Execute `statement` with each of `rows` in order; raise sqlite3.Error for the first."""
     count, done = len(rows), 0
     for at_once in (ROWS_AT_ONCE, FEWER_ROWS_AT_ONCE):
         wide = _widened(statement, at_once) if count - done >= at_once else None
         while wide is not None and count - done >= at_once:
             part = rows[done : done + at_once]
-            connection.execute(wide, tuple(chain.from_iterable(part)))
+            cursor.execute(wide, tuple(chain.from_iterable(part)))
             done += at_once
     if done < count:
-        connection.executemany(statement, rows[done:])
+        cursor.executemany(statement, rows[done:])
 
 
 @lru_cache(KNOWN_STATEMENTS)

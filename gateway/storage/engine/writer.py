@@ -134,13 +134,16 @@ class Writer:
         self._open_rows = 0
         self._open_bytes = 0
         self.due = CommitDue()  # a turn does without `hand_over` while nothing is wanted
+        self._closed = 0, 0, 0  # number, rows and bytes of the batch that is being written
+        self._busy = False  # from the closing of a batch until nothing more is to be done for it
+        self._idle: asyncio.Future[None] | None = None  # what `close` waits for
         self._rows_since_check = SPACE_CHECK_ROWS  # what an earlier run left
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._space_timer: asyncio.TimerHandle | None = None
         self._closing = asyncio.Event()
         self.attempts = CommitAttempts(
-            connection, counters, self._closing, alarm, self._show_pending
+            connection, counters, self._closing, alarm, self._show_pending, self._written
         )
 
     @property
@@ -219,16 +222,17 @@ class Writer:
 
     def hand_over(self) -> None:
         """End a turn: start to commit if something is due, unless a commit is running."""
-        if not self.due.wanted:
+        due = self.due
+        if not due.wanted:
             return
-        self.due.end_turn()
-        if self._task is not None:
+        due.end_turn()
+        if self._busy:
             return
         if self._is_due():
             self._begin()
-        elif self._timer is None or self._timer.when() > self.due.at:
+        elif self._timer is None or self._timer.when() > due.at:
             self._disarm()
-            self._timer = asyncio.get_running_loop().call_at(self.due.at, self._begin)
+            self._timer = asyncio.get_running_loop().call_at(due.at, self._begin)
 
     async def close(self) -> None:
         """Commit what is left; return when it is on disk or the disk has refused it once more.
@@ -240,8 +244,9 @@ class Writer:
             self._space_timer.cancel()
         for _ in range(2):  # the first may have given space back, and committed nothing
             self.hand_over()
-            if self._task is not None:
-                await self._task
+            if self._busy:
+                self._idle = asyncio.get_running_loop().create_future()
+                await self._idle
         if self.pending_rows:
             logger.critical("%d rows could not be written before the stop", self.pending_rows)
 
@@ -250,75 +255,91 @@ class Writer:
         return self.due.wanted and (self._closing.is_set() or self.due.passed)
 
     def _begin(self) -> None:
-        self._disarm()
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._commit_pending())
+        if self._timer is not None:
+            self._disarm()
+        if not self._busy:
+            self._busy = True
+            self._commit()
 
     def _disarm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    async def _commit_pending(self) -> None:
-        try:
-            await self._commit_one()
-            while self._is_due() and not (self.attempts.failing and self._closing.is_set()):
-                await self._commit_one()
-            await self._give_space_back()
-        finally:
-            self._task = None
-        if not self._closing.is_set():
-            self.hand_over()  # what a turn handed over during the last step, or put off
-            if self._rows_since_check and self._space_timer is None:
-                loop = asyncio.get_running_loop()
-                self._space_timer = loop.call_later(
-                    SPACE_CHECK_SECONDS, self._give_space_back_later
-                )
+    def _commit(self) -> None:
+        """Close the open batch and have it written, and those behind it as long as one is due."""
+        while True:
+            for gather in self.before_batch:  # which may add rows to this batch
+                gather()
+            batch, rows = self._open_batch, self._open_rows
+            self._closed = self.batch, rows, self._open_bytes
+            self.batch += 1
+            self._open_batch, self._open_rows, self._open_bytes = [], 0, 0
+            self.due.clear()
+            if batch:
+                self.attempts.begin(batch, rows)  # which ends with `_written`
+                return
+            self._note_written()
+            if not self._is_due():
+                break
+        self._rest()
 
-    def _give_space_back_later(self) -> None:
-        """Give back what few but perhaps large rows have freed, now that it is quiet."""
-        self._space_timer = None
-        if self._closing.is_set():
-            return
-        self._rows_since_check = SPACE_CHECK_ROWS
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._give_space_back_now())
+    def _written(self, done: bool) -> None:
+        """Go on behind an attempt that has ended: the batch is on disk if it is `done`."""
+        if done:
+            self._note_written()
+        if self._is_due() and not (self.attempts.failing and self._closing.is_set()):
+            self._commit()
+        else:
+            self._rest()
 
-    async def _give_space_back_now(self) -> None:
-        try:
-            await self._give_space_back()
-        finally:
-            self._task = None
-        if not self._closing.is_set():
-            self.hand_over()
-
-    async def _give_space_back(self) -> None:
-        if self._rows_since_check >= SPACE_CHECK_ROWS and not self.attempts.failing:
-            self._rows_since_check = 0
-            if not await give_space_back(self._connection, self._called):
-                self._rows_since_check = SPACE_CHECK_ROWS  # the last batch finds the rest
-
-    def _called(self) -> bool:
-        return self._is_due() or self._closing.is_set()
-
-    async def _commit_one(self) -> None:
-        """Write the open batch, as often as it takes, and call whoever waits for it."""
-        for gather in self.before_batch:
-            gather()
-        batch, rows, size = self._open_batch, self._open_rows, self._open_bytes
-        number = self.batch
-        self.batch += 1
-        self._open_batch, self._open_rows, self._open_bytes = [], 0, 0
-        self.due.clear()
-        if batch and not await self.attempts.write(batch):
-            return
-        self.committed = number
+    def _note_written(self) -> None:
+        """Call whoever waits for the batch that was closed last."""
+        self.committed, rows, size = self._closed
         self.pending_rows -= rows
         self.pending_bytes -= size
         self._rows_since_check += rows
         self._show_pending()
         for callback in self.on_committed:
-            callback(number)
+            callback(self.committed)
+
+    def _rest(self) -> None:
+        """Give space back if it is time, then wait for the next batch."""
+        if self._rows_since_check >= SPACE_CHECK_ROWS and not self.attempts.failing:
+            self._task = asyncio.get_running_loop().create_task(self._give_space_back())
+        else:
+            self._wait()
+
+    def _wait(self) -> None:
+        """Be ready for the next batch, which is begun at once if it is due by now."""
+        self._busy = False
+        if self._idle is not None:
+            self._idle.set_result(None)
+            self._idle = None
+        if self._closing.is_set():
+            return
+        if self.due.wanted:
+            self.hand_over()  # what a turn handed over during the last step, or put off
+        if self._rows_since_check and self._space_timer is None:
+            loop = asyncio.get_running_loop()
+            self._space_timer = loop.call_later(SPACE_CHECK_SECONDS, self._give_space_back_later)
+
+    def _give_space_back_later(self) -> None:
+        """Give back what few but perhaps large rows have freed, now that it is quiet."""
+        self._space_timer = None
+        self._rows_since_check = SPACE_CHECK_ROWS
+        if not self._busy and not self._closing.is_set():
+            self._busy = True
+            self._rest()
+
+    async def _give_space_back(self) -> None:
+        self._rows_since_check = 0
+        if not await give_space_back(self._connection, self._called):
+            self._rows_since_check = SPACE_CHECK_ROWS  # the last batch finds the rest
+        self._wait()
+
+    def _called(self) -> bool:
+        return self._is_due() or self._closing.is_set()
 
     def _show_pending(self) -> None:
         self._counters.set("tidegate/storage/pending_rows", self.pending_rows)

@@ -14,7 +14,7 @@ from gateway.storage.engine.database import Database, open_database
 from gateway.storage.engine.meta import COUNT_START, start_number
 from gateway.storage.engine.reserve import Reserve
 
-WRITE = Connection.write
+COMMIT = Connection.commit
 
 
 class Refusals:
@@ -24,15 +24,15 @@ class Refusals:
         self.writes = 0
         refusals = self
 
-        async def write(connection: Connection, batch: Batch) -> None:
+        def commit(connection: Connection, batch: Batch) -> None:
             refusals.writes += 1
             if refusals.writes <= count:
                 error = sqlite3.OperationalError("the disk does not take it")
                 error.sqlite_errorcode = code
                 raise error
-            await WRITE(connection, batch)
+            COMMIT(connection, batch)
 
-        monkeypatch.setattr(Connection, "write", write)
+        monkeypatch.setattr(Connection, "commit", commit)
 
 
 async def opened(folder: Path) -> tuple[Database, int]:

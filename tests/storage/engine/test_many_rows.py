@@ -48,21 +48,22 @@ def test_every_row_is_inserted_once(
     connection: sqlite3.Connection, statement: str, count: int
 ) -> None:
     rows = [(number, b"%d" % number) for number in range(count)]
-    execute_many(connection, statement, rows)
+    execute_many(connection.cursor(), statement, rows)
     assert content(connection) == rows
 
 
 @pytest.mark.parametrize("statement", STATEMENTS[2:])
 def test_the_last_row_of_a_key_stays(connection: sqlite3.Connection, statement: str) -> None:
-    execute_many(connection, statement, [(number % 5, number) for number in range(99)])
+    execute_many(connection.cursor(), statement, [(number % 5, number) for number in range(99)])
     assert content(connection) == [(0, 95), (1, 96), (2, 97), (3, 98), (4, 94)]
 
 
 def test_other_statements_are_executed_row_by_row(connection: sqlite3.Connection) -> None:
-    execute_many(connection, STATEMENTS[0], [(number, 0) for number in range(99)])
-    execute_many(connection, "UPDATE a SET y = ? WHERE x = ?", [(n, n) for n in range(50)])
-    execute_many(connection, "DELETE FROM a WHERE x BETWEEN ? AND ?", [(n, n) for n in range(40)])
-    execute_many(connection, "DELETE FROM a WHERE x > 50", [()])
+    execute_many(connection.cursor(), STATEMENTS[0], [(number, 0) for number in range(99)])
+    execute_many(connection.cursor(), "UPDATE a SET y = ? WHERE x = ?", [(n, n) for n in range(50)])
+    deletions = [(n, n) for n in range(40)]
+    execute_many(connection.cursor(), "DELETE FROM a WHERE x BETWEEN ? AND ?", deletions)
+    execute_many(connection.cursor(), "DELETE FROM a WHERE x > 50", [()])
     assert content(connection) == [*((n, n) for n in range(40, 50)), (50, 0)]
 
 
@@ -74,7 +75,7 @@ def test_literals_stand_in_every_row(
     statement = f"INSERT INTO a (x, y) VALUES (?, {literal})"
     steps: list[str] = []
     connection.set_trace_callback(steps.append)
-    execute_many(connection, statement, [(number,) for number in range(count)])
+    execute_many(connection.cursor(), statement, [(number,) for number in range(count)])
     many, left = divmod(count, ROWS_AT_ONCE)
     assert len(steps) == many + left // FEWER_ROWS_AT_ONCE + left % FEWER_ROWS_AT_ONCE
     assert content(connection) == [(number, value) for number in range(count)]
@@ -84,14 +85,14 @@ def test_literals_stand_in_every_row(
 def test_steps_are_few(connection: sqlite3.Connection, statement: str) -> None:
     steps: list[str] = []
     connection.set_trace_callback(steps.append)
-    execute_many(connection, statement, [(n, n) for n in range(3 * ROWS_AT_ONCE + 2)])
+    execute_many(connection.cursor(), statement, [(n, n) for n in range(3 * ROWS_AT_ONCE + 2)])
     assert len(steps) == 3 + 2
 
 
 def test_a_wide_row_stays_within_what_sqlite_takes(connection: sqlite3.Connection) -> None:
     names = [f"c{number}" for number in range(40)]
     connection.execute(f"CREATE TABLE wide ({', '.join(names)})")
-    execute_many(connection, insert_statement("wide", tuple(names)), [tuple(names)] * 99)
+    execute_many(connection.cursor(), insert_statement("wide", tuple(names)), [tuple(names)] * 99)
     assert connection.execute("SELECT count(*) FROM wide").fetchone() == (99,)
 
 
@@ -103,7 +104,7 @@ def test_what_sqlite_cannot_hold_is_an_error_wherever_it_stands(
     rows: list[tuple[object, ...]] = [(n, n) for n in range(4 * ROWS_AT_ONCE - 1)]
     rows[place] = (place, value)
     with pytest.raises((sqlite3.Error, ValueError, OverflowError)):
-        execute_many(connection, STATEMENTS[0], rows)
+        execute_many(connection.cursor(), STATEMENTS[0], rows)
 
 
 @pytest.mark.uncovered
@@ -111,5 +112,5 @@ def test_what_sqlite_cannot_hold_is_an_error_wherever_it_stands(
 @given(st.lists(st.tuples(st.integers(0, 20), st.binary(max_size=3)), max_size=150))
 def test_rows_come_in_order(connection: sqlite3.Connection, rows: list[tuple[int, bytes]]) -> None:
     connection.execute("DELETE FROM a")
-    execute_many(connection, STATEMENTS[2], rows)
+    execute_many(connection.cursor(), STATEMENTS[2], rows)
     assert content(connection) == sorted(dict(rows).items())

@@ -33,8 +33,8 @@ def add(store: Store, first: int, count: int = 1, wait: float = WAIT) -> None:
 
 async def added_at_once(store: Store) -> None:
     """Add the first row after a pause, whose commit waits for nothing."""
-    add(store, 1)
     begun = store.writer.batch
+    add(store, 1)
     await until(lambda: store.writer.committed >= begun)
 
 
