@@ -22,6 +22,7 @@ from pathlib import Path
 
 from gateway.clock import Clock
 from gateway.counters import Counters
+from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Packet, PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.engine.database import open_database
@@ -75,7 +76,8 @@ async def fill(data: Path, rows: int) -> None:
     for number in range(1, rows + 1):
         topic = f"sensors/n{number % TOPICS}/temperature"
         time_ms = 1_763_740_000_000 + number
-        outbox.add(OutboxRow(EPOCH, "main", number, "live", topic, payload(number), time=time_ms))
+        message = Message(topic, payload(number), qos=1, received_at=time_ms)
+        outbox.add(OutboxRow(message, EPOCH, "main", number, "live"))
         if number % TURN == 0:
             outbox.end_turn()
             await _pending(writer, 20 * TURN)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gateway.clock import Clock
 from gateway.counters import Counters
+from gateway.mqtt.message import Message
 from gateway.settings.when_full import WhenFull
 from gateway.storage.engine.database import FILE_NAME, Database, open_database
 from gateway.storage.engine.writer import Writer
@@ -64,7 +65,8 @@ async def closed(database: Database, writer: Writer, outbox: Outbox) -> None:
 
 def message(number: int) -> OutboxRow:
     """Return a row like many."""
-    return OutboxRow("00a1b2c3d4", "main", number, "live", "a/b/c", bytes(PAYLOAD), time=number)
+    accepted = Message("a/b/c", bytes(PAYLOAD), qos=1, received_at=number)
+    return OutboxRow(accepted, "00a1b2c3d4", "main", number, "live")
 
 
 async def commit(writer: Writer) -> None:

@@ -36,12 +36,12 @@ def batch_line(row: OutboxRow, *, identity: bool, resent: bool, now: int) -> byt
     have is left out, and so are `qos` 1, `retain` and `resent` false.
     """
     try:
-        name, text = "text", row.payload.decode()
+        name, text = "text", row.message.payload.decode()
     except UnicodeDecodeError:
-        name, text = "payload", b64encode(row.payload).decode("ascii")
+        name, text = "payload", b64encode(row.message.payload).decode("ascii")
     line = (  # what all have; a drain makes thousands a second, so no dictionary here
         f'{{"epoch":{_quote(row.epoch)},"stream":{_quote(row.stream)},"seq":{row.seq},'
-        f'"time":{row.time},"topic":{_quote(row.topic)},"{name}":{_quote(text)}'
+        f'"time":{row.time},"topic":{_quote(row.message.topic)},"{name}":{_quote(text)}'
     )
     if resent:
         line += ',"resent":true'
@@ -53,14 +53,14 @@ def batch_line(row: OutboxRow, *, identity: bool, resent: bool, now: int) -> byt
 def _rest(row: OutboxRow, *, identity: bool, now: int) -> dict[str, object]:
     """Return the fields that few messages have."""
     rest: dict[str, object] = {}
-    if row.qos != 1:
-        rest["qos"] = row.qos
-    if row.retain:
+    if row.message.qos != 1:
+        rest["qos"] = row.message.qos
+    if row.message.retain:
         rest["retain"] = True
-    if row.user_properties:
-        rest["properties"] = row.user_properties
+    if row.message.user_properties:
+        rest["properties"] = row.message.user_properties
     if identity:
-        rest.update(_present(clientid=row.client_id, username=row.username))
+        rest.update(_present(clientid=row.message.client_id, username=row.message.username))
     if has_more(row):
         rest.update(_rare(row, now))
     return rest
@@ -68,13 +68,13 @@ def _rest(row: OutboxRow, *, identity: bool, now: int) -> dict[str, object]:
 
 def _rare(row: OutboxRow, now: int) -> dict[str, object]:
     """Return the properties that few messages have."""
-    blob = row.correlation_data
+    blob = row.message.correlation_data
     return _present(
-        content_type=row.content_type,
-        response_topic=row.response_topic,
+        content_type=row.message.content_type,
+        response_topic=row.message.response_topic,
         correlation_data=None if blob is None else b64encode(blob).decode("ascii"),
         message_expiry=remaining_expiry(row, now),
-        payload_format=row.payload_format,
+        payload_format=row.message.payload_format,
     )
 
 

@@ -32,7 +32,7 @@ def write_user_properties(row: OutboxRow, identity: bool, resent: bool) -> bytes
     only where it says something (docs/fleet.md), or where the publisher has one of that name: the
     first of each name counts, and must be ours.
     """
-    named = _sometimes(row.user_properties) if row.user_properties else _NONE
+    named = _sometimes(row.message.user_properties) if row.message.user_properties else _NONE
     seq = f"{row.epoch}.{row.stream}.{row.seq}".encode()
     time = str(row.time).encode()
     lengths = len(seq).to_bytes(2, "big"), len(time).to_bytes(2, "big")
@@ -41,15 +41,15 @@ def write_user_properties(row: OutboxRow, identity: bool, resent: bool) -> bytes
         fields += _RESENT
     elif "resent" in named:
         fields += _NOT_RESENT
-    if row.qos != 1 or row.retain or "was" in named:
-        fields += _pair("was", f"{row.qos}{row.retain:d}")
-    if (identity and row.client_id is not None) or "clientid" in named:
-        fields += _pair("clientid", (identity and row.client_id) or "")
-    if (identity and row.username is not None) or "username" in named:
-        fields += _pair("username", (identity and row.username) or "")
+    if row.message.qos != 1 or row.message.retain or "was" in named:
+        fields += _pair("was", f"{row.message.qos}{row.message.retain:d}")
+    if (identity and row.message.client_id is not None) or "clientid" in named:
+        fields += _pair("clientid", (identity and row.message.client_id) or "")
+    if (identity and row.message.username is not None) or "username" in named:
+        fields += _pair("username", (identity and row.message.username) or "")
     if HOPS in named:  # it came down by no link, or it would not go up
         fields += _pair(HOPS, "")
-    for name, value in row.user_properties:
+    for name, value in row.message.user_properties:
         fields += _pair(name, value)
     return fields
 
@@ -66,11 +66,11 @@ def _pair(name: str, value: str) -> bytes:
 def has_more(row: OutboxRow) -> bool:
     """Return whether the row has one of the properties that few messages have."""
     return not (
-        row.payload_format is None
+        row.message.payload_format is None
         and row.message_expiry is None
-        and row.content_type is None
-        and row.response_topic is None
-        and row.correlation_data is None
+        and row.message.content_type is None
+        and row.message.response_topic is None
+        and row.message.correlation_data is None
     )
 
 

@@ -27,16 +27,16 @@ def _expected(row: OutboxRow, *, resent: bool, identity: bool) -> dict[str, Any]
         "stream": row.stream,
         "seq": row.seq,
         "time": row.time,
-        "topic": row.topic,
-        "qos": row.qos,
-        "retain": row.retain,
+        "topic": row.message.topic,
+        "qos": row.message.qos,
+        "retain": row.message.retain,
         "resent": resent,
-        "content_type": row.content_type,
-        "properties": [list(pair) for pair in row.user_properties],
-        "clientid": row.client_id if identity else None,
-        "username": row.username if identity else None,
-        "response_topic": row.response_topic,
-        "payload_format": row.payload_format,
+        "content_type": row.message.content_type,
+        "properties": [list(pair) for pair in row.message.user_properties],
+        "clientid": row.message.client_id if identity else None,
+        "username": row.message.username if identity else None,
+        "response_topic": row.message.response_topic,
+        "payload_format": row.message.payload_format,
     }
 
 
@@ -60,9 +60,9 @@ def test_what_the_gateway_packs_the_pipeline_reads(
         assert fault is None
         expected = _expected(row, resent=resent, identity=identity)
         assert {name: record.get(name) for name in expected} == expected
-        assert b64decode(str(record["payload"])) == row.payload
+        assert b64decode(str(record["payload"])) == row.message.payload
         blob = record.get("correlation_data")
-        assert (None if blob is None else b64decode(str(blob))) == row.correlation_data
+        assert (None if blob is None else b64decode(str(blob))) == row.message.correlation_data
 
 
 def test_the_example_of_the_page_is_a_line() -> None:

@@ -60,17 +60,17 @@ def _expected(row: OutboxRow, *, identity: bool) -> dict[str, Any]:
         "stream": row.stream,
         "seq": row.seq,
         "time": row.time,
-        "topic": row.topic,
-        "payload": row.payload,
-        "qos": row.qos,
-        "retain": row.retain,
+        "topic": row.message.topic,
+        "payload": row.message.payload,
+        "qos": row.message.qos,
+        "retain": row.message.retain,
         "resent": False,
-        "content_type": row.content_type,
-        "clientid": row.client_id if identity else None,
-        "username": row.username if identity else None,
-        "response_topic": row.response_topic,
-        "correlation_data": row.correlation_data,
-        "payload_format": row.payload_format,
+        "content_type": row.message.content_type,
+        "clientid": row.message.client_id if identity else None,
+        "username": row.message.username if identity else None,
+        "response_topic": row.message.response_topic,
+        "correlation_data": row.message.correlation_data,
+        "payload_format": row.message.payload_format,
     }
 
 
@@ -99,4 +99,5 @@ def test_what_the_gateway_lands_the_pipeline_reads(
         fields = found[row.stream, row.seq]
         expected = _expected(row, identity=identity)
         assert {name: fields[name] for name in expected} == expected
-        assert [tuple(pair.values()) for pair in fields["properties"]] == list(row.user_properties)  # type: ignore[attr-defined]  # a list of dictionaries
+        pairs = [tuple(pair.values()) for pair in fields["properties"]]  # type: ignore[attr-defined]  # a list of dictionaries
+        assert pairs == list(row.message.user_properties)

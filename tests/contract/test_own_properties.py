@@ -84,9 +84,9 @@ def _comparable(values: Values) -> Values:
 def test_bronze_says_the_same_whatever_the_publisher_calls_its_properties(
     row: OutboxRow, pairs: tuple[tuple[str, str], ...], identity: bool, resent: bool
 ) -> None:
-    row.seq, row.user_properties, row.topic = 7, pairs, "sensors/n1/t"
-    row.response_topic = None
-    row.client_id, row.username = row.client_id or None, row.username or None
+    message, row.seq = row.message, 7
+    message.user_properties, message.topic, message.response_topic = pairs, "sensors/n1/t", None
+    message.client_id, message.username = message.client_id or None, message.username or None
     settings = uplink_settings(identity=identity)
     line = landing_line(row, settings, received=RECEIVED, resent=resent)
     assert json.loads(line)["properties"] == [list(pair) for pair in pairs]
@@ -94,8 +94,12 @@ def test_bronze_says_the_same_whatever_the_publisher_calls_its_properties(
     assert fault is None
     said = dict(zip(names(RECORD), written, strict=True))
     assert (said["epoch"], said["stream"], said["seq"]) == (row.epoch, row.stream, 7)
-    assert (said["resent"], said["qos"], said["retain"]) == (resent, row.qos, row.retain)
-    assert said["username"] == (row.username if identity else None)
+    assert (said["resent"], said["qos"], said["retain"]) == (
+        resent,
+        row.message.qos,
+        row.message.retain,
+    )
+    assert said["username"] == (row.message.username if identity else None)
     expected = _comparable(written)
     assert _landed(_single(row, identity=identity, resent=resent)) == expected
     assert _landed(_batch(row, identity=identity, resent=resent)) == expected

@@ -14,7 +14,6 @@ from gateway.storage.history.subscriptions import RecordedSubscription
 from gateway.storage.outbox.row import (
     OutboxRow,
     Outcome,
-    message_of_row,
 )
 from gateway.where.compile import COMPILER
 from gateway.where.evaluation.predicates import topic_matches
@@ -77,7 +76,7 @@ def _of_outbox(history: HistoryReader, number: Number) -> list[str]:
     if waiting is None:
         name = ".".join(map(str, number))
         raise TidegateError(f"{name} is not in the history: too old, or never given")
-    message = message_of_row(waiting)
+    message = waiting.message
     return [
         *_headline(message),
         "older than the history: rules and subscriptions are those of now",

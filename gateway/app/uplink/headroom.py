@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
+from gateway.mqtt.message import Message
 from gateway.settings.outbox import OutboxSettings
 from gateway.settings.uplinks import place_of
 from gateway.storage.engine.reserve import RESERVE_BYTES
@@ -78,7 +79,7 @@ def check_promise(configuration: Configuration, free: int | None = None) -> str 
     config = configuration.outbox
     if not config.survive or not configuration.uplinks:
         return None
-    row = OutboxRow("0" * 10, "main", 1, "live", "", bytes(config.expected_bytes or 0))
+    row = OutboxRow(Message("", bytes(config.expected_bytes or 0)), "0" * 10, "main", 1, "live")
     load = Load(config.expected_rate or 0.0, row_size(row))
     capacity = Capacity(
         for_rows(config.maximum_bytes),

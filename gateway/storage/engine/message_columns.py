@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gateway.mqtt.message import Message
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.storage.engine.connection import Row
-
-if TYPE_CHECKING:
-    from gateway.mqtt.message import Message
 
 PROPERTY_COLUMNS = (
     "content_type",
@@ -30,8 +28,8 @@ NO_VALUES = (None,) * len(PROPERTY_COLUMNS)
 """The values of PROPERTY_COLUMNS where a publisher says nothing beside the message."""
 
 
-def fields_of(message: "Message") -> tuple[Any, ...]:
-    """Return what `to_values` takes: the fields in the order of MESSAGE_COLUMNS."""
+def message_values(message: Message) -> Row:
+    """Return the values of MESSAGE_COLUMNS; user properties become JSON."""
     return (
         message.topic,
         message.payload,
@@ -45,19 +43,29 @@ def fields_of(message: "Message") -> tuple[Any, ...]:
         message.correlation_data,
         message.message_expiry,
         message.payload_format,
-        message.user_properties,
+        pairs_to_text(message.user_properties),
     )
 
 
-def to_values(fields: tuple[Any, ...]) -> Row:
-    """Return the values of MESSAGE_COLUMNS; user properties become JSON."""
-    return (*fields[:-1], pairs_to_text(fields[-1]))
-
-
-def to_fields(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the fields that `to_values` made `values` of."""
-    topic, payload, qos, retain, *others, pairs = values
-    return (topic, payload, qos, retain != 0, *others, text_to_pairs(pairs))
+def to_message(values: Sequence[Any]) -> Message:
+    """Return the message that `message_values` made `values` of."""
+    topic, payload, qos, retain, time, client_id, username, *properties = values
+    content_type, response_topic, correlation_data, expiry, payload_format, pairs = properties
+    return Message(
+        topic,
+        payload,
+        qos,
+        retain != 0,
+        client_id=client_id,
+        username=username,
+        received_at=time,
+        content_type=content_type,
+        response_topic=response_topic,
+        correlation_data=correlation_data,
+        message_expiry=expiry,
+        payload_format=payload_format,
+        user_properties=() if pairs is None else text_to_pairs(pairs),
+    )
 
 
 def property_values(properties: Properties) -> Row:

@@ -5,17 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.mqtt.message import Message
-from gateway.storage.engine.message_columns import (
-    MESSAGE_COLUMNS,
-    fields_of,
-    to_fields,
-    to_values,
-)
-from gateway.storage.outbox.row import (
-    message_of,
-    row_of_message,
-    row_size,
-)
+from gateway.storage.engine.message_columns import MESSAGE_COLUMNS, message_values, to_message
+from gateway.storage.outbox.row import OutboxRow, row_size
 
 HISTORY_COLUMNS = ("id", "start", "rules", "payload_is_json", "epoch", *MESSAGE_COLUMNS)
 
@@ -56,20 +47,20 @@ class HistoryRow:
 
 def size_of(message: Message) -> int:
     """Return the bytes that the message counts for in the history."""
-    return row_size(row_of_message(message, "", "", 0, ""))
+    return row_size(OutboxRow(message, "", "", 0, ""))
 
 
 def to_history_columns(row: HistoryRow) -> tuple[object, ...]:
     """Return the values of HISTORY_COLUMNS."""
     is_json = row.message.payload_is_json()
     rules = json.dumps([_numbered(each) for each in row.numbers], separators=(",", ":"))
-    return (row.id, row.start, rules, is_json, row.epoch, *to_values(fields_of(row.message)))
+    return (row.id, row.start, rules, is_json, row.epoch, *message_values(row.message))
 
 
 def from_history_columns(values: tuple[Any, ...]) -> HistoryRow:
     """Return the row that `to_history_columns` made `values` of."""
     identifier, start, rules, _, epoch, *columns = values
-    message = message_of(to_fields(columns))
+    message = to_message(columns)
     numbers = tuple(
         Numbered(stream, number, tuple(RuleResult(*result) for result in results))
         for stream, number, results in json.loads(rules)

@@ -198,8 +198,8 @@ class OutboxStream:
             self.read_on([row], row.id)
         if self.latest is None or row.lane == RECALL:
             return True
-        self.latest[row.topic] = row
-        self.latest.move_to_end(row.topic)
+        self.latest[row.message.topic] = row
+        self.latest.move_to_end(row.message.topic)
         if len(self.latest) <= MAX_LATEST_TOPICS:
             return True
         self.latest.popitem(last=False)
@@ -209,13 +209,13 @@ class OutboxStream:
         """Forget a row that was deleted."""
         self.head.pop(row.id, None)
         if self.latest is not None:
-            newest = self.latest.get(row.topic)
+            newest = self.latest.get(row.message.topic)
             if newest is not None and newest.id == row.id:
-                del self.latest[row.topic]
+                del self.latest[row.message.topic]
 
     def changed(self, row: OutboxRow) -> None:
         """Note that fewer uplinks wait for a row."""
-        latest = None if self.latest is None else self.latest.get(row.topic)
+        latest = None if self.latest is None else self.latest.get(row.message.topic)
         for known in (self.head.get(row.id), latest):
             if known is not None and known.id == row.id:
                 known.uplinks = row.uplinks
@@ -231,9 +231,9 @@ class OutboxStream:
         """Add the rows of an earlier run, the newest first."""
         if self.latest is not None:
             for row in rows:
-                if row.topic not in self.latest and len(self.latest) < MAX_LATEST_TOPICS:
-                    self.latest[row.topic] = row
-                    self.latest.move_to_end(row.topic, last=False)
+                if row.message.topic not in self.latest and len(self.latest) < MAX_LATEST_TOPICS:
+                    self.latest[row.message.topic] = row
+                    self.latest.move_to_end(row.message.topic, last=False)
 
 
 class OutboxBounds:
@@ -344,7 +344,7 @@ class OutboxBounds:
     def replaced(self, row: OutboxRow) -> OutboxRow | None:
         """Return the row that need not wait any more when `row` does: an older one of its topic."""
         latest = self.of(row.stream).latest
-        older = None if latest is None or row.lane == RECALL else latest.get(row.topic)
+        older = None if latest is None or row.lane == RECALL else latest.get(row.message.topic)
         return None if older is None or self._is_claimed(older.id) else older
 
     def next_to_evict(self, row: OutboxRow | None = None) -> Eviction | None:

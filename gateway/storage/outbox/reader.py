@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
+from gateway.mqtt.message import Message
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
@@ -305,14 +306,10 @@ class OutboxReader:
         return rows
 
     def _summaries(self, cursor: sqlite3.Cursor) -> list[OutboxRow]:
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-        return [
-            OutboxRow(
-                *(epoch, stream, seq, lane, topic, b""),
-                time=time,
-                identifier=identifier,
-                size=size,
-                uplinks=self._uplinks.bits(uplinks),
-            )
-            for identifier, size, epoch, stream, seq, lane, topic, time, uplinks in rows
-        ]
+        rows = []
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        for identifier, size, epoch, stream, seq, lane, topic, time, uplinks in found:
+            row = OutboxRow(Message(topic, received_at=time), epoch, stream, seq, lane)
+            row.id, row.size, row.uplinks = identifier, size, self._uplinks.bits(uplinks)
+            rows.append(row)
+        return rows

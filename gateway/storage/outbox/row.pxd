@@ -1,5 +1,6 @@
 import cython
 
+from gateway.mqtt.message cimport Message
 from gateway.mqtt.output cimport Barrier
 
 @cython.final
@@ -8,32 +9,20 @@ cdef class OutboxRow:
     cdef public bint awaits_commit
     cdef public Barrier barrier
     cdef public object claimed
-    cdef public object client_id
-    cdef public object content_type
-    cdef public object correlation_data
     cdef public bint deleted
     cdef public object ending
     cdef public object epoch
     cdef public object id
     cdef public object lane
+    cdef public Message message
     cdef public object message_expiry
-    cdef public object uplinks
-    cdef public object payload
-    cdef public object payload_format
-    cdef public object qos
-    cdef public object response_topic
-    cdef public object retain
     cdef public object seq
     cdef public object size
     cdef public object stepped
     cdef public object stream
     cdef public object time
-    cdef public object topic
-    cdef public object user_properties
-    cdef public object username
+    cdef public object uplinks
 
-cpdef OutboxRow row_of_message(message, epoch, stream, seq, lane)
-
-@cython.locals(text=str, name=str, value=str)
+@cython.locals(message=Message, text=str, name=str, value=str)
 @cython.locals(record=Py_ssize_t, size=Py_ssize_t, local=Py_ssize_t, overflow=Py_ssize_t)
 cpdef Py_ssize_t row_size(OutboxRow row) except -1

@@ -8,12 +8,7 @@ from typing import Any
 from gateway.mqtt.message import Message
 from gateway.mqtt.output import Barrier
 from gateway.salvage.form import PAGE_BYTES
-from gateway.storage.engine.message_columns import (
-    MESSAGE_COLUMNS,
-    PROPERTY_COLUMNS,
-    to_fields,
-    to_values,
-)
+from gateway.storage.engine.message_columns import MESSAGE_COLUMNS, pairs_to_text, to_message
 
 LIVE = "live"
 """The lane of what was accepted while the link is up: it goes first."""
@@ -60,9 +55,13 @@ TREE_SHARE = 32
 INDEX_ENTRY = 16
 """Bytes of an entry of the index of streams beside the stream's name, and of one that expires."""
 
-_identity = attrgetter(*COLUMNS[: -len(MESSAGE_COLUMNS)])
-_values = attrgetter(*COLUMNS)
-_message = attrgetter(*MESSAGE_COLUMNS)
+_BESIDE = {"time": "time", "message_expiry": "message_expiry"}
+"""The columns of a message that the row itself has."""
+
+_values = attrgetter(
+    *COLUMNS[: -len(MESSAGE_COLUMNS)],
+    *(_BESIDE.get(column, f"message.{column}") for column in MESSAGE_COLUMNS),
+)
 
 
 class Outcome(StrEnum):
@@ -81,16 +80,16 @@ class Outcome(StrEnum):
 
 
 class OutboxRow:
-    """A message with the number that it was given; absent optional fields are None.
+    """A message with the number that it was given.
 
     (`epoch`, `stream`, `seq`) with the gateway's id name it for ever. `time` is when the gateway
-    accepted it (ms since 1970); `qos` and `retain` are the publisher's. `id` and `size` (bytes,
-    as the outbox counts them) are given by `Outbox.add`; `deleted` is True once it was removed.
-    Uplinks are bits (`UplinkBits`): `uplinks` wait for it, it is `claimed` by those that it is on
-    its way to, and `ending` are those for which it ends now.
-    `barrier` is what the publisher's answer waits for until the fleet has acknowledged the message.
-    A live row that `awaits_commit` may not be sent before it is on disk.
-    `stepped` is how many ms the wall clock was set forward since `time`, as `Outbox.claim` found.
+    accepted it (ms since 1970), and `message_expiry` (seconds or None) what it has in the outbox,
+    whatever its publisher gave it. `id` and `size` (bytes, as the outbox counts them) are given by
+    `Outbox.add`; `deleted` is True once it was removed. Uplinks are bits (`UplinkBits`): `uplinks`
+    wait for it, it is `claimed` by those that it is on its way to, and `ending` are those for which
+    it ends now. `stepped` are the ms by which the clock was set forward since it came.
+    `awaits_commit` says that it is not sent before it is on disk; `barrier` lets its publisher's
+    answer leave without the disk, once the fleet has it.
     """
 
     __slots__ = (
@@ -98,79 +97,33 @@ class OutboxRow:
         "awaits_commit",
         "barrier",
         "claimed",
-        "client_id",
-        "content_type",
-        "correlation_data",
         "deleted",
         "ending",
         "epoch",
         "id",
         "lane",
+        "message",
         "message_expiry",
-        "payload",
-        "payload_format",
-        "qos",
-        "response_topic",
-        "retain",
         "seq",
         "size",
         "stepped",
         "stream",
         "time",
-        "topic",
         "uplinks",
-        "user_properties",
-        "username",
     )
 
-    def __init__(
-        self,
-        epoch: str,
-        stream: str,
-        seq: int,
-        lane: str,
-        topic: str,
-        payload: bytes,
-        qos: int = 1,
-        retain: bool = False,
-        time: int = 0,
-        client_id: str | None = None,
-        username: str | None = None,
-        content_type: str | None = None,
-        response_topic: str | None = None,
-        correlation_data: bytes | None = None,
-        message_expiry: int | None = None,
-        payload_format: int | None = None,
-        user_properties: tuple[tuple[str, str], ...] = (),
-        identifier: int = 0,
-        size: int = 0,
-        uplinks: int = 1,
-    ) -> None:
+    def __init__(self, message: Message, epoch: str, stream: str, seq: int, lane: str) -> None:
+        self.message = message
         self.epoch = epoch
         self.stream = stream
         self.seq = seq
         self.lane = lane
-        self.topic = topic
-        self.payload = payload
-        self.qos = qos
-        self.retain = retain
-        self.time = time
-        self.client_id = client_id
-        self.username = username
-        self.content_type = content_type
-        self.response_topic = response_topic
-        self.correlation_data = correlation_data
-        self.message_expiry = message_expiry
-        self.payload_format = payload_format
-        self.user_properties = user_properties
-        self.id = identifier
-        self.size = size
-        self.deleted = False
-        self.awaits_commit = False
-        self.uplinks = uplinks
-        self.claimed = 0
-        self.ending = 0
-        self.stepped = 0
+        self.time = message.received_at or 0
+        self.message_expiry = message.message_expiry
+        self.id = self.size = 0
+        self.deleted = self.awaits_commit = False
+        self.uplinks = 1
+        self.claimed = self.ending = self.stepped = 0
         self.barrier: Barrier | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -183,73 +136,26 @@ class OutboxRow:
         return f"OutboxRow{to_columns(self)}"
 
 
-def row_of_message(message: Message, epoch: str, stream: str, seq: int, lane: str) -> OutboxRow:
-    """Return the row that keeps all of `message` under the number (epoch, stream, seq)."""
-    return OutboxRow(
-        epoch,
-        stream,
-        seq,
-        lane,
-        message.topic,
-        message.payload,
-        message.qos,
-        message.retain,
-        message.received_at or 0,
-        message.client_id,
-        message.username,
-        message.content_type,
-        message.response_topic,
-        message.correlation_data,
-        message.message_expiry,
-        message.payload_format,
-        message.user_properties,
-    )
-
-
 def to_columns(row: OutboxRow) -> tuple[object, ...]:
     """Return the values of COLUMNS."""
-    if not row.user_properties:  # the last column, NULL then; all others are as they are
-        return (*_values(row)[:-1], None)
-    return (*_identity(row), *to_values(_message(row)))
+    *values, pairs = _values(row)
+    return (*values, pairs_to_text(pairs) if pairs else None)
 
 
 def from_columns(values: Sequence[Any]) -> OutboxRow:
     """Return the row that `to_columns` made `values` of."""
-    identifier, size, epoch, stream, seq, lane, *message = values
-    row = OutboxRow(epoch, stream, seq, lane, *to_fields(message))
+    identifier, size, epoch, stream, seq, lane, *fields = values
+    row = OutboxRow(to_message(fields), epoch, stream, seq, lane)
     row.id, row.size = identifier, size
     return row
 
 
-def message_of_row(row: OutboxRow) -> Message:
-    """Return the message that `row_of_message` made the row of."""
-    return message_of(_message(row))
-
-
-def message_of(fields: tuple[Any, ...]) -> Message:
-    """Return the message with these fields, in the order of MESSAGE_COLUMNS."""
-    topic, payload, qos, retain, time, client_id, username, *properties = fields
-    return Message(
-        topic,
-        payload,
-        qos,
-        retain,
-        received_at=time,
-        client_id=client_id,
-        username=username,
-        **dict(zip(PROPERTY_COLUMNS, properties, strict=True)),
-    )
-
-
 def summary_of(row: OutboxRow) -> OutboxRow:
     """Return the row without what the publisher put into the message."""
-    return OutboxRow(
-        *(row.epoch, row.stream, row.seq, row.lane, row.topic, b""),
-        time=row.time,
-        identifier=row.id,
-        size=row.size,
-        uplinks=row.uplinks,
-    )
+    message = Message(row.message.topic, received_at=row.time)
+    found = OutboxRow(message, row.epoch, row.stream, row.seq, row.lane)
+    found.id, found.size, found.uplinks = row.id, row.size, row.uplinks
+    return found
 
 
 def row_size(row: OutboxRow) -> int:
@@ -258,13 +164,17 @@ def row_size(row: OutboxRow) -> int:
     Rows that are deleted in another order than they came leave gaps until their neighbours go too;
     SQLite merges a page with its neighbours when two thirds of it are empty.
     """
-    record = RECORD_OVERHEAD + len(row.payload) + len(row.epoch) + len(row.stream) + len(row.lane)
-    for text in (row.topic, row.client_id, row.username, row.content_type, row.response_topic):
+    message, record = row.message, RECORD_OVERHEAD
+    record += len(message.payload) + len(row.epoch) + len(row.stream) + len(row.lane)
+    for text in (message.topic, message.client_id, message.username):
         if text:
             record += len(text) if text.isascii() else len(text.encode())
-    if row.correlation_data:
-        record += len(row.correlation_data)
-    for name, value in row.user_properties:
+    for text in (message.content_type, message.response_topic):
+        if text:
+            record += len(text.encode())
+    if message.correlation_data:
+        record += len(message.correlation_data)
+    for name, value in message.user_properties:
         record += PAIR_OVERHEAD + len(name.encode()) + len(value.encode())
     overflow = 0
     if record > LARGEST_LOCAL:

@@ -277,7 +277,8 @@ class OutboxWrites:
             # the commits of a drain are frequent: this row goes with them
             grouped = grouped and not drains
             self._write(row, self._group_commit.within() if grouped else commit_within)
-            row.awaits_commit = barrier is None and commit_within is not None and row.qos > 0
+            promised = barrier is None and commit_within is not None
+            row.awaits_commit = promised and row.message.qos > 0
         if takers:
             self._reader.hold(row)
         for live in takers:

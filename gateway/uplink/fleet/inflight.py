@@ -263,7 +263,7 @@ class Inflight:
         if key not in self._codes_logged:
             self._codes_logged.add(key)
             name = f"{row.epoch}.{row.stream}.{row.seq}"
-            topic, size = row.topic[:SHOWN_TOPIC], len(row.payload)
+            topic, size = row.message.topic[:SHOWN_TOPIC], len(row.message.payload)
             logger.warning("message %s (%s, %s bytes) %s", name, topic, f"{size:,}", what)
 
     def settle(self) -> None:

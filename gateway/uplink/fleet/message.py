@@ -94,16 +94,16 @@ class FleetMessages:
         """
         first_byte = _FIRST_BYTE
         if self._targets is None:
-            topic = self._prefix + row.topic.encode()
+            topic = self._prefix + row.message.topic.encode()
         else:
             topic, retain, qos = self._targets.of(row)
-            retain = retain and row.retain and self._retains
+            retain = retain and row.message.retain and self._retains
             first_byte = publish_first_byte(qos, retain=retain, dup=False)
         if problem := self._bounds.problem(topic):
             raise UnsendableTopicError(problem)
         topic = len(topic).to_bytes(2, "big") + topic
         if not self._mqtt_5:
-            return _message(first_byte, topic, row.payload)
+            return _message(first_byte, topic, row.message.payload)
         fields = write_user_properties(row, identity=self._identity, resent=resent)
         if aliased and self._aliases is not None:
             chosen, known = self._aliases.choose(topic)
@@ -118,7 +118,7 @@ class FleetMessages:
             size = SINGLE_BYTES[length]
         else:
             size = write_variable_byte_integer(length)
-        return _message(first_byte, topic, size + fields + row.payload)
+        return _message(first_byte, topic, size + fields + row.message.payload)
 
 
 def _message(first_byte: int, topic: bytes, tail: bytes) -> FleetMessage:
@@ -131,10 +131,10 @@ def _message(first_byte: int, topic: bytes, tail: bytes) -> FleetMessage:
 
 def _more_fields(row: OutboxRow, now: int) -> bytes:
     properties = Properties(
-        payload_format_indicator=row.payload_format,
+        payload_format_indicator=row.message.payload_format,
         message_expiry_interval=remaining_expiry(row, now),
-        content_type=row.content_type,
-        response_topic=row.response_topic,
-        correlation_data=row.correlation_data,
+        content_type=row.message.content_type,
+        response_topic=row.message.response_topic,
+        correlation_data=row.message.correlation_data,
     )
     return write_fields(properties, PacketType.PUBLISH)

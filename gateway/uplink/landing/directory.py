@@ -14,8 +14,6 @@ from gateway.storage.outbox.row import (
     RECALL,
     OutboxRow,
     Outcome,
-    from_columns,
-    to_columns,
 )
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Link, removals_on_disk
@@ -140,8 +138,8 @@ class DirectoryDestination:
         """Let messages wait in the outbox again: in the lane of those whose outcome is known."""
         rows = file.rows
         for row in rows:
-            again = from_columns(to_columns(row))
-            again.lane, again.uplinks, again.message_expiry = RECALL, self._uplink, None
+            again = OutboxRow(row.message, row.epoch, row.stream, row.seq, RECALL)
+            again.uplinks, again.message_expiry = self._uplink, None
             self._outbox.add(again)
         self._outbox.end_turn()
         self._counters.add("tidegate/uplink/landing_put_back", len(rows))

@@ -21,17 +21,17 @@ def landing_line(
     where the message has none; blobs are base64.
     """
     # Said here, by the gateway's own parser, so that all later readers agree (where-language 6.3).
-    is_json = parse_json(row.payload) is not NOT_JSON
-    properties = _encode(row.user_properties) if row.user_properties else "[]"
-    content_type = "null" if row.content_type is None else _quote(row.content_type)
+    is_json = parse_json(row.message.payload) is not NOT_JSON
+    properties = _encode(row.message.user_properties) if row.message.user_properties else "[]"
+    content_type = "null" if row.message.content_type is None else _quote(row.message.content_type)
     optional = ""
     if settings.identity or has_more(row):
         optional = _optional(row, received, identity=settings.identity)
     return (  # what all have; a gateway makes thousands a second, so no dictionary here
         f'{{"gateway_id":"{settings.gateway_id}","epoch":"{row.epoch}","stream":"{row.stream}",'
-        f'"seq":{row.seq},"time":{row.time},"received":{received},"topic":{_quote(row.topic)},'
-        f'"payload":"{b64encode(row.payload).decode("ascii")}","qos":{row.qos},'
-        f'"retain":{_boolean(row.retain)},"resent":{_boolean(resent)},'
+        f'"seq":{row.seq},"time":{row.time},"received":{received},"topic":{_quote(row.message.topic)},'
+        f'"payload":"{b64encode(row.message.payload).decode("ascii")}","qos":{row.message.qos},'
+        f'"retain":{_boolean(row.message.retain)},"resent":{_boolean(resent)},'
         f'"content_type":{content_type},"properties":{properties}{optional},'
         f'"payload_is_json":{_boolean(is_json)}}}\n'
     ).encode("ascii")
@@ -48,14 +48,14 @@ def _boolean(value: bool) -> str:
 
 def _optional(row: OutboxRow, received: int, *, identity: bool) -> str:
     """Return the fields that few messages have, as they stand in the line."""
-    blob = row.correlation_data
+    blob = row.message.correlation_data
     optional = {
-        "clientid": row.client_id if identity else None,
-        "username": row.username if identity else None,
-        "response_topic": row.response_topic,
+        "clientid": row.message.client_id if identity else None,
+        "username": row.message.username if identity else None,
+        "response_topic": row.message.response_topic,
         "correlation_data": None if blob is None else b64encode(blob).decode("ascii"),
         "message_expiry": remaining_expiry(row, received),
-        "payload_format": row.payload_format,
+        "payload_format": row.message.payload_format,
     }
     present = {name: value for name, value in optional.items() if value is not None}
     return f",{_encode(present)[1:-1]}" if present else ""

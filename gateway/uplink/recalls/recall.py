@@ -19,7 +19,6 @@ from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.row import (
     RECALL,
     OutboxRow,
-    row_of_message,
 )
 from gateway.where.compile import Where, compile_where
 from gateway.where.language.errors import WhereError
@@ -239,6 +238,6 @@ class Recall:
 
 def recalled_row(row: HistoryRow, stream: str, number: int) -> OutboxRow:
     """Return the message as it goes up again: without expiry, since somebody asked for it."""
-    recalled = row_of_message(row.message, row.epoch, stream, number, RECALL)
+    recalled = OutboxRow(row.message, row.epoch, stream, number, RECALL)
     recalled.message_expiry = None
     return recalled

@@ -11,7 +11,7 @@ from gateway.routing.budget import EVALUATION, Budget
 from gateway.storage.history.row import Numbered
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
-from gateway.storage.outbox.row import OutboxRow, row_of_message
+from gateway.storage.outbox.row import OutboxRow
 from gateway.storage.state.rule_states import RuleKey, RuleState
 from gateway.uplink.rules.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
 
@@ -171,7 +171,7 @@ class RuleSet:
             verdicts.append(verdict)
             if verdict.rule is not None:
                 number, lane = self._last[stream] + 1, verdict.rule.lane
-                row = row_of_message(message, self._epoch, stream, number, lane)
+                row = OutboxRow(message, self._epoch, stream, number, lane)
                 row.uplinks = verdict.uplinks
                 verdict.row = row
                 rows.append(row)

@@ -47,7 +47,7 @@ class Targets:
 
     def of(self, row: OutboxRow) -> Address:
         """Return where the row goes."""
-        key = (row.stream, row.topic)
+        key = (row.stream, row.message.topic)
         address = self._known.get(key)
         if address is None:
             if len(self._known) >= KNOWN_TOPICS:
@@ -57,13 +57,13 @@ class Targets:
 
     def _find(self, row: OutboxRow) -> Address:
         for each in self._targets:
-            if each.stream == row.stream and topic_matches(each.topic, row.topic):
-                topic = f"{self._prefix}{row.topic}"
+            if each.stream == row.stream and topic_matches(each.topic, row.message.topic):
+                topic = f"{self._prefix}{row.message.topic}"
                 if each.target is not None:
-                    topic = fill(each.target, self._gateway_id, row.topic)
+                    topic = fill(each.target, self._gateway_id, row.message.topic)
                 return topic.encode(), each.retain, each.qos
         # its rule was taken out of the configuration meanwhile
-        return f"{self._prefix}{row.topic}".encode(), False, 1
+        return f"{self._prefix}{row.message.topic}".encode(), False, 1
 
 
 def overlap(first: str, second: str) -> bool:

@@ -70,7 +70,9 @@ async def test_lanes_and_streams_are_told_apart_in_memory_and_on_disk(
     both = await store.outbox.fetch(0, 100, None, "live", "main")
     await store.close()
     assert [row.seq for row in found] == [4, 7, 10]
-    assert [row.user_properties for row in found] == [(("n", str(seq)),) for seq in (4, 7, 10)]
+    assert [row.message.user_properties for row in found] == [
+        (("n", str(seq)),) for seq in (4, 7, 10)
+    ]
     assert [row.seq for row in other] == [1, 3, 5, 7, 9, 11]
     assert [row.seq for row in both] == [6, 12]
 

@@ -319,7 +319,7 @@ class BoundedOutbox(RuleBasedStateMachine):
 
     def _on_disk(self) -> list[Waiting]:
         rows = self._runner.run(self.store.outbox.fetch(0, 10_000, up_to=2**62))
-        return [Waiting(row.stream, row.seq, row.topic, row.size) for row in rows]
+        return [Waiting(row.stream, row.seq, row.message.topic, row.size) for row in rows]
 
     async def _ended_on_disk(self) -> set[Name]:
         rows = await self.store.database.reader.query(

@@ -18,32 +18,30 @@ async def reader(store: Store) -> OutboxReader:
 async def test_what_is_held_is_the_same_object_however_often_it_is_read(
     reader: OutboxReader,
 ) -> None:
-    first = reader.hold(outbox_row(1, identifier=7))
+    first = reader.hold(outbox_row(1, id=7))
     first.claimed = 1
-    again, other = (reader.hold(outbox_row(each - 6, identifier=each)) for each in (7, 8))
+    again, other = (reader.hold(outbox_row(each - 6, id=each)) for each in (7, 8))
     assert again is first
     assert (reader.is_claimed(7), reader.is_claimed(8)) == (True, False)
-    reader.mark_deleted(outbox_row(2, identifier=8))
+    reader.mark_deleted(outbox_row(2, id=8))
     assert (first.deleted, other.deleted) == (False, True)
 
 
 async def test_what_nobody_holds_is_forgotten(reader: OutboxReader) -> None:
-    row = reader.hold(outbox_row(1, identifier=7))
+    row = reader.hold(outbox_row(1, id=7))
     row.claimed = 1
     del row
     gc.collect()
     assert not reader.is_claimed(7)
-    reader.mark_deleted(outbox_row(1, identifier=7))
-    assert not reader.hold(outbox_row(1, identifier=7)).deleted
+    reader.mark_deleted(outbox_row(1, id=7))
+    assert not reader.hold(outbox_row(1, id=7)).deleted
 
 
 def _recent(count: int, size: int = 100) -> RecentRows:
     recent = RecentRows()
     recent.start(10)
     for identifier in range(11, 11 + count):
-        recent.add(
-            identifier, size, to_columns(outbox_row(identifier, identifier=identifier, size=size))
-        )
+        recent.add(identifier, size, to_columns(outbox_row(identifier, id=identifier, size=size)))
     return recent
 
 
@@ -76,7 +74,7 @@ def test_the_oldest_go_and_the_disk_has_to_be_asked_for_them(
     assert _ids(recent, 11, 16) is None
     assert _ids(recent, 12, 16) == [13, 14, 15, 16]
     recent.remove(13)
-    recent.add(17, 100, to_columns(outbox_row(17, identifier=17, size=100)))
+    recent.add(17, 100, to_columns(outbox_row(17, id=17, size=100)))
     assert _ids(recent, 13, 17) == [14, 15, 16, 17]
 
 

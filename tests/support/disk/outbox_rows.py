@@ -2,19 +2,16 @@
 
 from hypothesis import strategies as st
 
+from gateway.mqtt.message import Message
 from gateway.storage.outbox.row import OutboxRow
 from tests.support.fleet.uplinks import EPOCH
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=8)
 OPTIONAL = st.none() | TEXT
 
-ROWS = st.builds(
-    OutboxRow,
-    epoch=st.just(EPOCH),
-    stream=st.sampled_from(["main", "slow_1", "A-z"]),
-    seq=st.just(0),  # given in order by the test
-    lane=st.just("live"),
-    time=st.integers(1_600_000_000_000, 1_900_000_000_000),
+MESSAGES = st.builds(
+    Message,
+    received_at=st.integers(1_600_000_000_000, 1_900_000_000_000),
     topic=TEXT.filter(bool),
     payload=st.binary(max_size=50) | TEXT.map(str.encode),
     qos=st.integers(0, 2),
@@ -27,4 +24,13 @@ ROWS = st.builds(
     user_properties=st.lists(st.tuples(TEXT, TEXT), max_size=3).map(tuple),
     client_id=OPTIONAL,
     username=OPTIONAL,
+)
+
+ROWS = st.builds(
+    OutboxRow,
+    message=MESSAGES,
+    epoch=st.just(EPOCH),
+    stream=st.sampled_from(["main", "slow_1", "A-z"]),
+    seq=st.just(0),  # given in order by the test
+    lane=st.just("live"),
 )

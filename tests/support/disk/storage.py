@@ -12,6 +12,7 @@ import pytest
 
 from gateway.clock import Clock
 from gateway.counters import Counters
+from gateway.mqtt.message import Message
 from gateway.settings.when_full import WhenFull
 from gateway.storage.engine.database import FILE_NAME, Database, open_database
 from gateway.storage.engine.pending_batch import PendingBatch
@@ -75,10 +76,10 @@ async def open_store(
 def refuse_writes(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
     """Let the disk take no batch any more."""
 
-    async def refuse(batch: object) -> None:
+    def refuse(batch: object) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(store.database.writer, "write", refuse)
+    monkeypatch.setattr(store.database.writer, "commit", refuse)
 
 
 async def meta_names(store: Store) -> list[str]:
@@ -112,15 +113,22 @@ def bounded(when_full: str = "reject", **bounds: int) -> OutboxSettings:
 
 
 def outbox_row(seq: int, stream: str = "main", **fields: Any) -> OutboxRow:
-    """Return a row as a rule would make it."""
+    """Return a row as a rule would make it; `fields` are the message's, or the row's own."""
     values: dict[str, Any] = {
         "epoch": "00a1b2c3d4",
         "lane": "live",
         "time": 1_763_740_000_000 + seq,
         "topic": "sensors/n1/temperature",
         "payload": b'{"value":%d}' % seq,
+        "qos": 1,
+        "id": 0,
+        "size": 0,
+        **fields,
     }
-    return OutboxRow(stream=stream, seq=seq, **{**values, **fields})
+    epoch, lane, time, identifier, size = map(values.pop, ("epoch", "lane", "time", "id", "size"))
+    row = OutboxRow(Message(received_at=time, **values), epoch, stream, seq, lane)
+    row.id, row.size = identifier, size
+    return row
 
 
 async def until(condition: Callable[[], bool], seconds: float = 60) -> None:

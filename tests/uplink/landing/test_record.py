@@ -68,7 +68,7 @@ def test_a_line_has_no_line_end_inside_whatever_the_message_holds() -> None:
     row = outbox_row(1, topic="a\u2028b\u0085c", user_properties=(("\r", "\n"),))
     line = landing_line(row, uplink_settings(), received=0)
     assert len(line.decode().splitlines()) == 1
-    assert json.loads(line)["topic"] == row.topic
+    assert json.loads(line)["topic"] == row.message.topic
     assert json.loads(line)["properties"] == [["\r", "\n"]]
 
 

@@ -62,7 +62,7 @@ async def test_user_properties_go_on_unaltered_and_change_no_number(store: Store
     await store.settle()
     rows = await store.outbox.fetch(0, len(sent) + 1)
     assert [row.seq for row in rows] == list(range(1, len(sent) + 1))
-    assert [row.user_properties for row in rows] == sent
+    assert [row.message.user_properties for row in rows] == sent
 
 
 async def test_delayed_messages_are_numbered_whatever_they_say(store: Store) -> None:

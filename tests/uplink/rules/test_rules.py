@@ -26,7 +26,7 @@ def _message(value: object, topic: str = "sensors/n1/t") -> Message:
 async def _rows(store: Store) -> list[tuple[str, int, str]]:
     await store.settle()
     rows = await store.outbox.fetch(0, 1_000)
-    return [(row.stream, row.seq, row.payload.decode()) for row in rows]
+    return [(row.stream, row.seq, row.message.payload.decode()) for row in rows]
 
 
 async def test_without_a_rule_sensors_go_up(store: Store) -> None:
@@ -37,7 +37,11 @@ async def test_without_a_rule_sensors_go_up(store: Store) -> None:
     await store.settle()
     [row] = await store.outbox.fetch(0, 10)
     assert (row.epoch, row.stream, row.seq, row.lane) == (EPOCH, "main", 1, "live")
-    assert (row.topic, row.payload, row.time) == ("sensors/n1/t", b'{"value":1}', 1_000)
+    assert (row.message.topic, row.message.payload, row.time) == (
+        "sensors/n1/t",
+        b'{"value":1}',
+        1_000,
+    )
 
 
 async def test_a_filtered_message_uses_a_number_and_writes_nothing(store: Store) -> None:
