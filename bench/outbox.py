@@ -88,7 +88,7 @@ async def fill(folder: Path, size: int) -> None:
     database, writer, outbox = await opened(folder)
     await outbox.load()
     begun = time.perf_counter()
-    while outbox.bytes < size:
+    while outbox.bounds.bytes < size:
         for number in range(TURN_ROWS):
             outbox.add(message(number))
         await commit(writer)

@@ -119,7 +119,7 @@ class Telemetry:
         """Show how long the oldest row of the outbox has been waiting."""
 
         def refresh() -> None:
-            oldest = outbox.oldest_time
+            oldest = outbox.oldest.time
             waited = 0 if oldest is None else self._run.clock.wall_ms() - oldest
             self._run.counters.set("tidegate/outbox/oldest_seconds", max(0, waited // 1000))
 

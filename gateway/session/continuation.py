@@ -20,7 +20,7 @@ def note_departure(session: Session, wall: int) -> None:
     inflight.refund(memory)  # a span may get a publication of its own
     for span in inflight.spans():
         if span.qos == 1:
-            session.journal.identify(span)
+            session.journal.sent(span)
     inflight.charge(memory)
     session.journal.disconnect(wall)
 

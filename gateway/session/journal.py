@@ -28,9 +28,8 @@ class Journal(Protocol):
 
     Those that return a commit number make what they took down due at once; what must not leave
     before it is on disk waits for that number. The others are due at once where the session's
-    client is answered because of them (`enqueue`, `keep`, `subscribe`, `unsubscribe`,
-    `keep_incoming`, `forget_incoming`), and within a second where losing them only makes something
-    come twice that may.
+    client is answered because of them (`enqueue`, `keep`, `subscribe`, `note_incoming`), and within
+    a second where losing them only makes something come twice that may.
     """
 
     def keep(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
@@ -57,12 +56,11 @@ class Journal(Protocol):
         """
         ...
 
-    def identify(self, span: Span) -> None:
-        """Note the packet identifiers that the span was sent with."""
-        ...
-
     def sent(self, span: Span) -> int:
-        """Note the packet identifier of a QoS 2 message; its PUBLISH waits for the commit."""
+        """Note the packet identifiers that the span was sent with; PUBLISH of QoS 2 waits for it.
+
+        Returns 0 for QoS 1.
+        """
         ...
 
     def released(self, span: Span) -> int:
@@ -77,12 +75,8 @@ class Journal(Protocol):
         """Note how often a channel has given out a message, until it is `done`."""
         ...
 
-    def keep_incoming(self, packet_ids: Sequence[int]) -> None:
-        """Keep packet identifiers of QoS 2 messages of the client's, until `forget_incoming`."""
-        ...
-
-    def forget_incoming(self, packet_ids: Sequence[int]) -> None:
-        """Forget packet identifiers: their PUBREL has come."""
+    def note_incoming(self, packet_ids: Sequence[int], *, released: bool) -> None:
+        """Note packet identifiers of QoS 2 messages of the client's, or that PUBREL has come."""
         ...
 
     def serve(self, queue: PagedQueue) -> None:
@@ -100,12 +94,8 @@ class Journal(Protocol):
         """
         ...
 
-    def subscribe(self, subscription: StoredSubscription) -> None:
-        """Keep a subscription in place of the one with the same topic filter."""
-        ...
-
-    def unsubscribe(self, topic_filter: str) -> None:
-        """Forget a subscription."""
+    def subscribe(self, topic_filter: str, subscription: StoredSubscription | None) -> None:
+        """Note what the subscription to a topic filter is now, None where there is none."""
         ...
 
     def close(self, undelivered: Sequence[Span]) -> None:
@@ -134,9 +124,6 @@ class NoJournal:
     def done(self, span: Span, first: int, count: int) -> None:
         """Do nothing."""
 
-    def identify(self, span: Span) -> None:
-        """Do nothing."""
-
     def sent(self, span: Span) -> int:  # noqa: ARG002 - keeps the name
         """Return 0."""
         return 0
@@ -152,10 +139,7 @@ class NoJournal:
     def attempted(self, span: Span, number: int, attempts: int) -> None:
         """Do nothing."""
 
-    def keep_incoming(self, packet_ids: Sequence[int]) -> None:
-        """Do nothing."""
-
-    def forget_incoming(self, packet_ids: Sequence[int]) -> None:
+    def note_incoming(self, packet_ids: Sequence[int], *, released: bool) -> None:
         """Do nothing."""
 
     def serve(self, queue: PagedQueue) -> None:
@@ -167,10 +151,7 @@ class NoJournal:
     def cut(self, size: int, dropped: Callable[[int], None], *, newest: bool) -> None:
         """Do nothing: nothing is on disk."""
 
-    def subscribe(self, subscription: StoredSubscription) -> None:
-        """Do nothing."""
-
-    def unsubscribe(self, topic_filter: str) -> None:
+    def subscribe(self, topic_filter: str, subscription: StoredSubscription | None) -> None:
         """Do nothing."""
 
     def close(self, undelivered: Sequence[Span]) -> None:

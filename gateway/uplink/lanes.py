@@ -51,7 +51,7 @@ class RowCursor:
         """Whether there may be a row now."""
         if self.rows:
             return True
-        return self.position < self._end and self.position < self._outbox.committed_id
+        return self.position < self._end and self.position < self._outbox.writes.committed_id
 
     @property
     def ended(self) -> bool:
@@ -65,7 +65,7 @@ class RowCursor:
     async def first(self) -> OutboxRow | None:
         """Return the next row on disk without removing it, None if there is none."""
         while not self.rows and self.waits:
-            up_to = min(self._outbox.committed_id, self._end)
+            up_to = min(self._outbox.writes.committed_id, self._end)
             self.reading = True
             try:
                 rows = await self._outbox.fetch(
@@ -116,7 +116,7 @@ class Lanes:
 
     def __init__(self, outbox: Outbox, uplink: int = 1) -> None:
         self._outbox = outbox
-        self._boundary = outbox.last_id
+        self._boundary = outbox.bounds.last_id
         self._live = RowCursor(outbox, self._boundary, lane=LIVE, uplink=uplink)
         self._waited = deque(
             [

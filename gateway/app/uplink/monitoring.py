@@ -108,7 +108,7 @@ class Outage:
         self._best = max(self._best, (acknowledged - self._acknowledged) / elapsed)
         self._accepted, self._acknowledged, self._measured = accepted, acknowledged, now
         if self._outbox.rows:
-            self._row_bytes = self._outbox.bytes / self._outbox.rows
+            self._row_bytes = self._outbox.bounds.bytes / self._outbox.rows
 
     def _capacity(self) -> Capacity:
         config = self._run.configuration.outbox
@@ -119,7 +119,9 @@ class Outage:
         messages = None
         if config.maximum_messages is not None:
             messages = max(0, config.maximum_messages - self._outbox.rows)
-        return Capacity(max(0, for_rows(config.maximum_bytes) - self._outbox.bytes), disk, messages)
+        return Capacity(
+            max(0, for_rows(config.maximum_bytes) - self._outbox.bounds.bytes), disk, messages
+        )
 
     def _warn(self, seconds: float) -> None:
         """Raise the alarm `headroom` while an outage of the promised length would be too long.
@@ -241,7 +243,7 @@ class LinkLines:
         return self._outbox.uplinks.rows[self._index]
 
     def _waiting(self) -> str:
-        rows, oldest = self._rows, self._outbox.oldest_time
+        rows, oldest = self._rows, self._outbox.oldest.time
         if not rows or oldest is None:
             return "no message waits"
         if self._outbox.uplinks.several:  # the oldest may be another uplink's

@@ -394,7 +394,7 @@ def _answer(
         return
     _keep_incoming(session, identifiers)
     if session.journal is not NO_JOURNAL:
-        session.journal.keep_incoming(identifiers)
+        session.journal.note_incoming(identifiers, released=False)
         commit, barrier = max(commit, state.durability.commit_number()), None
     connection.answer(packet, identifiers, commit, barrier)  # [MQTT-4.3.3-8]
 
@@ -431,7 +431,7 @@ def _answer_repeated(
     if session.incoming.add(packet_id):
         client.connection.publishes += 1
         client.connection.check_receive_maximum()
-    session.journal.keep_incoming((packet_id,))
+    session.journal.note_incoming((packet_id,), released=False)
     client.send(PubRec(packet_id), state.durability.commit_number())
 
 
@@ -459,7 +459,7 @@ def _complete(
 ) -> None:
     counted = session.incoming.remove(packet_id)
     gathered = state.gathered
-    session.journal.forget_incoming((packet_id,))
+    session.journal.note_incoming((packet_id,), released=True)
     commit = state.commit_since(gathered)
     if counted is None:  # forgotten, but perhaps not yet on disk
         client.send(PubComp(packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND), commit)

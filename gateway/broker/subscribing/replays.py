@@ -163,7 +163,7 @@ class Replays:
             return
         self._retained.log.close(one.cursor)
         if one.noted:
-            session.journal.subscribe(one.kept)
+            session.journal.subscribe(one.kept.topic_filter, one.kept)
 
     def crowded(self, session: Session) -> bool:
         """Return whether as many replays of the session wait as may."""
@@ -237,7 +237,7 @@ class Replays:
             if done:
                 self._remove(one)
                 if one.noted:
-                    session.journal.subscribe(one.kept)
+                    session.journal.subscribe(one.kept.topic_filter, one.kept)
             if session in ring and (done or one.scans):
                 ring.move_to_end(session)
         if ring:
@@ -405,7 +405,8 @@ class Replays:
         """Let the replay begin again after a crash, if anything is owed then."""
         if one.survives:
             one.noted = True
-            one.session.journal.subscribe(replace(one.kept, awaits_retained=True))
+            kept = replace(one.kept, awaits_retained=True)
+            one.session.journal.subscribe(kept.topic_filter, kept)
 
 
 def payload_bytes(publication: Publication) -> int:

@@ -214,7 +214,7 @@ def _subscribe(
         line = "client %.80r: %.200r refused at QoS 0: %s"
         logger.warning(line, session.client_id, asked.topic_filter, NEEDS_QOS_1)
         return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, None
-    session.journal.subscribe(asked)
+    session.journal.subscribe(asked.topic_filter, asked)
     return ReasonCode(asked.qos), (
         route(state.router, state.subscription_filters, session, asked, where),
         asked,
@@ -326,7 +326,7 @@ def handle_unsubscribe(
         else:
             state.router.discard(number)
             state.replays.discard(session, topic_filter)
-            session.journal.unsubscribe(topic_filter)
+            session.journal.subscribe(topic_filter, None)
             codes.append(ReasonCode.SUCCESS)
     # [MQTT-3.10.4-4], [MQTT-3.10.4-6]
     commit = max(commit, state.commit_since(gathered))

@@ -10,7 +10,6 @@ cdef class Outbox:
     cdef Counters _counters
     cdef object _database
     cdef object _expiry
-    cdef object _oldest
     cdef object _reader
     cdef object _totals
     cdef object _writer
@@ -18,6 +17,7 @@ cdef class Outbox:
     cdef readonly set lanes
     cdef readonly list on_change
     cdef readonly list on_outcome
+    cdef readonly object oldest
     cdef readonly object uplinks
     cdef public object recalled
     cdef readonly OutboxWrites writes

@@ -32,29 +32,29 @@ class Outbox:
 
     Each of the `uplinks` reads it by itself, under its bit (`UplinkBits`); a row is deleted when
     none waits for it any more. `writes` gives live rows to those that are up, as they are added.
-    `bounds` has the sums, by stream and in all. `lanes` are the lanes that rows have had since the
+    `bounds` has the sums, by stream and in all, and the id given last; `oldest.time` says since
+    when the oldest row waits. `lanes` are the lanes that rows have had since the
     start; `recalled` rows are in the lane `recall`, of which no outcome is reported, since their
     numbers have ended before. `on_change` are called after each commit that brought or deleted
     rows. `on_outcome` are called with rows that end for the uplinks that are `ending` in them,
     with how and why, in the turn of the deletion: what they write is in the same batch. A row that
     was not fetched comes without what the publisher put into it.
 
-    A caller asks `admits` first and refuses the message with 0x97 when it does not, calling
-    `refuse()`, which counts it in `tidegate/outbox/rejected` or `tidegate/storage/rejected`. Where
-    the settings give up messages for others, `add` does so in its own batch. What is about to be
-    sent goes through `claim`: a row may be deleted, or expired, since it was fetched.
+    A caller asks `admits` first and refuses the message with 0x97 when it does not. Where the
+    settings give up messages for others, `add` does so in its own batch. What is about to be sent
+    goes through `claim`: a row may be deleted, or expired, since it was fetched.
     """
 
     __slots__ = (
         "_counters",
         "_database",
         "_expiry",
-        "_oldest",
         "_reader",
         "_totals",
         "_writer",
         "bounds",
         "lanes",
+        "oldest",
         "on_change",
         "on_outcome",
         "recalled",
@@ -84,7 +84,7 @@ class Outbox:
         self._totals = OutboxTotals(database, writer, self.bounds)
         self._expiry = OutboxExpiry(self._reader, self.bounds, self._expire)
         self.writes = OutboxWrites(writer, self._reader, counters, self.uplinks, pending)
-        self._oldest = OldestRows(self._reader, self.bounds, self._keep_bounds)
+        self.oldest = OldestRows(self._reader, self.bounds, self._keep_bounds)
         for cause in CAUSES:
             counters.add(f"tidegate/outbox/evicted/{cause}", 0)
         writer.on_committed.append(self._committed)
@@ -94,31 +94,11 @@ class Outbox:
         """How many messages wait, those not yet on disk included."""
         return self.bounds.rows
 
-    @property
-    def bytes(self) -> int:
-        """What they take of the file (`row_size`)."""
-        return self.bounds.bytes
-
-    @property
-    def last_id(self) -> int:
-        """The id that was given last."""
-        return self.bounds.last_id
-
-    @property
-    def committed_id(self) -> int:
-        """The highest id on disk, up to which `fetch` finds rows."""
-        return self.writes.committed_id
-
-    @property
-    def oldest_time(self) -> int | None:
-        """Since when (ms since 1970) the oldest row waits, None when none does (`OldestRows`)."""
-        return self._oldest.time
-
     async def load(self) -> None:
         """Learn what an earlier run left; call it once, before anything is added."""
         await self._totals.load()
         bounds, last_id = self.bounds, self.bounds.last_id
-        self.writes.committed_id = self._oldest.committed_id = last_id
+        self.writes.committed_id = self.oldest.committed_id = last_id
         await self._expiry.load(self._database, last_id)
         await self.uplinks.load(self._database, bounds.rows)
         if bounds.rows:
@@ -128,17 +108,24 @@ class Outbox:
             if stream.latest is not None and stream.rows:
                 name = stream.settings.name
                 stream.restore_latest(await self._reader.newest(name, MAX_LATEST_TOPICS))
-        await self._oldest.load()
+        await self.oldest.load()
         self._show(bounds.streams)
 
     def admits(self, rows: Sequence[OutboxRow]) -> bool:
         """Return whether `add` accepts all of `rows`, which are of different streams.
 
-        Not where a bound refuses what is too much, and not while the disk is full or refuses.
+        Not where a bound refuses what is too much, and not while the disk is full or refuses: the
+        message is counted in `tidegate/outbox/rejected` or `tidegate/storage/rejected` then.
         """
         for row in rows:
             row.size = row_size(row)
-        return not self._writer.full and not self.bounds.refuses(rows)
+        if self._writer.full:
+            self._counters.add("tidegate/storage/rejected")
+            return False
+        if self.bounds.refuses(rows):
+            self._counters.add("tidegate/outbox/rejected")
+            return False
+        return True
 
     def fits(self, row: OutboxRow) -> bool:
         """Return whether `add` accepts `row` without giving up anything."""
@@ -149,10 +136,6 @@ class Outbox:
     def refusal(self) -> str:
         """Why a message is refused now, in words."""
         return "the disk takes no more" if self._writer.full else "the outbox is full"
-
-    def refuse(self) -> None:
-        """Count a message that was refused, by whose bound it was."""
-        self._counters.add(f"tidegate/{'storage' if self._writer.full else 'outbox'}/rejected")
 
     def add(
         self,
@@ -182,7 +165,7 @@ class Outbox:
                 self._report([row], Outcome.EVICTED, policy)
                 return self._writer.batch
         if not bounds.rows:
-            self._oldest.time = row.time
+            self.oldest.time = row.time
         row.id = bounds.last_id = bounds.last_id + 1
         self.lanes.add(row.lane)
         if row.lane == RECALL:
@@ -238,7 +221,7 @@ class Outbox:
             self.bounds.removed(deleted)
             self._totals.changed = True
             if not self.bounds.rows:
-                self._oldest.time = None
+                self.oldest.time = None
         if changed:
             self._change(changed, outcome, commit_within)
         if reported:
@@ -252,7 +235,7 @@ class Outbox:
 
         It may not when it was deleted since it was fetched, or ends here because its expiry has
         passed. From now on it is not given up for others, for as long as the caller holds it or
-        until `release`: nobody can say whether the fleet has it.
+        until that clears its bit in `claimed`: nobody can say whether the fleet has it.
         """
         clock = self._expiry.clock
         if clock.steps:
@@ -264,10 +247,6 @@ class Outbox:
             return False
         row.claimed |= uplink
         return True
-
-    def release(self, row: OutboxRow, uplink: int = 1) -> None:
-        """Let a claimed row be given up for others again: the fleet has refused it for now."""
-        row.claimed &= ~uplink
 
     async def sweep(self, now: int, monotonic: float) -> bool:
         """End what has expired or waited too long by `now` (ms since 1970), a bounded number.
@@ -305,7 +284,7 @@ class Outbox:
 
     async def close(self) -> None:
         """End the reads of the database, which may close from now on."""
-        await self._oldest.close()
+        await self.oldest.close()
 
     def _evict_for(self, row: OutboxRow) -> WhenFull | None:
         """Give up others for `row`; return the policy by which it is itself given up."""
@@ -360,7 +339,7 @@ class Outbox:
     def _committed(self, batch: int) -> None:
         added, removed = self.writes.committed(batch)
         self._reader.forget()
-        self._oldest.committed(self.writes.committed_id, removals=removed)
+        self.oldest.committed(self.writes.committed_id, removals=removed)
         if added or removed:
             for callback in self.on_change:
                 callback()

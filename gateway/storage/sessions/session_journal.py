@@ -155,24 +155,14 @@ class SessionJournal:
         if changes.enqueued:
             self._store.pending.commit_number()
 
-    def keep_incoming(self, packet_ids: Sequence[int]) -> None:
-        """Write the identifiers."""
-        self._begun().incoming.update(dict.fromkeys(packet_ids, True))
+    def note_incoming(self, packet_ids: Sequence[int], *, released: bool) -> None:
+        """Write the identifiers, or delete them."""
+        self._begun().incoming.update(dict.fromkeys(packet_ids, not released))
         self._store.pending.changed(self._within)
 
-    def forget_incoming(self, packet_ids: Sequence[int]) -> None:
-        """Delete the identifiers."""
-        self._begun().incoming.update(dict.fromkeys(packet_ids, False))
-        self._store.pending.changed(self._within)
-
-    def subscribe(self, subscription: StoredSubscription) -> None:
-        """Write the subscription."""
-        self._begun().subscriptions[subscription.topic_filter] = subscription
-        self._store.pending.changed(self._within)
-
-    def unsubscribe(self, topic_filter: str) -> None:
-        """Delete the subscription."""
-        self._begun().subscriptions[topic_filter] = None
+    def subscribe(self, topic_filter: str, subscription: StoredSubscription | None) -> None:
+        """Write the subscription, or delete it."""
+        self._begun().subscriptions[topic_filter] = subscription
         self._store.pending.changed(self._within)
 
     def _begun(self) -> Changes:
@@ -253,8 +243,12 @@ class SessionJournal:
             store.deferred_writes.discard(row)
             row.settle()
 
-    def identify(self, span: Span) -> None:
-        """Write the packet identifiers, at some time."""
+    def sent(self, span: Span) -> int:
+        """Write the packet identifiers, of QoS 2 now and of QoS 1 at some time."""
+        self._identify(span)
+        return self.resent(span) if span.qos == 2 else 0
+
+    def _identify(self, span: Span) -> None:
         row = span.row
         if row is None:
             return
@@ -306,11 +300,6 @@ class SessionJournal:
         if self.attempts.pop(sequence, 0):
             self._begun().attempts[sequence] = 0
             self._store.pending.put_off()
-
-    def sent(self, span: Span) -> int:
-        """Write the packet identifier now."""
-        self.identify(span)
-        return self.resent(span)
 
     def released(self, span: Span) -> int:
         """Write that PUBREC has come."""

@@ -255,7 +255,7 @@ class Inflight:
         if self.refusals.add(row.id, code, self._clock.monotonic()) is None:
             return False
         self._context.session.note_sent((row,))
-        self._outbox.release(row, self._uplink)
+        row.claimed &= ~self._uplink
         return True
 
     def _log(self, key: int, row: OutboxRow, what: str) -> None:
@@ -322,7 +322,7 @@ class Inflight:
     def _send_again(self, rows: Sequence[OutboxRow]) -> None:
         self._context.session.note_sent(rows)
         for row in rows:
-            self._outbox.release(row, self._uplink)
+            row.claimed &= ~self._uplink
             heapq.heappush(self.apart, (row.id, row))
 
     def _rows_delivered(self, rows: Sequence[OutboxRow]) -> None:

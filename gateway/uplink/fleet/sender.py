@@ -296,7 +296,7 @@ class Sender:
         if rows:
             return rows[0]
         refusals = self._inflight.refusals
-        if identifier > self._outbox.committed_id:
+        if identifier > self._outbox.writes.committed_id:
             refusals.postpone(identifier, now + RETRY_FIRST)
         else:
             refusals.discard(identifier)

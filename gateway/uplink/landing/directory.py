@@ -94,7 +94,7 @@ class DirectoryDestination:
 
     async def _collect(self, link: Link) -> None:
         """Land rows until the link stops, and then what came just before."""
-        self._boundary = self._outbox.last_id
+        self._boundary = self._outbox.bounds.last_id
         lanes = Lanes(self._outbox, self._uplink)
         live = LiveLanding(
             self._context,

@@ -178,7 +178,6 @@ class RuleSet:
         if work := EVALUATION - message.work_left:
             self._budget.spend(work)
         if rows and not self._outbox.admits(rows):
-            self._outbox.refuse()
             return ReasonCode.QUOTA_EXCEEDED
         commit_within = message.commit_within
         barrier = None if commit_within is None else message.barrier

@@ -85,7 +85,7 @@ async def test_the_alarm_is_raised_and_ends(
         full.check()
         assert len(alarms) == 1, "it is still full"
         outbox.end_turn()
-        await until(lambda: outbox.committed_id == 2)
+        await until(lambda: outbox.writes.committed_id == 2)
         outbox.remove(await outbox.fetch(0, 1), Outcome.DELIVERED)
         full.check()
         assert alarms[1:] == [("outbox_full", "")]
@@ -134,7 +134,7 @@ def test_a_link_that_is_back_says_how_long_it_was_away_and_how_many_wait(
 ) -> None:
     rig.now("connected", 0.3)
     rig.now("disconnected")
-    rig.outbox.uplinks.rows[0], rig.outbox.oldest_time = 3204, NOW + 60_300
+    rig.outbox.uplinks.rows[0], rig.outbox.oldest.time = 3204, NOW + 60_300
     rig.now("connecting", 700)
     rig.now("connected", 20)
     assert caplog.messages == [
@@ -194,8 +194,8 @@ async def test_the_figures_follow_the_load(tmp_path: Path) -> None:
             outbox.add(outbox_row(number, payload=bytes(200)))
         counters.add("tidegate/rules/accepted", 20)
         outage.check()
-        row = outbox.bytes / 20
-        expected = (QUOTA - outbox.bytes) / (2 * row)
+        row = outbox.bounds.bytes / 20
+        expected = (QUOTA - outbox.bounds.bytes) / (2 * row)
         survived = counters.count("tidegate/outbox/survives_seconds")
         assert survived == pytest.approx(expected, abs=1)
         assert "tidegate/outbox/drains_seconds" not in counters.values  # nothing went up yet

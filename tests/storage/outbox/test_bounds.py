@@ -113,7 +113,7 @@ async def test_a_full_stream_of_latest_messages_admits_new_ones_of_its_topics_al
     store = await open_store(folders[0])
     store.outbox.add(first)
     store.outbox.add(second)
-    bounds = {"maximum_messages": 2, "maximum_bytes": store.outbox.bytes}
+    bounds = {"maximum_messages": 2, "maximum_bytes": store.outbox.bounds.bytes}
     await store.close()
     own = Retention(**{f"maximum_{bound}": bounds[f"maximum_{bound}"]}, when_full=WhenFull.REJECT)
     streams = (StreamSettings("main", retention=own, mode=Mode.LATEST),)
@@ -142,7 +142,7 @@ async def test_the_sums_of_a_large_outbox_are_not_counted_again(
     rows = await store.outbox.fetch(0, 100)
     store.outbox.remove(rows[:3], Outcome.DELIVERED)
     await store.settle()
-    counted, size = store.outbox.rows, store.outbox.bytes
+    counted, size = store.outbox.rows, store.outbox.bounds.bytes
     await store.close()
     with sqlite3.connect(tmp_path / FILE_NAME) as connection:
         sums = connection.execute("SELECT stream, rows, up_to FROM outbox_totals").fetchall()
@@ -150,7 +150,7 @@ async def test_the_sums_of_a_large_outbox_are_not_counted_again(
     connection.close()
     assert sums == [("main", 18, 35), ("other", 14, 35)]
     again = await open_store(tmp_path)
-    assert (counted, again.outbox.rows, again.outbox.bytes) == (32, 1018, size)
+    assert (counted, again.outbox.rows, again.outbox.bounds.bytes) == (32, 1018, size)
     await again.close()
 
 

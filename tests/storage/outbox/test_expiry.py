@@ -37,7 +37,7 @@ async def test_what_has_expired_is_not_sent_and_is_swept(tmp_path: Path) -> None
     assert [row.message_expiry for row in rows] == [60, None, 10, 5, 10, None, None]
     fetched = {(row.stream, row.seq): row for row in await store.outbox.fetch(0, 10)}
     assert store.outbox.claim(fetched["short", 2], 4_999)
-    store.outbox.release(fetched["short", 2])
+    fetched["short", 2].claimed = 0
     assert not store.outbox.claim(fetched["short", 2], 5_000)
     assert store.outbox.claim(fetched["short", 3], 9_000)  # and on its way since then
     await store.outbox.sweep(99_999, 99.999)
@@ -135,7 +135,7 @@ async def test_rows_expire_by_the_time_that_has_passed(store: Store) -> None:
     taken = [store.outbox.claim(row, HOUR + 9_000) for row in rows]
     assert (early, taken, ended) == ([], [True, False, False], [2, 3])
     await store.settle()
-    store.outbox.release(rows[0])
+    rows[0].claimed = 0
     await store.outbox.sweep(HOUR + 58_000, 59.0)
     assert ended == [2, 3]
     await store.outbox.sweep(HOUR + 59_000, 60.0)
@@ -148,7 +148,7 @@ async def test_a_step_that_no_look_has_found_yet_expires_nothing(store: Store) -
     await store.settle()
     (row,) = await store.outbox.fetch(0, 10)
     assert store.outbox.claim(row, HOUR)
-    store.outbox.release(row)
+    row.claimed = 0
     await store.outbox.sweep(HOUR, 3_600.0)  # it was no step
     assert not store.outbox.claim(row, HOUR)
 

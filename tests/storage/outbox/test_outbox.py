@@ -22,10 +22,10 @@ async def test_rows_come_back_in_order_once_they_are_committed(store: Store) -> 
     for row in rows:
         store.outbox.add(row)
     assert [row.id for row in rows] == list(range(1, 11))
-    assert store.outbox.committed_id == 0
+    assert store.outbox.writes.committed_id == 0
     assert await store.outbox.fetch(0, 100) == []
     await store.settle()
-    assert store.outbox.committed_id == 10
+    assert store.outbox.writes.committed_id == 10
     assert await store.outbox.fetch(0, 100) == rows
     assert await store.outbox.fetch(3, 4) == rows[3:7]
     assert await store.outbox.fetch(3, 100, up_to=5) == rows[3:5]
@@ -80,7 +80,9 @@ async def test_lanes_and_streams_are_told_apart_in_memory_and_on_disk(
 async def test_each_commit_that_changes_the_outbox_is_told(store: Store) -> None:
     told: list[tuple[int, int]] = []
     store.outbox.on_change.append(
-        lambda: told.append((store.outbox.committed_id, store.outbox.writes.delivering.get(1, 0)))
+        lambda: told.append(
+            (store.outbox.writes.committed_id, store.outbox.writes.delivering.get(1, 0))
+        )
     )
     store.outbox.add(outbox_row(1))
     row = outbox_row(2)
@@ -124,7 +126,6 @@ async def test_a_message_that_would_cross_the_bound_is_refused(tmp_path: Path) -
         admitted.append(store.outbox.admits([row]))
         if admitted[-1]:
             store.outbox.add(row)
-    store.outbox.refuse()
     store.outbox.remove(rows[:1], Outcome.DELIVERED)
     admitted.append(store.outbox.admits(rows[3:]))
     assert admitted == [True, True, True, False, True]  # a quarter is left to the log
@@ -138,15 +139,15 @@ async def test_the_oldest_row_is_known_through_removals_in_any_order(store: Stor
     rows = [outbox_row(seq) for seq in range(1, 6)]
     for row in rows:
         store.outbox.add(row)
-    oldest = [store.outbox.oldest_time]
+    oldest = [store.outbox.oldest.time]
     await store.settle()
     for index in (2, 0, 1):
         store.outbox.remove([rows[index]], Outcome.DELIVERED)
         store.writer.hand_over()
         await asyncio.sleep(0)  # removals meet a commit, and a look, that run already
-    await until(lambda: store.outbox.oldest_time == rows[3].time)
+    await until(lambda: store.outbox.oldest.time == rows[3].time)
     store.outbox.remove(rows[3:], Outcome.DELIVERED)
-    assert (oldest, store.outbox.oldest_time) == ([rows[0].time], None)
+    assert (oldest, store.outbox.oldest.time) == ([rows[0].time], None)
 
 
 async def test_a_commit_after_close_asks_the_database_nothing(tmp_path: Path) -> None:
@@ -170,7 +171,7 @@ async def test_ids_rise_beyond_those_that_an_earlier_run_left(tmp_path: Path) ->
     again = await open_store(tmp_path)
     row = outbox_row(4)
     again.outbox.add(row)
-    assert (row.id, again.outbox.rows, again.outbox.committed_id) == (4, 4, 3)
+    assert (row.id, again.outbox.rows, again.outbox.writes.committed_id) == (4, 4, 3)
     assert "live" in again.outbox.lanes
     await again.close()
 

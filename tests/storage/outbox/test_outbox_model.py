@@ -258,7 +258,7 @@ class BoundedOutbox(RuleBasedStateMachine):
     def put_off(self, count: int) -> None:
         for row in self._held[:count]:
             self._leave_sent(row)
-            self.store.outbox.release(row)
+            row.claimed = 0
         self.look()
 
     def _leave_sent(self, row: OutboxRow) -> None:
@@ -333,7 +333,7 @@ class BoundedOutbox(RuleBasedStateMachine):
         outbox = self.store.outbox
         assert self.ended == self.model.ended
         assert outbox.rows == len(self.model.rows)
-        assert outbox.bytes == sum(row.size for row in self.model.rows)
+        assert outbox.bounds.bytes == sum(row.size for row in self.model.rows)
         for stream in PRIORITIES:
             rows = [row for row in self.model.rows if row.stream == stream]
             prefix = f"tidegate/outbox/stream/{stream}"

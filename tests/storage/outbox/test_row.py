@@ -117,6 +117,6 @@ async def test_the_file_holds_what_is_counted(
     for seq in range(count):
         row.seq, row.stream, row.deleted = seq, streams[seq % len(streams)], False
         store.outbox.add(row)
-    counted = store.outbox.bytes
+    counted = store.outbox.bounds.bytes
     await store.close()
     assert 0.65 * counted <= _on_disk(tmp_path) <= counted

@@ -31,9 +31,6 @@ class NotedJournal(NoJournal):
     def done(self, span: Span, first: int, count: int) -> None:
         self._note("done", span, first, count)
 
-    def identify(self, span: Span) -> None:
-        self._note("identify", span, span.first, span.count)
-
     def sent(self, span: Span) -> int:
         self._note("sent", span, span.first, span.count)
         return 7

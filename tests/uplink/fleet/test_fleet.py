@@ -142,7 +142,7 @@ async def test_rows_whose_removal_is_not_on_disk_fill_the_window(
     async with running(store, uplink_settings(fleet_broker.port, window=4)) as uplink:
         await connected(uplink)
         add_rows(store, 1, 20)
-        await until(lambda: store.outbox.committed_id == 20)
+        await until(lambda: store.outbox.writes.committed_id == 20)
         await store.database.writer.query("PRAGMA max_page_count = 1", (), list)
         store.writer.add("INSERT INTO node_frames VALUES ('x', 0, 0, 0, ?)", (bytes(100_000),))
         await until(lambda: store.writer.attempts.failing)
@@ -165,7 +165,7 @@ async def test_live_rows_pass_the_backlog_and_each_lane_keeps_its_order(
     async with running(store, uplink_settings(fleet_broker.port, window=10)) as uplink:
         await until(lambda: len(fleet_broker.publishes) == 10)
         add_rows(store, 31, 40)
-        await until(lambda: store.outbox.committed_id == 40)
+        await until(lambda: store.outbox.writes.committed_id == 40)
         fleet_broker.puback = lambda _publish: ReasonCode.SUCCESS
         for publish in list(fleet_broker.publishes):
             fleet_broker.acknowledge(publish, ReasonCode.SUCCESS)

@@ -27,7 +27,7 @@ async def test_a_passing_refusal_is_tried_again_after_a_while(
         error = store.counters.values["tidegate/uplink/error"]
         fleet_broker.puback = lambda _publish: ReasonCode.SUCCESS
         add_rows(store, 4, 5)
-        await until(lambda: store.outbox.committed_id == 5)
+        await until(lambda: store.outbox.writes.committed_id == 5)
         before = len(fleet_broker.data)  # live rows wait as well while it asks to be left alone
         await until(lambda: store.outbox.rows == 0)
         assert store.counters.values["tidegate/uplink/error"] == ""

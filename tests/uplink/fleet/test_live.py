@@ -51,10 +51,10 @@ async def test_what_the_fleet_keeps_waiting_is_written_and_the_next_at_once(
     async with running(store, uplink_settings(fleet_broker.port)) as uplink:
         await connected(uplink)
         _add(store, 1, 2, SHORT, Barrier())
-        await until(lambda: store.outbox.committed_id == 2)
+        await until(lambda: store.outbox.writes.committed_id == 2)
         barrier = Barrier()
         _add(store, 3, 3, SHORT, barrier)
-        await until(lambda: store.outbox.committed_id == 3)
+        await until(lambda: store.outbox.writes.committed_id == 3)
         assert barrier.outstanding == 0  # nobody waits for a fleet that is late
         await until(lambda: len(fleet_broker.data) == 3)
         for publish in fleet_broker.data:
@@ -90,7 +90,7 @@ async def test_a_lost_connection_leaves_nothing_unwritten(
         await until(lambda: len(fleet_broker.data) == 2)
         fleet_broker.puback = lambda _publish: ReasonCode.SUCCESS
         fleet_broker.drop()
-        await until(lambda: store.outbox.committed_id == 5)
+        await until(lambda: store.outbox.writes.committed_id == 5)
         await _idle(store)
     assert sorted(set(numbers_of(fleet_broker))) == [1, 2, 3, 4, 5]
 
@@ -133,7 +133,7 @@ async def test_what_an_answer_waits_for_the_disk_with_goes_up_behind_its_commit(
         await connected(uplink)
         store.outbox.add(outbox_row(1), 0.0, 0.0, Barrier())  # as long as a PUBACK may wait: not
         await until(lambda: numbers_of(fleet_broker) == [1])
-        assert store.outbox.committed_id == 0
+        assert store.outbox.writes.committed_id == 0
         store.outbox.add(outbox_row(2, qos=0), 0.0)
         store.outbox.add(outbox_row(3), None)  # of the class memory
         await until(lambda: numbers_of(fleet_broker) == [1, 2, 3])
@@ -141,7 +141,7 @@ async def test_what_an_answer_waits_for_the_disk_with_goes_up_behind_its_commit(
         store.outbox.add(outbox_row(5), 0.0, HOUR, Barrier())
         uplink.wake()
         await asyncio.sleep(SHORT)
-        assert (numbers_of(fleet_broker), store.outbox.committed_id) == ([1, 2, 3], 0)
+        assert (numbers_of(fleet_broker), store.outbox.writes.committed_id) == ([1, 2, 3], 0)
         store.writer.hand_over()
         await until(lambda: numbers_of(fleet_broker) == [1, 2, 3, 4, 5])
         for publish in fleet_broker.data:

@@ -38,7 +38,7 @@ async def test_a_file_is_closed_after_a_while(
     async with running(store, uplink_settings(directory=tmp_path / "landing")) as uplink:
         await connected(uplink)
         add_rows(store, 1, 2)
-        await until(lambda: store.outbox.committed_id == 2)
+        await until(lambda: store.outbox.writes.committed_id == 2)
         add_rows(store, 1, 1, "slow")
         await until(lambda: store.outbox.rows == 0)
         add_rows(store, 3, 3)

@@ -89,7 +89,9 @@ async def publish(store: Store, numbers: list[int]) -> None:
     for row in rows:
         store.outbox.add(row, 0.0, 0.02, Barrier())
     store.writer.hand_over()
-    await until(lambda: all(row.deleted or row.id <= store.outbox.committed_id for row in rows))
+    await until(
+        lambda: all(row.deleted or row.id <= store.outbox.writes.committed_id for row in rows)
+    )
 
 
 async def scenario(store: Store, landing: Path, calls: FailingCalls) -> None:

@@ -290,7 +290,7 @@ async def test_in_a_directory_recalled_rows_never_replace_a_file(
             for seq in (5, 6, 7):
                 store.outbox.add(outbox_row(seq, lane=lane))
             store.outbox.end_turn()
-            await until(lambda: store.outbox.committed_id == store.outbox.last_id)
+            await until(lambda: store.outbox.writes.committed_id == store.outbox.bounds.last_id)
     assert folder_files(folder / "barn") == [
         f"{EPOCH}.main.5-5.1.jsonl",
         f"{EPOCH}.main.5-7.3.jsonl",
