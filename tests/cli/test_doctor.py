@@ -19,7 +19,7 @@ from gateway.config.load import load
 from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.migrations.migrate import migrate
 from gateway.storage.outbox.row import COLUMNS, to_columns
-from gateway.storage.state.write_diary import MS_OF_A_DAY, Written, note_written
+from gateway.storage.state.daily_writes import MS_OF_A_DAY, Written, note_written
 from gateway.telemetry.block_device import BlockDevice
 from gateway.telemetry.mount import Mount
 from tests.support.disk.storage import outbox_row
@@ -39,7 +39,7 @@ def card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def write_diary(data: Path, *written: Written) -> None:
+def daily_writes(data: Path, *written: Written) -> None:
     connection = sqlite3.connect(data / "tidegate.db", isolation_level=None)
     migrate(connection)
     for day, more in enumerate(written, 20_000):
@@ -62,7 +62,7 @@ def health_of(text: str, found: list[tuple[Health, str]]) -> Health:
 
 def test_the_card_s_life_follows_from_what_was_written(tmp_path: Path, card: Path) -> None:
     assert card.exists()
-    write_diary(tmp_path, Written(10**8, 500, 43_200), Written(10**8, 500, 43_200))
+    daily_writes(tmp_path, Written(10**8, 500, 43_200), Written(10**8, 500, 43_200))
     found = report(tmp_path)
     line = "mmcblk0 lasts 44 years at 200 MB and 1,000 commits a day (it bears 3.2 TB, estimated"
     assert health_of(line, found) is Health.OK
@@ -70,7 +70,7 @@ def test_the_card_s_life_follows_from_what_was_written(tmp_path: Path, card: Pat
 
 def test_a_card_that_will_not_last_is_told(tmp_path: Path, card: Path) -> None:
     assert card.exists()
-    write_diary(tmp_path, Written(10**10, 500, 86_400))
+    daily_writes(tmp_path, Written(10**10, 500, 86_400))
     found = report(tmp_path, '[storage]\nendurance = "3TB"\nwrite_budget = "200MB/day"\n')
     assert health_of("lasts 10 months at 10.0 GB and 500 commits", found) is Health.WARNING
     assert health_of("(it bears 3.0 TB, as configured)", found) is Health.WARNING
@@ -79,14 +79,14 @@ def test_a_card_that_will_not_last_is_told(tmp_path: Path, card: Path) -> None:
 
 def test_a_rate_within_the_budget_is_well(tmp_path: Path, card: Path) -> None:
     assert card.exists()
-    write_diary(tmp_path, Written(10**7, 500, 86_400))
+    daily_writes(tmp_path, Written(10**7, 500, 86_400))
     found = report(tmp_path, '[storage]\nwrite_budget = "200MB/day"\n')
     assert health_of("within the write budget of 200 MB a day", found) is Health.OK
 
 
 def test_too_short_a_run_says_nothing_of_a_day(tmp_path: Path, card: Path) -> None:
     assert card.exists()
-    write_diary(tmp_path, Written(10**7, 500, 599))
+    daily_writes(tmp_path, Written(10**7, 500, 599))
     assert health_of("too little was recorded", report(tmp_path)) is Health.NOTE
 
 
@@ -120,7 +120,7 @@ def test_a_database_that_cannot_be_read_is_told(
     tmp_path: Path, card: Path, spoil: Callable[[Path], object]
 ) -> None:
     assert card.exists()
-    write_diary(tmp_path, Written(10**8, 500, 43_200))
+    daily_writes(tmp_path, Written(10**8, 500, 43_200))
     spoil(tmp_path / "tidegate.db")
     found = report(tmp_path, UPLINK)
     assert health_of("too little was recorded", found) is Health.NOTE
@@ -224,7 +224,7 @@ def test_the_command_prints_a_line_each_and_a_verdict(
     tmp_path: Path, card: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert card.exists()
-    write_diary(tmp_path, Written(10**7, 500, 86_400))
+    daily_writes(tmp_path, Written(10**7, 500, 86_400))
     assert main(["doctor", "--data", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("ok       tidegate.db: ") for line in lines)
@@ -255,7 +255,7 @@ def test_another_user_is_told_what_it_may_not_read(
 ) -> None:
     data = outside / "data"
     data.mkdir()
-    write_diary(data, Written(10**8, 500, 43_200))
+    daily_writes(data, Written(10**8, 500, 43_200))
     real = os.getresuid()
     if 0 not in real:
         pytest.skip("needs root, to act as another user")

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import gateway.storage.engine.commit_attempts as attempts_module
+import gateway.storage.engine.writer as attempts_module
 import gateway.storage.engine.writer as writer_module
 import gateway.storage.ledger.pages as pages_module
 import gateway.uplink.reports.ledger_reports as reports_module
@@ -284,7 +284,7 @@ class LedgerMachine(RuleBasedStateMachine):
         result = await call
         if hasattr(self, "kept"):
             writer = self.kept.store.writer
-            await until(lambda: writer._task is None)
+            await until(lambda: not writer._busy)
         return result
 
 

@@ -16,12 +16,11 @@ from gateway.app.checks.uplink_findings import landing, outbox
 from gateway.config.configuration import Configuration
 from gateway.errors import TidegateError
 from gateway.salvage.form import PAGE_BYTES
-from gateway.storage.engine.beside import open_beside
 from gateway.storage.engine.database import database_file
-from gateway.storage.engine.database_file import INCREMENTAL
+from gateway.storage.engine.database_file import INCREMENTAL, open_beside
 from gateway.storage.engine.replace import DAMAGED, SOUND
 from gateway.storage.engine.unread import unread_files
-from gateway.storage.state.write_diary import Written, written
+from gateway.storage.state.daily_writes import Written, written
 from gateway.telemetry.block_device import BlockDevice, block_device
 from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes, spell_days
 from gateway.telemetry.mount import mount_of

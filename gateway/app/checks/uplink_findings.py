@@ -8,8 +8,8 @@ from gateway.app.uplink.landing import landing_directory
 from gateway.errors import TidegateError
 from gateway.settings.outbox import OutboxSettings
 from gateway.settings.uplink import WAIT, UplinkSettings
-from gateway.storage.engine.beside import open_beside
 from gateway.storage.engine.database import database_file
+from gateway.storage.engine.database_file import open_beside
 from gateway.storage.outbox.bounds import SMALL_ROW, for_rows
 from gateway.telemetry.card_life import spell_bytes
 from gateway.uplink.landing.folder import landed_files

@@ -7,7 +7,7 @@ from gateway.app.parts import Run
 from gateway.errors import StartError
 from gateway.storage.engine.damage import is_unreadable, note_damage
 from gateway.storage.engine.database import Database, database_file
-from gateway.storage.engine.refusal import cannot_start
+from gateway.storage.engine.database_file import cannot_start
 from gateway.storage.engine.replace import set_aside_between
 from gateway.storage.engine.writer import Writer
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gateway.errors import StartError
 from gateway.storage.engine.database import FILE_NAME
-from gateway.storage.engine.sync_folder import make_folder
+from gateway.storage.engine.files import make_folder
 
 NO_DISK = (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO)
 """Why something cannot be made although the place is right: the gateway starts all the same."""

@@ -9,8 +9,7 @@ from gateway.app.parts import Run, Storage
 from gateway.errors import StartError
 from gateway.server.turn import Turn
 from gateway.storage.engine.damage import note_damage
-from gateway.storage.engine.own_files import OwnFiles
-from gateway.storage.engine.rescue import rescue
+from gateway.storage.engine.own_files import OwnFiles, rescue
 
 logger = logging.getLogger(__name__)
 

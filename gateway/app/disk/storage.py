@@ -7,10 +7,9 @@ from gateway.app.disk.damage import watch_for_damage
 from gateway.app.durability import show_durability
 from gateway.app.parts import Run, Storage
 from gateway.server.gateway_loop import GatewayLoop
-from gateway.storage.engine.database import Database, open_database
+from gateway.storage.engine.database import COUNT_START, Database, open_database, start_number
 from gateway.storage.engine.database_file import takes_again
 from gateway.storage.engine.free_space import FreeSpace
-from gateway.storage.engine.meta import COUNT_START, start_number
 from gateway.storage.engine.unread import WHAT_TO_DO
 from gateway.storage.engine.writer import Writer
 

@@ -5,7 +5,7 @@ import logging
 
 from gateway.app.parts import Run
 from gateway.storage.engine.writer import Writer
-from gateway.storage.state.write_diary import Written, note_written
+from gateway.storage.state.daily_writes import Written, note_written
 from gateway.telemetry.block_device import BlockDevice, block_device
 from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes
 from gateway.telemetry.process_metrics import bytes_written

@@ -107,14 +107,14 @@ class QueueQueries:
     def _uplink(self, name: str, outbox: "Outbox") -> dict[str, object]:
         uplinks = outbox.uplinks
         part = f"tidegate/uplink/{name}/" if uplinks.several else "tidegate/uplink/"
-        values, oldest = self._counters.values, outbox.oldest_time
+        values, oldest = self._counters.values, outbox.oldest.time
         depth = uplinks.rows[uplinks.names.index(name)]
         waited = None
         if oldest is not None and depth and not uplinks.several:
             waited = max(0.0, (self._clock.wall_ms() - oldest) / 1000)
         return {
             "depth": depth,
-            "bytes": None if uplinks.several else outbox.bytes,
+            "bytes": None if uplinks.several else outbox.bounds.bytes,
             "oldest_seconds": waited,
             "state": values.get(f"{part}state", "off"),
             "error": values.get(f"{part}error", ""),

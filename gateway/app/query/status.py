@@ -85,11 +85,11 @@ class StatusQuery:
         outbox = self.outbox
         if outbox is None:
             return None
-        oldest = outbox.oldest_time if outbox.rows else None
+        oldest = outbox.oldest.time if outbox.rows else None
         waited = None
         if oldest is not None:
             waited = max(0.0, (self._run.clock.wall_ms() - oldest) / 1000)
-        return {"messages": outbox.rows, "bytes": outbox.bytes, "oldest_seconds": waited}
+        return {"messages": outbox.rows, "bytes": outbox.bounds.bytes, "oldest_seconds": waited}
 
     def _silent(self) -> list[dict[str, object]]:
         """Return the bridges whose sensors say nothing, by their figure `<kind>/<bridge>/state`."""

@@ -8,7 +8,7 @@ from gateway.config.errors import ConfigurationError
 from gateway.mqtt.message import Message
 from gateway.settings.outbox import OutboxSettings
 from gateway.settings.uplinks import place_of
-from gateway.storage.engine.reserve import RESERVE_BYTES
+from gateway.storage.engine.free_space import RESERVE_BYTES
 from gateway.storage.outbox.bounds import for_rows
 from gateway.storage.outbox.row import (
     OutboxRow,

@@ -15,7 +15,7 @@ from gateway.counters import Counters
 from gateway.settings.when_full import CONSEQUENCES, WhenFull
 from gateway.storage.engine.damage import free_bytes
 from gateway.storage.engine.database import Database
-from gateway.storage.engine.reserve import RESERVE_BYTES
+from gateway.storage.engine.free_space import RESERVE_BYTES
 from gateway.storage.outbox.bounds import for_rows
 from gateway.storage.outbox.outbox import (
     Outbox,

@@ -41,8 +41,7 @@ from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
 from gateway.storage.state.note import is_noted, note, note_of
 from gateway.storage.state.rule_states import RuleStates
-from gateway.storage.state.uplink_session import leave_resumable, take_resumable
-from gateway.storage.state.uplink_usage import UplinkUsage
+from gateway.storage.state.uplink_usage import UplinkUsage, leave_resumable, take_resumable
 from gateway.uplink.begin_connection import begin_connection as begin_by_asyncio
 from gateway.uplink.link.budget import (
     Budget,

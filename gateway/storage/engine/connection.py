@@ -14,6 +14,9 @@ from typing import Any, TypeVar, cast
 
 from gateway.storage.engine.many_rows import execute_many
 
+BUSY_TIMEOUT_MS = 5_000
+"""How long a connection waits for another's lock; a checkpoint holds it for a moment."""
+
 Row = tuple[object, ...]
 Batch = Sequence[tuple[str, Sequence[Row]]]
 Call = Callable[[], Any]

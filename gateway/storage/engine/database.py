@@ -13,16 +13,22 @@ from typing import TYPE_CHECKING
 from gateway.clock import Clock
 from gateway.errors import StartError
 from gateway.salvage.form import PAGE_BYTES
-from gateway.storage.engine.connection import Batch, Connection
+from gateway.storage.engine.connection import BUSY_TIMEOUT_MS, Batch, Connection
 from gateway.storage.engine.damage import is_damage, note_damage
-from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS, prepare
+from gateway.storage.engine.database_file import (
+    NoDiskError,
+    ReadOnlyError,
+    has_space_for_retry,
+    prepare,
+    refusal,
+)
+from gateway.storage.engine.free_space import Reserve
 from gateway.storage.engine.queries import QueryConnection
-from gateway.storage.engine.refusal import NoDiskError, ReadOnlyError, has_space_for_retry, refusal
-from gateway.storage.engine.reserve import Reserve
 from gateway.storage.engine.unread import read_again
 
 if TYPE_CHECKING:
     from gateway.salvage.salvage import Salvage
+
 
 logger = logging.getLogger(__name__)
 
@@ -180,3 +186,18 @@ async def _connect(path: Path, pragma: str) -> Connection:
     connection = Connection(connect)
     await connection.open()
     return connection
+
+
+COUNT_START: Batch = [
+    (
+        "INSERT INTO meta (name, value) VALUES (?, 1) ON CONFLICT DO UPDATE SET value = value + 1",
+        [("starts",)],
+    )
+]
+"""The first rows of a gateway: on disk before anything else of this start is."""
+
+
+async def start_number(database: Database) -> int:
+    """Return how many starts were counted."""
+    statement = "SELECT value FROM meta WHERE name = ?"
+    return await database.writer.query(statement, ("starts",), lambda cursor: cursor.fetchone()[0])

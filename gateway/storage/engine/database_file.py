@@ -2,26 +2,31 @@
 
 import errno
 import logging
+import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from gateway.clock import Clock
+from gateway.errors import StartError, TidegateError
 from gateway.salvage.form import PAGE_BYTES
+from gateway.storage.engine.connection import BUSY_TIMEOUT_MS
 from gateway.storage.engine.damage import (
     UNREADABLE,
     DamagedError,
     OtherSchemaError,
     is_damage,
+    is_full,
     is_read_only,
     is_unreadable,
+    is_write_error,
 )
-from gateway.storage.engine.log_file import journal_of
+from gateway.storage.engine.files import journal_of
+from gateway.storage.engine.free_space import Reserve
 from gateway.storage.engine.migrations.migrate import earlier_statements, migrate
-from gateway.storage.engine.refusal import ReadOnlyError, has_space_for_retry, refusal
 from gateway.storage.engine.replace import finish, replace
-from gateway.storage.engine.reserve import Reserve
 from gateway.storage.engine.start_check import (
     SECONDS_AFTER_A_CRASH,
     SECONDS_AFTER_A_STOP,
@@ -36,12 +41,49 @@ from gateway.storage.engine.unread import note_unread
 if TYPE_CHECKING:
     from gateway.salvage.salvage import Salvage
 
+
+class NoDiskError(Exception):
+    """The disk takes nothing; the text says why."""
+
+
+class ReadOnlyError(NoDiskError):
+    """Nor is it going to while somebody leaves it so."""
+
+
+def has_space_for_retry(error: Exception, path: Path) -> bool:
+    """Return whether a full disk has space for one more attempt."""
+    return is_full(error, path.parent) and Reserve(path.parent).release()
+
+
+def refusal(error: Exception, path: Path) -> Exception:
+    """Return what is to be raised of an error that more space cannot mend."""
+    if is_read_only(path.parent):  # by now: some file systems answer an error of the disk so
+        return ReadOnlyError(f"{path.parent} is on a read-only file system")
+    if is_full(error, path.parent):
+        return NoDiskError(f"no space for {path}: {error}")
+    if is_write_error(error):
+        return NoDiskError(f"{path} cannot be written: {error}")
+    return cannot_start(error, path)
+
+
+def cannot_start(error: Exception, path: Path) -> StartError:
+    """Return the error with what the person who reads it is to do."""
+    return StartError(f"{path}: {error}; {_remedy(error, path)}")
+
+
+def _remedy(error: Exception, path: Path) -> str:
+    if isinstance(error, sqlite3.Error) and "locked" in str(error):
+        return "end the program that uses it, and start again"
+    if isinstance(error, PermissionError) or not os.access(path.parent, os.W_OK | os.X_OK):
+        return f"let the gateway's user write to {path.parent} and what is in it"
+    if path.exists() and not os.access(path, os.R_OK | os.W_OK):
+        return "let the gateway's user read and write it"
+    return "look at the disk and the folder; to start without what is in it, move the file away"
+
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-BUSY_TIMEOUT_MS = 5_000
-"""How long a connection waits for another's lock; a checkpoint holds it for a moment."""
 
 
 INCREMENTAL = 2
@@ -111,7 +153,7 @@ def _carry_over(
     path: Path, clock: Clock, other: OtherSchemaError
 ) -> "tuple[Path | None, Salvage | None]":
     """Bring the rows of a sound database into one at the newest schema; raise as `_make_ready`."""
-    from gateway.salvage.carry_over import carry_over
+    from gateway.salvage.bring_in import carry_over
 
     def fill(old: Path, new: sqlite3.Connection) -> "Salvage":
         result = carry_over(old, new)
@@ -228,3 +270,19 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
         if mode == "wal":
             return
     logger.warning("the database has no write-ahead log: its journal mode stays %s", mode)
+
+
+@contextmanager
+def open_beside(path: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a connection that only reads.
+
+    Raises TidegateError where the database cannot be opened, or what is read in the block is
+    damaged. Of files that SQLite would wait for, or whose log it would delete, none is opened.
+    """
+    try:
+        check_files(path)
+        uri = f"{path.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, timeout=BUSY_TIMEOUT_MS / 1000, uri=True)) as connection:
+            yield connection
+    except (DamagedError, *UNREADABLE) as error:
+        raise TidegateError(f"{path}: {error}") from error

@@ -5,8 +5,11 @@ import struct
 from os import SEEK_END, lseek, pread, readlink
 from pathlib import Path
 
+from gateway.clock import Clock
 from gateway.salvage.wal import HEADER_BYTES, frame_bytes, page_numbers
-from gateway.storage.engine.log_file import log_of
+from gateway.storage.engine.connection import Connection
+from gateway.storage.engine.files import log_of, make_folder
+from gateway.storage.engine.replace import put_in_place
 
 _INDEX_HEADER = 48
 """Bytes of the header of the log's index, which stands there twice: the count of changes at 8, that
@@ -184,3 +187,29 @@ def _stat(path: Path) -> os.stat_result | None:
 
 def _identity(found: os.stat_result | None) -> tuple[int, int] | None:
     return None if found is None or not found.st_nlink else (found.st_dev, found.st_ino)
+
+
+RESCUED = ".rescued"
+"""What the copy's name ends with until it is whole and on disk."""
+
+
+async def rescue(connection: Connection, path: Path, clock: Clock) -> None:
+    """Return once all that the connection has committed is in `path`; raise OSError, sqlite3.Error.
+
+    What stands there by now under the names of the database is set aside.
+    """
+    copy = path.with_name(path.name + RESCUED)
+    await connection.run(lambda: _make_way(copy))
+    await connection.query("VACUUM INTO ?", (str(copy),), lambda cursor: cursor.fetchall())
+    await connection.run(lambda: _settle(copy, path, clock))
+
+
+def _make_way(copy: Path) -> None:
+    make_folder(copy.parent)
+    copy.unlink(missing_ok=True)
+
+
+def _settle(copy: Path, path: Path, clock: Clock) -> None:
+    with copy.open("rb+") as file:
+        os.fsync(file.fileno())
+    put_in_place(copy, path, clock)

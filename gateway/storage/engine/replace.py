@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gateway.clock import Clock
 from gateway.storage.engine.damage import forget_damage
-from gateway.storage.engine.sync_folder import sync_folder
+from gateway.storage.engine.files import sync_folder
 
 if TYPE_CHECKING:
     from gateway.salvage.salvage import Salvage

@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gateway.errors import StartError
-from gateway.salvage.files import odd_file
-from gateway.salvage.form import page_bytes_of
+from gateway.salvage.form import odd_file, page_bytes_of
 from gateway.salvage.wal import HEADER_BYTES, read_log
 from gateway.storage.engine.damage import DamagedError, OtherSchemaError, noted_damage
-from gateway.storage.engine.log_file import log_bytes, log_of
+from gateway.storage.engine.files import log_bytes, log_of
 from gateway.storage.engine.migrations.migrate import check_schema
 
 SECONDS_AFTER_A_STOP = 2.0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gateway.settings.outbox import Mode
 from gateway.settings.when_full import WhenFull
 from gateway.storage.engine.database import Database
-from gateway.storage.engine.log_file import known_log_bytes, log_of
+from gateway.storage.engine.files import known_log_bytes, log_of
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.row import RECALL, OutboxRow, summary_of
 

@@ -5,6 +5,7 @@ from itertools import chain
 
 from gateway.access.listeners import Origin
 from gateway.mqtt.packets import Will
+from gateway.mqtt.publication import Publication
 from gateway.session.queue.memory import HEAD_BYTES, HEAD_MESSAGES, MAXIMUM_HEAD_BYTES
 from gateway.session.restored import (
     Restored,
@@ -15,17 +16,16 @@ from gateway.session.restored import (
     StoredTail,
 )
 from gateway.settings.broker import MAXIMUM_INFLIGHT
-from gateway.storage.engine.message_columns import property_fields
+from gateway.storage.engine.message_columns import MESSAGE_COLUMNS, property_fields
 from gateway.storage.engine.reading import Values
-from gateway.storage.sessions import message_row, retained_reader, will_store
+from gateway.storage.sessions import message_row, will_store
 from gateway.storage.sessions.broker_store import BrokerStore
 from gateway.storage.sessions.message_store import MAXIMUM_DEAD_BYTES, MessageStore
 from gateway.storage.sessions.pager import LAST_SEQUENCE, Pager
-from gateway.storage.sessions.retained_reader import RetainedReader
 from gateway.storage.sessions.retained_store import RetainedStore
 from gateway.storage.sessions.session_rows import FORGET_ATTEMPTS
 from gateway.storage.sessions.session_store import SessionStore
-from gateway.storage.sessions.stored_spans import READ, SpanReader, check_packet_id
+from gateway.storage.sessions.stored_spans import READ, TEXTS, SpanReader, check_packet_id
 from gateway.storage.sessions.will_store import WillStore
 
 _WILLS = f"SELECT {', '.join(will_store.COLUMNS)} FROM will"  # noqa: S608 - our columns
@@ -102,7 +102,7 @@ class Restore:
         )
         await self._read_sessions(sessions)
         retained = RetainedReader(self._monotonic, self._wall)
-        await self._rows(retained_reader.READ, "retained message", retained.read, texts=False)
+        await self._rows(_READ_RETAINED, "retained message", retained.read, texts=False)
         wills = await self._rows(_WILLS, "will", _will)
         store = BrokerStore(
             self._pending,
@@ -226,3 +226,45 @@ def _will(values: Values) -> RestoredWill:
 
 def _origin(listener: str | None, local: int, proven: int) -> Origin:
     return Origin(listener, bool(local), bool(proven))
+
+
+_COLUMNS = ", ".join(
+    f"CAST({column} AS BLOB)" if column in TEXTS else column for column in MESSAGE_COLUMNS
+)
+
+_READ_RETAINED = f"SELECT id, {_COLUMNS} FROM retained ORDER BY id"  # noqa: S608 - our columns
+"""All of them, with texts as bytes (`Reading.rows`)."""
+
+
+class RetainedReader:
+    """Reads the last message of each topic; salvage may have found earlier ones, too.
+
+    `messages` and `rows`, the numbers of their rows, are by topic; `superseded` are the rows of
+    earlier ones. A row that cannot be read counts as its topic's all the same, so that the next
+    message takes its place. `monotonic` (s) and `wall` (ms since 1970) are now.
+    """
+
+    def __init__(self, monotonic: float, wall: int) -> None:
+        self.messages: dict[str, Publication] = {}
+        self.rows: dict[str, int] = {}
+        self.superseded: list[int] = []
+        self._monotonic = monotonic
+        self._wall = wall
+        self._names: dict[str | None, str | None] = {}  # of clients, which messages share
+
+    def read(self, values: Values) -> None:
+        """Add a row; raise ValueError, TypeError or KeyError for one that says nothing."""
+        topic = values[1].decode()
+        before = self.rows.get(topic)
+        self.rows[topic] = values[0]
+        row = (
+            value.decode() if column in TEXTS and value is not None else value
+            for column, value in zip(MESSAGE_COLUMNS, values[1:], strict=True)
+        )
+        publication = message_row.from_row(tuple(row), self._monotonic, self._wall)
+        names = self._names
+        publication.client_id = names.setdefault(publication.client_id, publication.client_id)
+        publication.username = names.setdefault(publication.username, publication.username)
+        self.messages[topic] = publication
+        if before is not None:
+            self.superseded.append(before)

@@ -1,11 +1,12 @@
 """What the uplink has used of a day's budget, kept across restarts."""
 
+import logging
 import sqlite3
 from typing import Any
 
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
-from gateway.storage.state.note import note_of
+from gateway.storage.state.note import CLEAR, is_noted, note, note_of
 
 DAY, USED = "uplink_budget_day", "uplink_budget_used"
 """The names in `meta`: the day as date.toordinal counts, and its bytes."""
@@ -45,3 +46,31 @@ class UplinkUsage:
         self._writer.add(_SAVE, (self._day, day), within=SAVE_WITHIN)
         self._writer.add(_SAVE, (self._used, used), within=SAVE_WITHIN)
         self._writer.hand_over()
+
+
+logger = logging.getLogger(__name__)
+
+RESUMABLE = "uplink_session"
+"""The note that is there from a stop with nothing unanswered to the next start."""
+
+
+async def take_resumable(database: Database, uplink: str = "") -> bool:
+    """Return whether the last run left a session that may be resumed, and forget it.
+
+    It is forgotten on disk when this returns: after a crash nobody knows which messages the session
+    still waits for. Where the disk does not take that, the next session starts clean.
+    """
+    name = note_of(RESUMABLE, uplink)
+    if not await is_noted(database, name):
+        return False
+    try:
+        await database.writer.write([(CLEAR, [(name,)])])
+    except sqlite3.Error as error:
+        logger.warning("the session at the fleet's broker starts clean: %s", error)
+        return False
+    return True
+
+
+def leave_resumable(writer: Writer, uplink: str = "") -> None:
+    """Gather the note that the session may be resumed."""
+    note(writer, note_of(RESUMABLE, uplink))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.engine.sync_folder import make_folder, sync_folder
+from gateway.storage.engine.files import make_folder, sync_folder
 from gateway.storage.outbox.row import (
     RECALL,
     OutboxRow,

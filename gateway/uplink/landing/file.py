@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.settings.uplink import UplinkSettings
-from gateway.storage.engine.sync_folder import make_folder, sync_folder
+from gateway.storage.engine.files import make_folder, sync_folder
 from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.landing.record import file_name, landing_line
 

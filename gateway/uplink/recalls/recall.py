@@ -13,7 +13,7 @@ from gateway.errors import TidegateError
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import check_topic_filter, topic_matches
 from gateway.storage.engine.database import Database
-from gateway.storage.history.recall import EVER, HistoryRecall, Window
+from gateway.storage.history.history import EVER, HistoryRecall, Window
 from gateway.storage.history.row import HistoryRow
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.row import (

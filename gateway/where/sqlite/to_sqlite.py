@@ -4,7 +4,7 @@ The columns are those of the gateway's history: `topic`, `payload` (BLOB), `qos`
 1), `client_id`, `username`, `content_type`, `response_topic`, `correlation_data` (BLOB),
 `message_expiry`, `payload_format`, `time` (`$received_at`) and `user_properties` (a JSON array
 of pairs). The `where_` functions that the condition calls are registered by
-`gateway.storage.history.where_functions`. SQLite 3.35 is needed, without its ICU extension, with
+`gateway.storage.history.reader`. SQLite 3.35 is needed, without its ICU extension, with
 which `upper` and `lower` would change more than ASCII.
 """
 

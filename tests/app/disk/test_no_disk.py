@@ -10,9 +10,8 @@ from gateway.app.disk import storage as no_disk
 from gateway.config.load import bare
 from gateway.storage.engine import database as database_module
 from gateway.storage.engine.database import FILE_NAME
-from gateway.storage.engine.database_file import takes_again
-from gateway.storage.engine.refusal import NoDiskError, ReadOnlyError
-from gateway.storage.engine.reserve import Reserve
+from gateway.storage.engine.database_file import NoDiskError, ReadOnlyError, takes_again
+from gateway.storage.engine.free_space import Reserve
 from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 

@@ -8,7 +8,7 @@ import pytest
 from gateway.app.disk import wear
 from gateway.app.disk.wear import Wear
 from gateway.config.load import load
-from gateway.storage.state.write_diary import Written, written
+from gateway.storage.state.daily_writes import Written, written
 from tests.support.clocks import ManualClock
 from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port

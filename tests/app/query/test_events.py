@@ -12,7 +12,7 @@ from gateway.app.query.events import MAXIMUM_SUBJECTS, OTHERS, REPEATED_MS
 from gateway.config.load import load
 from gateway.mqtt.packets import Connect, Publish
 from gateway.storage.engine import database as database_module
-from gateway.storage.engine.refusal import ReadOnlyError
+from gateway.storage.engine.database_file import ReadOnlyError
 from gateway.storage.state import events as rows_module
 from tests.support.clocks import ManualClock
 from tests.support.gateway_here import Gateway

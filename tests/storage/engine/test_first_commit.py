@@ -8,11 +8,10 @@ import pytest
 from gateway.clock import Clock
 from gateway.errors import StartError
 from gateway.storage.engine import database as database_module
-from gateway.storage.engine import refusal
+from gateway.storage.engine import database_file as refusal
 from gateway.storage.engine.connection import Batch, Connection
-from gateway.storage.engine.database import Database, open_database
-from gateway.storage.engine.meta import COUNT_START, start_number
-from gateway.storage.engine.reserve import Reserve
+from gateway.storage.engine.database import COUNT_START, Database, open_database, start_number
+from gateway.storage.engine.free_space import Reserve
 
 COMMIT = Connection.commit
 

@@ -7,10 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
-from gateway.storage.engine.free_space import FOLDED_LOG_BYTES, FreeSpace
-from gateway.storage.engine.log_file import log_bytes, log_of
-from gateway.storage.engine.reserve import RESERVE_BYTES, Reserve
+from gateway.storage.engine.connection import BUSY_TIMEOUT_MS
+from gateway.storage.engine.files import log_bytes, log_of
+from gateway.storage.engine.free_space import FOLDED_LOG_BYTES, RESERVE_BYTES, FreeSpace, Reserve
 from tests.support.disk.storage import open_store
 
 BLOB = "INSERT INTO node_frames VALUES (?, 0, 0, 0, ?)"

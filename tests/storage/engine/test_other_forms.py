@@ -14,7 +14,7 @@ import pytest
 from gateway.app.checks.finding import Health, Installation
 from gateway.app.checks.findings import findings_of
 from gateway.clock import Clock
-from gateway.salvage.carry_over import carry_over
+from gateway.salvage.bring_in import carry_over
 from gateway.salvage.form import PAGE_BYTES
 from gateway.salvage.salvage import salvage
 from gateway.storage.engine import database_file
@@ -418,7 +418,7 @@ async def test_a_copy_without_room_is_not_taken_for_whole(
         return carry_over(old, new)
 
     with monkeypatch.context() as patched:
-        patched.setattr("gateway.salvage.carry_over.carry_over", full)
+        patched.setattr("gateway.salvage.insert.carry_over", full)
         database = await open_database(tmp_path, Clock())
         assert "no space for a copy" in database.in_memory
         assert database.may_recover

@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from gateway.storage.history.where_functions import register_where_functions
+from gateway.storage.history.reader import register_where_functions
 
 
 @pytest.fixture

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
-from gateway.salvage.cells import kind_of, rows_of
+from gateway.salvage.cells import Search, kind_of, rows_of
 from gateway.salvage.form import PAGE_BYTES
 from gateway.salvage.layouts import Layout, layout_of
-from gateway.salvage.owners import Search
 from gateway.salvage.pages import Pages
 from gateway.salvage.wal import HEADER_BYTES, frame_bytes
 from gateway.storage.engine.database import FILE_NAME

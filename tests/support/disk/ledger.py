@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.engine.meta import COUNT_START, start_number
+from gateway.storage.engine.database import COUNT_START, start_number
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.ledger.pages import LedgerPages
 from gateway.storage.ledger.starts import Starts

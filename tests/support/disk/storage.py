@@ -121,13 +121,13 @@ def outbox_row(seq: int, stream: str = "main", **fields: Any) -> OutboxRow:
         "topic": "sensors/n1/temperature",
         "payload": b'{"value":%d}' % seq,
         "qos": 1,
-        "id": 0,
-        "size": 0,
         **fields,
     }
-    epoch, lane, time, identifier, size = map(values.pop, ("epoch", "lane", "time", "id", "size"))
+    epoch, lane, time = map(values.pop, ("epoch", "lane", "time"))
+    own = {name: values.pop(name) for name in ("id", "size", "uplinks") if name in values}
     row = OutboxRow(Message(received_at=time, **values), epoch, stream, seq, lane)
-    row.id, row.size = identifier, size
+    for name, value in own.items():
+        setattr(row, name, value)
     return row
 
 

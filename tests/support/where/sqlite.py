@@ -6,8 +6,8 @@ from typing import Self
 
 from gateway.mqtt.message import Message
 from gateway.storage.engine.many_rows import insert_statement
+from gateway.storage.history.reader import register_where_functions
 from gateway.storage.history.row import HISTORY_COLUMNS, HistoryRow, to_history_columns
-from gateway.storage.history.where_functions import register_where_functions
 from gateway.where.compile import COMPILER
 from gateway.where.language.expression import Expression
 from gateway.where.sqlite.to_sqlite import SqliteFilter

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import gateway.storage.history.recall as history_recall_module
+import gateway.storage.history.history as history_recall_module
 import gateway.uplink.recalls.recall as recall_module
 from gateway.mqtt.message import Message
 from gateway.settings.when_full import WhenFull
-from gateway.storage.history.history import History
-from gateway.storage.history.recall import EVER, HistoryRecall, Window
+from gateway.storage.history.history import EVER, History, HistoryRecall, Window
 from gateway.storage.history.row import HistoryRow, Numbered
 from gateway.storage.outbox.bounds import OutboxSettings, Retention, StreamSettings
 from gateway.storage.outbox.row import (

@@ -4,7 +4,13 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.storage.engine.migrations.migrate import migrate
-from gateway.storage.state.write_diary import KEEP_DAYS, MS_OF_A_DAY, Written, note_written, written
+from gateway.storage.state.daily_writes import (
+    KEEP_DAYS,
+    MS_OF_A_DAY,
+    Written,
+    note_written,
+    written,
+)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-import gateway.storage.engine.commit_attempts as attempts_module
+import gateway.storage.engine.writer as attempts_module
 from tests.support.disk.storage import Store, meta_names, open_store, until
 
 INSERT = "INSERT INTO meta VALUES (?, ?)"

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.storage.engine import reserve as module
+from gateway.storage.engine import free_space as module
 from gateway.storage.engine.damage import free_bytes, is_read_only
-from gateway.storage.engine.log_file import known_log_bytes
-from gateway.storage.engine.reserve import RESERVE_BYTES, Reserve
+from gateway.storage.engine.files import known_log_bytes
+from gateway.storage.engine.free_space import RESERVE_BYTES, Reserve
 
 
 def test_it_is_held_and_given_back(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 from gateway.counters import Counters
-from gateway.storage.engine.commit_attempts import CommitFigures
+from gateway.storage.engine.writer import CommitFigures
 
 
 def test_commits_are_counted_with_what_shared_them_and_how_long_they_took() -> None:

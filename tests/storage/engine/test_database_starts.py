@@ -1,8 +1,7 @@
 from pathlib import Path
 
 from gateway.clock import Clock
-from gateway.storage.engine.database import open_database
-from gateway.storage.engine.meta import COUNT_START, start_number
+from gateway.storage.engine.database import COUNT_START, open_database, start_number
 
 
 async def test_each_start_counts_one_more(tmp_path: Path) -> None:
