@@ -1,4 +1,4 @@
-"""Whether the files that SQLite has open are still those that the next start will find."""
+"""Whether SQLite has the files open that the next start will find, and a new one if not."""
 
 import os
 import struct

@@ -1,4 +1,4 @@
-"""What the uplink has used of a day's budget, kept across restarts."""
+"""What the uplink has used of a day's budget, and whether its session may be resumed."""
 
 import logging
 import sqlite3

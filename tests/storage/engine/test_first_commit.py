@@ -8,7 +8,7 @@ import pytest
 from gateway.clock import Clock
 from gateway.errors import StartError
 from gateway.storage.engine import database as database_module
-from gateway.storage.engine import database_file as refusal
+from gateway.storage.engine import database_file
 from gateway.storage.engine.connection import Batch, Connection
 from gateway.storage.engine.database import COUNT_START, Database, open_database, start_number
 from gateway.storage.engine.free_space import Reserve
@@ -85,8 +85,8 @@ async def test_a_full_disk_is_given_the_reserve(
 async def test_a_file_system_that_became_read_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refusal, "is_read_only", lambda _: True)  # the file was made before
-    Refusals(monkeypatch, sqlite3.SQLITE_READONLY, 1)
+    refusals = Refusals(monkeypatch, sqlite3.SQLITE_READONLY, 1)
+    monkeypatch.setattr(database_file, "is_read_only", lambda _: refusals.writes > 0)
     database, number = await opened(tmp_path)
     assert "is on a read-only file system" in database.in_memory
     assert not database.may_recover
