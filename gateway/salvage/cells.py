@@ -1,4 +1,4 @@
-"""Cells of b-tree pages, their records, and whose they are (sqlite.org/fileformat2.html, 1.6, 2.1)."""
+"""Cells of b-tree pages, their records, and whose they are (sqlite.org/fileformat2.html, 1.6)."""
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
