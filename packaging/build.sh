@@ -144,6 +144,8 @@ files() {
     mkdir -p "$tree/usr/share/bash-completion/completions"
     PYTHONPATH=$ROOT "$PYTHON" "$ROOT/packaging/completion.py" \
         >"$tree/usr/share/bash-completion/completions/tidegate"
+    mkdir -p "$tree/usr/share/man/man1"
+    PYTHONPATH=$ROOT "$PYTHON" "$ROOT/packaging/manual.py" | gzip -9n >"$tree/usr/share/man/man1/tidegate.1.gz"
     sed -i '/^#:schema /d' "$tree/etc/tidegate/gateway.toml"
     chmod 750 "$tree/etc/tidegate"
 }

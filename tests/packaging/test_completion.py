@@ -28,7 +28,9 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("line", "offered"),
     [
         (["che"], {"check"}),
-        (["c"], {"check", "channel", "crashtest"}),
+        (["c"], {"check", "channel", "client", "crashtest"}),
+        (["client", "k"], {"kick"}),
+        (["events", "--f"], {"--follow"}),
         (["uplink", ""], {"status", "pause", "resume", "rejected"}),
         (["uplink", "--j"], {"--json"}),
         (["user", "a"], {"add"}),
