@@ -8,6 +8,7 @@ from zlib import crc32
 
 import pytest
 from coverage import Coverage
+from pytest_rerunfailures import StatusDB
 from xdist.scheduler import LoadFileScheduling
 
 DETERMINISTIC = ("mqtt", "session", "routing", "broker", "conformance")
@@ -103,6 +104,15 @@ class SideBySide:
         if self._worker and os.environ.get("PYTEST_XDIST_WORKER") != IMPORTING:
             self._measure(False)
         gc.disable()  # what is collected stays
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Have rerunfailures not note each test in case its worker dies.
+
+        It writes twice to a socket and then reads, so that TCP waits 40 ms.
+        """
+        if self._worker and hasattr(session.config, "failures_db"):
+            session.config.failures_db.sock.close()
+            session.config.failures_db = StatusDB()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadFileScheduling:
