@@ -67,6 +67,7 @@ ODD_LINES = (
 
 
 @pytest.mark.slow
+@pytest.mark.uncovered
 async def test_floods_are_counted_and_a_healthy_neighbour_is_heard(
     gateway: GatewayProcess, lines: dict[str, Flooded]
 ) -> None:

@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from typing import Any
 
+import pytest
 from node.frames import encode_reading, encode_readings
 
 from gateway.bridges.ble.ble_bridge import BleBridge
@@ -105,6 +106,7 @@ class House:
     _told = 0
 
 
+@pytest.mark.uncovered
 async def test_every_series_is_complete_and_apart(clock: ManualClock) -> None:
     house = House(clock)
     for number in range(MINUTES):

@@ -4,6 +4,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Command
 from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.waiting import until
@@ -32,6 +34,7 @@ def consume(gateway: GatewayProcess, topic_filter: str, count: int) -> list[str]
     ).stdout.split()
 
 
+@pytest.mark.uncovered
 def test_a_channel_keeps_its_messages_over_kills_and_can_be_looked_after(
     tmp_path: Path, tidegate: Command
 ) -> None:

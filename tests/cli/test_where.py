@@ -33,6 +33,7 @@ def vectors(folder: Path, *rows: object) -> Path:
 @pytest.mark.parametrize(
     ("name", "count"), [("where-vectors.jsonl", 653), ("where-vectors-uplink.jsonl", 23)]
 )
+@pytest.mark.uncovered
 def test_the_published_vectors(name: str, count: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["where", "vectors", str(VECTORS / name)]) == 0
     assert capsys.readouterr().out == f"where: {count} passed, 0 failed\n"

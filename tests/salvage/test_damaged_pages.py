@@ -13,7 +13,7 @@ from gateway.salvage.cells import children
 from tests.support.disk.damaged_database import PAGE, Known
 from tests.support.disk.salvaged import damage, missing, salvaged
 
-STRIDE = int(os.environ.get("TIDEGATE_PAGE_STRIDE", "31"))
+STRIDE = int(os.environ.get("TIDEGATE_PAGE_STRIDE", "67"))
 """Every so many leaves are damaged, which are alike; with 1 it takes minutes."""
 
 PAIRS = 400 // STRIDE
@@ -43,6 +43,7 @@ def test_each_page_alone(tmp_path: Path, known: Known, how: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.uncovered
 def test_an_inner_page_that_is_a_copy_of_another(tmp_path: Path, known: Known) -> None:
     """It points at pages of another tree, which stay that tree's."""
     inner = inner_pages(known)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from gateway.mqtt.packets import PubAck, Publish
 from tests.support.disk.storage import until
 from tests.support.fleet.fleet_broker import FleetBroker
@@ -84,6 +86,7 @@ async def _uplink(gateway: GatewayProcess, action: str, name: str) -> tuple[int,
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.uncovered
 async def test_one_that_is_down_delays_no_other_and_each_is_told_every_number(
     tmp_path: Path,
 ) -> None:

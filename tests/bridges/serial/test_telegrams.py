@@ -227,6 +227,7 @@ def test_telegrams_whole_and_in_pieces(
 
 
 @table("make, data, expected", [each for each in FORMATS if each[1] != PUSHED])
+@pytest.mark.uncovered
 def test_one_damaged_byte_costs_the_telegram_and_no_other(
     make: type[TelegramDecoder], data: bytes, expected: dict[str, object]
 ) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from gateway.settings.uplink import RuleSettings
 from tests.support.disk.storage import Store, until
 from tests.support.fleet.fleet_broker import FleetBroker, numbers_of
@@ -30,6 +32,7 @@ async def test_it_goes_up_without_an_answer_and_waits_while_the_link_is_down(
         await until(lambda: numbers_of(fleet_broker) == list(range(1, 311)))
 
 
+@pytest.mark.uncovered
 async def test_a_broker_that_reads_nothing_fills_no_memory(store: Store) -> None:
     port, reading = free_port(), asyncio.Event()
     received = bytearray()

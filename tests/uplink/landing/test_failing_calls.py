@@ -110,6 +110,7 @@ async def scenario(store: Store, landing: Path, calls: FailingCalls) -> None:
             await connected(uplink)
 
 
+@pytest.mark.uncovered
 async def test_no_call_that_fails_once_costs_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,6 +108,7 @@ LISTENER = '[[listener]]\nhost = "127.0.0.1"\n'
 
 @pytest.mark.mosquitto
 @pytest.mark.parametrize("preset", DEMANDS)
+@pytest.mark.uncovered
 async def test_messages_go_up_as_the_page_says(tmp_path: Path, preset: str) -> None:
     assert PRESETS.keys() == DEMANDS.keys()
     place = _Place(tmp_path, preset)

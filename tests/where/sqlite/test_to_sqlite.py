@@ -34,6 +34,7 @@ def recorded() -> Iterator[Recorded]:
 
 @table("row", RESULTS)
 @table("folded", [True, False])
+@pytest.mark.uncovered
 def test_vector(row: dict[str, Any], folded: bool) -> None:
     text, message = row["expr"], message_of(row["message"])
     where = to_sqlite(compile_where(text).expression if folded else parse(text))
