@@ -8,6 +8,7 @@ import sys
 import time
 import zlib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,11 @@ pytestmark = pytest.mark.mosquitto
 
 EPOCH = "00a1b2c3d4"
 ROOT = Path(__file__).parents[3]
+EXAMPLE = [
+    line
+    for line in (ROOT / "examples" / "pipeline" / "mosquitto.conf").read_text().splitlines()
+    if not line.startswith("persistence")
+]
 
 
 class Publisher:
@@ -55,16 +61,9 @@ class Publisher:
 
 
 def start(port: int, landing: Path, name: str = "one", *options: str) -> subprocess.Popen[bytes]:
-    command = [
-        sys.executable,
-        "-m",
-        "pipeline.cli",
-        "collect",
-        "--broker",
-        f"mqtt://127.0.0.1:{port}",
-    ]
-    command += ["--landing", str(landing), "--name", name, "--seconds", "0.2"]
-    command += ["--ledger-seconds", "0.2", *options]
+    command = [sys.executable, "-m", "pipeline.cli", "collect"]
+    command += ["--broker", f"mqtt://127.0.0.1:{port}", "--landing", str(landing), "--name", name]
+    command += ["--seconds", "0.2", "--ledger-seconds", "0.2", *options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
@@ -97,174 +96,168 @@ def forget_probes(landing: Path) -> None:
         file.unlink()
 
 
-def ready(
-    broker: Mosquitto, process: subprocess.Popen[bytes], publisher: Publisher, landing: Path
-) -> None:
-    """Return once a collector's session is there: what is sent then is kept for it."""
+class Scene:
+    """A broker, a publisher, and collectors that write into `landing`."""
 
-    def landed() -> bool:
-        publisher.send("tidegate/probe/clock", b"{}")
-        publisher.send("tidegate/probe/ledger", b"{}")
-        return all(any(landing.glob(f"probe/{kind}/*.jsonl")) for kind in ("clock", "ledger"))
+    def __init__(self, folder: Path, configuration: str = "") -> None:
+        self.broker = Mosquitto(folder, configuration)
+        self.broker.start()
+        self.publisher = Publisher(self.broker.port)
+        self.landing = folder / "landing"
+        self._collectors: list[subprocess.Popen[bytes]] = []
 
-    until(landed, "the collector collects")
+    def start(self, name: str = "one", *options: str) -> subprocess.Popen[bytes]:
+        self._collectors.append(start(self.broker.port, self.landing, name, *options))
+        return self._collectors[-1]
 
+    def started(self) -> subprocess.Popen[bytes]:
+        """Start a collector and return it once its session is there."""
+        collector = self.start()
+        self.wait()
+        return collector
 
-def test_each_kind_of_message_lands(tmp_path: Path) -> None:
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    landing = tmp_path / "landing"
-    collector = start(broker.port, landing)
-    publisher = Publisher(broker.port)
-    try:
-        ready(broker, collector, publisher, landing)
-        publisher.number(
-            1, ("was", "21"), ("site", "A"), ("site", "B"), ("seq", "x"), ("resent", "1")
-        )
-        lines = [
-            {"epoch": EPOCH, "stream": "main", "seq": 2, "time": 5, "topic": "a/b", "text": "ä"},
-            {"epoch": EPOCH, "stream": "main", "seq": 0, "time": 5, "topic": "a/b", "text": ""},
-        ]
-        text = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-        publisher.send("tidegate/barn/batch", b"\x01" + zlib.compress(text))
-        publisher.send("tidegate/barn/batch", b"\x01damaged")
-        publisher.send("tidegate/barn/data/without/number", b"1")
-        publisher.send("tidegate/ba rn/data/x", b"1")
-        publisher.send("tidegate/barn/ledger", b'{"epoch":\n1}')
-        publisher.send("tidegate/barn/clock", b"{}")
-        until(lambda: any(landing.glob("barn/clock/*.jsonl")), "the last record lands")
-        until(lambda: any(landing.glob("barn/ledger/*.jsonl")), "the ledger lands")
-        said = stop(collector)
-        assert "the broker is mosquitto version" in said
-        assert "keeps 1,000 messages for it, or as many as its max_queued_messages says" in said
-        assert "collected" in said
-        first, second = sorted(rows(landing), key=lambda row: row["seq"])
-        assert (first["gateway_id"], first["topic"], first["payload"]) == (
-            "barn",
-            "sensors/n1/a",
-            b'{"value":1}',
-        )
-        assert (first["qos"], first["retain"], first["resent"], first["time"]) == (
-            2,
-            True,
-            True,
-            17637400,
-        )
-        assert [(pair["name"], pair["value"]) for pair in first["properties"]] == [
-            ("site", "A"), ("site", "B"), ("seq", "x"),
-        ]  # fmt: skip
-        assert (second["seq"], second["payload"], second["qos"]) == (2, "ä".encode(), 1)
-        faults = [
-            json.loads(line)
-            for file in landing.glob("2*/*.jsonl")
-            for line in file.read_bytes().splitlines()
-        ]
-        assert sorted(fault.get("topic", "") for fault in faults) == [
-            "a/b", "tidegate/ba rn/data/x", "tidegate/barn/batch", "without/number",
-        ]  # fmt: skip
-        told = [file.read_bytes() for file in sorted(landing.glob("barn/*/collected.*.jsonl"))]
-        assert told == [b"{}\n", b'{"epoch": 1}\n']
-    finally:
-        publisher.close()
-        end(collector)
-        broker.kill()
+    def wait(self) -> None:
+        """Return once a collector's session is there: what is sent then is kept for it."""
+        until(self._landed, "the collector collects")
 
+    def _landed(self) -> bool:
+        self.publisher.send("tidegate/probe/clock", b"{}")
+        self.publisher.send("tidegate/probe/ledger", b"{}")
+        kinds = ("clock", "ledger")
+        return all(any(self.landing.glob(f"probe/{kind}/*.jsonl")) for kind in kinds)
 
-@pytest.mark.uncovered
-def test_the_example_for_mosquitto_keeps_all_for_a_collector_that_is_away(tmp_path: Path) -> None:
-    example = (ROOT / "examples" / "pipeline" / "mosquitto.conf").read_text()
-    ours = [line for line in example.splitlines() if not line.startswith("persistence")]
-    broker = Mosquitto(tmp_path, "\n".join(["max_queued_messages 1000", *ours]))
-    broker.start()
-    landing = tmp_path / "landing"
-    collector = start(broker.port, landing)
-    publisher = Publisher(broker.port)
-    try:
-        ready(broker, collector, publisher, landing)
-        stop(collector)
-        for seq in range(1, 3_001):
-            publisher.number(seq)
-        collector = start(broker.port, landing)
-        until(lambda: len(seqs(landing)) == 3_000, "everything lands")
-        stop(collector)
-    finally:
-        publisher.close()
-        end(collector)
-        broker.kill()
+    def restart_broker(self) -> None:
+        self.broker.save()
+        self.publisher.close()
+        self.broker.kill()
+        self.broker.start()
+        self.publisher = Publisher(self.broker.port)
 
-
-@pytest.mark.uncovered
-def test_each_quality_of_service_lands_and_none_ends_the_connection(tmp_path: Path) -> None:
-    """Mosquitto ends the connection of a client that acknowledges a message at QoS 0."""
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    landing = tmp_path / "landing"
-    collector = start(broker.port, landing)
-    publisher = Publisher(broker.port)
-    try:
-        ready(broker, collector, publisher, landing)
-        for seq in range(1, 31):
-            publisher.number(seq, qos=seq % 3)
-        until(lambda: set(seqs(landing)) == set(range(1, 31)), "everything lands")
-        assert "collected" in stop(collector)
-        assert sum(seqs(landing).values()) == 30
-        assert collector.returncode == 0
-    finally:
-        publisher.close()
-        end(collector)
-        broker.kill()
-
-
-def test_of_two_collectors_of_one_name_one_ends_with_the_reason(tmp_path: Path) -> None:
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    landing = tmp_path / "landing"
-    collectors = [start(broker.port, landing), start(broker.port, landing)]
-    publisher = Publisher(broker.port)
-    try:
-        until(lambda: any(each.poll() is not None for each in collectors), "one of them ends")
-        collectors.sort(key=lambda each: each.poll() is None)
-        ended, other = collectors
-        _, errors = ended.communicate(timeout=SECONDS)
-        assert ended.returncode == 2
-        *once, why = errors.decode().splitlines()
-        assert set(once) == {"tidegate-pipeline: the connection to the broker ended; trying again"}
-        assert len(once) <= 2, "each of its two sessions says it once"
-        assert "has taken over the session of 'one': give each collector a --name" in why
-        ready(broker, other, publisher, landing)
-        publisher.number(1)
-        until(lambda: seqs(landing)[1], "the other collects")
-        stop(other)
-    finally:
-        publisher.close()
-        for collector in collectors:
+    def close(self) -> None:
+        self.publisher.close()
+        for collector in self._collectors:
             end(collector)
-        broker.kill()
+        self.broker.kill()
 
 
-def test_ledgers_are_gathered_for_longer_than_records(tmp_path: Path) -> None:
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    landing = tmp_path / "landing"
-    collector = start(broker.port, landing)
-    publisher = Publisher(broker.port)
-    try:
-        ready(broker, collector, publisher, landing)
-        stop(collector)
-        collector = start(broker.port, landing, "one", "--ledger-seconds", "600")
-        for turn in range(1, 41):
-            publisher.send(f"tidegate/g{turn % 2}/ledger", b'{"turn":%d}' % turn)
-            publisher.number(turn)
-        until(lambda: len(seqs(landing)) == 40, "the records land")
-        assert not any(landing.glob("g*/ledger/*.jsonl"))
-        stop(collector)
-        files = sorted(landing.glob("g*/ledger/*.jsonl"))
-        assert [file.parent.parent.name for file in files] == ["g0", "g1"]
-        assert [len(file.read_bytes().splitlines()) for file in files] == [20, 20]
-    finally:
-        publisher.close()
-        end(collector)
-        broker.kill()
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    disk = SmallDisk(tmp_path / "disk", 1)
+    disk.mount()
+    yield disk
+    disk.unmount()
+
+
+@pytest.fixture
+def scene(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
+    made = Scene(tmp_path, getattr(request, "param", ""))
+    yield made
+    made.close()
+
+
+def test_each_kind_of_message_lands(scene: Scene) -> None:
+    collector, publisher, landing = scene.started(), scene.publisher, scene.landing
+    publisher.number(1, ("was", "21"), ("site", "A"), ("site", "B"), ("seq", "x"), ("resent", "1"))
+    lines = [
+        {"epoch": EPOCH, "stream": "main", "seq": 2, "time": 5, "topic": "a/b", "text": "ä"},
+        {"epoch": EPOCH, "stream": "main", "seq": 0, "time": 5, "topic": "a/b", "text": ""},
+    ]
+    text = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    publisher.send("tidegate/barn/batch", b"\x01" + zlib.compress(text))
+    publisher.send("tidegate/barn/batch", b"\x01damaged")
+    publisher.send("tidegate/barn/data/without/number", b"1")
+    publisher.send("tidegate/ba rn/data/x", b"1")
+    publisher.send("tidegate/barn/ledger", b'{"epoch":\n1}')
+    publisher.send("tidegate/barn/clock", b"{}")
+    until(lambda: any(landing.glob("barn/clock/*.jsonl")), "the last record lands")
+    until(lambda: any(landing.glob("barn/ledger/*.jsonl")), "the ledger lands")
+    said = stop(collector)
+    assert "the broker is mosquitto version" in said
+    assert "keeps 1,000 messages for it, or as many as its max_queued_messages says" in said
+    assert "collected" in said
+    first, second = sorted(rows(landing), key=lambda row: row["seq"])
+    assert (first["gateway_id"], first["topic"], first["payload"]) == (
+        "barn",
+        "sensors/n1/a",
+        b'{"value":1}',
+    )
+    assert (first["qos"], first["retain"], first["resent"], first["time"]) == (
+        2,
+        True,
+        True,
+        17637400,
+    )
+    assert [(pair["name"], pair["value"]) for pair in first["properties"]] == [
+        ("site", "A"), ("site", "B"), ("seq", "x"),
+    ]  # fmt: skip
+    assert (second["seq"], second["payload"], second["qos"]) == (2, "ä".encode(), 1)
+    faults = [
+        json.loads(line)
+        for file in landing.glob("2*/*.jsonl")
+        for line in file.read_bytes().splitlines()
+    ]
+    assert sorted(fault.get("topic", "") for fault in faults) == [
+        "a/b", "tidegate/ba rn/data/x", "tidegate/barn/batch", "without/number",
+    ]  # fmt: skip
+    told = [file.read_bytes() for file in sorted(landing.glob("barn/*/collected.*.jsonl"))]
+    assert told == [b"{}\n", b'{"epoch": 1}\n']
+
+
+@pytest.mark.uncovered
+@pytest.mark.parametrize(
+    "scene", ["\n".join(["max_queued_messages 1000", *EXAMPLE])], indirect=True, ids=[""]
+)
+def test_the_example_for_mosquitto_keeps_all_for_a_collector_that_is_away(scene: Scene) -> None:
+    stop(scene.started())
+    for seq in range(1, 3_001):
+        scene.publisher.number(seq)
+    collector = scene.start()
+    until(lambda: len(seqs(scene.landing)) == 3_000, "everything lands")
+    stop(collector)
+
+
+@pytest.mark.uncovered
+def test_each_quality_of_service_lands_and_none_ends_the_connection(scene: Scene) -> None:
+    """Mosquitto ends the connection of a client that acknowledges a message at QoS 0."""
+    collector, publisher, landing = scene.started(), scene.publisher, scene.landing
+    for seq in range(1, 31):
+        publisher.number(seq, qos=seq % 3)
+    until(lambda: set(seqs(landing)) == set(range(1, 31)), "everything lands")
+    assert "collected" in stop(collector)
+    assert sum(seqs(landing).values()) == 30
+    assert collector.returncode == 0
+
+
+def test_of_two_collectors_of_one_name_one_ends_with_the_reason(scene: Scene) -> None:
+    collectors = [scene.start(), scene.start()]
+    until(lambda: any(each.poll() is not None for each in collectors), "one of them ends")
+    collectors.sort(key=lambda each: each.poll() is None)
+    ended, other = collectors
+    _, errors = ended.communicate(timeout=SECONDS)
+    assert ended.returncode == 2
+    *once, why = errors.decode().splitlines()
+    assert set(once) == {"tidegate-pipeline: the connection to the broker ended; trying again"}
+    assert len(once) <= 2, "each of its two sessions says it once"
+    assert "has taken over the session of 'one': give each collector a --name" in why
+    scene.wait()
+    scene.publisher.number(1)
+    until(lambda: seqs(scene.landing)[1], "the other collects")
+    stop(other)
+
+
+def test_ledgers_are_gathered_for_longer_than_records(scene: Scene) -> None:
+    collector, publisher, landing = scene.started(), scene.publisher, scene.landing
+    stop(collector)
+    collector = scene.start("one", "--ledger-seconds", "600")
+    for turn in range(1, 41):
+        publisher.send(f"tidegate/g{turn % 2}/ledger", b'{"turn":%d}' % turn)
+        publisher.number(turn)
+    until(lambda: len(seqs(landing)) == 40, "the records land")
+    assert not any(landing.glob("g*/ledger/*.jsonl"))
+    stop(collector)
+    files = sorted(landing.glob("g*/ledger/*.jsonl"))
+    assert [file.parent.parent.name for file in files] == ["g0", "g1"]
+    assert [len(file.read_bytes().splitlines()) for file in files] == [20, 20]
 
 
 def refused(port: int, landing: Path) -> str:
@@ -306,112 +299,75 @@ def test_a_refused_subscription_is_told_once(tmp_path: Path) -> None:
 
 @pytest.mark.uncovered
 @pytest.mark.slow
-def test_kills_of_collectors_and_broker_lose_nothing(tmp_path: Path) -> None:
+def test_kills_of_collectors_and_broker_lose_nothing(scene: Scene) -> None:
     """Two collectors share the load; one of them, or the broker, is killed again and again."""
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    landing = tmp_path / "landing"
-    collectors = [start(broker.port, landing, name) for name in ("one", "two")]
-    publisher = Publisher(broker.port)
-    sent = 0
-    try:
-        ready(broker, collectors[0], publisher, landing)
-        for turn in range(6):
-            for _ in range(300):
-                sent += 1
-                publisher.number(sent)
-            if turn == 3:
-                broker.save()
-                publisher.close()
-                broker.kill()
-                broker.start()
-                publisher = Publisher(broker.port)
-                forget_probes(landing)  # Mosquitto 2.0 forgets shared subscriptions at its end
-                ready(broker, collectors[0], publisher, landing)
-            else:
-                end(collectors[turn % 2])
-                collectors[turn % 2] = start(broker.port, landing, ("one", "two")[turn % 2])
-        until(lambda: len(seqs(landing)) == sent, "everything lands")
-        for collector in collectors:
-            stop(collector)
-        assert set(seqs(landing)) == set(range(1, sent + 1))
-        assert not list(landing.glob("*/.*.tmp"))
-        again = sum(seqs(landing).values()) - sent
-        assert again < sent
-    finally:
-        publisher.close()
-        broker.kill()
-        for collector in collectors:
-            end(collector)
+    collectors, landing, sent = [scene.start("one"), scene.start("two")], scene.landing, 0
+    scene.wait()
+    for turn in range(6):
+        for _ in range(300):
+            sent += 1
+            scene.publisher.number(sent)
+        if turn == 3:
+            scene.restart_broker()
+            forget_probes(landing)  # Mosquitto 2.0 forgets shared subscriptions at its end
+            scene.wait()
+        else:
+            end(collectors[turn % 2])
+            collectors[turn % 2] = scene.start(("one", "two")[turn % 2])
+    until(lambda: len(seqs(landing)) == sent, "everything lands")
+    for collector in collectors:
+        stop(collector)
+    assert set(seqs(landing)) == set(range(1, sent + 1))
+    assert not list(landing.glob("*/.*.tmp"))
+    again = sum(seqs(landing).values()) - sent
+    assert again < sent
 
 
 @pytest.mark.mount
-def test_what_a_full_disk_refuses_is_not_acknowledged(tmp_path: Path) -> None:
+def test_what_a_full_disk_refuses_is_not_acknowledged(scene: Scene, small_disk: SmallDisk) -> None:
     """Once there is room, the collector goes on by itself; one that ended before leaves no gap."""
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    disk = SmallDisk(tmp_path / "disk", 1)
-    disk.mount()
-    landing = disk.folder / "landing"
-    collector = start(broker.port, landing)
-    publisher = Publisher(broker.port)
+    scene.landing = landing = small_disk.folder / "landing"
     full = f"cannot write to {landing}: No space left on device; trying again\n".encode()
-    try:
-        ready(broker, collector, publisher, landing)
-        disk.fill()
-        for seq in range(1, 50):
-            publisher.number(seq)
-        assert collector.stderr is not None
-        assert collector.stderr.readline() == b"tidegate-pipeline: " + full
-        assert seqs(landing) == Counter()
-        disk.empty()
-        until(lambda: set(seqs(landing)) == set(range(1, 50)), "everything lands")
-        disk.fill()
-        publisher.number(50)
-        assert collector.stderr.readline() == b"tidegate-pipeline: " + full
-        stop(collector)
-        disk.empty()
-        assert 50 not in seqs(landing)
-        collector = start(broker.port, landing)
-        until(lambda: set(seqs(landing)) == set(range(1, 51)), "what was not acknowledged lands")
-        stop(collector)
-    finally:
-        publisher.close()
-        end(collector)
-        broker.kill()
-        disk.unmount()
+    collector, publisher = scene.started(), scene.publisher
+    small_disk.fill()
+    for seq in range(1, 50):
+        publisher.number(seq)
+    assert collector.stderr is not None
+    assert collector.stderr.readline() == b"tidegate-pipeline: " + full
+    assert seqs(landing) == Counter()
+    small_disk.empty()
+    until(lambda: set(seqs(landing)) == set(range(1, 50)), "everything lands")
+    small_disk.fill()
+    publisher.number(50)
+    assert collector.stderr.readline() == b"tidegate-pipeline: " + full
+    stop(collector)
+    small_disk.empty()
+    assert 50 not in seqs(landing)
+    collector = scene.start()
+    until(lambda: set(seqs(landing)) == set(range(1, 51)), "what was not acknowledged lands")
+    stop(collector)
 
 
 @pytest.mark.uncovered
-def test_what_cannot_be_written_is_not_acknowledged(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_not_acknowledged(scene: Scene) -> None:
     """A disk that refuses is a folder that is a file; once it is one, everything lands."""
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    landing = tmp_path / "landing"
-    collector = start(broker.port, landing)
-    publisher = Publisher(broker.port)
-    try:
-        ready(broker, collector, publisher, landing)
-        day = time.strftime("%Y%m%d", time.gmtime())
-        (landing / day).write_text("")
-        os.set_blocking(collector.stderr.fileno(), False)  # type: ignore[union-attr]  # it is a pipe
-        for seq in range(1, 50):
-            publisher.number(seq)
+    collector, publisher, landing = scene.started(), scene.publisher, scene.landing
+    day = time.strftime("%Y%m%d", time.gmtime())
+    (landing / day).write_text("")
+    os.set_blocking(collector.stderr.fileno(), False)  # type: ignore[union-attr]  # it is a pipe
+    for seq in range(1, 50):
+        publisher.number(seq)
 
-        def told() -> bool:
-            said = collector.stderr.read()  # type: ignore[union-attr]  # it is a pipe
-            return b"cannot write to" in (said or b"")
+    def told() -> bool:
+        said = collector.stderr.read()  # type: ignore[union-attr]  # it is a pipe
+        return b"cannot write to" in (said or b"")
 
-        until(told, "the collector says that it cannot write")
-        end(collector)
-        (landing / day).unlink()
-        collector = start(broker.port, landing)
-        until(lambda: set(seqs(landing)) == set(range(1, 50)), "everything lands")
-        stop(collector)
-    finally:
-        publisher.close()
-        end(collector)
-        broker.kill()
+    until(told, "the collector says that it cannot write")
+    end(collector)
+    (landing / day).unlink()
+    collector = scene.start()
+    until(lambda: set(seqs(landing)) == set(range(1, 50)), "everything lands")
+    stop(collector)
 
 
 WRONG = [
