@@ -117,22 +117,39 @@ class State:
         self.sessions: dict[str, Session] = {}
         self.clients: dict[str, Client] = {}
         self.connections: set[Client] = set()  # also those without a session yet, or any more
+        self._make_connecting()
+        self._make_limits()
+        self._make_routing(timer)
+        self._make_shares()
+        self.channels = self._channels(publish, randrange)
+        self._make_postponed(publish)
+
+    def _make_connecting(self) -> None:
+        """Make what lets clients in."""
         self.listeners = Listeners()  # the rights at each, also of those who are away
         self.notices = Notices()
         self.connection_lines = ConnectionLines(self.notices)
         self.keep_alive = KeepAlive(self.deadlines)
-        self.failed_logins = FailedLogins(settings.failed_login_delay)
+        self.failed_logins = FailedLogins(self.settings.failed_login_delay)
+
+    def _make_limits(self) -> None:
+        """Make the bounds of the settings, and what each topic or session is treated by."""
+        settings = self.settings
         self.property_cache = PropertyCache()
         self.inbound_alias_figures = InboundFigures()
         self.alias_budget = bounds.alias_budget(settings)
         self.topic_limits = bounds.topic_limits(settings)
-        self.queue_memory = bounds.queue_memory(settings, on_disk=store.durable)
+        self.queue_memory = bounds.queue_memory(settings, on_disk=self.store.durable)
         self.session_limits = bounds.session_limits(settings, self.queue_memory)
         self.durability_classes = DurabilityClasses(
             settings.durability, settings.default_durability
         )
         self.delivery_classes = DeliveryClasses(settings.delivery)
         self.subscription_filters = SubscriptionFilters(settings.subscription_filters)
+
+    def _make_routing(self, timer: Callable[[], int] | None) -> None:
+        """Make what says who receives a message, and what is replayed to whom."""
+        settings = self.settings
         self.budget = Budget(timer)
         self.router = Router(self.budget, settings.maximum_subscription_bytes)
         self.retained = RetainedMessages()
@@ -143,27 +160,32 @@ class State:
             p2p=settings.p2p,
             maximum_bytes=settings.maximum_route_bytes,
         )
-        self.refusals = Refusals(counters)
-        self.replays = Replays(self.retained, self.budget, self.deadlines, counters)
+        self.refusals = Refusals(self.counters)
+        self.replays = Replays(self.retained, self.budget, self.deadlines, self.counters)
         self.ended_subscriptions = EndedSubscriptions(self.router, self.deadlines)
+
+    def _make_shares(self) -> None:
+        """Make what keeps one user from taking what all share."""
         self.shares = Shares(
-            settings,
-            counters,
+            self.settings,
+            self.counters,
             self.router,
             self.retained,
             self.queue_memory,
             self.sessions,
             maximum_delayed=delays.MAXIMUM_MESSAGES,
         )
-        self.expressions = Expressions(settings.maximum_expressions, self.shares)
-        self.channels = Channels(
-            settings,
+        self.expressions = Expressions(self.settings.maximum_expressions, self.shares)
+
+    def _channels(self, publish: Publish, randrange: Callable[[int], int]) -> Channels:
+        return Channels(
+            self.settings,
             lambda channel: Channel(
                 channel,
                 self.router,
                 self.deadlines,
                 self.queue_memory,
-                counters,
+                self.counters,
                 self.traffic,
                 publish,
                 randrange,
@@ -171,22 +193,25 @@ class State:
             self.router,
             self.deadlines,
             self.shares,
-            store,
+            self.store,
             self.sessions,
             self.session_limits.when_full,
         )
+
+    def _make_postponed(self, publish: Publish) -> None:
+        """Make what happens later: delayed messages, the memory limit, expiry."""
         self.delays = delays.Delays(
-            counters,
+            self.counters,
             self.session_limits,
             self.traffic,
             self.deadlines,
             self.shares,
-            store,
+            self.store,
             self.refusals,
             publish,
         )
         self.memory = MemoryBudget(
-            settings.memory_limit,
+            self.settings.memory_limit,
             self.deadlines,
             self.connections,
             self.sessions,
@@ -197,15 +222,14 @@ class State:
             self.alias_budget,
             self.admissions,
         )
-
         self.expiry = Expiry(
             self.retained,
             self.sessions,
             self.channels,
             self.shares,
-            store,
+            self.store,
             self.deadlines,
-            counters,
+            self.counters,
         )
 
     @property

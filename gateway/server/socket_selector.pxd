@@ -16,10 +16,10 @@ cdef class SocketSelector:
     cdef double _usual_wait
     cdef Py_ssize_t _watched
     cdef public bint begun
+    cdef readonly long long cycles
     cdef public object end_of_turn
     cdef readonly bint full
     cdef public object later
-    cdef readonly long long looks
     cdef readonly long long polls
     cdef public double reading_until
     cdef public bint scheduled

@@ -51,7 +51,7 @@ LONGEST_PAUSE = 4_096
 
 
 READING = 0.0025
-"""Seconds of one look for all that the sockets hold; then for a few bytes of each."""
+"""Seconds of one cycle in which sockets are read whole; after that, a few bytes of each."""
 
 NEVER = math.inf
 
@@ -69,10 +69,10 @@ class SocketSelector:
 
     It has what asyncio uses of `selectors.BaseSelector` and is none, which would not be compiled.
     `end_of_turn` is called when the sockets of a poll were served and one of them has `begun` a
-    turn. A look at the sockets is one poll, or as many as return each socket that is ready once.
-    Where those of a look have taken their time, what is more than a few bytes goes on `later`, and
-    what has ended in another look. Whoever schedules something on the loop meanwhile sets
-    `scheduled`, and `select` returns. `wake_up` rings when it is due.
+    turn. A cycle is as many polls as return each ready socket once. When its sockets have used
+    READING, a socket with more than a few bytes goes on `later`, and one whose peer has ended is
+    served in another cycle. Whoever schedules something on the loop meanwhile sets `scheduled`,
+    and `select` returns. `wake_up` rings when it is due.
     """
 
     __slots__ = (
@@ -86,10 +86,10 @@ class SocketSelector:
         "_usual_wait",
         "_watched",
         "begun",
+        "cycles",
         "end_of_turn",
         "full",
         "later",
-        "looks",
         "polls",
         "reading_until",
         "scheduled",
@@ -107,11 +107,11 @@ class SocketSelector:
         self._pause = STEADY  # short waits that the next pause lasts
         self.begun = False
         self.polls = 0  # since the start
-        self.looks = 0  # likewise
-        self.full = False  # others are ready, too, that no poll of this look has returned
-        self._polls_left = 0  # of this look
+        self.cycles = 0  # likewise
+        self.full = False  # others are ready, too, that no poll of this cycle has returned
+        self._polls_left = 0  # of this cycle
         self._watched = 0  # sockets that are served
-        self.reading_until = NEVER  # the second at which a look's time is over, once it has begun
+        self.reading_until = NEVER  # the second at which READING is over, once a cycle has begun
         self.later: Callable[[Callable[[], None]], None] = lambda go_on: go_on()
         self.scheduled = False
         self.serving = False
@@ -164,7 +164,7 @@ class SocketSelector:
             count = len(polled)
             self.polls += 1
             if not self._polls_left:
-                self.looks += 1
+                self.cycles += 1
                 self.reading_until = NEVER
                 # What is still ready goes behind all others in an epoll: as many polls as the
                 # sockets that are watched would fill return each of those that are ready.

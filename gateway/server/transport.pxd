@@ -42,7 +42,7 @@ cdef class ClientTransport:
     cpdef data_received(self, bytes data)
     cdef _end(self)
     @cython.locals(turn=Turn)
-    cdef _look_at_time(self)
+    cdef _check_time(self)
     @cython.locals(
         client=Client, connection=Connection, session=Session, buffered=Buffered, monotonic=double,
         delivery=DeliveryClass, size=Py_ssize_t)

@@ -56,7 +56,7 @@ HIGH_WATER = 256 * 1024
 CLOSE_TIMEOUT = 5.0
 """Seconds that a peer has to read what is owed to it, and to close, when the connection ends."""
 
-SLICE = 0.0025
+HANDLING = 0.0025
 """Seconds for which the packets of one client are handled before all others have their turn."""
 
 NOTED = 64 * 1024
@@ -141,7 +141,7 @@ class ClientTransport:
         )
 
     def data_received(self, data: bytes) -> None:
-        """Let the broker handle what came for SLICE, and the rest after others have had a turn."""
+        """Let the broker handle what came for HANDLING seconds, the rest after others."""
         client = self._client
         if client is None or client.closing:
             return
@@ -155,7 +155,7 @@ class ClientTransport:
             self._unhandled = data
         try:
             broker, traffic, instant = turn.broker, turn.broker.traffic, turn.now()
-            until, turns = instant.monotonic + SLICE, traffic.turns
+            until, turns = instant.monotonic + HANDLING, traffic.turns
             while not rest and broker.receive(client, data, instant):
                 data = b""
                 late = turn.monotonic() >= until
@@ -177,7 +177,7 @@ class ClientTransport:
         if unknown:
             if client.session is not None:
                 turn.write_early(self)  # while it reads CONNACK, others are let in
-            self._look_at_time()
+            self._check_time()
         connection, transport = client.connection, self._transport
         if connection.framer.buffer or client.held or self._unhandled:
             self._note_held(client)
@@ -235,12 +235,12 @@ class ClientTransport:
             logger.exception("unexpected error when a client left")
             self._turn.broker.counters.add("tidegate/clients/errors")
         self._on_lost(self)
-        self._look_at_time()
+        self._check_time()
 
-    def _look_at_time(self) -> None:
+    def _check_time(self) -> None:
         """Put off what is not urgent, if the turn has taken all the time there is."""
         turn = self._turn
-        if turn.monotonic() >= turn.now().monotonic + SLICE:
+        if turn.monotonic() >= turn.now().monotonic + HANDLING:
             turn.overrun = True
 
     def pause_writing(self) -> None:

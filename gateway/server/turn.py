@@ -62,14 +62,14 @@ def _name(client: Client, first_byte: int) -> str:
     return f"{who}, {PacketType(kind).name}" if kind else who
 
 
-SLICE = 0.0025
-"""Seconds of one round of the loop for packets that were put off, of all clients together."""
+POSTPONED = 0.0025
+"""Seconds of one round of the loop for postponed packets, of all clients together."""
 
 WRITING = 0.0025
 """Seconds of one round of the loop for writing to connections; what is left is for the next."""
 
 LONGEST_NAP = 3600.0
-"""Seconds between two looks at the deadlines when nothing is due before."""
+"""Seconds between two checks of the deadlines when nothing is due before."""
 
 
 class Flushable(Protocol):
@@ -120,7 +120,7 @@ class Turn:
         self.broker = broker
         self._writer = writer
         self._wake_up = writer.wake_up
-        self._waking: asyncio.TimerHandle | None = None  # where no selector looks at it
+        self._waking: asyncio.TimerHandle | None = None  # where no selector checks it
         self._due = writer.due
         self._clock = clock
         self.monotonic = clock.monotonic
@@ -199,7 +199,7 @@ class Turn:
         return self.overrun or (self.sockets is not None and self.sockets.full)
 
     def _serve_waiting(self) -> None:
-        """Let those that wait go on, one after the other, for SLICE; the rest in the next round.
+        """Let those that wait go on in order for POSTPONED seconds, the rest in the next round.
 
         If more sockets are ready than a poll returns, all are heard first: what is read of most
         takes microseconds, and each may be of a client that waits for an answer.
@@ -208,7 +208,7 @@ class Turn:
             self.loop.call_soon(self._serve_waiting)
             return
         self.overrun = False
-        until = self.monotonic() + SLICE
+        until = self.monotonic() + POSTPONED
         for _ in range(len(self._waiting)):
             self._waiting[0]()  # which may put it off once more
             self._waiting.popleft()

@@ -19,7 +19,7 @@ FLOOD = encode(PingReq(), MQTT_5) * PINGS
 @pytest.fixture(autouse=True)
 def _no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let others have their turn as soon as they may."""
-    monkeypatch.setattr(transport_module, "SLICE", 0.0)
+    monkeypatch.setattr(transport_module, "HANDLING", 0.0)
 
 
 @pytest.mark.uncovered

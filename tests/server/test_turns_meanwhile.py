@@ -16,7 +16,7 @@ MESSAGES = 8
 async def test_messages_leave_while_more_is_handled(
     held: Server, held_writer: HeldWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport_module, "SLICE", 60.0)  # no turn ends for the others
+    monkeypatch.setattr(transport_module, "HANDLING", 60.0)  # no turn ends for the others
     client = await held.clients.connect("c")
     await client.subscribe("#")
     monkeypatch.setattr(traffic, "TURN_BYTES", 2_000)

@@ -58,7 +58,7 @@ async def test_a_frame_may_hold_several_packets_and_a_packet_several_frames(
 async def test_the_output_of_a_turn_is_one_frame(
     sockets: Sockets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport_module, "SLICE", 60.0)  # the turn ends early for nobody else
+    monkeypatch.setattr(transport_module, "HANDLING", 60.0)  # the turn ends early for nobody else
     socket = await sockets.connect()
     subscribe = Subscribe(1, [SubscriptionRequest("a")])
     packets: list[Packet] = [subscribe, *[Publish("a", b"x" * 100)] * 100, PingReq()]
