@@ -133,6 +133,7 @@ class Gateway(NamedTuple):
 
     def reload(self) -> None:
         """Read again what can change while it runs: certificates, passwords, bridges."""
+        self.run.event.once("order", "reload", "asked for by SIGHUP")
         self.files_changed.set()
         self.bridges.reload()
 

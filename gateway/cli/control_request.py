@@ -65,6 +65,7 @@ class Conversation:
         self._broker = broker
         self._topic = ANSWERS + uuid.uuid4().hex
         self._heard: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._subscribed = False
         self._client = broker.connect()
         self._client.on_connect = self._on_connect
         self._client.on_subscribe = self._on_subscribe
@@ -145,7 +146,9 @@ class Conversation:
     def _on_subscribe(
         self, _client: paho.Client, _data: object, _mid: int, codes: Any, _more: object
     ) -> None:
-        self._heard.put({"error": str(codes[0])} if codes[0].is_failure else {})
+        if not self._subscribed:  # else the connection was lost meanwhile, and is back
+            self._subscribed = not codes[0].is_failure
+            self._heard.put({} if self._subscribed else {"error": str(codes[0])})
 
     def _on_publish(
         self, _client: paho.Client, _data: object, _mid: int, code: Any, _more: object

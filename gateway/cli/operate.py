@@ -367,7 +367,12 @@ def _events(conversation: "Conversation", options: argparse.Namespace) -> int:
         request["since"] = since(options.since, time.time())
     last = 0
     while True:
-        found = conversation.rows("events", {**request, "after": last}, options.limit)
+        try:
+            found = conversation.rows("events", {**request, "after": last}, options.limit)
+        except TidegateError:
+            if not (last and options.follow):
+                raise
+            found = []  # it starts again: paho connects once it is back
         for event in reversed(found):
             print(
                 json.dumps(event, ensure_ascii=False) if options.json else event_line(event),

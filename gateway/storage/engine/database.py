@@ -77,7 +77,9 @@ class Database:
     queries: QueryConnection = field(init=False)
 
     def __post_init__(self) -> None:
-        self.queries = QueryConnection(self.path, self.reader if self.in_memory else None)
+        self.queries = QueryConnection(
+            self.path, self.reader if self.in_memory else None, self._look_at
+        )
         self.writer.on_error = self.reader.on_error = self._look_at
 
     @property

@@ -1,6 +1,7 @@
 """Reads for whoever asks, in a thread of its own: no commit waits for them."""
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,15 @@ class QueryConnection:
     What is in memory alone is read by its one connection, `in_memory`.
     """
 
-    def __init__(self, path: Path, in_memory: Connection | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        in_memory: Connection | None,
+        on_error: Callable[[sqlite3.Error], None],
+    ) -> None:
         self._path = path
         self._in_memory = in_memory
+        self._on_error = on_error
         self._connection: aiosqlite.Connection | None = None
 
     async def rows(self, statement: str, row: Row = ()) -> list[tuple[Any, ...]]:
@@ -35,7 +42,12 @@ class QueryConnection:
             self._connection = await aiosqlite.connect(
                 uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None
             )
-        return [tuple(each) for each in await self._connection.execute_fetchall(statement, row)]
+        try:
+            found = await self._connection.execute_fetchall(statement, row)
+        except sqlite3.Error as error:
+            self._on_error(error)
+            raise
+        return [tuple(each) for each in found]
 
     async def close(self) -> None:
         """Close it; the next query opens it anew."""

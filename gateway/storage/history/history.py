@@ -1,6 +1,5 @@
 """The messages that the gateway accepted, as far back as the configuration says."""
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -112,7 +111,7 @@ class History:
 
 
 PIECE_BYTES = 256 * 1024
-"""Bytes of history that one read looks at; the uplink's own reads wait behind it."""
+"""Bytes of history that one read looks at: other queries wait behind it."""
 
 EVER = 2**62
 """A time (ms since 1970) after all others."""
@@ -147,9 +146,9 @@ class HistoryRecall:
 
     async def read(self) -> list[HistoryRow] | None:
         """Return the next messages, perhaps none; None at the end. Raises sqlite3.Error."""
-        query = self._database.reader.query
+        rows = self._database.queries.rows
         if self._position < 0:
-            first, self._end = await query(_EDGES, (), lambda cursor: cursor.fetchone())
+            ((first, self._end),) = await rows(_EDGES)
             self._position = max(0, first - 1)
         if self._position >= self._end:
             return None
@@ -158,10 +157,6 @@ class HistoryRecall:
         up_to = min(self._end, self._position + PIECE_BYTES)
         window = self._window
         values = (self._position, up_to, window.first_time, window.last_time)
-        rows = await query(_PIECE, (*values, window.epoch, window.epoch), _rows)
+        found = await rows(_PIECE, (*values, window.epoch, window.epoch))
         self._position = up_to
-        return rows
-
-
-def _rows(cursor: sqlite3.Cursor) -> list[HistoryRow]:
-    return [from_history_columns(values) for values in cursor]
+        return [from_history_columns(each) for each in found]
