@@ -2,7 +2,6 @@ cdef class Message:
     cdef public object _decoded
     cdef public object _json
     cdef public object _levels
-    cdef public object _part_values
     cdef public object _user
     cdef public double arrived
     cdef public object barrier
@@ -11,6 +10,7 @@ cdef class Message:
     cdef public object content_type
     cdef public object correlation_data
     cdef public object message_expiry
+    cdef public dict part_values
     cdef public object payload
     cdef public object payload_format
     cdef public int qos
@@ -23,6 +23,5 @@ cdef class Message:
     cdef public long long work_left
 
     cpdef json(self)
-    cpdef forget_parts(self)
     cpdef spend(self, long long work)
     cdef _decode(self)

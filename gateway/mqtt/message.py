@@ -36,14 +36,14 @@ class Message:
     for none, None for a message that is kept in memory alone. `barrier` lets its
     publisher's answer leave before that commit, once every receiver that joins it has the message.
     `work_left` is the work that a `$where` evaluated for it may still cost.
-    The fields that begin with an underscore hold what `$where` has decoded from the others.
+    `part_values` is what is known of parts of expressions, None while nothing is. The fields that
+    begin with an underscore hold what `$where` has decoded from the others.
     """
 
     __slots__ = (
         "_decoded",
         "_json",
         "_levels",
-        "_part_values",
         "_user",
         "arrived",
         "barrier",
@@ -52,6 +52,7 @@ class Message:
         "content_type",
         "correlation_data",
         "message_expiry",
+        "part_values",
         "payload",
         "payload_format",
         "qos",
@@ -102,7 +103,7 @@ class Message:
         self._decoded: str | None = UNKNOWN
         self._json: Any = UNKNOWN
         self._levels: list[str] = UNKNOWN
-        self._part_values: dict[Any, Any] | None = None
+        self.part_values: dict[Any, Any] | None = None
         self._user: dict[str, str] = UNKNOWN
 
     def set_properties(self, fields: Properties) -> None:
@@ -168,20 +169,10 @@ class Message:
             self._user = dict(self.user_properties)
         return self._user
 
-    def part_values(self) -> dict[Any, Any]:
-        """Return what is known of parts of expressions, for who works one out to add to."""
-        if self._part_values is None:
-            self._part_values = {}
-        return self._part_values
-
-    def forget_parts(self) -> None:
-        """Forget what expressions have worked out: the message may wait in a queue from now on."""
-        self._part_values = None
-
     def forget_parts_but(self, kind: type) -> None:
-        """Forget them but for what is kept under an object of this type."""
-        values = self.part_values()
-        self._part_values = {key: values[key] for key in values if type(key) is kind}
+        """Forget what is known of parts but for what stands under an object of this type."""
+        values = self.part_values or {}
+        self.part_values = {key: values[key] for key in values if type(key) is kind}
 
     def correlation_text(self) -> str | None:
         """Return Correlation Data decoded as UTF-8, None if absent or not UTF-8."""
@@ -190,7 +181,9 @@ class Message:
             return None
         if len(data) <= UNCOUNTED:
             return decode_payload(data)
-        values = self.part_values()
+        values = self.part_values
+        if values is None:
+            values = self.part_values = {}
         if _CORRELATION not in values:
             values[_CORRELATION] = decode_payload(data)
         text: str | None = values[_CORRELATION]

@@ -112,8 +112,10 @@ class PacketBatch:
     def one(self, number: int) -> bytes:
         """Return the payload of the packet with this number, from 0."""
         size = self.size
-        offset = number * size + self.body + self.payload if size else self._offsets[number]
-        return self.data[offset : self.start(number + 1)]
+        if size:
+            offset = number * size
+            return self.data[offset + self.body + self.payload : offset + size]
+        return self.data[self._offsets[number] : self.start(number + 1)]
 
     def topic_name(self, number: int) -> bytes:
         """Return the topic name of the packet with this number, behind its length."""
@@ -341,7 +343,7 @@ class Publication:
     def new_message(self, number: int) -> Message:
         """Return the message with this number as an object of the caller's own."""
         message = Message(
-            self.topic_of(number),
+            self.topic_of(number) if self.mixed else self.topic,
             self.packets.one(number),
             self.qos,
             self.retain,

@@ -79,9 +79,11 @@ def to_channel(channel: Subscriber) -> Destination:
 def destinations(subscriptions: Sequence[Subscription]) -> list[Destination]:
     """Return one destination for each subscriber, whose subscriptions all want the message."""
     if len(subscriptions) == 1:  # as nearly always
-        only = Destination(subscriptions[0].subscriber)
-        only.add(subscriptions[0])
-        return [only]
+        only = subscriptions[0]
+        if only.destination is None:
+            only.destination = Destination(only.subscriber)
+            only.destination.add(only)
+        return [only.destination]
     found: dict[Subscriber, Destination] = {}
     for subscription in subscriptions:
         destination = found.get(subscription.subscriber)

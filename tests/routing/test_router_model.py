@@ -104,7 +104,7 @@ class RouterAgainstList(RuleBasedStateMachine):
                 shared = filters != one.topic_filter
                 (groups if shared else own).setdefault(filters if shared else name, []).append(one)
         found = destinations(self.router, message)
-        assert message._part_values is None
+        assert message.part_values is None
         mine = {each.subscriber.client_id: each for each in found if not each.shared}
         assert mine.keys() == own.keys()
         for name, all_of_them in own.items():

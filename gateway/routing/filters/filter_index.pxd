@@ -27,10 +27,8 @@ cdef class Bounds:
 
 @cython.final
 cdef class OperandIndex:
-    cdef object _read
-    cdef dict _tables
-
-    cpdef find(self, message, list found)
+    cdef readonly object read
+    cdef readonly dict tables
 
 @cython.final
 cdef class FilterIndex:

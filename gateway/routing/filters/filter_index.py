@@ -184,42 +184,36 @@ class Bounds:
 
 
 class OperandIndex:
-    """The entries whose terms are about one operand, which is worked out once for a message."""
+    """The entries whose terms are about one operand, by operator, and what reads the operand."""
 
-    __slots__ = ("_read", "_tables")
+    __slots__ = ("read", "tables")
 
     def __init__(self, read: "Reader") -> None:
-        self._read = read
-        self._tables: dict[str, Equalities | Bounds] = {}  # by operator
+        self.read = read
+        self.tables: dict[str, Equalities | Bounds] = {}  # by operator
 
     def __bool__(self) -> bool:
-        return bool(self._tables)
+        return bool(self.tables)
 
     def count(self, constant: str | Number) -> int:
         """Return how many entries ask for equality with the constant."""
-        table = self._tables.get("=")
+        table = self.tables.get("=")
         return table.count(constant) if isinstance(table, Equalities) else 0
 
     def add(self, term: "Term", entry: IndexEntry) -> None:
         """Add an entry by this term."""
         operator = term.operator
-        table = self._tables.get(operator)
+        table = self.tables.get(operator)
         if table is None:
-            table = self._tables[operator] = Equalities() if operator == "=" else Bounds(operator)
+            table = self.tables[operator] = Equalities() if operator == "=" else Bounds(operator)
         table.add(term, entry)
 
     def discard(self, term: "Term", entry: IndexEntry) -> None:
         """Remove an entry that was added by this term."""
-        table = self._tables[term.operator]
+        table = self.tables[term.operator]
         table.discard(term, entry)
         if not table:
-            del self._tables[term.operator]
-
-    def find(self, message: Message, found: list[IndexEntry]) -> None:
-        """Append the entries whose term is TRUE for the message."""
-        value = self._read(message)
-        for table in self._tables.values():
-            table.find(value, found)
+            del self.tables[term.operator]
 
 
 def _put(table: dict[_Constant, Held[IndexEntry]], constant: _Constant, entry: IndexEntry) -> None:
@@ -288,7 +282,9 @@ class FilterIndex:
         """Append, each once, all entries whose expression can be TRUE for the message."""
         found.extend(self._others)
         for operand in self._operands.values():
-            operand.find(message, found)
+            value = operand.read(message)
+            for table in operand.tables.values():
+                table.find(value, found)
 
     def _entry(self, where: Where) -> IndexEntry:
         found = terms(where.expression)

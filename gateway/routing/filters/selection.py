@@ -71,7 +71,9 @@ class Selection:
         message = self._message
         if message is None:
             message = self._message = self._publication.message(self._number)
-            self._verdicts = message.part_values()
+            if message.part_values is None:
+                message.part_values = {}
+            self._verdicts = message.part_values
         return message
 
     def forget_parts(self) -> None:
@@ -85,7 +87,7 @@ class Selection:
         if self._budget.unfinished:
             message.forget_parts_but(Where)
         else:
-            message.forget_parts()
+            message.part_values = None
 
     def wants(self, subscription: Subscription, decided: bool = False, quick: bool = False) -> bool:
         """Return whether the subscription's options and its filter let the message through.

@@ -17,8 +17,9 @@ INDIRECT = 1 << 30
 PLACE = 32
 """How far up in a subscription's number its node stands, above the subscriber's number."""
 
-OVERHEAD = 450
-"""Bytes of a subscription beside its topic filter: the object and its entries in the tables."""
+OVERHEAD = 550
+"""Bytes of a subscription beside its topic filter: the object, its destination, its entries in the
+tables."""
 
 
 class IndirectSubscriptions:

@@ -9,6 +9,7 @@ from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.routing.trie.held_numbers import HeldNumbers
 
 if TYPE_CHECKING:
+    from gateway.routing.route import Destination
     from gateway.where.compile import Where
 
 
@@ -40,10 +41,12 @@ class Subscription:
     """A topic filter with its options (MQTT 5, section 3.8.3.1), its `$where` and its `$deliver`.
 
     `topic_filter` is as the client wrote it, with `$share/<name>/` where it is shared.
+    `destination` is the copy of a message that no other of the subscriber's wants, once one did.
     """
 
     __slots__ = (
         "delivery",
+        "destination",
         "identifier",
         "no_local",
         "qos",
@@ -73,6 +76,7 @@ class Subscription:
         self.identifier = identifier
         self.where = where
         self.delivery = delivery
+        self.destination: Destination | None = None
 
     @property
     def picky(self) -> bool:

@@ -40,7 +40,9 @@ class _Part:
         """Return the value for a message, which keeps it if several expressions have the part."""
         if not self.shared:
             return self._read(message)
-        values = message.part_values()
+        values = message.part_values
+        if values is None:
+            values = message.part_values = {}
         value: Value = values.get(self, UNKNOWN)
         if value is UNKNOWN:
             value = values[self] = self._read(message)

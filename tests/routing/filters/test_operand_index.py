@@ -66,7 +66,9 @@ def is_true(term: Term, value: Any) -> bool:
 
 def found(index: OperandIndex, value: Any) -> list[Term | None]:
     entries: list[IndexEntry] = []
-    index.find(Message("t", json.dumps({"v": value}).encode()), entries)
+    operand = index.read(Message("t", json.dumps({"v": value}).encode()))
+    for table_of_operator in index.tables.values():
+        table_of_operator.find(operand, entries)
     return [entry.term for entry in entries]
 
 

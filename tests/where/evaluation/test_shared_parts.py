@@ -50,7 +50,7 @@ def test_a_part_of_one_is_not_kept_with_the_message() -> None:
     where = compile_where("UPPER(v) = 'A'")
     message = Message("t", b'{"v":"a"}')
     assert where.passes(message)
-    assert message._part_values is None
+    assert message.part_values is None
 
 
 def test_what_is_kept_can_be_forgotten(calls: list[str]) -> None:
@@ -59,8 +59,8 @@ def test_what_is_kept_can_be_forgotten(calls: list[str]) -> None:
     for number in range(1, 3):
         assert wheres[0].passes(message)
         assert len(calls) == number
-        message.forget_parts()
-        assert message._part_values is None
+        message.part_values = None
+        assert message.part_values is None
 
 
 @table(
