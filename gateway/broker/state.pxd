@@ -2,7 +2,7 @@ from gateway.broker.deadlines cimport Deadlines
 from gateway.broker.publishing.topic_admissions cimport TopicAdmissions
 from gateway.broker.subscribing.replays cimport Replays
 from gateway.counters cimport Counters
-from gateway.mqtt.codec.publish_properties cimport PropertyCache
+from gateway.mqtt.codec.publish cimport PropertyCache
 from gateway.routing.budget cimport Budget
 from gateway.routing.retained.retained cimport RetainedMessages
 from gateway.routing.router cimport Router

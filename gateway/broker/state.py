@@ -30,7 +30,7 @@ from gateway.broker.subscribing.replays import Replays
 from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.counters import Counters
 from gateway.mqtt.aliases.topic_aliases import InboundFigures
-from gateway.mqtt.codec.publish_properties import PropertyCache
+from gateway.mqtt.codec.publish import PropertyCache
 from gateway.mqtt.publication import Publication
 from gateway.routing.budget import Budget
 from gateway.routing.retained.retained import RetainedMessages

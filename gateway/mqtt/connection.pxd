@@ -8,7 +8,7 @@ from gateway.mqtt.output cimport Barrier, Output
 from gateway.mqtt.publication cimport PacketBatch, Publication
 from gateway.mqtt.codec.publish cimport read_publish_head
 from gateway.mqtt.publish_encoder cimport write_packets
-from gateway.mqtt.codec.publish_properties cimport PropertyCache, PublishProperties, property_block
+from gateway.mqtt.codec.publish cimport PropertyCache, PublishProperties, property_block
 
 cdef Py_ssize_t _LARGEST
 cdef Py_ssize_t _SIZE

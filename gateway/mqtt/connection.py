@@ -13,11 +13,12 @@ from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.aliases.topic_aliases import InboundAliases, InboundFigures
 from gateway.mqtt.codec.decode import decode_head
 from gateway.mqtt.codec.encode import encode, without_reason
-from gateway.mqtt.codec.publish import DUP, read_publish_head
-from gateway.mqtt.codec.publish_properties import (
+from gateway.mqtt.codec.publish import (
+    DUP,
     NO_PUBLISH_PROPERTIES,
     PropertyCache,
     property_block,
+    read_publish_head,
 )
 from gateway.mqtt.codec.remaining_length import check_remaining_length
 from gateway.mqtt.errors import MqttError, ProtocolError

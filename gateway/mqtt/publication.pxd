@@ -2,7 +2,7 @@ import cython
 
 from gateway.mqtt.message cimport Message
 from gateway.mqtt.output cimport Barrier
-from gateway.mqtt.codec.publish_properties cimport PublishProperties
+from gateway.mqtt.codec.publish cimport PublishProperties
 
 cdef Py_ssize_t _MESSAGE_OVERHEAD
 

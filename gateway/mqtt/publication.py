@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from gateway.mqtt.codec.publish_properties import PublishProperties
+from gateway.mqtt.codec.publish import PublishProperties
 from gateway.mqtt.message import Message
 from gateway.mqtt.output import Barrier
 from gateway.mqtt.packets import MESSAGE_OVERHEAD

@@ -2,7 +2,7 @@ import cython
 
 from gateway.mqtt.codec.fields cimport write_variable_byte_integer
 from gateway.mqtt.publication cimport PacketBatch, Publication, uneven_batch
-from gateway.mqtt.codec.publish_properties cimport PublishProperties, of_fields, property_block
+from gateway.mqtt.codec.publish cimport PublishProperties, of_fields, property_block
 
 cdef tuple _SINGLE_BYTES
 cdef int _QOS

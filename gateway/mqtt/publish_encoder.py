@@ -5,12 +5,12 @@ Whatever the gateway sends as a PUBLISH is encoded here, or leaves as it came.
 
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.codec.fields import SINGLE_BYTES, write_string, write_variable_byte_integer
-from gateway.mqtt.codec.publish import publish_first_byte
-from gateway.mqtt.codec.publish_properties import (
+from gateway.mqtt.codec.publish import (
     NO_PUBLISH_PROPERTIES,
     PublishProperties,
     of_fields,
     property_block,
+    publish_first_byte,
 )
 from gateway.mqtt.message import Message
 from gateway.mqtt.properties import NO_PROPERTIES, Properties

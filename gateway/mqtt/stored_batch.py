@@ -1,8 +1,7 @@
 """PUBLISH packets that stand one behind the other, read back from where they were stored."""
 
 from gateway.mqtt.codec.fields import to_text
-from gateway.mqtt.codec.publish import read_publish_head
-from gateway.mqtt.codec.publish_properties import NO_PUBLISH_PROPERTIES, PropertyCache
+from gateway.mqtt.codec.publish import NO_PUBLISH_PROPERTIES, PropertyCache, read_publish_head
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.publication import PacketBatch, Publication

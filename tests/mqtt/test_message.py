@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.mqtt import message as message_module
-from gateway.mqtt.message import Message
-from gateway.mqtt.payload import JSON_BYTES, NOT_JSON, STRING_CODE_POINTS
+from gateway.mqtt.message import JSON_BYTES, NOT_JSON, STRING_CODE_POINTS, Message
 
 
 @pytest.mark.parametrize("payload", [b'{"a":1}', b"\x80", b"[", b"null", b"x" * (JSON_BYTES + 1)])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.payload import JSON_BYTES, NOT_JSON, decode_payload, parse_json
+from gateway.mqtt.message import JSON_BYTES, NOT_JSON, decode_payload, parse_json
 from tests.support.table import table
 
 VALUES = st.recursive(

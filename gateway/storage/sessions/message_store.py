@@ -1,6 +1,6 @@
 """Messages that persistent sessions are owed, each as one row however many are owed it."""
 
-from gateway.mqtt.codec.publish_properties import NO_PUBLISH_PROPERTIES
+from gateway.mqtt.codec.publish import NO_PUBLISH_PROPERTIES
 from gateway.mqtt.publication import Publication
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.many_rows import insert_statement

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from gateway.mqtt.codec.publish_properties import NO_PUBLISH_PROPERTIES
+from gateway.mqtt.codec.publish import NO_PUBLISH_PROPERTIES
 from gateway.mqtt.publication import Publication
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.many_rows import insert_statement

@@ -2,7 +2,7 @@ import cython
 
 from gateway.mqtt.publication cimport Publication
 from gateway.mqtt.publish_encoder cimport publication_of_one
-from gateway.mqtt.codec.publish_properties cimport PublishProperties, of_fields
+from gateway.mqtt.codec.publish cimport PublishProperties, of_fields
 from gateway.session.span cimport Span
 from gateway.storage.sessions.delivery_row cimport DeliveryRow
 

@@ -1,7 +1,7 @@
 """What sessions are owed as it is read back from the disk, with its messages."""
 
 from gateway.mqtt.codec.fields import write_binary
-from gateway.mqtt.codec.publish_properties import (
+from gateway.mqtt.codec.publish import (
     NO_PUBLISH_PROPERTIES,
     PublishProperties,
     of_fields,

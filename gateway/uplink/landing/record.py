@@ -3,7 +3,7 @@
 import json
 from base64 import b64encode
 
-from gateway.mqtt.payload import NOT_JSON, parse_json
+from gateway.mqtt.message import NOT_JSON, parse_json
 from gateway.settings.uplink import UplinkSettings
 from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.envelope import has_more, remaining_expiry

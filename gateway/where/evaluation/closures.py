@@ -4,8 +4,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
-from gateway.mqtt.message import UNCOUNTED, UNKNOWN, Message
-from gateway.mqtt.payload import STRING_CODE_POINTS
+from gateway.mqtt.message import STRING_CODE_POINTS, UNCOUNTED, UNKNOWN, Message
 from gateway.where.language.conversions import ORDERS, Number, Order, Value, compare, to_number
 from gateway.where.language.expression import (
     Arithmetic,

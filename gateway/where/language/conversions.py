@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from gateway.mqtt.payload import INTEGER_HIGHEST, INTEGER_LOWEST
+from gateway.mqtt.message import INTEGER_HIGHEST, INTEGER_LOWEST
 
 Number = int | float
 Value = bool | int | float | str | list[Any] | dict[str, Any] | None

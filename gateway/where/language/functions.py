@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gateway.mqtt.payload import STRING_CODE_POINTS
+from gateway.mqtt.message import STRING_CODE_POINTS
 from gateway.where.language import work
 from gateway.where.language.conversions import (
     ORDERS,

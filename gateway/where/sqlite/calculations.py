@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from gateway.mqtt.payload import STRING_CODE_POINTS
+from gateway.mqtt.message import STRING_CODE_POINTS
 from gateway.where.language.expression import CastType, Pattern, Wildcard
 from gateway.where.sqlite.operand import (
     NULL,

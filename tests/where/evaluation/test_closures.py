@@ -3,8 +3,7 @@ from typing import Any
 
 import pytest
 
-from gateway.mqtt.message import Message
-from gateway.mqtt.payload import STRING_CODE_POINTS
+from gateway.mqtt.message import STRING_CODE_POINTS, Message
 from gateway.where.compile import compile_where
 from tests.support.table import table
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.message import Message
-from gateway.mqtt.payload import STRING_CODE_POINTS
+from gateway.mqtt.message import STRING_CODE_POINTS, Message
 from gateway.where.compile import compile_where
 from gateway.where.language import functions as arithmetic
 from gateway.where.language.conversions import Number, Value

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.payload import STRING_CODE_POINTS
+from gateway.mqtt.message import STRING_CODE_POINTS
 from gateway.where.language.like import like_matcher, parse_pattern
 from gateway.where.language.parser import PATTERN_CODE_POINTS
 from tests.support.naive.like import like

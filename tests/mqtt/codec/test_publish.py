@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.mqtt.codec.property_codec import read_properties, write_properties
-from gateway.mqtt.codec.publish_properties import (
+from gateway.mqtt.codec.publish import (
     LARGEST_CACHED,
     MAXIMUM_CACHED,
     NO_PUBLISH_PROPERTIES,
