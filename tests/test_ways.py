@@ -19,10 +19,10 @@ TOOL = Path(__file__).parents[1] / "tools/ways.py"
 
 MOST = {  # files, calls
     "local": (18, 76),
-    "filtered": (29, 116),
+    "filtered": (26, 110),
     "away": (39, 170),
     "forwarded": (50, 190),
-    "subscribe": (47, 245),
+    "subscribe": (47, 247),
     "serial": (71, 455),
 }
 """What each story took when it was measured last. Lower a figure with the change that makes it
