@@ -111,7 +111,7 @@ def test_a_message_is_the_same_as_a_publication_and_back(fields: dict[str, objec
     again = publication.new_message(0)
     assert again is not message
     names = [name for name in Message.__slots__ if not name.startswith("_")]
-    assert len(names) == 17
+    assert len(names) == 18
     assert [getattr(again, name) for name in names] == [getattr(message, name) for name in names]
 
 
