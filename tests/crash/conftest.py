@@ -8,6 +8,7 @@ import pytest
 
 from crashtest.gateway_process import GatewayProcess
 from tests.support.ports import free_port
+from tests.support.processes.crash_gateway import ForkedGateway
 
 LONG = int(os.environ.get("TIDEGATE_CRASH_ROUNDS", "0"))
 """Rounds of a long run, as `make crashtest` asks for; 0 for the short one of `make test`."""
@@ -29,7 +30,7 @@ def make_gateway(tmp_path: Path) -> Iterator[MakeGateway]:
     made: list[GatewayProcess] = []
 
     def make(*arguments: Any, **more: Any) -> GatewayProcess:
-        made.append(GatewayProcess(tmp_path, *arguments, port=free_port(), **more))
+        made.append(ForkedGateway(tmp_path, *arguments, port=free_port(), **more))
         return made[-1]
 
     yield make

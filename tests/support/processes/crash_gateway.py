@@ -1,6 +1,7 @@
 """What tests that crash gateways look at, and how they compare."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from gateway.mqtt.packets import (
     Subscribe,
     SubscriptionRequest,
 )
+from tests.support.processes import fork_server
+from tests.support.processes.gateway_process import COMMAND
 
 OUTBOX_FIRST = CONFIGURATION.replace("[uplink]", "[uplink]\ncommit_within = 0")
 """A configuration with which every message is in the database before it lands."""
@@ -29,6 +32,21 @@ QUICK_FIGURES = OUTBOX_FIRST.replace("[uplink]", "[broker]\nsys_interval = 0.1\n
 
 NOBODY_TAKES = QUICK_FIGURES.replace('directory = "{landing}"', 'url = "mqtt://127.0.0.1:1"')
 """The same towards a fleet that is away: the outbox only grows."""
+
+
+class ForkedGateway(GatewayProcess):
+    """The crash test's gateway, in a fork of a process that has imported it, if not traced."""
+
+    def spawn(self) -> None:
+        """Start it and return at once."""
+        if self.wrapper:
+            super().spawn()
+            return
+        words = [str(COMMAND), "run", *self.arguments, "--config", str(self._configuration)]
+        words += ["--data", str(self.data)]
+        with self._log.open("ab") as log, Path(os.devnull).open("rb") as nothing:
+            process = fork_server.start(words, Path.cwd(), nothing, log, log)
+        self.process = process  # type: ignore[assignment]  # by shape
 
 
 async def retained(port: int, topic: str) -> str:
