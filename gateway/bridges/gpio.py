@@ -7,7 +7,7 @@ from typing import Any
 from gateway.bridges.kind import BridgeKind
 from gateway.bridges.readings.reading import series_topic
 from gateway.bridges.settings import BridgeSettings, bridge_name, instance, key
-from gateway.bridges.supervision.control import SWITCH
+from gateway.bridges.supervision.control import SWITCH, number_said
 from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
 from gateway.mqtt.message import Message
@@ -19,8 +19,6 @@ PULLS = {"up": True, "down": False}
 
 PULSES_MAX = 1_000
 """Changes that wait to be published; further ones are counted and left out."""
-
-WORDS = {b"on": True, b"true": True, b"1": True, b"off": False, b"false": False, b"0": False}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,12 +89,15 @@ class GpioBridge:
         self._pulses.clear()
 
     def _switch(self, message: Message) -> ReasonCode:
-        on = WORDS.get(bytes(message.payload).strip().lower())
-        if on is None:
+        try:
+            on = number_said(bytes(message.payload))
+        except ValueError:
+            return ReasonCode.PAYLOAD_FORMAT_INVALID
+        if on not in (0, 1):
             return ReasonCode.PAYLOAD_FORMAT_INVALID
         if self._device is None:
             return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
-        self._device.value = on
+        self._device.value = bool(on)
         self._changed.set()
         return ReasonCode.SUCCESS
 

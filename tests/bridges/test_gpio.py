@@ -62,10 +62,13 @@ async def test_an_output_is_switched_by_messages(pins: MockFactory) -> None:
     async with bridging(gateway, pin="GPIO4", quantity="power_on", output=True):
         await until(lambda: values(gateway) == [False])
         told = gateway.subscriptions.publish("sensors/host/power_on/set", b"ON")
-        told += gateway.subscriptions.publish("sensors/host/power_on/set", b"perhaps")
+        for wrong in (b"perhaps", b"7", b'{"value":null}'):
+            told += gateway.subscriptions.publish("sensors/host/power_on/set", wrong)
         await until(lambda: values(gateway) == [False, True])
         assert pins.pin(4).state
-    assert [int(code) for code in told] == [0, 0x99]
+        told += gateway.subscriptions.publish("sensors/host/power_on/set", b'{"value":false}')
+        await until(lambda: values(gateway) == [False, True, False])
+    assert [int(code) for code in told] == [0, 0x99, 0x99, 0x99, 0]
 
 
 async def test_a_pin_that_is_not_there_is_waited_for(pins: MockFactory) -> None:

@@ -1,15 +1,14 @@
 """One entry of a Modbus register map: where a value lies, what it means, when it is asked for."""
 
-import json
 import math
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.bridges.readings.number_forms import invalid, is_marker, shortest
 from gateway.bridges.readings.reading import Value, series_topic
 from gateway.bridges.settings import bridge_name, instance, key
-from gateway.bridges.supervision.control import BUTTON, SWITCH, Control
+from gateway.bridges.supervision.control import BUTTON, SWITCH, Control, number_said
 from gateway.settings.checks import boolean, number, one_of, text, whole_number
 from gateway.settings.declaration import Mistake, check
 from gateway.settings.quantities import duration
@@ -33,8 +32,6 @@ FLOATS_MAX = 1e9
 
 OPTIONS_MAX = 64
 
-WORDS = {"on": 1.0, "true": 1.0, "off": 0.0, "false": 0.0}
-
 REGISTERS_MAX = 1_000
 """Entries of one bridge."""
 
@@ -48,24 +45,6 @@ def options(value: object) -> tuple[tuple[str, float], ...]:
     if len(set(numbers.values())) < len(numbers):
         raise ValueError("a number of its own for each name")
     return tuple(numbers.items())
-
-
-def _said(text: str, options: Mapping[str, float]) -> float:
-    """Return the number that a text says: JSON, on and off, or the name of an option."""
-    if text in options:
-        return options[text]
-    if not options and text.lower() in WORDS:
-        return WORDS[text.lower()]
-    value = json.loads(text)
-    if isinstance(value, dict):
-        value = value.get("value")
-    if isinstance(value, str) and value in options:
-        return options[value]
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{text}: only a number, on or off is allowed")
-    if options and value not in options.values():
-        raise ValueError(f"{text}: one of {', '.join(options)} is allowed")
-    return float(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +178,9 @@ class Register:
         """Return what a payload says: a number, `on`, `off` or an option; raise ValueError."""
         if self.press is not None:
             return self.press
-        text = payload.decode().strip()
-        value = _said(text, dict(self.options))
+        value = number_said(payload, dict(self.options))
+        if self.is_bit and value not in (0, 1):
+            raise ValueError(f"{value:g}: on, off, 1 or 0 is allowed")
         if not self.is_bit and not self.least <= value <= self.most:
             raise ValueError(f"{value:g}: {self.least:g} to {self.most:g} are allowed")
         return value

@@ -9,12 +9,14 @@ from typing import NamedTuple
 from gateway.bridges.readings.reading import INSTANCES_RESERVED, Value, instance_name
 from gateway.bridges.readings.registry import (
     QUANTITIES,
+    Kind,
     base_quantity,
     instance_of,
     meaning,
     quantity_name,
     unit_name,
 )
+from gateway.bridges.readings.written import ABSENT, number_or_text, number_with_unit
 from gateway.settings.declaration import check
 
 FIELDS_MAX = 64
@@ -42,6 +44,9 @@ IDENTITY_LEAST = 8
 
 NUMBERED = re.compile(r".+[-_:]([0-9]{1,3}|[0-9A-Fa-f]{2})")
 """The name of an object that is one of several: `DS18B20-2`, `BME280-76`, `switch:1`."""
+
+NUMBERS = (Kind.SAMPLE, Kind.TOTAL)
+"""Kinds of quantities whose values are numbers."""
 
 SEVERAL_MAX = 16
 """Numbers of a list that are values of several of one kind."""
@@ -145,8 +150,9 @@ class ReadingMap:
                 meant = self.fields[known]
                 if meant is None or (_is_number(value) and value in meant.invalid):
                     return None
-                moved = _moved(value, meant)
-                return Found(meant.quantity, moved, meant.unit, instance=meant.instance)
+                number, unit = _number_said(value, meant.quantity)
+                moved = _moved(number, meant)
+                return Found(meant.quantity, moved, meant.unit or unit, instance=meant.instance)
         if self.strict or name.lower() in NOT_READINGS:
             return None
         if isinstance(value, str) and _stem(name) in QUANTITIES:
@@ -154,7 +160,9 @@ class ReadingMap:
         quantity, unit = meaning(name)
         if instance_of(quantity) is None:
             quantity = path
-        return Found(quantity, value, units.get(name, unit) if _is_number(value) else None, path)
+        value, said = _number_said(value, quantity)
+        own = units.get(name, said or unit) if _is_number(value) else None
+        return Found(quantity, value, own, path)
 
 
 @check(
@@ -304,6 +312,27 @@ def _with_unit(found: Found, said: Mapping[str, str], path: str) -> Found:
         return found  # unclear unless the map names it
     unit = said.get(known.name)
     return found._replace(unit=unit, unclear=path if known.units and unit is None else "")
+
+
+def _number_said(value: Value, quantity: str) -> tuple[Value, str | None]:
+    """Return the number that a text says of a quantity of numbers, and the unit that it names.
+
+    It is NaN for a text such as `-`, which says that there is none, or `1.234,5`, which is none.
+    Words such as `on` stay.
+    """
+    known = instance_of(quantity) if isinstance(value, str) else None
+    if not isinstance(value, str) or known is None or known.kind not in NUMBERS:
+        return value, None
+    text = value.strip()
+    number = number_or_text(text)
+    if not isinstance(number, str):
+        return number, None
+    with_unit = number_with_unit(text)
+    if with_unit is not None and with_unit[1] in known.units:
+        return with_unit
+    if text.lower() in ABSENT or any(each.isdigit() for each in text):
+        return math.nan, None
+    return value, None
 
 
 def _is_number(value: Value) -> bool:

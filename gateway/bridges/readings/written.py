@@ -1,22 +1,45 @@
 """Text and JSON as devices write them, which is not always as they should."""
 
 import json
+import math
 import re
+
+from gateway.bridges.readings.registry import known_unit
 
 LATIN_1 = re.compile(
     rb"[\t\r\n\x20-\x7e\xa0\xb0\xb2\xb3\xb5\xc0-\xd6\xd8-\xf6\xf8-\xfd]*"
 )  # letters, and the signs of units; noise on a line has other bytes, too
 
-BARE_WORD = re.compile(
-    r'"(?:[^"\\]|\\.|\\$)*"?'  # a text, to the end if it has none, so that this takes linear time
-    r"|[-+]?(?<![\w.])[a-z][\w.]*(?:\(\w*\))?",
-    re.IGNORECASE | re.DOTALL,
+LOOSE = re.compile(
+    r"""
+    (?P<text>"(?:[^"\\]|\\.|\\$)*"?)  # to the end if it has none, so that this takes linear time
+    | '(?P<single>(?:[^'\\]|\\.)*)'
+    | (?P<comma>,(?=\s*[}\]]))
+    | (?P<number>(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?(?![\w.]))
+    | (?P<key>(?<![\w.])[a-z_]\w*(?=\s*:))
+    | [-+]?(?<![\w.])[a-z][\w.]*(?:\(\w*\))?
+    """,
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
+"""What boards print as JSON without being it: Python's quotes, names without any, a comma too many,
+numbers such as `+5`, `.5` and `007`, and words such as `nan`."""
+
+JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 JSON_WORDS = {"true": "true", "false": "false", "null": "null", "none": "null"}
 
 DIGITS_MAX = 300
 """Digits of an integer; a longer one is beyond every float."""
+
+WHOLE = re.compile("[-+]?[0-9]{1,300}")
+DECIMAL = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
+NO_NUMBER = re.compile(r"[-+]?(?:nan|inf|infinity|ovf)(?:\(\w*\))?", re.IGNORECASE)
+"""What boards print for a number that is none."""
+
+ABSENT = frozenset({"", "-", "--", "---", "n/a", "na", "none", "null", "unknown", "unavailable"})
+"""What stands where there is no value."""
+
+WITH_UNIT = re.compile(r"([-+]?[\d.,]+)\s*([^\s\d.,].*)")
 
 
 def text_of(data: bytes) -> str:
@@ -33,9 +56,10 @@ def text_of(data: bytes) -> str:
 
 
 def json_of(data: bytes) -> object:
-    """Return what JSON says; in an object `nan`, `inf` and other words without quotes are NaN.
+    """Return what JSON says, and of an object what boards mean that print nearly JSON.
 
-    Raises ValueError or RecursionError for what is none.
+    `nan`, `inf` and other words without quotes are NaN. Raises ValueError or RecursionError for
+    what is none.
     """
     text = text_of(data)
     try:
@@ -43,7 +67,7 @@ def json_of(data: bytes) -> object:
     except ValueError:
         if not text.lstrip().startswith("{"):
             raise
-        mended = BARE_WORD.sub(_mend, text)
+        mended = LOOSE.sub(_mend, text)
         if mended == text:
             raise
         return json.loads(mended, parse_int=_integer)
@@ -51,8 +75,37 @@ def json_of(data: bytes) -> object:
 
 def _mend(match: re.Match[str]) -> str:
     word = match[0]
-    return word if word.startswith('"') else JSON_WORDS.get(word.lower(), "NaN")
+    if match["text"] is not None or JSON_NUMBER.fullmatch(word):
+        return word
+    if match["single"] is not None:
+        return json.dumps(match["single"].replace("\\'", "'"))
+    if match["key"] is not None:
+        return json.dumps(word)
+    if match["comma"] is not None:
+        return ""
+    if match["number"] is not None:
+        return str(int(word)) if WHOLE.fullmatch(word) else repr(float(word))
+    return JSON_WORDS.get(word.lower(), "NaN")
 
 
 def _integer(text: str) -> int | float:
     return int(text) if len(text) <= DIGITS_MAX else float(text)
+
+
+def number_or_text(text: str, decimal: str = ".") -> int | float | str:
+    """Return what a cell says: a number where it is one; `decimal` stands before its fraction."""
+    if WHOLE.fullmatch(text):
+        return int(text)
+    number = text if "." in text else text.replace(decimal, ".")
+    if DECIMAL.fullmatch(number):
+        return float(number)
+    return math.nan if NO_NUMBER.fullmatch(text) else text
+
+
+def number_with_unit(text: str, decimal: str = ".") -> tuple[int | float, str] | None:
+    """Return the number and the unit of a text such as `21.5 °C`, None for another."""
+    match = WITH_UNIT.fullmatch(text)
+    if match is None:
+        return None
+    number, unit = number_or_text(match[1], decimal), known_unit(match[2].strip())
+    return None if isinstance(number, str) or unit is None else (number, unit)

@@ -6,13 +6,16 @@ from collections.abc import Callable
 
 from gateway.bridges.readings.event_time import TIME_NAMES, named_time
 from gateway.bridges.readings.reading import NAME_MAX, RefusedReadingError
-from gateway.bridges.readings.written import text_of
-from gateway.bridges.serial.sample import NoReadingError, Sample, measured, number_or_text
+from gateway.bridges.readings.written import number_or_text, text_of
+from gateway.bridges.serial.sample import NoReadingError, Sample, measured
 
 COLUMNS_MAX = 64
 
 WORDS_MAX = 3
 """Words of a column's name, its unit in brackets left out; what has more is a sentence."""
+
+COMMENT = "#%/ "
+"""What may stand before a header."""
 
 DESCRIBING = ("node", "instance", "time")
 """Columns that say of what the others are."""
@@ -97,6 +100,7 @@ class CsvLines:
     def _look_for_header(self, cells: list[str]) -> None:
         while cells and not cells[-1]:
             cells = cells[:-1]
+        cells = [each.lstrip(COMMENT) if place == 0 else each for place, each in enumerate(cells)]
         if self._configured or not 1 < len(cells) <= COLUMNS_MAX or not _can_be_header(cells):
             return
         self._candidate = tuple(cells)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from gateway.bridges.readings.name_template import NameTemplate
 from gateway.bridges.readings.reading import RefusedReadingError
+from gateway.bridges.readings.written import text_of
 from gateway.bridges.serial.sample import NoReadingError, Parse, Sample, Telegram, TelegramDecoder
 from gateway.bridges.serial.serial_frames import LineDecoder
 from gateway.bridges.supervision.host import Host
@@ -84,8 +85,8 @@ class LineIntake:
     def _log_text(self, line: bytes) -> None:
         """Log what a board prints, such as when it starts; anything else is noise and counted."""
         try:
-            text = line.strip().decode()
-        except UnicodeDecodeError:
+            text = text_of(line).strip()
+        except ValueError:
             text = "\0"
         if not text.translate(HARMLESS).isprintable():
             self._host.count("garbage_bytes", len(line))

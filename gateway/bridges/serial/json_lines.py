@@ -8,6 +8,9 @@ from gateway.bridges.readings.reading import RefusedReadingError, Value
 from gateway.bridges.readings.written import json_of
 from gateway.bridges.serial.sample import NoReadingError, Sample
 
+OBJECT = (b'{"', b"{'")
+"""What an object begins with, and hardly anything else that a board prints."""
+
 OWN_KEYS = ("node", "instance", "quantity", "value", "unit", *TIME_NAMES)
 """Keys of a reading by name; others may say of which node it is."""
 
@@ -15,12 +18,14 @@ OWN_KEYS = ("node", "instance", "quantity", "value", "unit", *TIME_NAMES)
 def parse_json(line: bytes) -> Sample:
     """Return what a line says.
 
-    Raises NoReadingError when it is no JSON object, RefusedReadingError when a key has a type or
-    value that is not allowed.
+    Raises NoReadingError when it is no JSON object, RefusedReadingError for an object with a
+    mistake, and when a key has a type or value that is not allowed.
     """
     try:
         fields = json_of(line)
     except (ValueError, RecursionError):  # the latter from a line of brackets
+        if line.lstrip()[:2] in OBJECT:
+            raise RefusedReadingError("an object that is no JSON") from None
         raise NoReadingError("not JSON") from None
     if not isinstance(fields, dict):
         raise NoReadingError(f"a JSON {type(fields).__name__}, not an object")

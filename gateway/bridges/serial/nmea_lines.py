@@ -6,7 +6,7 @@ from functools import reduce
 from operator import xor
 
 from gateway.bridges.readings.event_time import time_of
-from gateway.bridges.readings.reading import RefusedReadingError, Value
+from gateway.bridges.readings.reading import RefusedReadingError, Value, instance_name
 from gateway.bridges.readings.registry import base_quantity
 from gateway.bridges.serial.sample import NoReadingError, Sample
 
@@ -120,6 +120,18 @@ def _gga(cells: list[str]) -> Fields:
     )
 
 
+def _gns(cells: list[str]) -> Fields:
+    """Return a position of several systems, of which one at least has a fix."""
+    if not cells[5].strip("N"):
+        return {}
+    return _known(
+        latitude=_degrees(cells[1], cells[2]),
+        longitude=_degrees(cells[3], cells[4]),
+        satellites=_number(cells[6]),
+        altitude=_number(cells[8]),
+    )
+
+
 def _rmc(cells: list[str]) -> Fields:
     if cells[1] != "A" or _invalid(cells, 11):
         return {}
@@ -171,6 +183,8 @@ def _speed_of(cells: list[str]) -> float | None:
     return None
 
 
+MDA_CELLS = 20
+
 WINDS = {"R": "apparent", "T": "true"}
 """What a moving vessel feels, and what is left of it without its own movement."""
 
@@ -197,6 +211,38 @@ def _mwd(cells: list[str]) -> Fields:
         wind_direction_magnetic=_number(cells[2]),
         wind_speed=_speed_of([*cells[6:8], *cells[4:6]]),
     )
+
+
+def _mda(cells: list[str]) -> Fields:
+    """Return all that a weather station says in one sentence."""
+    cells = [*cells, *[""] * (MDA_CELLS - len(cells))]
+    return _known(
+        pressure=_hectopascal(cells[2:4]) or _hectopascal(cells[0:2]),
+        temperature=_celsius(_number(cells[4]), cells[5]),
+        temperature_water=_celsius(_number(cells[6]), cells[7]),
+        humidity=_number(cells[8]),
+        temperature_dew_point=_celsius(_number(cells[10]), cells[11]),
+        wind_direction=_number(cells[12]),
+        wind_direction_magnetic=_number(cells[14]),
+        wind_speed=_speed_of([*cells[18:20], *cells[16:18]]),
+    )
+
+
+def _mmb(cells: list[str]) -> Fields:
+    return _known(pressure=_hectopascal(cells[2:4]) or _hectopascal(cells[0:2]))
+
+
+def _mhu(cells: list[str]) -> Fields:
+    dew = _celsius(_number(cells[2]), "".join(cells[3:4])) if len(cells) > 2 else None
+    return _known(humidity=_number(cells[0]), temperature_dew_point=dew)
+
+
+def _hectopascal(cells: list[str]) -> float | None:
+    """Return a pressure that is given in bar or in inches of mercury."""
+    pressure = _number(cells[0]) if len(cells) == 2 else None
+    if pressure is None:
+        return None
+    return round(pressure * {"B": 1000.0, "I": 33.86389}[cells[1]], 4)
 
 
 def _hdg(cells: list[str]) -> Fields:
@@ -262,7 +308,7 @@ def _measured(kind: str, value: float, unit: str, name: str) -> tuple[str, float
         return _named("temperature", name), _celsius(value, unit) or 0.0
     quantity, units = XDR.get(kind, ("", {}))
     if unit not in units:
-        return name or kind, value
+        return instance_name(name or kind), value
     scale = units[unit]
     return _named(quantity, name), value if scale == 1.0 else round(value * scale, 4)
 
@@ -274,11 +320,16 @@ def _named(quantity: str, name: str) -> str:
 
 SENTENCES: dict[str, Callable[[list[str]], Fields]] = {
     "GGA": _gga,
+    "GNS": _gns,
     "RMC": _rmc,
     "GLL": _gll,
     "VTG": _vtg,
     "MWV": _mwv,
     "MWD": _mwd,
+    "MDA": _mda,
+    "MMB": _mmb,
+    "MHU": _mhu,
+    "MTA": lambda cells: _known(temperature=_celsius(_number(cells[0]), "".join(cells[1:2]))),
     "VWR": lambda cells: _wind("apparent", _side(cells), _speed_of(cells[2:8])),
     "VWT": lambda cells: _wind("true", _side(cells), _speed_of(cells[2:8])),
     "XDR": _xdr,

@@ -1,13 +1,11 @@
 """What one line or telegram says: its readings, and of which node and time."""
 
-import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
 from gateway.bridges.readings.reading import Value
-from gateway.bridges.readings.registry import known_unit
+from gateway.bridges.readings.written import number_or_text, number_with_unit
 
 
 class NoReadingError(ValueError):
@@ -35,25 +33,7 @@ Parse = Callable[[bytes], Sample]
 """Raises NoReadingError for a line that is none, RefusedReadingError for a bad one."""
 
 
-WHOLE = re.compile("[-+]?[0-9]{1,300}")
-DECIMAL = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
-NO_NUMBER = re.compile(r"[-+]?(?:nan|inf|infinity|ovf)(?:\(\w*\))?", re.IGNORECASE)
-"""What boards print for a number that is none."""
-
-
-def number_or_text(text: str, decimal: str = ".") -> int | float | str:
-    """Return what a cell says: a number where it is one; `decimal` stands before its fraction."""
-    if WHOLE.fullmatch(text):
-        return int(text)
-    number = text if "." in text else text.replace(decimal, ".")
-    if DECIMAL.fullmatch(number):
-        return float(number)
-    return math.nan if NO_NUMBER.fullmatch(text) else text
-
-
 Name = TypeVar("Name")
-
-WITH_UNIT = re.compile(r"([-+]?[\d.,]+)\s*([^\s\d.,].*)")
 
 
 def measured(cells: Mapping[Name, str], decimal: str) -> tuple[dict[Name, object], dict[Name, str]]:
@@ -61,12 +41,11 @@ def measured(cells: Mapping[Name, str], decimal: str) -> tuple[dict[Name, object
     values: dict[Name, object] = {}
     units: dict[Name, str] = {}
     for name, cell in cells.items():
-        values[name] = number_or_text(cell, decimal)
-        match = WITH_UNIT.fullmatch(cell)
-        number = number_or_text(match[1], decimal) if match is not None else ""
-        unit = known_unit(match[2].strip()) if match is not None else None
-        if unit is not None and not isinstance(number, str):
-            values[name], units[name] = number, unit
+        with_unit = number_with_unit(cell, decimal)
+        if with_unit is None:
+            values[name] = number_or_text(cell, decimal)
+        else:
+            values[name], units[name] = with_unit
     return values, units
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from gateway.bridges.kind import FoundTable, ScanOptions
 from gateway.bridges.readings.reading import RefusedReadingError
 from gateway.bridges.readings.reading_map import NO_MAP
+from gateway.bridges.readings.written import number_or_text
 from gateway.bridges.serial.csv_lines import CsvLines
 from gateway.bridges.serial.d0 import D0Decoder
 from gateway.bridges.serial.dsmr import DsmrDecoder
@@ -22,7 +23,6 @@ from gateway.bridges.serial.sample import (
     Sample,
     Telegram,
     TelegramDecoder,
-    number_or_text,
 )
 from gateway.bridges.serial.serial_frames import FrameDecoder, LineDecoder
 from gateway.bridges.serial.serial_settings import USUAL_LINES

@@ -1,5 +1,8 @@
 """What can be written, and how a person is offered it: a switch, a number, a choice, a button."""
 
+import json
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -21,3 +24,29 @@ class Control:
 
 SWITCH = Control("switch")
 BUTTON = Control("button")
+
+WORDS = {"on": 1.0, "true": 1.0, "off": 0.0, "false": 0.0}
+
+NO_OPTIONS: Mapping[str, float] = {}
+
+
+def number_said(payload: bytes, options: Mapping[str, float] = NO_OPTIONS) -> float:
+    """Return what a message says: a number, `on`, `off` or an option, alone or as `{"value":…}`.
+
+    Raises ValueError for anything else.
+    """
+    text = payload.decode().strip()
+    if text in options:
+        return options[text]
+    if not options and text.lower() in WORDS:
+        return WORDS[text.lower()]
+    value = json.loads(text)
+    if isinstance(value, dict):
+        value = value.get("value")
+    if isinstance(value, str):
+        value = options.get(value) if options else WORDS.get(value.lower())
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{text}: only a number, on or off is allowed")
+    if options and value not in options.values():
+        raise ValueError(f"{text}: one of {', '.join(options)} is allowed")
+    return float(value)

@@ -21,6 +21,9 @@ MAP = reading_map(
     }
 )
 
+GONE = pytest.approx(math.nan, nan_ok=True)
+"""What a text gives that is no number: it is refused, and costs nothing else."""
+
 OBJECTS: list[tuple[dict[str, object], list[Reading]]] = [
     ({"temp": 21.3, "hum": 40}, [("temperature", 21.3, None), ("humidity", 40, "%")]),
     ({"t1": 1, "debug": 2, "x": "on"}, [("temperature", 1, None), ("x", "on", None)]),
@@ -32,7 +35,13 @@ OBJECTS: list[tuple[dict[str, object], list[Reading]]] = [
     ({"t": 1763740000, "temp": 21.5}, [("t", 1763740000, None), ("temperature", 21.5, None)]),
     ({"battery": 3.71, "vbat": 3710}, [("battery", 3.71, None), ("voltage", 3710, None)]),
     ({"temp_f": 70, "tempC": 21}, [("temperature", 70, "°F"), ("temperature", 21, "°C")]),
-    ({"temp": "21,5", "hum": True}, [("temperature", "21,5", None), ("humidity", True, None)]),
+    ({"temp": "x", "hum": True}, [("temperature", "x", None), ("humidity", True, None)]),
+    ({"temp": " 21.5", "hum": "48"}, [("temperature", 21.5, None), ("humidity", 48, "%")]),
+    ({"temp": "21.5 °C", "hum": "48 V"}, [("temperature", 21.5, "°C"), ("humidity", GONE, "%")]),
+    ({"temp": "21,5", "hum": "-"}, [("temperature", GONE, None), ("humidity", GONE, "%")]),
+    ({"temp": "N/A", "hum": ""}, [("temperature", GONE, None), ("humidity", GONE, "%")]),
+    ({"bat_mv": "3700", "t2": "21"}, [("voltage", 3.7, "V"), ("temperature", 21, "°C")]),
+    ({"power": "ON", "firmware": "7.2"}, [("power", "ON", None), ("firmware", "7.2", None)]),
     ({"TempUnit": "F", "A": {"Temperature": 70}}, [("temperature", 70, "°F")]),
     ({"temp_unit": "bananas", "temp": 70}, [("temperature", 70, None)]),
     ({"units": 5}, [("units", 5, None)]),

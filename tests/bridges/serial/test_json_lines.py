@@ -48,6 +48,8 @@ def test_lines_with_readings(line: str, sample: Sample) -> None:
     ("line", "key"),
     [
         ("{}", "quantity"),
+        ('{"quantity":', "no JSON"),
+        ('{"temp":21,5}', "no JSON"),
         ('{"quantity":7,"value":1}', "quantity"),
         ('{"quantity":"q"}', "value"),
         ('{"quantity":"q","value":null}', "value"),
@@ -110,6 +112,21 @@ def test_what_is_no_number_costs_no_other_value(word: str) -> None:
     assert fields == {"b": 48.5, "nan": 'nan " inf'}
 
 
+@pytest.mark.parametrize(
+    ("line", "fields"),
+    [
+        ("{'temp': 21.5, 'ok': True, 'it\\'s': None}", {"temp": 21.5, "ok": True, "it's": None}),
+        ("{temp:21.5, hum : 48}", {"temp": 21.5, "hum": 48}),
+        ('{"a":+5,"b":.5,"c":-.5,"d":21.,"e":007}', {"a": 5, "b": 0.5, "c": -0.5, "d": 21, "e": 7}),
+        ('{"a":1,"b":[1,2,],}', {"a": 1, "b": [1, 2]}),
+        ('{"a":nan,"b":"{x: +5,}"}', {"b": "{x: +5,}"}),
+    ],
+)
+def test_what_boards_print_that_is_nearly_json(line: str, fields: dict[str, object]) -> None:
+    said = parse_json(line.encode()).fields
+    assert {name: value for name, value in said.items() if value == value} == fields
+
+
 def test_words_of_other_languages_are_those_of_json() -> None:
     assert parse_json(b'{"a":True,"b":False,"c":None}').fields == {"a": True, "b": False, "c": None}
 
@@ -140,7 +157,7 @@ def test_no_line_takes_long_to_mend() -> None:
         b"rst:0x1 (POWERON_RESET)",
         b"[]",
         b"21.5",
-        b'{"quantity":',
+        b"{x",
         b"\xff\xfe",
         b"[" * 1024,
         b"null",
