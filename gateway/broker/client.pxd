@@ -14,6 +14,7 @@ cdef class Client:
     cdef public object end_reason
     cdef public object keep_alive
     cdef public double last_received
+    cdef public bint logged
     cdef public Py_ssize_t occupied
     cdef readonly double opened
     cdef public object peer

@@ -83,6 +83,7 @@ class Client:
         "info",
         "keep_alive",
         "last_received",
+        "logged",
         "occupied",
         "opened",
         "peer",
@@ -113,6 +114,7 @@ class Client:
         self.opened = now
         self.last_received = now
         self.end_reason = ""  # why it was not the client that ended it, for the log
+        self.logged = True  # its beginning has a line in the log, so its end has one too
         self.closing = False  # the network connection ends once its output is sent
         self.aborted = False  # the network connection ends at once, whatever was still to be sent
         self.occupied = info.occupied  # bytes by itself, 0 once it is not counted any more

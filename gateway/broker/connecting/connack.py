@@ -115,8 +115,8 @@ def _accept(
         client.end_reason = "its Maximum Packet Size is too small for CONNACK"
         client.close()  # its Maximum Packet Size does not even let us tell it our limits
         return
-    who, version = session.client_id[:SHOWN], VERSIONS[packet.protocol_version]
-    state.connection_lines.add("client %r connected from %s (MQTT %s)", who, client.peer, version)
+    version = VERSIONS[packet.protocol_version]
+    state.connection_lines.note_begin(client, session.client_id, version, instant)
     state.keep_alive.watch(client, instant)
     if session.consumes:
         state.channels.connected(session)

@@ -4,6 +4,7 @@ A record of its own for each line takes eight times as long.
 """
 
 import logging
+from collections.abc import Iterator
 
 from gateway.broker.client import SHOWN, Client, user_of
 from gateway.broker.instant import Instant
@@ -16,21 +17,108 @@ AT_ONCE = 100
 
 CLOSED_BY_PEER = "closed by the peer without DISCONNECT"
 
+PERIOD_SECONDS = 600.0
+"""Seconds whose further connections of a client, or of a host, are one line."""
+
+LINES_OF_CLIENT = 3
+"""Connections of a client identifier in a period that have lines of their own."""
+
+LINES_OF_HOST = 100
+"""The same of a host: programs that take a new identifier each time come from one."""
+
+MAXIMUM_COUNTED = 2_000
+"""Clients, and hosts, that are counted; for another the one that was counted first is forgotten."""
+
+
+class Count:
+    """The connections of one client or host in a period."""
+
+    __slots__ = ("connections", "last", "skipped", "until")
+
+    def __init__(self, until: float, connections: int = 0) -> None:
+        self.until = until
+        self.connections = connections
+        self.skipped = 0
+        self.last = ""
+
+
+class Counts:
+    """The connections of clients, or of hosts, by name; `most` in a period have lines."""
+
+    __slots__ = ("_kind", "_most", "counts")
+
+    def __init__(self, kind: str, most: int) -> None:
+        self._kind = kind
+        self._most = most
+        self.counts: dict[str, Count] = {}
+
+    def may_log(self, name: str, now: float) -> bool:
+        """Count a connection; return whether it may have lines of its own."""
+        count = self.counts.get(name)
+        if count is None:
+            count = self.counts[name] = Count(now + PERIOD_SECONDS)
+        count.connections += 1
+        if count.connections <= self._most:
+            return True
+        count.skipped += 1
+        return False
+
+    def over(self, now: float) -> Iterator[str]:
+        """End the periods that are over, and those of too many; give a line for each to sum up.
+
+        Who had more connections than lines goes on to be counted, and has no others.
+        """
+        counts = self.counts
+        while counts:
+            name = next(iter(counts))
+            count = counts[name]
+            if now < count.until and len(counts) <= MAXIMUM_COUNTED:
+                return
+            del counts[name]
+            if not count.skipped:
+                continue
+            minutes, last = PERIOD_SECONDS / 60, count.last or "not yet"
+            yield (
+                f"{self._kind} {name!r} connected {count.skipped} more times within"
+                f" {minutes:.0f} minutes; the last ended {last}"
+            )
+            if now >= count.until:
+                counts[name] = Count(now + PERIOD_SECONDS, self._most)
+
 
 class ConnectionLines:
-    """Lines that are not logged yet; whoever runs the turns calls `write` at the end of each."""
+    """Lines that are not logged yet; whoever runs the turns calls `write` at the end of each.
 
-    __slots__ = ("_notices", "waiting")
+    A client that comes and goes has a few lines and then one for each period, written with the
+    first connection after it. So has a host whose clients take a new identifier each time.
+    """
+
+    __slots__ = ("_clients", "_hosts", "_notices", "waiting")
 
     def __init__(self, notices: Notices) -> None:
         self._notices = notices
         self.waiting: list[tuple[str, tuple[object, ...]]] = []
+        self._clients = Counts("client", LINES_OF_CLIENT)
+        self._hosts = Counts("host", LINES_OF_HOST)
 
     def add(self, line: str, *values: object) -> None:
         """Keep a line, and the values that are put into it, until the turn ends."""
         self.waiting.append((line, values))
         if len(self.waiting) == AT_ONCE:
             self.write()
+
+    def note_begin(self, client: Client, client_id: str, version: str, instant: Instant) -> None:
+        """Note that a client was accepted, which speaks this version of MQTT."""
+        now = instant.monotonic
+        for counts in (self._clients, self._hosts):
+            for line in counts.over(now):
+                self.add("%s", line)
+        who = client_id[:SHOWN]
+        client.logged = self._clients.may_log(who, now) and self._hosts.may_log(
+            _host(client.peer), now
+        )
+        if client.logged:
+            self.add("client %r connected from %s (MQTT %s)", who, client.peer, version)
 
     def note_end(self, client: Client, instant: Instant) -> None:
         """Note the end of a client that had been accepted: who, how long, and why it ended."""
@@ -39,10 +127,16 @@ class ConnectionLines:
             return
         seconds = instant.monotonic - client.opened
         reason = "DISCONNECT" if client.said_goodbye else client.end_reason or CLOSED_BY_PEER
-        who, user = session.client_id[:SHOWN], user_of(session.username)
-        self.add(
-            "client %r%s at %s ended after %.1f s: %s", who, user, client.peer, seconds, reason
-        )
+        who = session.client_id[:SHOWN]
+        if client.logged:
+            user = user_of(session.username)
+            line = "client %r%s at %s ended after %.1f s: %s"
+            self.add(line, who, user, client.peer, seconds, reason)
+        else:
+            found = (self._clients.counts.get(who), self._hosts.counts.get(_host(client.peer)))
+            for count in found:
+                if count is not None:
+                    count.last = f"after {seconds:.1f} s: {reason}"
         end = ConnectionEnd(session.client_id, session.username, client.peer, seconds, reason)
         self._notices.give(end)
 
@@ -51,3 +145,8 @@ class ConnectionLines:
         lines, self.waiting = self.waiting, []
         if logger.isEnabledFor(logging.INFO):
             logger.info("%s", "\n".join(line % values for line, values in lines))
+
+
+def _host(peer: str) -> str:
+    """Return the address of a peer without its port."""
+    return peer.rpartition(":")[0] or peer
