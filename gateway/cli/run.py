@@ -51,9 +51,10 @@ def _serve(
     from gateway.app.checks.check import check_configuration
     from gateway.app.start import serve
     from gateway.server.gateway_loop import GatewayLoop
-    from gateway.telemetry.logs import set_up
+    from gateway.telemetry.logs import set_levels, set_up
 
     set_up()
+    set_levels(configuration.log)
     check_configuration(configuration, mistakes)
     sys.setswitchinterval(SWITCH_INTERVAL)
     set_up_collector()

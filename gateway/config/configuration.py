@@ -15,6 +15,7 @@ from gateway.settings.checks import gateway_id
 from gateway.settings.declaration import Mistake, key, table, tables
 from gateway.settings.delivery import DeliverySettings
 from gateway.settings.listener import ListenerSettings
+from gateway.settings.log import LogSettings
 from gateway.settings.memory import MemorySettings
 from gateway.settings.metrics import MetricsSettings
 from gateway.settings.outbox import OutboxSettings, StreamSettings
@@ -34,6 +35,7 @@ __all__ = [
     "GatewaySettings",
     "HistorySettings",
     "ListenerSettings",
+    "LogSettings",
     "MemorySettings",
     "MetricsSettings",
     "OutboxSettings",
@@ -95,6 +97,7 @@ class Configuration:
     )
     delivery: DeliverySettings = table(DeliverySettings)
     history: HistorySettings = table(HistorySettings)
+    log: LogSettings = table(LogSettings)
     metrics: MetricsSettings | None = table(MetricsSettings, default=None)
     simulators: tuple[SimulatorSettings, ...] = tables(SimulatorSettings, name="simulator")
     bridges: tuple[BridgeConfig, ...] = ()

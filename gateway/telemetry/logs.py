@@ -12,8 +12,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TextIO
 
 from gateway.access.topics import LOG
+from gateway.settings.log import LogSettings
 from gateway.telemetry.buffered_output import buffered
 from gateway.telemetry.line_output import LineOutput, WithoutLock
+
+ROOMS = {
+    "app": ("app", "cli", "telemetry", "clock"),
+    "bridges": ("bridges",),
+    "broker": ("broker", "session", "routing", "access"),
+    "server": ("server",),
+    "storage": ("storage", "salvage"),
+    "uplink": ("uplink",),
+}
+"""The packages whose lines a part of `[log]` is for."""
 
 RECENT_LINES = 50
 """Lines that a screen gets when it connects; the oldest goes for a new one."""
@@ -110,6 +121,16 @@ def set_up(level: str = "INFO") -> None:
     else:
         handler.setFormatter(ClockFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
+
+
+def set_levels(settings: LogSettings) -> None:
+    """Write lines from the level of their part on, and of every other part from `level` on."""
+    logging.getLogger().setLevel(settings.level.upper())
+    for part, rooms in ROOMS.items():
+        level = settings.parts.get(part)
+        for room in rooms:
+            # NOTSET: as the root's
+            logging.getLogger(f"gateway.{room}").setLevel(level.upper() if level else "NOTSET")
 
 
 def _to(stream: TextIO) -> LineOutput:
