@@ -36,7 +36,7 @@ async def bind_metrics(run: Run) -> "HttpServer | None":
 def metrics_pages(
     run: Run, writer: Writer, sys_topics: SysTopics, bridges: Bridges
 ) -> "dict[str, Callable[[], Page]]":
-    """Return the pages by path: the figures, and whether all is well."""
+    """Return the pages by path: the figures, whether all is well, and that it is alive."""
     from http import HTTPStatus
 
     from gateway.app.certificates import certificate_files
@@ -66,4 +66,7 @@ def metrics_pages(
             f"{reason or 'ok'}\n", HTTPStatus.SERVICE_UNAVAILABLE if reason else HTTPStatus.OK
         )
 
-    return {"/metrics": metrics, "/healthz": health}
+    def alive() -> Page:
+        return Page("ok\n")  # that it is answered says it: the event loop turns
+
+    return {"/metrics": metrics, "/healthz": health, "/readyz": health, "/livez": alive}
