@@ -29,6 +29,16 @@ IMPORTED = (
     "gateway.server.gateway_loop",
     "gateway.telemetry.logs",
     "gateway.storage.engine.writer",
+    "gateway.app.uplink.uplinks",
+    "gateway.bridges.serial.serial_bridge",
+    "gateway.cli.local_broker",
+    "gateway.cli.why",
+    "gateway.bridges.supervision.supervisor",
+    "gateway.uplink.fleet.fleet",
+    "gateway.uplink.uplink",
+    "importlib.metadata",
+    "serial",
+    "coverage",
 )
 """Modules that are in memory before the first fork, with all that they import."""
 
