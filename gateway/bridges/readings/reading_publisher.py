@@ -172,7 +172,8 @@ class ReadingPublisher:
         key = f"{bridge} {source}"
         label = services.series_labels.get(topic, key) if source else None
         if label is None:
-            other = services.owners.other(topic, bridge, source, services.clock.monotonic())
+            now, labels = services.clock.monotonic(), services.series_labels
+            other = services.owners.other(topic, bridge, source, now, labels)
             if other is None:
                 return ""
             same = other.bridge == bridge

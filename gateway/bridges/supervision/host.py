@@ -220,7 +220,8 @@ class Host:
         """Say why the bridge cannot work; each new reason is logged."""
         if reason not in (self._error, NOT_STARTED):
             logger.warning("%s: waiting: %s", self.title, reason)
-        self.services.owners.lost(self.publisher.client_id)
+        if reason != NOT_STARTED:
+            self.services.owners.lost(self.publisher.client_id)
         self._set_state("waiting", reason)
 
     def silent(self, text: str) -> None:

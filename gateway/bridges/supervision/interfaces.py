@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gateway.bridges.supervision.control import Control
-from gateway.bridges.supervision.series_owners import SeriesOwners
+from gateway.bridges.supervision.series_owners import SeriesLabels, SeriesOwners
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
@@ -51,19 +51,6 @@ class PacketCounters(Protocol):
 
     def forget(self, address: str) -> int:
         """Forget the counters of a device; return how many there were."""
-
-
-class SeriesLabels(Protocol):
-    """The instances that were given to sources whose series had another source already."""
-
-    def get(self, topic: str, source: str) -> str | None:
-        """Return what the source was given, also by an earlier run; None for nothing."""
-
-    def remember(self, topic: str, source: str, label: str) -> None:
-        """Gather it for the transaction that holds what is published next."""
-
-    def forget(self, node: str) -> int:
-        """Forget what was given at a node; return how many there were."""
 
 
 class Bridge(Protocol):

@@ -32,6 +32,7 @@ class Supervisor:
         wanted = {(plan.kind.name, plan.name): plan for plan in plans}
         ended = [name for name, (plan, _) in self._running.items() if wanted.get(name) != plan]
         await asyncio.gather(*(self._running.pop(name)[1].close() for name in ended))
+        self._services.owners.configured |= {f"{kind}:{name}" for kind, name in wanted}
         for name, plan in wanted.items():
             if name not in self._running:
                 bridge = Supervised(plan.kind, plan.name, plan.settings, self._services)

@@ -35,6 +35,8 @@ class SeriesLabels:
 
     def remember(self, topic: str, source: str, label: str) -> None:
         """Keep what a source is given from now on, and gather its row."""
+        if self._labels.get((topic, source), label) != label:
+            self._drop((topic, source))
         self._labels[topic, source] = label
         note(self._writer, _note(topic, source, label))
         if len(self._labels) > LABELS_MAX:

@@ -3,6 +3,7 @@
 import pytest
 
 from gateway.bridges.readings.reading_map import reading_map
+from gateway.bridges.supervision.series_owners import SeriesOwners
 from tests.support.clocks import NOW, ManualClock
 from tests.support.nodes.bridges import Gateway
 from tests.support.table import table
@@ -163,3 +164,35 @@ def test_what_cannot_be_a_reading_is_counted_and_nothing_is_raised(clock: Manual
         assert host.read("n1", "x", 1, time=time)
     assert [fields["time"] for _, fields in gateway.broker.readings] == [NOW, NOW]
     assert gateway.figure("test/clock_errors") == 2
+
+
+def test_whose_a_series_is_that_two_bridges_have_survives_a_restart(clock: ManualClock) -> None:
+    """The one that was second stays it, whichever is heard first after the restart."""
+    gateway = Gateway.make(clock)
+    one, other = gateway.host(name="one"), gateway.host(name="other")
+    for host in (one, other):
+        host.read("n1", "temperature", 1)
+    gateway.owners = SeriesOwners()
+    gateway.owners.configured = {"test:one", "test:other"}
+    one, other = gateway.host(name="one"), gateway.host(name="other")
+    for host in (other, one, other):
+        host.read("n1", "temperature", 2, source="a sensor" if host is one else "")
+    plain = "sensors/n1/temperature"
+    assert values(gateway)[2:] == [(APART, 2), (plain, 2), (APART, 2)]
+    gateway.owners = SeriesOwners()
+    gateway.owners.configured = {"test:other"}
+    gateway.host(name="other").read("n1", "temperature", 3)
+    assert values(gateway)[-1] == (plain, 3), "the first one is no more"
+
+
+def test_a_series_that_went_to_another_bridge_stays_its(clock: ManualClock) -> None:
+    gateway = Gateway.make(clock)
+    one, other = gateway.host(name="one"), gateway.host(name="other")
+    one.read("n1", "temperature", 1)
+    other.read("n1", "temperature", 1)
+    one.close()
+    other.read("n1", "temperature", 2)
+    third = gateway.host(name="third")
+    other.waiting("unplugged")
+    third.read("n1", "temperature", 3)
+    assert gateway.series_labels.given["sensors/n1/temperature", "owner"] == "test:third"

@@ -18,6 +18,7 @@ async def test_labels_are_the_same_after_a_restart(
     store = await open_store(tmp_path)
     labels = SeriesLabels(store.database, store.writer)
     for number in range(4):
+        labels.remember(TOPIC, f"serial:a/b ünit {number}", "before")
         labels.remember(TOPIC, f"serial:a/b ünit {number}", f"label {number}")
     labels.remember("sensors/n2/temperature", "x", "gone")
     assert labels.forget("n2") == 1
