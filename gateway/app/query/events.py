@@ -1,6 +1,7 @@
 """Keeps what a person would want to have been told, and answers the query `events`."""
 
 import asyncio
+import logging
 from collections import OrderedDict
 from contextlib import suppress
 
@@ -11,6 +12,8 @@ from gateway.broker.notices import ConnectionEnd, ConnectRefusal, Denial, Notice
 from gateway.compiled import build
 from gateway.storage.state.events import EVER, Event, EventRows
 from gateway.version import describe
+
+logger = logging.getLogger(__name__)
 
 REPEATED_MS = 3_600_000
 """Milliseconds within which the same of the same subject is one event, counted."""
@@ -29,7 +32,9 @@ OTHERS = "others"
 SHOWN = 200
 """Characters of a subject; a text has at most five times as many."""
 
-KINDS = ("start", "stop", "alarm", "link", "refused", "flapping", "shared", "denied", "order")
+DENIED = "denied"
+
+KINDS = ("start", "stop", "alarm", "link", "refused", "flapping", "shared", DENIED, "order")
 
 SEVERITIES = ("info", "warning", "error")
 
@@ -119,6 +124,8 @@ class EventLog:
         if event is None:
             event = self._repeated[key] = Event(0, now, now, severity, kind, key[1], text)
             self._rows.add(event)
+            if kind == DENIED:  # the first of a client within the hour, and at most 31 clients
+                logger.warning("client %r %s", key[1], text)
             return
         event.until, event.text = now, text
         event.count += 1
@@ -184,8 +191,8 @@ class ClientEvents:
         if isinstance(notice, ConnectRefusal):
             self._event.once("refused", who, f"at {notice.peer}{user}: {notice.reason}", "warning")
         elif isinstance(notice, Denial):
-            text = f"may not {notice.right} {notice.topic[:SHOWN]!r}{user}"
-            self._event.once("denied", who, text, "warning")
+            text = f"{user.lstrip()} may not {notice.right} {notice.topic[:SHOWN]!r}".lstrip()
+            self._event.once(DENIED, who, text, "warning")
         elif isinstance(notice, ConnectionEnd):
             self._ends.add(notice)
             now = self._clock.monotonic()

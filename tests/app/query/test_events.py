@@ -98,7 +98,9 @@ async def test_alarms_last_from_their_beginning_to_their_end(runs: Runs) -> None
         await operator.close()
 
 
-async def test_who_is_refused_or_denied_is_told_with_why(runs: Runs) -> None:
+async def test_who_is_refused_or_denied_is_told_with_why(
+    runs: Runs, caplog: pytest.LogCaptureFixture
+) -> None:
     async with AsyncExitStack() as stack:
         _, operator = await runs.start(stack)
         clients = Clients(runs.port)
@@ -113,7 +115,9 @@ async def test_who_is_refused_or_denied_is_told_with_why(runs: Runs) -> None:
         rows = (await operator.ask("events", kind="denied"))["rows"]
         (denied,) = rows
         assert (denied["subject"], denied["count"]) == ("anna-1", 3)
-        assert denied["text"] == "may not read 'secret/#' of user 'anna'"
+        assert denied["text"] == "of user 'anna' may not read 'secret/#'"
+        lines = [line for line in caplog.messages if "may not" in line]
+        assert lines == ["client 'anna-1' of user 'anna' may not write 'other'"]  # once an hour
         (refused,) = (await operator.ask("events", kind="refused"))["rows"]
         assert refused["subject"] == "$CONTROL"
         assert "is a name of the gateway's own" in refused["text"]
