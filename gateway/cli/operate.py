@@ -226,6 +226,8 @@ def client_lines(answer: Row) -> Iterator[str]:
         yield f"{'aliases ' + name:18}{value:,}"
     if answer.get("oldest_seconds") is not None:
         yield f"{'oldest waits':18}{answer['oldest_seconds']:,} s"
+    for name, value in (answer.get("drops") or {}).items():
+        yield f"{'lost, ' + name.replace('_', ' '):26}{value:,}"
     for each in answer.get("subscriptions", ()):
         where = f" $where {each['where']}: {each['passed']:,} passed" if "where" in each else ""
         yield f"{'subscription':18}{_line(each['filter'])}, QoS {each['qos']}{_line(where)}"

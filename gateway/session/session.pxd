@@ -20,6 +20,7 @@ cdef class Session:
     cdef public tuple consumes
     cdef public Counters counters
     cdef public DeliveryClass delivery
+    cdef public dict drops
     cdef public object durability_class
     cdef public bint ended
     cdef public object expiry_interval

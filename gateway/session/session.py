@@ -51,6 +51,7 @@ class Session:
         "consumes",
         "counters",
         "delivery",
+        "drops",
         "durability_class",
         "ended",
         "expiry_interval",
@@ -90,6 +91,7 @@ class Session:
         self.unchecked = False  # each message is asked about before it is sent
         self.connection: Connection | None = None
         self.journal: Journal = NO_JOURNAL
+        self.drops: dict[str, int] | None = None  # messages that it lost, by cause
         self.ended = False  # its subscriptions may be there for a while yet
         self.expiry_interval = 0
         self.durability_class = COMMIT
@@ -191,6 +193,7 @@ class Session:
         dropped = self.queue.remove_qos_0() if self.queue else 0
         if dropped:
             self.counters.add("publish/messages/dropped", dropped)
+            self.note_drop("disconnected", dropped)
 
     def _give_back(self) -> None:
         """Return to channels what they gave and was not acknowledged."""
@@ -271,7 +274,14 @@ class Session:
         removed = self.queue.remove_expired(now)
         for span in removed:
             self.journal.done(span, span.first, span.count)
+            self.note_drop("expired", span.count)
         return sum(span.count for span in removed)
+
+    def note_drop(self, cause: str, count: int) -> None:
+        """Count messages that its owner does not get."""
+        if self.drops is None:
+            self.drops = {}
+        self.drops[cause] = self.drops.get(cause, 0) + count
 
     def readiness(self, qos: int, ahead: int = 0) -> Readiness:
         """Return what would become of a message of this QoS behind so many that are to come."""

@@ -239,11 +239,13 @@ def test_a_client_that_is_gone_has_its_ends() -> None:
         "ends": [],
         "aliases": {"maximum": 5},
         "oldest_seconds": 3.0,
+        "drops": {"for_others": 1_200},
         "subscriptions": [{"filter": "a", "qos": 1, "where": "x = 1", "passed": 7}],
     }
     assert list(client_lines(more))[1:] == [
         "aliases maximum   5",
         "oldest waits      3.0 s",
+        "lost, for others          1,200",
         "subscription      a, QoS 1 $where x = 1: 7 passed",
     ]
 

@@ -184,6 +184,7 @@ class ClientQueries:
             answer["subscriptions"] = [_subscription(each) for each in shown]
             answer["oldest_seconds"] = oldest_seconds(session, self._clock.monotonic())
             answer["aliases"] = _aliases(session)
+            answer["drops"] = session.drops or {}
         return answer
 
     async def _disconnect(self, request: Request) -> Answer:

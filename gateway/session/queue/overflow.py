@@ -130,6 +130,7 @@ def _count_given_up(session: "Session", which: str, count: int) -> None:
     session.counters.add("publish/messages/dropped", count)
     session.counters.add(f"tidegate/queues/dropped_{which}", count)
     session.limits.memory.note_dropped(session.client_id, count)
+    session.note_drop(which, count)
 
 
 def count_refusal(session: "Session", count: int = 1) -> None:
@@ -137,5 +138,7 @@ def count_refusal(session: "Session", count: int = 1) -> None:
     session.counters.add("publish/messages/dropped", count)
     if session.queue.memory_full:
         session.counters.add("tidegate/queues/rejected_for_memory", count)
+        session.note_drop("rejected_for_memory", count)
     else:
         session.counters.add("tidegate/queues/rejected", count)
+        session.note_drop("rejected", count)

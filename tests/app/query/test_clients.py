@@ -182,3 +182,17 @@ async def test_two_devices_with_one_identifier_are_noticed(
     assert {end["reason"] for end in answer["ends"]} == {
         "another connection has this client id (0x8E)"
     }
+
+
+async def test_what_a_client_lost_is_told_by_cause(
+    gateway: Gateway, operator: Operator, clients: Clients
+) -> None:
+    await leave(clients, gateway, "away", "a/#")
+    session = gateway.broker.sessions["away"]
+    session.queue.maximum_messages = 2
+    publisher = await clients.connect("p")
+    for number in range(1, 6):
+        await publisher.send(Publish("a/b", b"1", 1, packet_id=number))
+        await publisher.receive()
+    drops = (await operator.ask("client", id="away"))["drops"]
+    assert drops == {"newest": 3}
