@@ -109,10 +109,10 @@ class Bridges:
     async def _update(self, port: str) -> str:
         from gateway.app.nodes import update_node
 
-        return await update_node(port, self._lend)
+        return await update_node(port, self._release_port)
 
-    def _lend(self, path: str, seconds: float) -> bool:
-        return self._port_release is not None and self._port_release.lend(path, seconds)
+    def _release_port(self, path: str, seconds: float) -> bool:
+        return self._port_release is not None and self._port_release.release(path, seconds)
 
     def figures(self) -> "tuple[Figure, ...]":
         """Return what the kinds in use declare of their figures."""

@@ -30,19 +30,19 @@ logger = logging.getLogger(__name__)
 PAYLOAD_MAX = 4096
 
 
-async def update_node(port: str, lend: Callable[[str, float], bool]) -> str:
+async def update_node(port: str, release: Callable[[str, float], bool]) -> str:
     """Put this version's node onto the board at a port; return why that failed, or "".
 
     It is the same whatever interrupts it: the board has the old version or the new one.
     """
     device = device_of(port)
-    if not device or not lend(device, SECONDS_MAX):
+    if not device or not release(device, SECONDS_MAX):
         return f"{port}: the node is at no cable of this gateway"
     logger.info("%s: the node is being updated", port)
     try:
         trouble = await _run(device)
     finally:
-        lend(device, 0)
+        release(device, 0)
     if not trouble:
         return ""
     logger.warning("%s: the node was not updated: %s", port, trouble)

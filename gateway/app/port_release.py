@@ -32,13 +32,13 @@ class PortRelease:
         request = _read(bytes(message.payload))
         if request is None:
             return ReasonCode.PAYLOAD_FORMAT_INVALID
-        if self.lend(*request):
+        if self.release(*request):
             return ReasonCode.SUCCESS
         return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
 
-    def lend(self, path: str, seconds: float) -> bool:
-        """Lend the device at a path; return whether a bridge has it."""
-        return self._supervisor.lend(lambda settings: _device(settings) == path, seconds)
+    def release(self, path: str, seconds: float) -> bool:
+        """Release the device at a path; return whether a bridge has it."""
+        return self._supervisor.release_port(lambda settings: _device(settings) == path, seconds)
 
 
 def _read(payload: bytes) -> tuple[str, float] | None:

@@ -22,7 +22,7 @@ class OneBridge:
         self.settings: BridgeSettings = SerialSettings(port=port)
         self.lent: list[float] = []
 
-    def lend(self, wanted: object, seconds: float) -> bool:
+    def release_port(self, wanted: object, seconds: float) -> bool:
         assert callable(wanted)
         if wanted(self.settings):
             self.lent.append(seconds)

@@ -17,7 +17,6 @@ from gateway.bridges.ble.decoders import (
     UndecodableError,
 )
 from gateway.bridges.ble.gatt import GattReader
-from gateway.bridges.ble.ladder import Ladder
 from gateway.bridges.ble.packet_counter import PacketCounter
 from gateway.bridges.ble.scan import Scan
 from gateway.bridges.kind import BridgeKind, FoundTable, ScanOptions
@@ -28,6 +27,7 @@ from gateway.bridges.supervision.host import Host
 if TYPE_CHECKING:
     from bleak.backends.device import BLEDevice
     from bleak.backends.scanner import AdvertisementData
+
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,37 @@ AGAIN = 4.0
 
 CHECK_EVERY = 0.25
 """Part of the stall time after which it is looked for."""
+
+
+STEPS = ("restart the scan", "power-cycle the adapter", "alarm")
+
+
+class StallSteps:
+    """Gives a step after each `patience` seconds of silence; after the last the first again.
+
+    From the second time on, each step waits twice as long as in the time before.
+    """
+
+    def __init__(self, patience: float, now: float) -> None:
+        self._patience = patience
+        self._wait = patience
+        self._since = now
+        self._step = 0
+
+    def heard(self, now: float) -> None:
+        """Begin with the first step: something came."""
+        self._since, self._step, self._wait = now, 0, self._patience
+
+    def next(self, now: float) -> str | None:
+        """Return the step to be taken now, None while it is too soon."""
+        if now - self._since < self._wait:
+            return None
+        step = STEPS[self._step]
+        self._since = now
+        self._step += 1
+        if self._step == len(STEPS):
+            self._step, self._wait = 0, self._wait * 2
+        return step
 
 
 @dataclass(slots=True)
@@ -57,7 +88,7 @@ class Heard:
 
 
 class BleBridge:
-    """Scans, decodes what it may, and climbs the ladder when nothing comes any more."""
+    """Scans, decodes what it may, and takes steps when nothing comes any more."""
 
     def __init__(self, settings: BleSettings, host: Host) -> None:
         self._settings = settings
@@ -76,12 +107,12 @@ class BleBridge:
             for each in settings.device
             if each.characteristic
         }
-        self._ladder = Ladder(settings.stall, self._now)
+        self._stall_steps = StallSteps(settings.stall, self._now)
         host.at_forget(self._forget)
 
     async def run(self) -> None:
         """Scan until the adapter is lost, for which BridgeError is raised."""
-        self._ladder.heard(self._now)
+        self._stall_steps.heard(self._now)
         await self._scan.start()
         self._host.working()
         try:
@@ -114,7 +145,7 @@ class BleBridge:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self._settings.stall * CHECK_EVERY)
-            match self._ladder.next(self._now):
+            match self._stall_steps.next(self._now):
                 case "restart the scan":
                     self._host.count("scan_restarts")
                     await self._restart(power=False)
@@ -134,7 +165,7 @@ class BleBridge:
         await self._scan.start()
 
     def _on_advertisement(self, device: "BLEDevice", data: "AdvertisementData") -> None:
-        self._ladder.heard(self._now)
+        self._stall_steps.heard(self._now)
         self._host.heard()
         self._host.count("advertisements")
         reader = self._readers.get(device.address.upper())

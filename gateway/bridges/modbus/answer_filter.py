@@ -29,28 +29,28 @@ class AnswerFilter:
         self._crc = crc
         self._on_late = on_late
         self._question = b""
-        self._looked_at = 0
+        self._checked = 0
 
     def __call__(self, sending: bool, data: bytes) -> bytes:
         """Return what the client is to see; `data` is all that came and that it has not taken."""
         if sending:
-            self._question, self._looked_at = data, 0
+            self._question, self._checked = data, 0
             return data
-        if self._looked_at > len(data):  # the client has thrown away what was too much
-            self._looked_at = 0
-        while (size := self._frame_size(data[self._looked_at :])) is not None:
-            frame = data[self._looked_at : self._looked_at + size]
+        if self._checked > len(data):  # the client has thrown away what was too much
+            self._checked = 0
+        while (size := self._frame_size(data[self._checked :])) is not None:
+            frame = data[self._checked : self._checked + size]
             if size and fits(self._question, frame):
                 self._question = b""
                 return frame
-            self._looked_at += size or 1
+            self._checked += size or 1
             if size:
                 self._on_late(frame[0])
         return b""
 
     def expect_nothing(self) -> None:
         """Take that nobody waits for an answer any more, and that the client has forgotten all."""
-        self._question, self._looked_at = b"", 0
+        self._question, self._checked = b"", 0
 
     def _frame_size(self, data: bytes) -> int | None:
         """Return the bytes of the frame with which `data` begins, 0 for none.

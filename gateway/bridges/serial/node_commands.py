@@ -36,8 +36,8 @@ SILENT_SECONDS = 60.0
 CLOCK_SECONDS = 3600.0
 """Between two times that a node's clock is set; a board's is wrong by a fifth of a second then."""
 
-CLOCK_LOOK_SECONDS = 10.0
-"""Between two looks at whether the gateway's own clock is synchronized by now."""
+CLOCK_CHECK_SECONDS = 10.0
+"""Between two checks whether the gateway's own clock is synchronized by now."""
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +173,7 @@ class NodeCommands:
         if node.orders or now < node.clock_due:
             return
         if not clock.synchronization().synchronized:
-            node.clock_due = now + CLOCK_LOOK_SECONDS
+            node.clock_due = now + CLOCK_CHECK_SECONDS
             return
         node.clock_due = now + CLOCK_SECONDS
         node.orders.append(Order(Kind.CLOCK, quiet=True))

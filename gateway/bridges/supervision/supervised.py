@@ -19,8 +19,8 @@ RESTART_FIRST = 1.0
 RESTART_MAX = 60.0
 """Seconds between two starts at most, and how long a bridge must run to count as healthy again."""
 
-LENT_CHECK = 0.5
-"""Seconds between two checks whether a device that was lent came back early."""
+RELEASED_CHECK = 0.5
+"""Seconds between two checks whether a released device came back early."""
 
 STOP_TIMEOUT = 5.0
 """Seconds that a bridge has to end; one that takes longer is left behind, counted and told."""
@@ -52,7 +52,7 @@ class Supervised:
         self._work: asyncio.Task[None] | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._give_up = asyncio.Event()
-        self._lent_until = 0.0
+        self._released_until = 0.0
         self._heard_at: float | None = None
         """What `host.heard_at` was at the last BridgeError."""
 
@@ -67,12 +67,12 @@ class Supervised:
             await asyncio.wait({self._keeping})
         self.host.close()
 
-    def lend(self, seconds: float) -> None:
+    def release_port(self, seconds: float) -> None:
         """Let go of the device, for another program, and come back to it after so long.
 
         0 ends it early.
         """
-        self._lent_until = asyncio.get_running_loop().time() + seconds
+        self._released_until = asyncio.get_running_loop().time() + seconds
         if seconds and self._work is not None:
             self._work.cancel()
 
@@ -107,17 +107,17 @@ class Supervised:
 
     async def _run_once(self) -> float | None:
         """Run the bridge to its end; return the seconds to wait, None after a fault."""
-        lent = self._lent_until - asyncio.get_running_loop().time()
-        if lent > 0:
-            self.host.waiting("lent to another program")
-            return min(lent, LENT_CHECK)
-        self._lent_until = 0.0
+        left = self._released_until - asyncio.get_running_loop().time()
+        if left > 0:
+            self.host.waiting("released to another program")
+            return min(left, RELEASED_CHECK)
+        self._released_until = 0.0
         try:
             if self._bridge is None:
                 self.host.release()
                 self._bridge = await self._make()
             if not await self._work_until_end(self._bridge):
-                if not self._lent_until:  # then it was asked to
+                if not self._released_until:  # then it was asked to
                     self._count_restart()
                 return 0.0
             self._fault("it ended by itself")

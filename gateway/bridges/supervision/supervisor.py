@@ -41,11 +41,11 @@ class Supervisor:
         if self._watch is None:
             self._watch = asyncio.create_task(self._check_regularly(), name="bridges")
 
-    def lend(self, wanted: Callable[[BridgeSettings], bool], seconds: float) -> bool:
+    def release_port(self, wanted: Callable[[BridgeSettings], bool], seconds: float) -> bool:
         """Let wanted bridges let go of their devices for so long; return whether there is one."""
         found = [bridge for plan, bridge in self._running.values() if wanted(plan.settings)]
         for bridge in found:
-            bridge.lend(seconds)
+            bridge.release_port(seconds)
         return bool(found)
 
     def forget(self, node: str) -> int:

@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.bridges.ble import ble_bridge, scan
-from gateway.bridges.ble.ble_bridge import KIND, BleBridge
+from gateway.bridges.ble.ble_bridge import KIND, BleBridge, StallSteps
 from gateway.bridges.ble.ble_settings import BleDevice, BleSettings
 from gateway.bridges.ble.decoders import Advertisement
-from gateway.bridges.ble.ladder import Ladder
 from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.config.bridges import BridgeConfig
 from gateway.config.reader import Reader
@@ -396,9 +395,9 @@ def test_no_advertisement_raises_anything(data: bytes, start: bytes) -> None:
     bridge(gateway, device=key).take(heard(start + data, 1.0))
 
 
-def test_the_ladder_begins_anew_after_its_top_and_is_slower_then() -> None:
-    ladder = Ladder(10.0, 0.0)
-    told = [(now, step) for now in range(200) if (step := ladder.next(float(now)))]
+def test_the_steps_begin_anew_after_the_last_and_are_slower_then() -> None:
+    steps = StallSteps(10.0, 0.0)
+    told = [(now, step) for now in range(200) if (step := steps.next(float(now)))]
     assert [now for now, _ in told] == [10, 20, 30, 50, 70, 90, 130, 170]
     assert [step for _, step in told][:4] == [
         "restart the scan",
@@ -406,9 +405,9 @@ def test_the_ladder_begins_anew_after_its_top_and_is_slower_then() -> None:
         "alarm",
         "restart the scan",
     ]
-    ladder.heard(300.0)
-    assert ladder.next(309.0) is None
-    assert ladder.next(310.0) == "restart the scan"
+    steps.heard(300.0)
+    assert steps.next(309.0) is None
+    assert steps.next(310.0) == "restart the scan"
 
 
 MISTAKES: list[tuple[Any, str]] = [

@@ -250,16 +250,16 @@ async def test_what_is_not_installed_is_said_in_one_line(
 async def test_a_device_is_lent_and_taken_back_early(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervised, "LENT_CHECK", 0.01)
+    monkeypatch.setattr(supervised, "RELEASED_CHECK", 0.01)
     script = Script(work)
     async with supervising(gateway, config(script.kind())) as supervisor:
         await until(lambda: len(script.runs) == 1)
-        assert not supervisor.lend(lambda _: False, 60)
-        assert supervisor.lend(lambda _: True, 60)
+        assert not supervisor.release_port(lambda _: False, 60)
+        assert supervisor.release_port(lambda _: True, 60)
         await until(lambda: gateway.counters.values.get("tidegate/test/a/state") == "waiting")
-        assert gateway.counters.values.get("tidegate/test/a/error") == "lent to another program"
+        assert gateway.counters.values.get("tidegate/test/a/error") == "released to another program"
         assert script.closed == 1
-        assert supervisor.lend(lambda _: True, 0)
+        assert supervisor.release_port(lambda _: True, 0)
         await until(lambda: len(script.runs) == 2)
         assert gateway.counters.values.get("tidegate/test/a/restarts") == 0
         assert script.made == 1
@@ -269,7 +269,7 @@ async def test_a_silence_while_the_device_is_lent_ends_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An update of a node takes the gateway's own commands to it along where its bridge goes."""
-    monkeypatch.setattr(supervised, "LENT_CHECK", 0.01)
+    monkeypatch.setattr(supervised, "RELEASED_CHECK", 0.01)
     clock = ManualClock()
     gateway = Gateway.make(clock)
     hosts: list[Host] = []
@@ -285,11 +285,11 @@ async def test_a_silence_while_the_device_is_lent_ends_nothing(
         for _ in range(6):
             clock.step(10)
             hosts[0].read("n1", "temperature", 21.0)
-        assert supervisor.lend(lambda _: True, 600)
+        assert supervisor.release_port(lambda _: True, 600)
         await until(lambda: script.closed == 1)
         clock.step(200)
         supervisor.check_silences()
         assert "nothing for 200 s" in gateway.alarms.raised["bridge-test-a"]
-        assert supervisor.lend(lambda _: True, 0)
+        assert supervisor.release_port(lambda _: True, 0)
         await until(lambda: len(hosts) == 2)
         assert (script.made, gateway.figure("test/a/restarts")) == (1, 0)

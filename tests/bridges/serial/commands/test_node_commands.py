@@ -154,7 +154,7 @@ async def test_a_gateway_that_knows_the_time_sets_the_clocks_of_nodes(rig: Rig) 
     await heard()
     assert ahead() is None
     clock.synchronize(NOW)
-    clock.step(node_commands.CLOCK_LOOK_SECONDS)
+    clock.step(node_commands.CLOCK_CHECK_SECONDS)
     await heard()
     await until(lambda: ahead() is not None)
     assert abs((ahead() or 0) - clock.wall_ms()) < 60_000
