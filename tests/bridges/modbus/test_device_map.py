@@ -92,3 +92,13 @@ def test_maps_that_are_none(
     (tmp_path / "broken.toml").write_text('title = "x"\nsource = "y"\n[[register]]\naddress = 1\n')
     _, mistakes = settings(tables)
     assert reason in mistakes
+
+
+def test_an_inverter_at_night_has_no_values() -> None:
+    """Huawei's signed numbers without a value are the highest, which is not what is usual."""
+    registers = read_map(MAPS / "sun2000.toml").register
+    marked = {"int16": [0x7FFF], "int32": [0x7FFF, 0xFFFF]}
+    for each in registers:
+        words = marked.get(each.type, [0xFFFF] * each.size)
+        assert each.is_invalid(words), each.quantity
+        assert not each.is_invalid([0] * each.size), each.quantity
