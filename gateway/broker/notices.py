@@ -7,6 +7,14 @@ TAKEN_OVER = "another connection has this client id (0x8E)"
 """Why a connection ended whose client identifier another one has now."""
 
 
+CLOSED_BY_PEER = "closed by the peer without DISCONNECT"
+DISCONNECTED = "DISCONNECT"
+STOPS = "the gateway stops (0x8B)"
+
+EXPECTED = (TAKEN_OVER, CLOSED_BY_PEER, DISCONNECTED, STOPS)
+"""Ends that nobody needs to look into; whoever takes over again and again is noticed else."""
+
+
 class ConnectionEnd(NamedTuple):
     """A connection of an accepted client that ended after so many seconds."""
 
@@ -15,6 +23,11 @@ class ConnectionEnd(NamedTuple):
     peer: str
     seconds: float
     reason: str
+
+    @property
+    def expected(self) -> bool:
+        """Whether it was the client that ended it, another connection, or the gateway's stop."""
+        return self.reason in EXPECTED
 
     @property
     def taken_over(self) -> bool:

@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     from gateway.cli.parser import Commands
 
 SORTS = ("id", "received_rate", "sent_rate", "received", "sent", "waiting", "inflight", "since")
-KINDS = ("start", "stop", "alarm", "link", "refused", "flapping", "shared", "denied", "order")
+KINDS = (
+    "start",
+    "stop",
+    "alarm",
+    "link",
+    "refused",
+    "ended",
+    "flapping",
+    "shared",
+    "denied",
+    "order",
+)
 QUEUE_COLUMNS = (
     *("kind", "name", "state", "depth", "inflight", "bytes", "oldest", "in", "out", "empty in"),
 )

@@ -34,7 +34,18 @@ SHOWN = 200
 
 DENIED = "denied"
 
-KINDS = ("start", "stop", "alarm", "link", "refused", "flapping", "shared", DENIED, "order")
+KINDS = (
+    "start",
+    "stop",
+    "alarm",
+    "link",
+    "refused",
+    "ended",
+    "flapping",
+    "shared",
+    DENIED,
+    "order",
+)
 
 SEVERITIES = ("info", "warning", "error")
 
@@ -196,6 +207,8 @@ class ClientEvents:
         elif isinstance(notice, ConnectionEnd):
             self._ends.add(notice)
             now = self._clock.monotonic()
+            if not notice.expected:
+                self._event.once("ended", who, f"at {notice.peer}{user}: {notice.reason}")
             if self._ends.is_shared(notice.client_id, now):
                 text = f"probably two devices use this identifier; one is at {notice.peer}{user}"
                 self._event.once("shared", who, text, "warning")

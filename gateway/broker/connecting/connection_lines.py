@@ -8,14 +8,12 @@ from collections.abc import Iterator
 
 from gateway.broker.client import SHOWN, Client, user_of
 from gateway.broker.instant import Instant
-from gateway.broker.notices import ConnectionEnd, Notices
+from gateway.broker.notices import CLOSED_BY_PEER, DISCONNECTED, ConnectionEnd, Notices
 
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 100
 """Lines that are gathered before they are written, where the turn does not end before."""
-
-CLOSED_BY_PEER = "closed by the peer without DISCONNECT"
 
 PERIOD_SECONDS = 600.0
 """Seconds whose further connections of a client, or of a host, are one line."""
@@ -126,7 +124,7 @@ class ConnectionLines:
         if session is None:  # its refusal has a line
             return
         seconds = instant.monotonic - client.opened
-        reason = "DISCONNECT" if client.said_goodbye else client.end_reason or CLOSED_BY_PEER
+        reason = DISCONNECTED if client.said_goodbye else client.end_reason or CLOSED_BY_PEER
         who = session.client_id[:SHOWN]
         if client.logged:
             user = user_of(session.username)

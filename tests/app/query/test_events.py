@@ -15,6 +15,7 @@ from gateway.storage.engine import database as database_module
 from gateway.storage.engine.database_file import ReadOnlyError
 from gateway.storage.state import events as rows_module
 from tests.support.clocks import ManualClock
+from tests.support.disk.storage import until
 from tests.support.gateway_here import Gateway
 from tests.support.operator import Operator
 from tests.support.ports import free_port
@@ -128,7 +129,7 @@ async def test_who_is_refused_or_denied_is_told_with_why(
 
 async def test_flapping_clients_shared_identifiers_and_orders_are_told(runs: Runs) -> None:
     async with AsyncExitStack() as stack:
-        _, operator = await runs.start(stack)
+        gateway, operator = await runs.start(stack)
         clients = Clients(runs.local)
         for _ in range(6):
             client = await clients.connect("flaps")
@@ -137,22 +138,25 @@ async def test_flapping_clients_shared_identifiers_and_orders_are_told(runs: Run
         for _ in range(4):
             await clients.connect("twin")
         await operator.ask("client/disconnect", id="twin", reason="too loud")
+        await until(lambda: "twin" not in gateway.broker.clients)
         answer = await operator.ask("events")
         assert told(answer) == [
+            ("ended", "twin"),
             ("order", "client 'twin': too loud"),
             ("shared", "twin"),
             ("flapping", "flaps"),
             ("start", "gateway"),
         ]
-        text = answer["rows"][0]["text"]
+        assert answer["rows"][0]["text"].endswith(": too loud (0x98)")
+        text = answer["rows"][1]["text"]
         assert text.startswith("asked for by client 'operator' at 127.0.0.1:")
         newer = await operator.ask("events", after=answer["rows"][1]["id"])
-        assert told(newer) == [("order", "client 'twin': too loud")]
+        assert told(newer) == [("ended", "twin")]
         assert newer["last"] == answer["last"]
         late = answer["time"] + 3_600_000
         assert told(await operator.ask("events", since=late)) == [("start", "gateway")]
-        page = await operator.ask("events", offset=1, limit=2)
-        assert (told(page)[0][0], page["next"], page["total"]) == ("shared", 3, 4)
+        page = await operator.ask("events", offset=2, limit=2)
+        assert (told(page)[0][0], page["next"], page["total"]) == ("shared", 4, 5)
         await clients.close()
         await operator.close()
 

@@ -7,11 +7,11 @@ import pytest
 from gateway.broker.connecting import connection_lines
 from gateway.broker.connecting.connection_lines import (
     AT_ONCE,
-    CLOSED_BY_PEER,
     LINES_OF_CLIENT,
     LINES_OF_HOST,
     PERIOD_SECONDS,
 )
+from gateway.broker.notices import CLOSED_BY_PEER
 from gateway.mqtt.packets import Disconnect
 from tests.support.broker.broker_harness import Harness
 from tests.support.versions import VERSIONS
