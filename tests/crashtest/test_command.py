@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from crashtest import command
-from crashtest.gateway_process import GatewayProcess
 from gateway.cli.main import main
+from tests.support.processes.crash_gateway import ForkedGateway
 
 
 def test_it_says_what_is_promised_what_was_compared_and_what_was_not_tested(
@@ -29,7 +29,7 @@ def test_it_says_what_is_promised_what_was_compared_and_what_was_not_tested(
 def test_it_ends_with_1_and_leaves_the_files_when_something_was_lost(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forgetful = partial(GatewayProcess, arguments=["--durability", "memory"])
+    forgetful = partial(ForkedGateway, arguments=["--durability", "memory"])
     monkeypatch.setattr(command, "GatewayProcess", forgetful)
     assert main(["crashtest", "--data", str(tmp_path), "--rounds", "40", "--seed", "5"]) == 1
     text = capsys.readouterr().out
