@@ -16,6 +16,10 @@ _READING = r"^sensors/[^/]+/(?!command/)[^/+#\\x00]+(/(?!(set|answer)$)[^/]+)?$"
 """The topics of series whose quantity can stand in a topic filter, as Spark's SQL quotes it."""
 
 
+NO_COMMAND = "NOT COALESCE(topic[3], '') IN ('set', 'answer')"
+"""TRUE for the topic of a series, with an instance or without."""
+
+
 @dataclass(frozen=True)
 class Bound:
     """How far off the last value that was sent may be from the present one."""
@@ -46,6 +50,8 @@ def suggest(
     rows = rows.where("quantity IS NOT NULL").cache()
     for name, several, numbers, low, high in _ranges(rows):
         rule = _rule(numbers, high - low if numbers else 0.0, bound)
+        if several:  # its topic filter matches commands, too
+            rule = f"{NO_COMMAND} AND ({rule})"
         of_quantity = rows.where(col("quantity") == name).drop("quantity")
         tried = Asked(rule, None, asked.days, asked.gateway)
         sums = [Sums(*row) for row in day_sums(of_quantity, tried).collect()]

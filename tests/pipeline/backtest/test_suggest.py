@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gateway.cli.main import main as tidegate
+from gateway.mqtt.message import Message
+from gateway.where.rule import compile_rule
+from pipeline.backtest.suggest import NO_COMMAND
 from pipeline.cli import main
 from tests.support.disk.landing_files import TIME, put_records, reading, record
 
@@ -54,6 +57,15 @@ def test_the_rules_keep_the_bound(
     assert temperature["rule"] == "DEADBAND(payload.value, 0.5) OR EVERY(3600)"
     assert 0 < temperature["found"]["largest_error"] < 0.5
     assert (power["topic"], power["found"]["rows"]) == ("sensors/+/power/#", 3)
+    assert power["rule"] == f"{NO_COMMAND} AND (DEADBAND(payload.value, 0.5) OR EVERY(3600))"
+    rule = compile_rule(power["rule"])
+    sent = ("power", "power/a", "power/set", "power/answer")
+    passed = [
+        name
+        for name in sent
+        if rule.evaluate(Message(f"sensors/n1/{name}", b'{"value":1}')) is True
+    ]
+    assert passed == ["power", "power/a"]
     assert temperature["topic"] == "sensors/+/temperature"
     assert temperature["found"]["sent"] < 0.3 * temperature["found"]["rows"]
     assert (door["rule"], door["found"]["sent"]) == ("CHANGED(payload.value) OR EVERY(3600)", 5)
