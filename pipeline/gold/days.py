@@ -1,4 +1,7 @@
-"""What each gateway and each node did in a day, as SQL over the view `silver` of some dates."""
+"""What each gateway and each node did in a day: DataFrames in, DataFrames out."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
 
 from pipeline.tables.columns import Columns
 
@@ -42,54 +45,55 @@ NODE_DAY: Columns = (
 )
 """`battery` is the last value of a quantity whose name begins so."""
 
-_LAST = "max(least(event_time, timezone('UTC', epoch_ms(received))))"
+_LAST = "max(least(event_time, timestamp_millis(received)))"
 """A sensor whose clock is ahead must not look fresh for ever: no event is after its receipt."""
 _BATTERY = "lower(quantity) LIKE 'battery%' AND value IS NOT NULL"
 
 
-_SILENT = """unix - lag(unix) OVER (PARTITION BY {of}, event_date ORDER BY unix)"""
-"""The ms since the row before of the same gateway or node that day."""
+def gateway_day(silver: DataFrame, quarantined: DataFrame) -> DataFrame:
+    """Return GATEWAY_DAY; `quarantined` has `gateway_id`, `date` and the map."""
+    silent = _silent(silver, "gateway_id")
+    figures = silent.groupBy("gateway_id", "event_date").agg(
+        expr("count(*)").alias("rows"),
+        expr("sum(bytes)").alias("bytes"),
+        expr(f"count_if(lateness_ms > {LATE_MS})").alias("late_rows"),
+        expr("percentile_approx(lateness_ms, 0.99)").alias("lateness_p99_ms"),
+        expr("max(lateness_ms)").alias("lateness_max_ms"),
+        expr("count_if(resent)").alias("resent_rows"),
+        expr("count_if(resent) / count(*)").alias("resent_share"),
+        expr("max(silence)").alias("longest_silence_ms"),
+        expr("CAST(size(collect_set(IF(seq = 1, epoch, NULL))) AS BIGINT)").alias("restarts"),
+        expr(_LAST).alias("last_time"),
+        expr("timestamp_millis(max(received))").alias("last_received"),
+    )
+    dated = figures.withColumnRenamed("event_date", "date")
+    joined = dated.join(quarantined, ["gateway_id", "date"], "full")
+    zeros: dict[str, bool | float | int | str] = dict.fromkeys(COUNTED, 0)
+    return joined.fillna(zeros).select([name for name, _ in GATEWAY_DAY])
 
-GATEWAY_ROWS = f"""
-WITH silent AS (
-    SELECT *, {_SILENT.format(of="gateway_id")} AS silence
-    FROM (SELECT *, epoch_ms(event_time) AS unix FROM silver WHERE event_time IS NOT NULL)
-), figures AS (
-    SELECT gateway_id, event_date AS date,
-        count(*) AS rows,
-        CAST(sum(bytes) AS BIGINT) AS bytes,
-        count(*) FILTER (WHERE lateness_ms > {LATE_MS}) AS late_rows,
-        quantile_disc(lateness_ms, 0.99) AS lateness_p99_ms,
-        max(lateness_ms) AS lateness_max_ms,
-        count(*) FILTER (WHERE resent) AS resent_rows,
-        count(*) FILTER (WHERE resent) / count(*) AS resent_share,
-        max(silence) AS longest_silence_ms,
-        count(DISTINCT epoch) FILTER (WHERE seq = 1) AS restarts,
-        {_LAST} AS last_time,
-        timezone('UTC', epoch_ms(max(received))) AS last_received
-    FROM silent GROUP BY ALL
-)
-SELECT * REPLACE ({", ".join(f"coalesce({name}, 0) AS {name}" for name in COUNTED)})
-FROM figures FULL JOIN quarantined USING (gateway_id, date)
-"""
-"""The rows of GATEWAY_DAY; `quarantined` has `gateway_id`, `date` and the map."""
 
-NODE_ROWS = f"""
-WITH silent AS (
-    SELECT *, {_SILENT.format(of="gateway_id, node")} AS silence
-    FROM (SELECT *, epoch_ms(event_time) AS unix FROM silver
-        WHERE event_time IS NOT NULL AND node IS NOT NULL)
-)
-SELECT gateway_id, node, event_date AS date,
-    count(*) AS rows,
-    count(DISTINCT quantity) AS quantities,
-    count(decode_error) AS errors,
-    quantile_disc(lateness_ms, 0.99) AS lateness_p99_ms,
-    count(*) FILTER (WHERE resent) / count(*) AS resent_share,
-    max(silence) AS longest_silence_ms,
-    arg_max(value, {{'unix': unix, 'seq': seq}}) FILTER (WHERE {_BATTERY}) AS battery,
-    min(value) FILTER (WHERE {_BATTERY}) AS battery_min,
-    {_LAST} AS last_time
-FROM silent GROUP BY ALL
-"""
-"""The rows of NODE_DAY."""
+def node_day(silver: DataFrame) -> DataFrame:
+    """Return NODE_DAY."""
+    silent = _silent(silver.where("node IS NOT NULL"), "gateway_id, node")
+    figures = silent.groupBy("gateway_id", "node", "event_date").agg(
+        expr("count(*)").alias("rows"),
+        expr("CAST(size(collect_set(quantity)) AS BIGINT)").alias("quantities"),
+        expr("count(decode_error)").alias("errors"),
+        expr("percentile_approx(lateness_ms, 0.99)").alias("lateness_p99_ms"),
+        expr("count_if(resent) / count(*)").alias("resent_share"),
+        expr("max(silence)").alias("longest_silence_ms"),
+        expr(f"max_by(value, struct(event_time, seq)) FILTER (WHERE {_BATTERY})").alias("battery"),
+        expr(f"min(value) FILTER (WHERE {_BATTERY})").alias("battery_min"),
+        expr(_LAST).alias("last_time"),
+    )
+    dated = figures.withColumnRenamed("event_date", "date")
+    return dated.select([name for name, _ in NODE_DAY])
+
+
+def _silent(silver: DataFrame, of: str) -> DataFrame:
+    """Return the rows with the ms since the one before of the same gateway or node that day."""
+    before = (
+        f"lag(unix_millis(event_time)) OVER (PARTITION BY {of}, event_date ORDER BY event_time)"
+    )
+    timed = silver.where("event_time IS NOT NULL")
+    return timed.withColumn("silence", expr(f"unix_millis(event_time) - {before}"))

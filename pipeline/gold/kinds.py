@@ -1,4 +1,4 @@
-"""What a quantity's readings mean between two of them, as SQL."""
+"""What a quantity's readings mean between two of them, as Spark SQL."""
 
 SAMPLE, TOTAL, STATE, EVENT = "sample", "total", "state", "event"
 KINDS = (SAMPLE, TOTAL, STATE, EVENT)
@@ -14,9 +14,9 @@ _EVENTS = "(^|_)(event|action|button|click|press)$"
 _TOTALS = "(^|_)(energy|count|counter|pulses|total)(_|$)"
 _TOTAL_UNITS = "'Wh', 'kWh', 'MWh'"
 
-KIND = f"""CASE WHEN regexp_matches(lower(quantity), '{_EVENTS}') THEN '{EVENT}'
+KIND = f"""CASE WHEN lower(quantity) RLIKE '{_EVENTS}' THEN '{EVENT}'
     WHEN value IS NULL AND value_text IS NOT NULL THEN '{STATE}'
-    WHEN unit IN ({_TOTAL_UNITS}) OR regexp_matches(lower(quantity), '{_TOTALS}') THEN '{TOTAL}'
+    WHEN unit IN ({_TOTAL_UNITS}) OR lower(quantity) RLIKE '{_TOTALS}' THEN '{TOTAL}'
     ELSE '{SAMPLE}' END"""
 """The kind of a row with `quantity`, `unit`, `value` and `value_text`."""
 

@@ -1,26 +1,22 @@
 """The tables that are made from silver, brought up to it for some dates."""
 
-import secrets
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
 from pathlib import Path
-from urllib.parse import unquote
 
-import duckdb
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.gold import carried
 from pipeline.gold.assets import ZONES, zones
-from pipeline.gold.days import GATEWAY_DAY, GATEWAY_ROWS, NODE_DAY, NODE_ROWS
-from pipeline.gold.readings import BY_WINDOW, HEARD, READINGS, WINDOWS, pieces, spaced
-from pipeline.gold.units import MACROS
+from pipeline.gold.days import GATEWAY_DAY, NODE_DAY, gateway_day, node_day
+from pipeline.gold.readings import HEARD, READINGS, WINDOWS, by_window, spaced
 from pipeline.tables import delta, on_disk, staging
-from pipeline.tables.columns import QUARANTINE, SILVER, Columns, arrow_schema, names
-from pipeline.tables.duckdb_files import escaped, quoted, select
+from pipeline.tables.columns import QUARANTINE, SILVER, Columns, arrow_schema
 from pipeline.tables.quarantined import COLUMNS, Quarantined, marks_of, quarantined
+from pipeline.tables.spark_files import read_files, write_folder
 
 DATE = "date"
 LOCAL = "readings_local_1d"
@@ -39,18 +35,7 @@ TABLES: dict[str, Columns] = {
     "node_day": NODE_DAY,
 }
 
-_FRESHNESS = """
-SELECT gateway_id, node, max(last_time) AS last_time, NULL::TIMESTAMPTZ AS last_received
-FROM node_day GROUP BY ALL
-UNION ALL
-SELECT gateway_id, NULL, max(last_time), max(last_received) FROM gateway_day GROUP BY ALL
-ORDER BY ALL
-"""
-_QUARANTINED = ("gateway_id", "quarantined", "date")
-MEMORY = "4GB"
-"""What DuckDB takes at most; more is on the disk meanwhile."""
-ORDER = ("gateway_id", "node", "quantity", "instance", "window_start")
-"""That of the rows in a file."""
+_QUARANTINED = "gateway_id string, date date, quarantined map<string,bigint>"
 
 
 def create(root: Path) -> None:
@@ -68,6 +53,7 @@ def all_dates(root: Path, files: pa.Table) -> set[str]:
 
 
 def make(
+    open_session: Callable[[], SparkSession],
     root: Path,
     dates: Iterable[str],
     files: pa.Table,
@@ -84,144 +70,128 @@ def make(
     if not wanted:
         return made
     now = now or datetime.now(UTC)
-    staged = staging.stage(root)
-    with connect(root, staged) as maker:
-        maker.make_days(wanted, files)
-        maker.make_readings(set(wanted), made, now, assets)
-    shutil.rmtree(staged)
+    spark = open_session()
+    before = carried.heard_from(root)
+    rows = _silver(spark, root, wanted)
+    _swap(root, "node_day", node_day(rows), wanted)
+    _swap(root, "gateway_day", gateway_day(rows, _quarantined(spark, root, wanted, files)), wanted)
+    _make_freshness(root)
+    heard = carried.heard_from(root)
+    last = carried.horizon(heard, now)
+    days = carried.reached(wanted, before, heard, made, last)
+    further = 1
+    while days:
+        ends = {end for _, end in carried.runs(days) if end < last}
+        changed = _make_readings(spark, root, sorted(days), ends, heard, now)
+        if assets is not None:
+            _make_local(spark, root, days, heard, now, assets)
+        days = carried.following(changed, further, last)
+        further *= 2
     return now
 
 
-@contextmanager
-def connect(root: Path, staged: Path) -> "Iterator[Maker]":
-    """Open DuckDB, which spills to the staging folder what its memory does not hold."""
-    spill = str(staged / "spill")
-    with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": spill}) as database:
-        database.execute("SET TimeZone = 'UTC'")
-        database.execute(MACROS)
-        yield Maker(root, staged, database)
+def _make_readings(
+    spark: SparkSession,
+    root: Path,
+    days: list[date],
+    ends: set[date],
+    heard: carried.Heard,
+    now: datetime,
+) -> set[date]:
+    """Make the readings of these days; return those of `ends` whose last values changed."""
+    held = {end: carried.as_rows(carried.carried_from(root, [end])) for end in ends}
+    rows = _spaced(spark, root, days, heard, now).cache()
+    for table, unit in WINDOWS.items():
+        _swap(root, table, by_window(rows, unit, days), days)
+    rows.unpersist()
+    return {end for end in ends if carried.as_rows(carried.carried_from(root, [end])) != held[end]}
 
 
-class Maker:
-    """Makes gold of some dates, and puts it in place table by table."""
-
-    def __init__(self, root: Path, staged: Path, database: duckdb.DuckDBPyConnection) -> None:
-        self._root = root
-        self._staged = staged
-        self._database = database
-        self._silver = delta.files(root / "silver")
-
-    def make_days(self, days: list[date], files: pa.Table) -> None:
-        """Make what each node and gateway did in these days, and how fresh all are."""
-        self._before = carried.heard_from(self._root)
-        self._show_silver(days)
-        self._database.register("quarantined", _quarantined(self._root, days, files))
-        self._swap("node_day", NODE_ROWS, days)
-        self._swap("gateway_day", GATEWAY_ROWS, days)
-        self._make_freshness()
-
-    def _make_freshness(self) -> None:
-        for table, columns in (("node_day", NODE_DAY), ("gateway_day", GATEWAY_DAY)):
-            folder = self._root / table
-            found = [escaped(folder / unquote(each["path"])) for each in delta.files(folder)]
-            rows = select(self._database, arrow_schema(columns), found)
-            self._run([f"CREATE OR REPLACE TEMP VIEW {table} AS {rows}"])
-        newest = self._database.sql(_FRESHNESS).to_arrow_table()
-        delta.overwrite(self._root / "freshness", newest.cast(arrow_schema(FRESHNESS)))
-
-    def make_readings(
-        self, wanted: set[date], made: datetime | None, now: datetime, assets: pa.Table | None
-    ) -> None:
-        """Make the readings of these days, and of those that their values reach."""
-        heard = carried.heard_from(self._root)
-        last = carried.horizon(heard, now)
-        times = [int(time.timestamp() * 1000) for time in heard.values()]
-        self._database.register("heard", pa.table([list(heard), times], schema=arrow_schema(HEARD)))
-        by_gateway = {} if assets is None else zones(assets)
-        zoned = [list(by_gateway), list(by_gateway.values())]
-        self._database.register("zones", pa.table(zoned, schema=arrow_schema(ZONES)))
-        days = carried.reached(wanted, self._before, heard, made, last)
-        further = 1
-        while days:
-            ends = {end for _, end in carried.runs(days) if end < last}
-            changed = self._make_utc(sorted(days), ends, now)
-            if assets is not None:
-                self._make_local(days, now)
-            days = carried.following(changed, further, last)
-            further *= 2
-
-    def _make_utc(self, days: list[date], ends: set[date], now: datetime) -> set[date]:
-        """Make the readings of these days; return those of `ends` whose last values changed."""
-        held = {end: self._held(end) for end in ends}
-        self._space(days, now)
-        for table, unit in WINDOWS.items():
-            self._run(pieces(unit, days))
-            self._swap(table, BY_WINDOW, days)
-        return {end for end in ends if self._held(end) != held[end]}
-
-    def _make_local(self, days: set[date], now: datetime) -> None:
-        """Make the local days that share time with these days, each of which needs three of UTC."""
-        delta.create(self._root / LOCAL, READINGS, DATE)
-        shared = sorted({day + n * carried.DAY for day in days for n in (-1, 0, 1)})
-        needed = sorted({day + n * carried.DAY for day in shared for n in (-1, 0, 1)})
-        self._space(needed, now, local=True)
-        self._run(pieces("day", shared, local=True))
-        self._swap(LOCAL, BY_WINDOW, shared)
-
-    def _held(self, end: date) -> set[tuple[object, ...]]:
-        return carried.as_rows(carried.carried_from(self._root, [end]))
-
-    def _space(self, days: list[date], now: datetime, *, local: bool = False) -> None:
-        begun = [first - carried.DAY for first, _ in carried.runs(days)]
-        self._database.register("carried", carried.carried_from(self._root, begun))
-        self._show_silver(days)
-        self._run(spaced(int(now.timestamp() * 1000), local=local))
-
-    def _show_silver(self, days: list[date]) -> None:
-        """Let the view `silver` show these days."""
-        wanted, folder = set(days), self._root / "silver"
-        near = [
-            escaped(folder / unquote(each["path"]))
-            for each in self._silver
-            if each.get("partition.event_date") in wanted and each["num_records"]
-        ]
-        rows = select(self._database, arrow_schema(SILVER), near)
-        self._run([f"CREATE OR REPLACE TEMP VIEW silver AS {rows}"])
-
-    def _run(self, statements: Iterable[str]) -> None:
-        for statement in statements:
-            self._database.execute(statement)
-
-    def _swap(self, table: str, rows: str, days: list[date]) -> None:
-        """Put rows in the place of those which the table has of these days."""
-        columns = names(TABLES.get(table, READINGS))
-        order = ", ".join(name for name in ORDER if name in columns)
-        folder, target = self._staged / table, self._root / table
-        self._database.execute(
-            f"COPY (SELECT {', '.join(columns)} FROM ({rows}) ORDER BY {order}) "
-            f"TO {quoted(str(folder))} (FORMAT parquet, COMPRESSION zstd, PARTITION_BY ({DATE}))"
-        )
-        old = [each for each in delta.files(target) if each.get(f"partition.{DATE}") in days]
-        added = delta.adopt(folder, target, f"made-{secrets.token_hex(8)}")
-        delta.commit(target, added, delta.removals(old, DATE))
-        shutil.rmtree(folder, ignore_errors=True)
+def _make_local(
+    spark: SparkSession,
+    root: Path,
+    days: set[date],
+    heard: carried.Heard,
+    now: datetime,
+    assets: pa.Table,
+) -> None:
+    """Make the local days that share time with these days, of which each needs three of UTC."""
+    delta.create(root / LOCAL, READINGS, DATE)
+    shared = sorted({day + n * carried.DAY for day in days for n in (-1, 0, 1)})
+    needed = sorted({day + n * carried.DAY for day in shared for n in (-1, 0, 1)})
+    by_gateway = zones(assets)
+    table = pa.table([list(by_gateway), list(by_gateway.values())], schema=arrow_schema(ZONES))
+    rows = _spaced(spark, root, needed, heard, now, spark.createDataFrame(table))
+    _swap(root, LOCAL, by_window(rows, "day", shared, local=True), shared)
 
 
-def _quarantined(root: Path, dates: list[date], files: pa.Table) -> pa.Table:
+def _spaced(
+    spark: SparkSession,
+    root: Path,
+    days: list[date],
+    heard: carried.Heard,
+    now: datetime,
+    zoned: DataFrame | None = None,
+) -> DataFrame:
+    begun = carried.carried_from(root, [first - carried.DAY for first, _ in carried.runs(days)])
+    times = pa.table(
+        [list(heard), [int(time.timestamp() * 1000) for time in heard.values()]],
+        schema=arrow_schema(HEARD),
+    )
+    return spaced(
+        _silver(spark, root, days),
+        spark.createDataFrame(begun),
+        spark.createDataFrame(times),
+        int(now.timestamp() * 1000),
+        zoned,
+    )
+
+
+def _silver(spark: SparkSession, root: Path, dates: list[date]) -> DataFrame:
+    folder = root / "silver"
+    near = [
+        folder / each["path"]
+        for each in delta.files(folder)
+        if each.get("partition.event_date") in dates and each["num_records"]
+    ]
+    return read_files(spark, folder, near, SILVER)
+
+
+def _swap(root: Path, table: str, rows: DataFrame, dates: list[date]) -> None:
+    """Put rows in the place of those which the table has of these dates."""
+    staged = staging.stage(root)
+    write_folder(rows, staged / table, partition=DATE)
+    old = [each for each in delta.files(root / table) if each.get(f"partition.{DATE}") in dates]
+    added = delta.adopt(staged / table, root / table, f"made-{staged.name.rpartition('-')[2]}")
+    delta.commit(root / table, added, delta.removals(old, DATE))
+    shutil.rmtree(staged)
+
+
+def _quarantined(spark: SparkSession, root: Path, dates: list[date], files: pa.Table) -> DataFrame:
     """Return what the quarantine holds of these dates by gateway, counted by reason."""
     counts: dict[tuple[str, date], Counter[str]] = {}
     for gateway, day, reason in _quarantine(root, files):
         if gateway is not None and day in dates:
             counts.setdefault((gateway, day), Counter())[reason] += 1
-    columns = [(name, kind) for name, kind in GATEWAY_DAY if name in _QUARANTINED]
-    schema = arrow_schema(tuple(columns))
-    rows = [
-        {"gateway_id": gateway, "date": day, "quarantined": list(reasons.items())}
-        for (gateway, day), reasons in counts.items()
-    ]
-    return pa.Table.from_pylist(rows, schema=schema)
+    rows = [(*key, dict(reasons)) for key, reasons in counts.items()]
+    return spark.createDataFrame(rows, _QUARANTINED)
 
 
 def _quarantine(root: Path, files: pa.Table) -> Iterable[Quarantined]:
     rows = on_disk.read_columns(root / "quarantine", QUARANTINE, COLUMNS)
     return quarantined(rows, marks_of(rows, files))
+
+
+def _make_freshness(root: Path) -> None:
+    parts = []
+    of_node, of_gateway = ["last_time"], ["last_time", "last_received"]
+    for table, keys, times in (
+        ("node_day", ["gateway_id", "node"], of_node),
+        ("gateway_day", ["gateway_id"], of_gateway),
+    ):
+        rows = delta.read(root / table, [*keys, *times])
+        newest = rows.group_by(keys).aggregate([(time, "max") for time in times])
+        parts.append(newest.rename_columns([*keys, *times]))
+    schema = arrow_schema(FRESHNESS)
+    both = pa.concat_tables(parts, promote_options="default").select(schema.names).cast(schema)
+    delta.overwrite(root / "freshness", both)

@@ -1,17 +1,17 @@
-"""Readings by sensor and window, as SQL for DuckDB.
-
-Times are milliseconds since 1970 here, `epoch_ms` in DuckDB's words.
-"""
+"""Readings by sensor and window: DataFrames in, DataFrames out."""
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import broadcast, col, expr
 
 from pipeline.gold.kinds import BAD, DAY_MS, HOLDS, KIND, SAMPLE, STATE, TOTAL
+from pipeline.gold.units import converted, known
 from pipeline.tables.columns import Columns
 
 WINDOWS = {"readings_1m": "minute", "readings_1h": "hour", "readings_1d": "day"}
-"""Tables and their windows."""
-LENGTHS = {"minute": 60_000, "hour": 3_600_000, "day": DAY_MS}
+"""Tables and the length of their windows."""
 
 SILENT = 3
 """So many times a sensor's usual interval of the day is a gap."""
@@ -68,205 +68,153 @@ HEARD: Columns = (("gateway_id", "string"), ("heard_ms", "bigint"))
 
 SENSOR = ("gateway_id", "node", "quantity", "instance")
 """What names a series; `instance` is null for one that is alone, and empty in between."""
-_SENSOR = ", ".join(SENSOR)
-_LAST_SEQ = 2**63 - 1  # a value that is carried stands behind the reading that it is of
-
-_READ = f"""
-SELECT gateway_id, node, quantity, coalesce(instance, '') AS instance, epoch_ms(event_time) AS ms,
-    epoch, stream, seq, value, value_text, unit, NOT {BAD} AS fine, true AS own
-FROM silver WHERE node IS NOT NULL AND event_time IS NOT NULL
-UNION ALL
-SELECT gateway_id, node, quantity, coalesce(instance, '') AS instance, epoch_ms(event_time) AS ms,
-    '' AS epoch, '' AS stream, {_LAST_SEQ} AS seq, value, value_text, unit, true AS fine,
-    false AS own
-FROM carried
-"""
-_TYPED = f"""
-SELECT {_SENSOR}, ms, value, value_text, unit, own, heard_ms, zone, {{day}} AS day,
-    fine AND (value IS NOT NULL OR value_text IS NOT NULL) AS good, {KIND} AS kind,
-    row_number() OVER (PARTITION BY {_SENSOR} ORDER BY ms, epoch, stream, seq) AS place
-FROM ({_READ}) LEFT JOIN heard USING (gateway_id) LEFT JOIN zones USING (gateway_id)
-"""
-_PLACED = f"""
-SELECT *, IF(own, ms - lag(ms) OVER (PARTITION BY {_SENSOR}, day ORDER BY place), NULL) AS before
-FROM ({_TYPED})
-"""
-_OF_DAYS = f"""
-SELECT {_SENSOR}, day, quantile_disc(before, 0.5) AS usual,
-    arg_max(unit, place) FILTER (WHERE good AND unit IS NOT NULL) AS of_day
-FROM placed GROUP BY ALL
-"""
-_NEXT = f"OVER (PARTITION BY {_SENSOR}, good ORDER BY place)"
-_COUNTED = f"OVER (PARTITION BY {_SENSOR}, good, kind ORDER BY place)"
-_FOLLOWED = f"""
-SELECT *, lead(ms) {_NEXT} AS next_ms, lead(day) {_NEXT} AS next_day,
-    lead(of_day) {_NEXT} AS next_of_day, lag(value) {_COUNTED} AS last_value,
-    lag(unit) {_COUNTED} AS last_unit
-FROM placed JOIN of_days USING ({_SENSOR}, day)
-"""
-
-
-def spaced(now_ms: int, *, local: bool = False) -> list[str]:
-    """Return what makes the table `spaced`: readings, each with the time `until` which it holds.
-
-    They are those of `silver` and of `carried` (CARRIED). Days are those of UTC, or `local` ones
-    by the `zones` (assets.ZONES) of gateways. The time is the next reading of the sensor, but at
-    most HOLDS, and for a sensor's last reading at most `now_ms` and HEARD_MS after its gateway
-    was `heard` from. `gap` says whether the silence before a reading was longer than SILENT times
-    the sensor's median of that day.
-    """
-    day = _utc(f"date_trunc('day', {_local('ms')})") if local else _floor("ms", DAY_MS)
-    end = f"greatest(ms, least({now_ms}, coalesce(heard_ms, ms) + {HEARD_MS}))"
-    return [
-        f"CREATE OR REPLACE TEMP TABLE placed AS {_PLACED.format(day=day)}",
-        f"CREATE OR REPLACE TEMP TABLE of_days AS {_OF_DAYS}",
-        f"""CREATE OR REPLACE TEMP TABLE spaced AS
-        SELECT *, before > {SILENT} * usual AS gap,
-            IF(good, least(coalesce(next_ms, {end}), ms + {HOLDS}), ms) AS until,
-            converted(last_value, last_unit, unit) AS counted
-        FROM ({_FOLLOWED})""",
-        "DROP TABLE placed",
-    ]
-
-
-_APART = """CASE WHEN unit IS NULL OR of_day IS NULL OR unit = of_day THEN ''
-    WHEN known(unit).dimension = known(of_day).dimension THEN ''
-    ELSE coalesce(known(unit).dimension, unit) END"""
-"""What tells readings of a sensor apart whose units cannot be converted; mostly nothing."""
-_UNIT_HERE = "IF(apart = '', coalesce(of_day, unit), coalesce(known(unit).base, unit))"
-_KEYS = f"{_SENSOR}, date, window_start, apart"
-_LASTED = f"kind = '{SAMPLE}' AND value IS NOT NULL"
-_FRESH = "fresh AND good"
-_FIGURES = f"""
-SELECT {_KEYS},
-    min(value) FILTER (WHERE {_FRESH}) AS min,
-    max(value) FILTER (WHERE {_FRESH}) AS max,
-    avg(value) FILTER (WHERE {_FRESH}) AS mean,
-    arg_max(value, place) FILTER (WHERE good AND value IS NOT NULL) AS last,
-    arg_max(value_text, place) FILTER (WHERE good AND value_text IS NOT NULL) AS last_text,
-    arg_max(unit, place) AS unit,
-    count(*) FILTER (WHERE {_FRESH}) AS count,
-    count(*) FILTER (WHERE fresh AND gap) AS gaps,
-    coalesce(arg_max(kind, place) FILTER (WHERE good), max(kind)) AS kind,
-    count(*) FILTER (WHERE fresh AND NOT good) AS bad,
-    sum(value * lasted) FILTER (WHERE {_LASTED}) AS weighed,
-    sum(lasted) FILTER (WHERE {_LASTED}) AS weight,
-    sum(risen) FILTER (WHERE {_FRESH}) AS risen,
-    count(*) FILTER (WHERE {_FRESH} AND reset) AS resets,
-    CAST(sum(lasted) AS BIGINT) AS held_ms,
-    max("end") FILTER (WHERE good) AS held_until,
-    max(ms) FILTER (WHERE good) AS last_time
-FROM pieces GROUP BY {_KEYS}
-"""
-_STATES = f"""
-WITH summed AS (
-    SELECT {_KEYS}, substring(value_text, 1, {STATE_CHARACTERS}) AS state, sum(lasted) AS lasted
-    FROM pieces WHERE good AND kind = '{STATE}' GROUP BY ALL
-), ranked AS (
-    SELECT *, row_number() OVER (PARTITION BY {_KEYS} ORDER BY lasted DESC, state) AS rank
-    FROM summed
-), bounded AS (
-    SELECT {_KEYS}, IF(rank <= {STATES_MAX}, state, '{OTHERS}') AS state,
-        CAST(sum(lasted) AS BIGINT) AS lasted, min(rank) AS rank
-    FROM ranked GROUP BY ALL
+UNITS = ("day", "hour", "minute")
+NEEDED = (
+    *(*SENSOR, "event_time", "epoch", "stream", "seq"),
+    *("value", "value_text", "unit", f"NOT {BAD} AS fine", "true AS own"),
 )
-SELECT {_KEYS}, MAP(list(state ORDER BY rank), list(lasted ORDER BY rank)) AS states
-FROM bounded GROUP BY ALL
-"""
-"""The milliseconds in each state by window, STATES_MAX of them and OTHERS."""
-BY_WINDOW = f"""
-SELECT * REPLACE (
-        nullif(instance, '') AS instance,
-        {{window_start}} AS window_start,
-        {{held_until}} AS held_until,
-        {{last_time}} AS last_time,
-        IF(kind = '{TOTAL}', resets, NULL) AS resets
-    ),
-    weighed / nullif(weight, 0) AS time_weighted_mean,
-    weighed / 3600000 AS integral,
-    IF(kind = '{TOTAL}', coalesce(risen, 0), NULL) AS increase
-FROM ({_FIGURES}) LEFT JOIN ({_STATES}) USING ({_KEYS})
-""".format(**{
-    name: f"timezone('UTC', epoch_ms({name}))"
-    for name in ("window_start", "held_until", "last_time")
-})  # fmt: skip
-"""The rows of READINGS of the table `pieces`. A window without a reading has a row if a value holds
-in it, but for minutes in which a number does."""
+"""The columns of silver that readings are made from; rows are kept in memory with them alone."""
+_LAST_SEQ = 2**63 - 1  # a value that is carried stands behind the reading that it is of
+_ORDER = (*UNITS, "event_time", "epoch", "stream", "seq")
+"""That of the event times; the windows stand in it so that their sums need no sort of their own."""
+_OF_SENSOR = f"(PARTITION BY {', '.join(SENSOR)} ORDER BY {', '.join(_ORDER)})"
+_OF_DAY = f"(PARTITION BY {', '.join(SENSOR)}, day)"
+_IN_DAY = f"(PARTITION BY {', '.join(SENSOR)}, day ORDER BY {', '.join(_ORDER[1:])})"
+_PLACE = "struct(event_time, epoch, stream, seq)"
+_NAMED = f"IF(good AND unit IS NOT NULL, {_PLACE}, NULL)"
+
+_APART = f"""CASE WHEN unit IS NULL OR of_day IS NULL OR unit = of_day THEN ''
+    WHEN {known("unit")}.dimension = {known("of_day")}.dimension THEN ''
+    ELSE coalesce({known("unit")}.dimension, unit) END"""
+"""What tells readings of a sensor apart whose units cannot be converted; mostly nothing."""
+_UNIT_HERE = f"IF(apart = '', coalesce(of_day, unit), coalesce({known('unit')}.base, unit))"
+_LASTED = f"kind = '{SAMPLE}' AND value IS NOT NULL"
 
 
-def pieces(unit: str, dates: Sequence[date], *, local: bool = False) -> list[str]:
-    """Return what makes the table `pieces`: each reading's share of each window that it touches.
+def spaced(
+    silver: DataFrame,
+    carried: DataFrame,
+    heard: DataFrame,
+    now_ms: int,
+    zones: DataFrame | None = None,
+) -> DataFrame:
+    """Return the readings of silver and CARRIED ones, each with the time `until` which it holds.
 
-    Windows are minutes, hours or days of these dates; with `local` days of zones, and the dates
-    are theirs. Values are in the unit of that day.
+    Days are those of UTC, or of the `zones` (assets.ZONES) of gateways. The time is the next
+    reading of the sensor, but at most HOLDS, and for a sensor's last reading at most `now_ms` and
+    HEARD_MS after its gateway was last heard from. `gap` says whether the silence before a reading
+    was longer than SILENT times the sensor's median of that day.
     """
-    windows = _Local() if local else _Utc(LENGTHS[unit])
-    listed = ", ".join(f"DATE '{day}'" for day in dates)
-    here = f"""CASE WHEN date = {windows.date_of("day")} THEN of_day
-        WHEN window_start >= next_day THEN next_of_day END"""
-    touched = _touched(unit, dates, windows)
-    return [
-        f"""CREATE OR REPLACE TEMP TABLE pieces AS
-        WITH shares AS (
-            SELECT * EXCLUDE (of_day), {here} AS of_day,
-                own AND window_start = first_start AS fresh,
-                least(until, {windows.after("window_start")}) AS "end"
-            FROM (SELECT *, {windows.date_of("window_start")} AS date FROM ({touched}))
-            WHERE date IN ({listed})
-        ), apart AS (
-            SELECT *, greatest("end" - greatest(ms, window_start), 0) AS lasted,
-                {_APART} AS apart, {_UNIT_HERE} AS here,
-                IF(kind = '{TOTAL}', IF(value < counted, value, value - counted), NULL) AS risen,
-                coalesce(value < counted, false) AS reset
-            FROM shares
+    earlier = carried.selectExpr(
+        *SENSOR, "event_time", "'' AS epoch", "'' AS stream", f"{_LAST_SEQ} AS seq",
+        "value", "value_text", "unit", "true AS fine", "false AS own",
+    )  # fmt: skip
+    readings = silver.where("node IS NOT NULL AND event_time IS NOT NULL").selectExpr(*NEEDED)
+    rows = readings.union(earlier).fillna("", ["instance"])  # a join would not find null
+    rows = rows.join(broadcast(heard), ["gateway_id"], "left")
+    windows = {unit: expr(f"date_trunc('{unit}', event_time)") for unit in UNITS}
+    if zones is not None:
+        rows = rows.join(broadcast(zones), ["gateway_id"], "left").fillna("UTC", ["zone"])
+        windows["day"] = expr(_utc(f"date_trunc('day', {_local('event_time')})"))
+    rows = rows.withColumns(
+        windows
+        | {
+            "ms": expr("unix_millis(event_time)"),
+            "good": expr("fine AND (value IS NOT NULL OR value_text IS NOT NULL)"),
+            "kind": expr(KIND),
+        }
+    )
+    ordered = rows.repartition(*SENSOR).sortWithinPartitions(*SENSOR, *_ORDER)
+    following = "lead(IF(good, struct(ms, day, of_day), NULL)) IGNORE NULLS"
+    counter = f"IF(good AND kind = '{TOTAL}', struct(value, unit), NULL)"
+    end = f"greatest(ms, least({now_ms}, coalesce(heard_ms, ms) + {HEARD_MS}))"
+    return (
+        ordered.withColumn("before", expr(f"IF(own, ms - lag(ms) OVER {_IN_DAY}, NULL)"))
+        .withColumns(
+            {
+                "usual": expr(f"percentile_approx(before, 0.5) OVER {_OF_DAY}"),
+                "of_day": expr(f"max_by(unit, {_NAMED}) OVER {_OF_DAY}"),
+            }
         )
-        SELECT {_KEYS}, place, ms, value_text, kind, good, gap, fresh, "end", lasted, reset,
-            converted(value, unit, here) AS value, converted(risen, unit, here) AS risen,
-            here AS unit
-        FROM apart"""
-    ]
+        .withColumns(
+            {
+                "next": expr(f"{following} OVER {_OF_SENSOR}"),
+                "counted": expr(f"lag({counter}) IGNORE NULLS OVER {_OF_SENSOR}"),
+            }
+        )
+        .withColumns(
+            {
+                "gap": expr(f"before > {SILENT} * usual"),
+                "until": expr(f"IF(good, least(coalesce(next.ms, {end}), ms + {HOLDS}), ms)"),
+                "counted": expr(converted("counted.value", "counted.unit", "unit")),
+            }
+        )
+        .drop("before", "usual", "heard_ms", "fine")
+    )
 
 
-def _touched(unit: str, dates: Sequence[date], windows: "_Utc") -> str:
-    """Return the query of readings by the `window_start` of each window that they touch."""
-    start = windows.start_of("ms")
-    begin = f"greatest(first_start, {windows.midnight(min(dates))})"
-    end = windows.midnight(max(dates) + timedelta(days=1))
-    crosses = f"until > {windows.after('first_start')}"
-    if unit == "minute":  # of a number a minute would say no more than the hour
-        crosses += f" AND kind = '{STATE}'"
-    held = windows.starts(begin, f"least(until, {end}) - 1")
-    starts = f"IF(until > {begin} AND {crosses}, {held}, [first_start])"
-    return f"""SELECT *, unnest({starts}) AS window_start
-        FROM (SELECT *, {start} AS first_start FROM spaced)"""
+def by_window(
+    rows: DataFrame, unit: str, dates: Sequence[date], *, local: bool = False
+) -> DataFrame:
+    """Return READINGS of these dates by windows of a `minute`, an `hour` or a `day`.
+
+    `rows` are `spaced`; with `local` by the days of zones, and the dates are theirs. A window
+    without a reading has a row if a value holds in it, but for minutes in which a number does.
+    """
+    pieces = _pieces(rows, unit, dates, _Local() if local else _Utc(unit))
+    fresh = "fresh AND good"
+    figures = pieces.groupBy(*SENSOR, "date", "window_start", "apart").agg(
+        expr(f"min(value) FILTER (WHERE {fresh})").alias("min"),
+        expr(f"max(value) FILTER (WHERE {fresh})").alias("max"),
+        expr(f"avg(value) FILTER (WHERE {fresh})").alias("mean"),
+        expr(f"max_by(value, {_PLACE}) FILTER (WHERE good AND value IS NOT NULL)").alias("last"),
+        expr(f"max_by(value_text, {_PLACE}) FILTER (WHERE good AND value_text IS NOT NULL)").alias(
+            "last_text"
+        ),
+        expr(f"max_by(unit, {_PLACE})").alias("unit"),
+        expr(f"count_if({fresh})").alias("count"),
+        expr("count_if(fresh AND gap)").alias("gaps"),
+        expr(f"coalesce(max_by(kind, {_PLACE}) FILTER (WHERE good), max(kind))").alias("kind"),
+        expr("count_if(fresh AND NOT good)").alias("bad"),
+        expr(f"sum(value * lasted) FILTER (WHERE {_LASTED})").alias("weighed"),
+        expr(f"sum(lasted) FILTER (WHERE {_LASTED})").alias("weight"),
+        expr(f"sum(risen) FILTER (WHERE {fresh})").alias("risen"),
+        expr(f"count_if({fresh} AND reset)").alias("resets"),
+        expr("sum(lasted)").alias("held_ms"),
+        expr("timestamp_millis(max(end) FILTER (WHERE good))").alias("held_until"),
+        expr("max(event_time) FILTER (WHERE good)").alias("last_time"),
+    )
+    keys = [*SENSOR, "date", "window_start", "apart"]
+    joined = figures.join(_states(pieces, keys), keys, "left").withColumns(
+        {
+            "instance": expr("nullif(instance, '')"),
+            "time_weighted_mean": expr("try_divide(weighed, weight)"),
+            "integral": expr("weighed / 3600000"),
+            "increase": expr(f"IF(kind = '{TOTAL}', coalesce(risen, 0D), NULL)"),
+            "resets": expr(f"IF(kind = '{TOTAL}', resets, NULL)"),
+        }
+    )
+    return joined.select([name for name, _ in READINGS])
 
 
-def _floor(ms: str, length: int) -> str:
-    return f"({ms} - {ms} % {length})"
-
-
-def _local(ms: str) -> str:
-    """Return the time that clocks of a row's `zone` show, without a zone."""
-    return f"timezone(coalesce(zone, 'UTC'), timezone('UTC', epoch_ms({ms})))"
+def _local(time: str) -> str:
+    return f"from_utc_timestamp({time}, zone)"
 
 
 def _utc(time: str) -> str:
-    return f"epoch_ms(timezone(coalesce(zone, 'UTC'), {time}))"
+    return f"to_utc_timestamp({time}, zone)"
 
 
 class _Utc:
     """Windows of one length, as SQL."""
 
-    def __init__(self, length: int) -> None:
-        self._length = length
+    def __init__(self, unit: str) -> None:
+        self.unit = unit
+        self._length = f"INTERVAL 1 {unit.upper()}"
 
     def midnight(self, day: date) -> str:
         """Return where a date begins."""
-        return str(int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000))
-
-    def start_of(self, ms: str) -> str:
-        """Return where the window begins in which a time is."""
-        return _floor(ms, self._length)
+        return f"TIMESTAMP '{day.isoformat()} 00:00:00'"
 
     def after(self, start: str) -> str:
         """Return where the window behind one begins."""
@@ -274,31 +222,84 @@ class _Utc:
 
     def starts(self, first: str, last: str) -> str:
         """Return the starts of the windows from one that begins at `first` to that of `last`."""
-        return f"range({first}, greatest({first}, {last}) + 1, {self._length})"
+        final = f"greatest({first}, date_trunc('{self.unit}', {last}))"
+        return f"sequence({first}, {final}, {self._length})"
 
     def date_of(self, start: str) -> str:
         """Return the date of a window."""
-        return f"CAST(epoch_ms({start}) AS DATE)"
+        return f"to_date({start})"
 
 
 class _Local(_Utc):
     """Days by a gateway's zone, of which some have 23 or 25 hours."""
 
     def __init__(self) -> None:
-        super().__init__(DAY_MS)
+        super().__init__("day")
 
     def midnight(self, day: date) -> str:
-        return _utc(f"TIMESTAMP '{day.isoformat()}'")
-
-    def start_of(self, ms: str) -> str:
-        return _utc(f"date_trunc('day', {_local(ms)})")
+        return _utc(super().midnight(day))
 
     def after(self, start: str) -> str:
-        return _utc(f"{_local(start)} + INTERVAL 1 DAY")
+        return _utc(super().after(_local(start)))
 
     def starts(self, first: str, last: str) -> str:
-        days = f"generate_series({_local(first)}, greatest({_local(first)}, {_local(last)}), "
-        return f"list_transform({days} INTERVAL 1 DAY), lambda each: {_utc('each')})"
+        return f"transform({super().starts(_local(first), _local(last))}, each -> {_utc('each')})"
 
     def date_of(self, start: str) -> str:
-        return f"CAST({_local(start)} AS DATE)"
+        return super().date_of(_local(start))
+
+
+def _pieces(rows: DataFrame, unit: str, dates: Sequence[date], windows: _Utc) -> DataFrame:
+    """Return each reading's share of each window that it touches, in the unit of that day."""
+    begin = f"greatest({unit}, {windows.midnight(min(dates))})"
+    end = windows.midnight(max(dates) + timedelta(days=1))
+    crosses = f"until > unix_millis({windows.after(unit)})"
+    if unit == "minute":  # of a number a minute would say no more than the hour
+        crosses += f" AND kind = '{STATE}'"
+    held = windows.starts(begin, f"timestamp_millis(least(until, unix_millis({end})) - 1)")
+    touched = f"explode(IF(until > unix_millis({begin}) AND {crosses}, {held}, array({unit})))"
+    risen = "IF(value < counted, value, value - counted)"
+    return (
+        rows.withColumn("window_start", expr(touched))
+        .withColumn("date", expr(windows.date_of("window_start")))
+        .where(col("date").isin(list(dates)))
+        .withColumns(
+            {
+                "fresh": expr(f"own AND window_start = {unit}"),
+                "end": expr(f"least(until, unix_millis({windows.after('window_start')}))"),
+                "of_day": expr(
+                    f"CASE WHEN date = {windows.date_of('day')} THEN of_day"
+                    " WHEN window_start >= next.day THEN next.of_day END"
+                ),
+            }
+        )
+        .withColumns(
+            {
+                "lasted": expr("greatest(end - greatest(ms, unix_millis(window_start)), 0)"),
+                "apart": expr(_APART),
+                "risen": expr(f"IF(kind = '{TOTAL}', {risen}, NULL)"),
+                "reset": expr("coalesce(value < counted, false)"),
+            }
+        )
+        .withColumn("here", expr(_UNIT_HERE))
+        .withColumns(
+            {
+                "value": expr(converted("value", "unit", "here")),
+                "risen": expr(converted("risen", "unit", "here")),
+                "unit": col("here"),
+            }
+        )
+        .drop("here", "until", "next", "counted")
+    )
+
+
+def _states(pieces: DataFrame, keys: list[str]) -> DataFrame:
+    """Return the milliseconds in each state by window, STATES_MAX of them and OTHERS."""
+    named = f"substring(value_text, 1, {STATE_CHARACTERS})"
+    lasting = pieces.where(f"good AND kind = '{STATE}'").withColumn("state", expr(named))
+    summed = lasting.groupBy(*keys, "state").agg(expr("sum(lasted)").alias("lasted"))
+    rank = f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY lasted DESC, state)"
+    kept = f"IF({rank} <= {STATES_MAX}, state, '{OTHERS}')"
+    bounded = summed.withColumn("state", expr(kept)).groupBy(*keys, "state")
+    entries = expr("map_from_entries(collect_list(struct(state, lasted)))").alias("states")
+    return bounded.agg(expr("sum(lasted)").alias("lasted")).groupBy(*keys).agg(entries)

@@ -1,4 +1,6 @@
-"""Units that can be converted into each other, as SQL."""
+"""Units that can be converted into each other, as Spark SQL."""
+
+import json
 
 _KELVIN = 273.15
 _RANKINE = 459.67
@@ -65,20 +67,33 @@ DIMENSIONS: dict[str, dict[str, tuple[float, float]]] = {
 """Units by dimension; the first is its base, in which a value is `value * factor + offset`."""
 
 
-_KNOWN = ", ".join(
-    f"'{unit}': {{'dimension': '{dimension}', 'base': '{next(iter(units))}',"
-    f" 'factor': {by!r}::DOUBLE, 'shift': {more!r}::DOUBLE}}"
-    for dimension, units in DIMENSIONS.items()
-    for unit, (by, more) in units.items()
+_TYPE = "map<string,struct<dimension:string,base:string,factor:double,offset:double>>"
+_TABLE = json.dumps(
+    {
+        unit: {"dimension": dimension, "base": next(iter(units)), "factor": by, "offset": more}
+        for dimension, units in DIMENSIONS.items()
+        for unit, (by, more) in units.items()
+    },
+    ensure_ascii=False,
 )
-MACROS = f"""
-CREATE TEMP MACRO known(unit) AS map_extract(MAP {{{_KNOWN}}}, unit)[1];
-CREATE TEMP MACRO scaled(value, here, there) AS
-    (value * here.factor + here.shift - there.shift) / there.factor;
-CREATE TEMP MACRO converted(value, unit, target) AS CASE
-    WHEN unit IS NULL OR target IS NULL OR unit = target THEN value
-    WHEN known(unit).dimension = known(target).dimension
-    THEN scaled(value, known(unit), known(target)) END;
-"""
-"""DuckDB's macros: what is known of a unit, null for nothing, and a value in another unit of its
-dimension, null where the two units are not of one. Two units that are equal cost nothing."""
+
+
+def known(unit: str) -> str:
+    """Return SQL for what is known of the unit that an expression gives, null for nothing.
+
+    The table is JSON, of which Spark makes one constant: a map of SQL would be 300 expressions.
+    """
+    return f"try_element_at(from_json('{_TABLE}', '{_TYPE}'), {unit})"
+
+
+def converted(value: str, unit: str, into: str) -> str:
+    """Return SQL for a value in another unit of its dimension; two units that are equal cost none.
+
+    All three are expressions. It is null where the units are not of one dimension.
+    """
+    of, to = known(unit), known(into)
+    scaled = f"(({value}) * {of}.factor + {of}.offset - {to}.offset) / {to}.factor"
+    return (
+        f"CASE WHEN {unit} IS NULL OR {into} IS NULL OR {unit} = {into} THEN {value}"
+        f" WHEN {of}.dimension = {to}.dimension THEN {scaled} END"
+    )

@@ -49,7 +49,7 @@ def derive(
         if update(settings.tables, assets):
             dates = gold_tables.all_dates(settings.tables, state.files)
         state.made = gold_tables.make(
-            settings.tables, dates, state.files, state.made, assets=assets
+            session, settings.tables, dates, state.files, state.made, assets=assets
         )
         state.golden, state.corrected = state.last, ()
         note_derived(settings.checkpoints, state)

@@ -216,8 +216,7 @@ def read_only(settings: Settings, work: Callable[[], T]) -> T:
 
 @contextmanager
 def spark_errors(settings: Settings) -> Iterator[None]:
-    """Raise JobError, in one line, for whatever Spark or DuckDB raises."""
-    import duckdb
+    """Raise JobError, in one line, for whatever Spark raises."""
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
@@ -227,8 +226,6 @@ def spark_errors(settings: Settings) -> Iterator[None]:
         raise JobError(f"{JAVA_ENDED} (Spark's log: {settings.spark_log})") from error
     except (PySparkException, Py4JError) as error:
         raise JobError(f"{cause(str(error))} (Spark's log: {settings.spark_log})") from error
-    except duckdb.Error as error:
-        raise JobError(str(error).partition("\n")[0]) from error
 
 
 def _counts(committed: State) -> dict[str, int]:

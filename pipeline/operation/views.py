@@ -1,5 +1,6 @@
 """A DuckDB file with a view of each table, as the tables are when it is written."""
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -10,11 +11,11 @@ from deltalake import DeltaTable
 
 from pipeline.errors import JobError
 from pipeline.tables import delta
-from pipeline.tables.duckdb_files import escaped, quoted, select
 from pipeline.tables.on_disk import IN_BATCHES, batch_folder
 
 FORMAT = "v1.2.0"
 """The oldest DuckDB that can open the file, of those that pyproject.toml allows."""
+_GLOB = re.compile(r"[*?\[]")
 
 
 def write_views(root: Path, file: Path) -> list[str]:
@@ -45,9 +46,9 @@ def _remove(database: Path) -> None:
 def _write(root: Path, temporary: Path) -> list[str]:
     shown = []
     with duckdb.connect() as database:
-        database.execute(f"ATTACH {quoted(str(temporary))} AS views (STORAGE_VERSION '{FORMAT}')")
+        database.execute(f"ATTACH {_text(str(temporary))} AS views (STORAGE_VERSION '{FORMAT}')")
         for table, schema, files in _tables(root):
-            database.execute(f'CREATE VIEW views."{table}" AS {select(database, schema, files)}')
+            database.execute(f'CREATE VIEW views."{table}" AS {_select(database, schema, files)}')
             shown.append(table)
         database.execute("CHECKPOINT views")  # a disk that is full is not told at the end
     return shown
@@ -60,9 +61,32 @@ def _tables(root: Path) -> Iterator[tuple[str, pa.Schema, Iterable[str]]]:
         yield (
             table,
             columns.append(pa.field("batch", pa.int64())),
-            [f"{escaped(root / table)}/batch=*/*.parquet"],
+            [f"{_escaped(root / table)}/batch=*/*.parquet"],
         )
     for folder in sorted(each for each in root.iterdir() if delta.exists(each)):
         found = DeltaTable(folder.as_uri())
-        files = [escaped(folder / each["path"]) for each in delta.files(folder)]
+        files = [_escaped(folder / each["path"]) for each in delta.files(folder)]
         yield folder.name, pa.schema(found.schema().to_arrow()), files
+
+
+def _select(database: duckdb.DuckDBPyConnection, schema: pa.Schema, files: Iterable[str]) -> str:
+    """Return the query that has all columns, also those that no file has yet."""
+    types = database.from_arrow(schema.empty_table()).types
+    columns = ", ".join(
+        f'NULL::{kind} AS "{n}"' for n, kind in zip(schema.names, types, strict=True)
+    )
+    names = ", ".join(_text(path) for path in files)
+    empty = f"SELECT {columns} WHERE false"
+    if not names:
+        return empty
+    read = f"read_parquet([{names}], union_by_name = true, hive_partitioning = true)"
+    return f"{empty} UNION ALL BY NAME SELECT * FROM {read}"  # noqa: S608 - names are quoted
+
+
+def _escaped(path: Path) -> str:
+    """Return a path as a pattern that only it matches."""
+    return _GLOB.sub(r"[\g<0>]", str(path))
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -160,7 +160,7 @@ def test_each_instance_is_a_series_also_in_tables_of_before_there_were_any(
         gold.create(settings.tables)
         dates = [(date(2025, 11, 21) + timedelta(days=day)).isoformat()]
         files = state.load(settings.checkpoints).files
-        made = gold.make(settings.tables, dates, files, made, now, read_assets(file))
+        made = gold.make(lambda: spark, settings.tables, dates, files, made, now, read_assets(file))
         check(tmp_path, reads, end)
         if day == 0:
             take_column_out(settings.tables)

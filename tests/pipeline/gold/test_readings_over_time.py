@@ -211,6 +211,7 @@ def make(data: Path, spark: "SparkSession", now: int, made: int | None, *days: i
     gold.create(settings.tables)
     dates = [date.fromordinal(date(2025, 11, 21).toordinal() + day).isoformat() for day in days]
     gold.make(
+        lambda: spark,
         settings.tables,
         dates,
         state.load(settings.checkpoints).files,
