@@ -33,7 +33,7 @@ class Patterns:
         """Return all of them."""
         return [rule for rule, _ in self._rules]
 
-    def look_at(self, topic: str) -> None:
+    def match(self, topic: str) -> None:
         """Find what is to be said about a topic."""
         if topic == self._topic:
             return
@@ -62,7 +62,7 @@ def _widest(topic_filter: str) -> str:
 
 ALL = READ | WRITE
 
-KEPT_PATTERNS = 16
+CACHED_PATTERNS = 16
 """Patterns that are kept with a client's names in their places, 250 bytes each; where there are
 more, that is done anew for each topic."""
 
@@ -176,10 +176,10 @@ class Access:
 
     def _rights_of_patterns(self, topic: str) -> int:
         patterns = self._patterns
-        patterns.look_at(topic)
+        patterns.match(topic)
         if patterns.granted is not None:
             return patterns.granted
-        few = len(patterns) <= KEPT_PATTERNS
+        few = len(patterns) <= CACHED_PATTERNS
         return rights(self._of_patterns() if few else self._named(patterns.found), topic)[0]
 
     @property
@@ -204,7 +204,7 @@ class Access:
         if self._named_patterns is not None:
             return self._named_patterns
         named = self._named(self._patterns.all())
-        if len(named) <= KEPT_PATTERNS:
+        if len(named) <= CACHED_PATTERNS:
             self._named_patterns = named
         return named
 

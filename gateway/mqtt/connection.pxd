@@ -53,7 +53,7 @@ cdef class Connection:
     @cython.locals(buffer=bytes, start=Py_ssize_t, last=Py_ssize_t, end=Py_ssize_t)
     cpdef bytes next_topic_name(self)
     @cython.locals(packets=PacketBatch, properties=bytes, place=Py_ssize_t)
-    cpdef extend(self, Publication publication, long long most, long long most_bytes, joins=*)
+    cpdef extend(self, Publication publication, long long most, long long most_bytes, same_route=*)
     @cython.locals(packets=PacketBatch)
     cpdef shorten(self, Publication publication, Py_ssize_t count)
     @cython.locals(framer=Framer, buffer=bytes, body=Py_ssize_t, end=Py_ssize_t)

@@ -199,12 +199,12 @@ class Connection:
         publication: Publication,
         most: int,
         most_bytes: int,
-        joins: SameRoute | None = None,
+        same_route: SameRoute | None = None,
     ) -> None:
-        """Add to the publication that was taken last those behind it that are alike.
+        """Add the next packets to the publication that was read last, as long as they fit to it.
 
-        They differ from it in packet identifier and payload alone, and in a topic name that
-        `joins`. They are `most` at most with it, and of at most so many bytes. There are none
+        They differ from it in packet identifier and payload alone, and in a topic name of the
+        `same_route`. They are `most` at most with it, and of at most so many bytes. There are none
         unless there are `next_is_publish`.
         """
         if not self.next_is_publish:
@@ -214,7 +214,7 @@ class Connection:
         if publication.mqtt5:
             place = len(publication.topic_name) + (2 if publication.qos else 0)
             properties = packets.data[packets.body + place : packets.body + packets.payload]
-        publication.mixed = self.framer.extend(packets, most, most_bytes, properties, joins)
+        publication.mixed = self.framer.extend(packets, most, most_bytes, properties, same_route)
         if packets.count > 1:
             self.packets_received += packets.count - 1
             if publication.qos and 0 in packets.identifiers():

@@ -26,14 +26,14 @@ cdef class Framer:
                    size=Py_ssize_t, last="long long", skip=Py_ssize_t, count=Py_ssize_t)
     cpdef bint extend(
         self, PacketBatch batch, long long most, long long most_bytes, bytes properties=*,
-        joins=*) except -1
+        same_route=*) except -1
     @cython.locals(buffer=bytes, start=Py_ssize_t, end=Py_ssize_t, body=Py_ssize_t, name=bytes,
                    first_byte=int, largest=Py_ssize_t, between=Py_ssize_t, size=Py_ssize_t,
                    payload=Py_ssize_t, stop=Py_ssize_t, differ=bint, count=Py_ssize_t,
                    longest=Py_ssize_t, limit=Py_ssize_t)
     cdef bint _extend_uneven(
         self, PacketBatch batch, long long most, long long most_bytes, bytes properties,
-        joins) except -1
+        same_route) except -1
     cpdef bytes take_rest(self)
     cpdef bytes look_back(self, Py_ssize_t size)
     cpdef go_on(self, Py_ssize_t size)

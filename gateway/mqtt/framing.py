@@ -137,14 +137,14 @@ class Framer:
         most: int,
         most_bytes: int,
         properties: bytes = b"",
-        joins: SameRoute | None = None,
+        same_route: SameRoute | None = None,
     ) -> bool:
         """Add to a batch of one, the packet that was returned last, those behind it that are alike.
 
         They have the same first byte and `properties`, which is the whole block with its length,
-        and the same topic name or one that `joins`. They are whole, at most `most` with the first,
-        and of at most `most_bytes` together. They count as returned. Returns whether their topic
-        names differ.
+        and the same topic name or one of the `same_route`. They are whole, at most `most` with the
+        first, and of at most `most_bytes` together. They count as returned. Returns whether their
+        topic names differ.
         """
         buffer, start, end = self.buffer, self.start, self._position
         size = batch.size
@@ -163,7 +163,7 @@ class Framer:
             batch.take_even(buffer[start:end])
             self._position = end
         if count < most and end < len(buffer) and buffer[end] == buffer[start]:
-            return self._extend_uneven(batch, most, most_bytes, properties, joins)
+            return self._extend_uneven(batch, most, most_bytes, properties, same_route)
         return False
 
     def _extend_uneven(
@@ -172,7 +172,7 @@ class Framer:
         most: int,
         most_bytes: int,
         properties: bytes,
-        joins: SameRoute | None,
+        same_route: SameRoute | None,
     ) -> bool:
         """Add packets of other sizes or other topic names."""
         buffer, start, end = self.buffer, self.start, self._position
@@ -196,7 +196,7 @@ class Framer:
                 break
             if not buffer.startswith(name, body):
                 name = buffer[body : body + size]
-                if joins is None or not joins(name):
+                if same_route is None or not same_route(name):
                     break
                 differ = True
             starts.append(end - start)

@@ -33,8 +33,8 @@ def stored_publication(data: bytes, topic: str, *, mqtt5: bool) -> Publication:
         name, place = buffer[body:name_end], name_end + (2 if first_byte & _QOS else 0)
         identifier = (name_end if first_byte & _QOS else payload) - body
         batch = PacketBatch(buffer[:end], end, body, identifier, payload - body)
-        joins = None if topic else _is_topic_name
-        mixed = framer.extend(batch, len(data), len(data), buffer[place:payload], joins)
+        same_route = None if topic else _is_topic_name
+        mixed = framer.extend(batch, len(data), len(data), buffer[place:payload], same_route)
         found = to_text(name[2:], "topic name")
     except (MalformedPacket, ProtocolError) as error:
         raise ValueError(f"a batch of packets: {error}") from error

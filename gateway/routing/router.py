@@ -283,13 +283,13 @@ class Router:
         if match[3]:
             barred = set(match[3])
             own = [entry for entry in own if subscriber_of(entry) not in barred]
-        asking = {subscriber_of(entry) for entry in own if entry & NO_LOCAL}
+        evaluated = {subscriber_of(entry) for entry in own if entry & NO_LOCAL}
         if match[1]:  # which may find more subscriptions of those who have any with a filter
-            asking.update(self._filtered)
-        if not asking:
+            evaluated.update(self._filtered)
+        if not evaluated:
             return Route(match, self._direct.destinations(own))
-        always = [entry for entry in own if subscriber_of(entry) not in asking]
-        conditional = [entry for entry in own if subscriber_of(entry) in asking]
+        always = [entry for entry in own if subscriber_of(entry) not in evaluated]
+        conditional = [entry for entry in own if subscriber_of(entry) in evaluated]
         return Route(
             match,
             self._direct.destinations(always),
@@ -350,7 +350,7 @@ class Router:
         if route.conditional or route.indexes:
             return True
         for group in route.groups:  # noqa: SIM110 - any() would make a generator each time
-            if group.picky:
+            if group.conditional:
                 return True
         return False
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.access.access import (
+    CACHED_PATTERNS,
     EVERYTHING,
-    KEPT_PATTERNS,
     OPEN,
     Access,
     AccessPolicy,
@@ -228,8 +228,8 @@ def test_who_may_do_the_same_has_the_same_access() -> None:
 
 
 def test_many_patterns_say_what_few_do() -> None:
-    many = "".join(f"pattern read {number}/%c\n" for number in range(KEPT_PATTERNS + 1))
-    for text, number in ((many, KEPT_PATTERNS), ("pattern read 0/%c\n", 0)):
+    many = "".join(f"pattern read {number}/%c\n" for number in range(CACHED_PATTERNS + 1))
+    for text, number in ((many, CACHED_PATTERNS), ("pattern read 0/%c\n", 0)):
         policy = AccessPolicy(parse(text))
         one = policy.access(None, "one", local=False, proven=False)
         for _ in range(2):
@@ -273,7 +273,7 @@ def test_what_matches_for_some_client_is_found(
     assert named is not None
     name = "/".join(topic) or "a"
     patterns = Patterns([pattern])
-    patterns.look_at(name)
+    patterns.match(name)
     if named.topic_filter and topic_matches(named.topic_filter, name):
         assert patterns.found == [pattern]
 
@@ -281,6 +281,6 @@ def test_what_matches_for_some_client_is_found(
 def test_what_is_the_same_for_all_is_found_once() -> None:
     patterns = Patterns([rule("a/#"), rule("a/b", WRITE), rule("c/%c"), rule("d", 0), rule("d")])
     for topic, granted in (("a/b", READ | WRITE), ("a", READ), ("x", 0), ("c/x", None), ("d", 0)):
-        patterns.look_at(topic)
+        patterns.match(topic)
         assert patterns.granted == granted, topic
     assert len(patterns) == len(patterns.all()) == 5

@@ -139,7 +139,7 @@ class Consumers:
 
     def ask(self) -> bool:
         """Return whether a consumer may not want every message."""
-        return self._guarded or self._group.picky > 0 or self._router.restricts
+        return self._guarded or self._group.conditional > 0 or self._router.restricts
 
     def share(self, count: int) -> int:
         """Return how many of so many messages, which came together, go to one consumer.

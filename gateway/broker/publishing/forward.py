@@ -145,7 +145,9 @@ def _forward_elsewhere(
 def _retained_room(state: State, publication: Publication, first: int, most: int) -> int:
     """Return how many of the messages are surely retained: 0, which is counted, for none."""
     retained, shares = state.retained, state.shares
-    if retained.has_room(publication, first, most) and shares.may_retain(publication, first, most):
+    if retained.has_capacity(publication, first, most) and shares.may_retain(
+        publication, first, most
+    ):
         return most
     state.refusals.reason = "there is no room for another retained message"
     if shares.refuse_retained(publication.one(first)):

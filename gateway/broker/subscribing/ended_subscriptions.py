@@ -22,32 +22,32 @@ class EndedSubscriptions:
     (`Session.ended`). They are counted as subscriptions while they are there, and bounded as such.
     """
 
-    __slots__ = ("_deadlines", "_left", "_room", "_router", "_turn")
+    __slots__ = ("_deadlines", "_numbers", "_remaining", "_router", "_turn")
 
     def __init__(self, router: Router, deadlines: Deadlines) -> None:
         self._router = router
         self._deadlines = deadlines
-        self._left: deque[list[int]] = deque()  # their numbers, of one session each
+        self._numbers: deque[list[int]] = deque()  # their numbers, of one session each
         self._turn = -math.inf  # monotonic second
-        self._room = 0  # subscriptions that may still be given up in this turn
+        self._remaining = 0  # subscriptions that may still be given up in this turn
 
     def add(self, session: Session, instant: Instant) -> None:
         """Give up the subscriptions of a session that has ended."""
         numbers = self._router.numbers(session)
         if numbers:
-            self._left.append(numbers)
+            self._numbers.append(numbers)
             self._go_on(_KEY, instant)
 
     def _go_on(self, _: str, instant: Instant) -> None:
         if instant.monotonic != self._turn:
-            self._turn, self._room = instant.monotonic, PIECE
+            self._turn, self._remaining = instant.monotonic, PIECE
         discard = self._router.discard
-        while self._left and self._room:
-            numbers = self._left[0]
-            for _place in range(min(self._room, len(numbers))):
+        while self._numbers and self._remaining:
+            numbers = self._numbers[0]
+            for _place in range(min(self._remaining, len(numbers))):
                 discard(numbers.pop())  # from the last: the columns' ends are free first
-                self._room -= 1
+                self._remaining -= 1
             if not numbers:
-                self._left.popleft()
-        if self._left:
+                self._numbers.popleft()
+        if self._numbers:
             self._deadlines.set_next(_KEY, instant, self._go_on)

@@ -9,7 +9,7 @@ from gateway.session.session cimport Session
 @cython.final
 cdef class Replay:
     cdef readonly Cursor cursor
-    cdef public object kept
+    cdef public object stored
     cdef public bint noted
     cdef public bint scans
     cdef readonly Session session
@@ -36,7 +36,7 @@ cdef class Replays:
     @cython.locals(retained=RetainedMessages, cursor=Cursor, cost=Py_ssize_t, before=Py_ssize_t,
                    most=Py_ssize_t, found=list, fitting=Py_ssize_t, size=Py_ssize_t, wanted=list)
     cdef _send_some(self, Replay one, instant)
-    @cython.locals(room=Py_ssize_t, size=Py_ssize_t, most=Py_ssize_t, number=Py_ssize_t)
+    @cython.locals(free=Py_ssize_t, size=Py_ssize_t, most=Py_ssize_t, number=Py_ssize_t)
     cdef tuple _fitting(self, Replay one, list messages)
     cdef bint _withholds(self, Replay one, message) except -1
     @cython.locals(session=Session)

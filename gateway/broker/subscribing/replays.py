@@ -36,17 +36,21 @@ MAXIMUM_QUEUED = 1_000
 class Replay:
     """What is known of it; how far it has come, `cursor` says."""
 
-    __slots__ = ("cursor", "kept", "noted", "scans", "session", "subscription")
+    __slots__ = ("cursor", "noted", "scans", "session", "stored", "subscription")
 
     def __init__(
-        self, session: Session, subscription: Subscription, kept: StoredSubscription, cursor: Cursor
+        self,
+        session: Session,
+        subscription: Subscription,
+        stored: StoredSubscription,
+        cursor: Cursor,
     ) -> None:
         self.session = session
         self.subscription = subscription
-        self.kept = replace(kept, awaits_retained=False)  # as it is when all is done
+        self.stored = replace(stored, awaits_retained=False)  # as it is when all is done
         self.cursor = cursor
         self.scans = False  # the cursor moves; otherwise it is all done in one turn
-        self.noted = kept.awaits_retained  # the session's journal knows of it
+        self.noted = stored.awaits_retained  # the session's journal knows of it
 
     @property
     def survives(self) -> bool:
@@ -59,7 +63,7 @@ class Replay:
         subscription = self.subscription
         return SINGLE if subscription.qos or subscription.where is not None else 1
 
-    def has_room(self) -> bool:
+    def can_accept(self) -> bool:
         """Return whether the session takes messages now.
 
         What it is owed also without a connection goes to its queue in any case, and so to disk.
@@ -83,10 +87,10 @@ TURN_WORK = 4_000_000
 """Work of the filters that are asked about them; the last may exceed it, as in a piece of a
 message's (`routing/budget.py`)."""
 
-LOOKED_AT = 8
+SCANNED_AS_ONE = 8
 """How many count as one of those that are merely looked at."""
 
-GLANCE = 16
+PROBED = 16
 """Names that are looked at to see whether there is anything to send, when a turn has no room."""
 
 MAXIMUM_OF_ONE = 100
@@ -144,38 +148,38 @@ class Replays:
         self,
         session: Session,
         subscription: Subscription,
-        kept: StoredSubscription,
+        stored: StoredSubscription,
         instant: Instant,
     ) -> None:
         """Send a new subscription its retained messages, in this turn as far as there is room.
 
-        `kept` is what the session's journal knows of the subscription. It learns that retained
+        `stored` is what the session's journal knows of the subscription. It learns that retained
         messages are awaited, too, if they are owed by more than this turn: after a crash all of
         them are resent.
         """
         self.discard(session, subscription.topic_filter)
-        one = Replay(session, subscription, kept, self._retained.log.open())
+        one = Replay(session, subscription, stored, self._retained.log.open())
         self._begin_turn(instant)
         if self._ring:
             self._messages = 0  # others have waited for longer
-        if not (one.has_room() and self._advance(one, instant)):
+        if not (one.can_accept() and self._advance(one, instant)):
             self._wait(one, instant)
             return
         self._retained.log.close(one.cursor)
         if one.noted:
-            session.journal.subscribe(one.kept.topic_filter, one.kept)
+            session.journal.subscribe(one.stored.topic_filter, one.stored)
 
     def crowded(self, session: Session) -> bool:
         """Return whether as many replays of the session wait as may."""
         return len(self._waiting.get(session, ())) >= self.maximum_of_one
 
     def follow(
-        self, session: Session, subscription: Subscription, kept: StoredSubscription
+        self, session: Session, subscription: Subscription, stored: StoredSubscription
     ) -> None:
         """Go on with a subscription that has taken another's place and asks for no replay."""
         one = self._waiting.get(session, {}).get(subscription.topic_filter)
         if one is not None:
-            one.subscription, one.kept = subscription, kept
+            one.subscription, one.stored = subscription, stored
             self._note(one)
 
     def discard(self, session: Session, topic_filter: str) -> None:
@@ -199,7 +203,7 @@ class Replays:
 
     def ready(self, session: Session, now: float) -> None:
         """Go on with what waits for a session, if that has room; `now` is monotonic seconds."""
-        if session not in self._ring and self._first(session).has_room():
+        if session not in self._ring and self._first(session).can_accept():
             self._ring[session] = None
             self._deadlines.set(_KEY, now, self._go_on)
 
@@ -230,14 +234,14 @@ class Replays:
         while ring and self._messages > 0:
             session = next(iter(ring))
             one = self._first(session)
-            if not one.has_room():
+            if not one.can_accept():
                 del ring[session]
                 continue
             done = self._advance(one, instant)
             if done:
                 self._remove(one)
                 if one.noted:
-                    session.journal.subscribe(one.kept.topic_filter, one.kept)
+                    session.journal.subscribe(one.stored.topic_filter, one.stored)
             if session in ring and (done or one.scans):
                 ring.move_to_end(session)
         if ring:
@@ -256,7 +260,7 @@ class Replays:
         """
         retained, cursor = self._retained, one.cursor
         if not one.scans:
-            most = self.turn_messages // one.cost if self._messages > 0 else GLANCE
+            most = self.turn_messages // one.cost if self._messages > 0 else PROBED
             found = retained.few(one.subscription.topic_filter, cursor, most, instant.monotonic)
             if found is not None:
                 if not found:  # as for most subscriptions
@@ -289,7 +293,7 @@ class Replays:
         self._send(one, found, wanted, size, instant)
         if self._work <= 0:
             self._messages = 0
-        self._messages -= (cursor.index - before - fitting) // LOOKED_AT + 1
+        self._messages -= (cursor.index - before - fitting) // SCANNED_AS_ONE + 1
 
     def _fitting(
         self, one: Replay, messages: list[Publication]
@@ -298,10 +302,10 @@ class Replays:
 
         Those are all of them, unless the subscription has a filter.
         """
-        room, size = self._bytes, 0
+        free, size = self._bytes, 0
         most = min(len(messages), max(0, -(-self._messages // one.cost)))
         for number in range(most):
-            if size >= room:
+            if size >= free:
                 most = number
                 break
             size += payload_bytes(messages[number])
@@ -317,7 +321,7 @@ class Replays:
         It is all of them if that has to be `at_once`: the filter is NULL for what is too much then.
         """
         where, session = one.subscription.where, one.session
-        ask = self._budget.replayed
+        evaluate = self._budget.replayed
         size = 0
         wanted: list[Publication] = []
         for number, each in enumerate(messages):
@@ -330,7 +334,7 @@ class Replays:
             passed = True
             if where is not None:
                 most = max(self._work, ORDINARY) if at_once else EVALUATION
-                passed, work = ask(where, each.new_message(0), session.client_id, most)
+                passed, work = evaluate(where, each.new_message(0), session.client_id, most)
                 self._work -= work + PARSED * bytes_of_one
             if passed:
                 wanted.append(each)
@@ -341,8 +345,8 @@ class Replays:
         subscription, access = one.subscription, one.session.access
         if subscription.no_local and message.client_id == one.session.client_id:
             return True  # [MQTT-3.8.3-3]
-        asks = access.restricted or subscription.topic_filter.startswith("$")
-        return bool(asks and not access.rights(message.topic) & READ)
+        restricted = access.restricted or subscription.topic_filter.startswith("$")
+        return bool(restricted and not access.rights(message.topic) & READ)
 
     def _send(
         self,
@@ -405,8 +409,8 @@ class Replays:
         """Let the replay begin again after a crash, if anything is owed then."""
         if one.survives:
             one.noted = True
-            kept = replace(one.kept, awaits_retained=True)
-            one.session.journal.subscribe(kept.topic_filter, kept)
+            stored = replace(one.stored, awaits_retained=True)
+            one.session.journal.subscribe(stored.topic_filter, stored)
 
 
 def payload_bytes(publication: Publication) -> int:

@@ -80,9 +80,9 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
             yield None
             gathered = state.gathered
         before = len(state.router)
-        asked = _kept(client, request, identifier, where, deliver)
+        stored = _stored(client, request, identifier, where, deliver)
         state.shares.refusal = ""  # between two pieces that of another client came there
-        code, granted = _subscribe(state, session, asked, where)
+        code, granted = _subscribe(state, session, stored, where)
         codes.append(code)
         reason = state.shares.refusal or reason
         existed = len(state.router) == before
@@ -98,12 +98,23 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
         reason = NEEDS_QOS_1
     properties = _explain(client, reason) if reason else NO_PROPERTIES
     client.send(SubAck(packet.packet_id, codes, properties), commit)
-    for topic_filter, (subscription, kept) in replayed.items():
+    yield from _replay(state, session, replayed, piece, instant)
+
+
+def _replay(
+    state: State,
+    session: Session,
+    replayed: dict[str, tuple[Subscription, StoredSubscription]],
+    piece: Piece,
+    instant: Instant,
+) -> Pieces:
+    """Send the retained messages that match new subscriptions, one subscription at a time."""
+    for topic_filter, (subscription, stored) in replayed.items():
         if piece.ends_with(topic_filter):
             instant = yield None
         while state.replays.crowded(session):
             instant = yield PAUSE
-        state.replays.begin(session, subscription, kept, instant)
+        state.replays.begin(session, subscription, stored, instant)
 
 
 def _read_requests(
@@ -189,35 +200,35 @@ def _explain(client: Client, reason: str) -> Properties:
 
 
 def _subscribe(
-    state: State, session: Session, asked: StoredSubscription, where: "Where | None"
+    state: State, session: Session, stored: StoredSubscription, where: "Where | None"
 ) -> tuple[ReasonCode, tuple[Subscription, StoredSubscription] | None]:
     """Add or replace one subscription [MQTT-3.8.4-3]; return its reason code, and it if granted."""
-    if state.topic_limits.fault(asked.topic_filter):
+    if state.topic_limits.fault(stored.topic_filter):
         state.counters.add("tidegate/refused/topic_filters")
         return ReasonCode.TOPIC_FILTER_INVALID, None
-    if not _may_subscribe(session, split_shared(asked.topic_filter)[1]):
+    if not _may_subscribe(session, split_shared(stored.topic_filter)[1]):
         state.counters.add("tidegate/access/subscriptions")
-        state.notices.give(Denial(session.client_id, session.username, "read", asked.topic_filter))
+        state.notices.give(Denial(session.client_id, session.username, "read", stored.topic_filter))
         return ReasonCode.NOT_AUTHORIZED, None
     if (
-        _no_room(state, session, asked.topic_filter)
-        and state.router.find(session, asked.topic_filter) is None
+        _is_full(state, session, stored.topic_filter)
+        and state.router.find(session, stored.topic_filter) is None
     ):
-        _note_share(state.shares, session, asked.topic_filter)
+        _note_share(state.shares, session, stored.topic_filter)
         state.counters.add("tidegate/refused/subscriptions")
         return ReasonCode.QUOTA_EXCEEDED, None
-    if state.channels.full(session, asked.topic_filter):
+    if state.channels.full(session, stored.topic_filter):
         state.counters.add("tidegate/refused/consumers")
         return ReasonCode.QUOTA_EXCEEDED, None
-    if not asked.qos and state.channels.asks_for_acknowledgements(asked.topic_filter):
+    if not stored.qos and state.channels.asks_for_acknowledgements(stored.topic_filter):
         state.counters.add("tidegate/refused/unacknowledging_consumers")
         line = "client %.80r: %.200r refused at QoS 0: %s"
-        logger.warning(line, session.client_id, asked.topic_filter, NEEDS_QOS_1)
+        logger.warning(line, session.client_id, stored.topic_filter, NEEDS_QOS_1)
         return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, None
-    session.journal.subscribe(asked.topic_filter, asked)
-    return ReasonCode(asked.qos), (
-        route(state.router, state.subscription_filters, session, asked, where),
-        asked,
+    session.journal.subscribe(stored.topic_filter, stored)
+    return ReasonCode(stored.qos), (
+        route(state.router, state.subscription_filters, session, stored, where),
+        stored,
     )
 
 
@@ -229,7 +240,7 @@ def _may_subscribe(session: Session, topic_filter: str) -> bool:
     return granted is access or granted.may_subscribe(topic_filter)
 
 
-def _no_room(state: State, session: Session, topic_filter: str) -> bool:
+def _is_full(state: State, session: Session, topic_filter: str) -> bool:
     router, settings = state.router, state.settings
     if router.full or router.count(session) >= settings.maximum_subscriptions:
         return True
@@ -250,7 +261,7 @@ def route(
     router: Router,
     filters: SubscriptionFilters,
     session: Session,
-    kept: StoredSubscription,
+    stored: StoredSubscription,
     where: "Where | None",
 ) -> Subscription:
     """Route matching messages to the session; return the subscription that does.
@@ -259,22 +270,22 @@ def route(
     configuration attaches holds.
     """
     if where is None:
-        where = filters.find(session.client_id, kept.topic_filter)
+        where = filters.find(session.client_id, stored.topic_filter)
     subscription = Subscription(
         session,
-        kept.topic_filter,
-        kept.qos,
-        no_local=kept.no_local,
-        retain_as_published=kept.retain_as_published,
-        identifier=kept.identifier,
+        stored.topic_filter,
+        stored.qos,
+        no_local=stored.no_local,
+        retain_as_published=stored.retain_as_published,
+        identifier=stored.identifier,
         where=where,
-        delivery=read_policy(kept.deliver),
+        delivery=read_policy(stored.deliver),
     )
     router.add(subscription)
     return subscription
 
 
-def _kept(
+def _stored(
     client: Client,
     request: SubscriptionRequest,
     identifier: int | None,

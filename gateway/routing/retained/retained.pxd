@@ -44,7 +44,7 @@ cdef class RetainedMessages:
     cdef public Py_ssize_t maximum_messages
 
     @cython.locals(most="long long", fits=bint)
-    cpdef bint has_room(self, Publication publication, Py_ssize_t first, Py_ssize_t count) except -1
+    cpdef bint has_capacity(self, Publication publication, Py_ssize_t first, Py_ssize_t count) except -1
     @cython.locals(log=RetainedLog, before=Publication, size=Py_ssize_t, free=Py_ssize_t,
                    more=Py_ssize_t, levels=Py_ssize_t)
     cpdef bint set(self, Publication publication) except -1

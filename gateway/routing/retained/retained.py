@@ -166,7 +166,7 @@ class RetainedMessages:
         """Return the message of this topic, expired or not."""
         return self.log.get(topic)
 
-    def has_room(self, publication: Publication, first: int, count: int) -> bool:
+    def has_capacity(self, publication: Publication, first: int, count: int) -> bool:
         """Return whether there is room for so many messages, from number `first` on, and plenty.
 
         That is as if none replaced another, and each byte were a level of a topic.

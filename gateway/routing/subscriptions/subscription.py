@@ -79,7 +79,7 @@ class Subscription:
         self.destination: Destination | None = None
 
     @property
-    def picky(self) -> bool:
+    def conditional(self) -> bool:
         """Whether it may not want a message of its topics: what it says or who sent it decides."""
         return self.where is not None or self.no_local
 
@@ -92,17 +92,17 @@ class Group:
     """The members of one shared subscription, in the order they came, and whose turn it is.
 
     Its messages go to its `channel` if it has one, which gives them to the members; otherwise each
-    goes to a member at once. `picky` counts the members that may not want every message.
+    goes to a member at once. `conditional` counts the members that may not want every message.
     """
 
-    __slots__ = ("channel", "members", "picky", "turn")
+    __slots__ = ("channel", "conditional", "members", "turn")
 
     bytes = GROUP_OVERHEAD
 
     def __init__(self) -> None:
         self.members: list[Subscription] = []
         self.turn = 0
-        self.picky = 0
+        self.conditional = 0
         self.channel: Subscriber | None = None
 
     def __bool__(self) -> bool:
@@ -122,7 +122,7 @@ class Group:
     def add(self, member: Subscription) -> None:
         """Add a member that is none yet."""
         self.members.append(member)
-        self.picky += member.picky
+        self.conditional += member.conditional
 
     def remove(self, member: Subscription) -> None:
         """Remove a member; the turn stays with the member that had it, or passes to the next.
@@ -131,7 +131,7 @@ class Group:
         """
         place = self.members.index(member)
         del self.members[place]
-        self.picky -= member.picky
+        self.conditional -= member.conditional
         if place < self.turn:
             self.turn -= 1
 
@@ -191,7 +191,7 @@ class Subscribers:
         self._words[number] = word = self._held.excluding(self._words[number], index)
         self.total -= 1
         if word == 0:
-            self._leave(number)
+            self._forget(number)
 
     def count(self, number: int) -> int:
         """Return how many places the subscriber holds; 0 for the number -1."""
@@ -222,7 +222,7 @@ class Subscribers:
         self._words.append(0)
         return len(self._subscribers) - 1
 
-    def _leave(self, number: int) -> None:
+    def _forget(self, number: int) -> None:
         del self._numbers[self.subscriber(number)]
         self._subscribers[number] = None
         self._free.append(number)

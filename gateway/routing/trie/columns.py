@@ -41,7 +41,7 @@ def resized(column: memoryview, size: int, used: int) -> memoryview:
     return new
 
 
-def room_for(size: int) -> int:
+def capacity_for(size: int) -> int:
     """Return the places of a column that is to hold one more than `size`, with some to spare.
 
     They are as many again where that costs nothing, otherwise a sixteenth.

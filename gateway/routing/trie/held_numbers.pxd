@@ -18,5 +18,5 @@ cdef class HeldNumbers:
     cpdef Py_ssize_t first(self, unsigned int word, unsigned int minimum)
     cpdef Py_ssize_t count(self, unsigned int word)
     cpdef gather(self, unsigned int word, list found)
-    cdef unsigned int _keep(self, numbers)
+    cdef unsigned int _store(self, numbers)
     cdef _drop(self, unsigned int index)

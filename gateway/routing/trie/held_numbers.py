@@ -34,7 +34,7 @@ class HeldNumbers:
         if word == 0:
             return number + 1
         if word < _LIST:
-            return _LIST | self._keep(array("I", sorted((word - 1, number))))
+            return _LIST | self._store(array("I", sorted((word - 1, number))))
         numbers = self._lists[word & ~_LIST]
         numbers.insert(bisect_left(numbers, number), number)
         self._listed += 1
@@ -92,7 +92,7 @@ class HeldNumbers:
         places = POINTER * len(self._lists) + NUMBER * len(self._free)
         return places + LIST_OVERHEAD * lists + NUMBER * self._listed
 
-    def _keep(self, numbers: "array[int]") -> int:
+    def _store(self, numbers: "array[int]") -> int:
         self._listed += len(numbers)
         if self._free:
             index = self._free.pop()

@@ -1,6 +1,6 @@
 """Topic levels as small numbers: each different text is kept once, for as long as it is in use."""
 
-from gateway.routing.trie.columns import BYTES, LARGE, LEAST, SHORTS, resized, room_for, zeros
+from gateway.routing.trie.columns import BYTES, LARGE, LEAST, SHORTS, capacity_for, resized, zeros
 
 FIRST_TABLE = 64
 """Slots of the table that texts are found by; at most 3/4 of them are taken."""
@@ -179,13 +179,13 @@ class TopicLevels:
         if self._old_slots:
             self._move(self._step)
         number = self._new_number()
-        self._keep(number, text)
+        self._append(number, text)
         self._put(number, text)
         self._uses[number] = 1
         self.count += 1
         return number
 
-    def _keep(self, number: int, text: bytes) -> None:
+    def _append(self, number: int, text: bytes) -> None:
         """Put the text of a number behind all others."""
         if len(self._texts[self._piece]) + len(text) > _WITHIN:
             self._open_piece()
@@ -244,7 +244,7 @@ class TopicLevels:
             self._free = self._begins[number]
             return number
         if self._size == len(self._begins):
-            self._resize_columns(room_for(self._size))
+            self._resize_columns(capacity_for(self._size))
         self._size += 1
         return self._size - 1
 
@@ -265,7 +265,7 @@ class TopicLevels:
         self._table[slot] = number
 
     def _remove(self, number: int) -> None:
-        self._take(number)
+        self._unlink(number)
         if self._begins[number] >> _PIECE not in self._old_pieces:
             self._holes += self._sizes[number]
         self._sizes[number] = 0
@@ -292,7 +292,7 @@ class TopicLevels:
         self._begins[number] = self._free
         self._free = number
 
-    def _take(self, number: int) -> None:
+    def _unlink(self, number: int) -> None:
         """Take the number out of the table; those it had displaced move up."""
         hole = self._home(self.text(number))
         while self._table[hole] != number:
@@ -335,16 +335,16 @@ class TopicLevels:
                 text = self.text(number)
                 self._put(number, text)
                 if self._begins[number] >> _PIECE in self._old_pieces:
-                    self._keep(number, text)
+                    self._append(number, text)
             else:
                 self._set_free(number)
         self.moved = end
         if end >= self._size:
             self._old_table, self._old_slots = zeros(1), 0
-            self._leave_old_pieces()
+            self._free_old_pieces()
             self._give_back()
 
-    def _leave_old_pieces(self) -> None:
+    def _free_old_pieces(self) -> None:
         for piece in self._old_pieces:
             self._texts[piece] = _NOTHING
         self._spare.extend(self._old_pieces)
@@ -354,7 +354,7 @@ class TopicLevels:
 
     def _cut_back(self) -> None:
         self._size = max(1, len(bytes(self._uses[: self._size]).rstrip(b"\0")))
-        self._resize_columns(room_for(self._size))
+        self._resize_columns(capacity_for(self._size))
         self._rebuild_table(max(FIRST_TABLE, 2 * self.count))
 
     def _close_holes(self) -> None:

@@ -58,7 +58,7 @@ cdef class TrieNodes:
     cdef _put(self, unsigned int node)
     @cython.locals(hole=cython.ulonglong, slot=cython.ulonglong, home=cython.ulonglong,
                    other=cython.uint)
-    cdef _take(self, unsigned int node)
+    cdef _unlink(self, unsigned int node)
     cdef unsigned long long _distance(self, unsigned long long first, unsigned long long last)
     cdef _rebuild_edges(self, unsigned long long size)
     @cython.locals(node=cython.uint, end=cython.uint)

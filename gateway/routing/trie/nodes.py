@@ -1,6 +1,6 @@
 """The nodes of a topic trie: columns of parents, levels and what is held, one table of edges."""
 
-from gateway.routing.trie.columns import BYTES, LARGE, LEAST, resized, room_for, zeros
+from gateway.routing.trie.columns import BYTES, LARGE, LEAST, capacity_for, resized, zeros
 
 ROOT = 0
 
@@ -183,7 +183,7 @@ class TrieNodes:
         if self.count == 1:
             self._clear()
             return
-        self._take(node)
+        self._unlink(node)
         parent = self._parent[node]
         self._remove_child(parent, self._level[node])
         self._level[node] = 0
@@ -216,7 +216,7 @@ class TrieNodes:
             self._free = self._parent[node]
             return node
         if self._size == len(self._parent):
-            self._resize_columns(room_for(self._size))
+            self._resize_columns(capacity_for(self._size))
         self._size += 1
         return self._size - 1
 
@@ -235,7 +235,7 @@ class TrieNodes:
     def _cut_back(self) -> None:
         used = len(bytes(self._level[: self._size]).rstrip(b"\0"))
         self._size = max(1, (used + _LEVEL - 1) // _LEVEL)
-        self._resize_columns(room_for(self._size))
+        self._resize_columns(capacity_for(self._size))
         self._rebuild_edges(max(_FIRST_EDGES, 2 * self.count))
 
     def _resize_columns(self, capacity: int) -> None:
@@ -255,7 +255,7 @@ class TrieNodes:
                 slot = 0
         self._edges[slot] = node
 
-    def _take(self, node: int) -> None:
+    def _unlink(self, node: int) -> None:
         """Take the node's edge out of the table; those it had displaced move up."""
         hole = self._home(self._parent[node], self._level[node])
         while self._edges[hole] != node:

@@ -134,7 +134,7 @@ class Function:
             return f"{self.fewest} or {self.most} arguments"
         return "1 argument" if self.most == 1 else f"{self.most} arguments"
 
-    def takes(self, count: int) -> bool:
+    def accepts(self, count: int) -> bool:
         """Say whether a call may have `count` arguments."""
         return self.fewest <= count and (self.most is None or count <= self.most)
 

@@ -306,7 +306,7 @@ class _Parser:
             raise WhereError(token.position, "syntax", f"there is no function {token.shown()}")
         function = FUNCTIONS[name]
         arguments = self._arguments()
-        if not function.takes(len(arguments)):
+        if not function.accepts(len(arguments)):
             raise _wrong_count(token, function.arity, arguments)
         return Call(name, operands=arguments)
 

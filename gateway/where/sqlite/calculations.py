@@ -11,9 +11,9 @@ from gateway.where.sqlite.operand import (
     Kind,
     Operand,
     Steps,
-    alike,
     compare,
     grouped,
+    of_one_kind,
     to_boolean,
     to_number,
     to_string,
@@ -170,7 +170,7 @@ def _concatenation(texts: Sequence[Operand], steps: Steps) -> Operand:
 
 def _coalesce(operands: Sequence[Operand], steps: Steps) -> Operand:
     """Give the first operand that is not NULL."""
-    values, kinds = alike(operands, steps)
+    values, kinds = of_one_kind(operands, steps)
     sqls = [value.sql for value in values]
     sql = grouped(sqls, lambda group: f"coalesce({', '.join((*group, NULL.sql))})")
     return steps.make(sql, kinds, *values)

@@ -232,7 +232,7 @@ def _arms(kinds: Kind, conversion: _Conversion) -> Sequence[str]:
     return arms
 
 
-def alike(operands: Sequence[Operand], steps: Steps) -> tuple[list[Operand], Kind]:
+def of_one_kind(operands: Sequence[Operand], steps: Steps) -> tuple[list[Operand], Kind]:
     """Return values that may stand for each other, and all the types they may have together."""
     kinds = NOTHING
     for operand in operands:

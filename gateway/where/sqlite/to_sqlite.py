@@ -50,9 +50,9 @@ from gateway.where.sqlite.operand import (
     Parameters,
     Steps,
     UntranslatableError,
-    alike,
     compare,
     grouped,
+    of_one_kind,
     to_boolean,
     to_number,
     to_string,
@@ -242,7 +242,7 @@ def _simple_case(expression: SimpleCase, steps: Steps) -> Operand:
 
 
 def _case(conditions: list[Operand], results: list[Operand], steps: Steps) -> Operand:
-    values, kinds = alike(results, steps)
+    values, kinds = of_one_kind(results, steps)
     branches = zip(conditions, values, strict=False)
     whens = " ".join(f"WHEN {each.sql} THEN {value.sql}" for each, value in branches)
     return steps.make(f"CASE {whens} ELSE {values[-1].sql} END", kinds, *conditions, *values)

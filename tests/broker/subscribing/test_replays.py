@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.broker.subscribing.replays import GLANCE, MAXIMUM_QUEUED, MAXIMUM_UNSENT, TURN_BYTES
+from gateway.broker.subscribing.replays import MAXIMUM_QUEUED, MAXIMUM_UNSENT, PROBED, TURN_BYTES
 from gateway.broker.subscribing.subscribe import PAUSE
 from gateway.mqtt.packets import (
     PingReq,
@@ -77,7 +77,7 @@ def test_a_small_replay_waits_for_one_turn_of_each_large_one(harness: Harness) -
 
 
 def test_a_turn_without_room_takes_no_more_than_a_glance(harness: Harness) -> None:
-    for number in range(GLANCE + 1):
+    for number in range(PROBED + 1):
         harness.publish(f"{number}/x", retain=True)
     client, other = harness.connect(), harness.connect("other")
     client.subscribe("#")
@@ -85,7 +85,7 @@ def test_a_turn_without_room_takes_no_more_than_a_glance(harness: Harness) -> No
     assert harness.broker.replays.count == 2  # of the first it is not known that it has none
     turns(harness)
     assert other.take() == []
-    assert len(client.take()) == GLANCE + 1
+    assert len(client.take()) == PROBED + 1
 
 
 def test_a_small_replay_is_done_in_one_turn_of_its_own(harness: Harness) -> None:

@@ -22,12 +22,12 @@ class RetainedAgainstDict(RuleBasedStateMachine):
     @rule(topic=TOPICS, payload=st.binary(max_size=2), expiry=st.none() | st.integers(0, 5))
     def set_message(self, topic: str, payload: bytes, expiry: int | None) -> None:
         message = retained(topic, payload, expiry, self.now)
-        has_room = not payload or topic in self.kept or len(self.kept) < 4
-        assert self.retained.accepts(message) == has_room
-        assert self.retained.set(message) == has_room
+        has_capacity = not payload or topic in self.kept or len(self.kept) < 4
+        assert self.retained.accepts(message) == has_capacity
+        assert self.retained.set(message) == has_capacity
         if not payload:
             self.kept.pop(topic, None)
-        elif has_room:
+        elif has_capacity:
             self.kept[topic] = message
 
     @rule(seconds=st.integers(1, 3), drop=st.booleans())

@@ -9,8 +9,8 @@ from gateway.routing.trie.columns import (
     SHORTS,
     WORDS,
     Kind,
+    capacity_for,
     resized,
-    room_for,
     zeros,
 )
 from tests.support.table import table
@@ -37,9 +37,9 @@ def test_a_column_holds_numbers_of_its_kind(kind: Kind, most: int, size: int) ->
 
 
 def test_room_costs_little_or_nothing() -> None:
-    assert room_for(0) == LEAST
-    assert room_for(LARGE - 1) < (LARGE - 1) * 1.07
-    assert room_for(LARGE) == 2 * LARGE
+    assert capacity_for(0) == LEAST
+    assert capacity_for(LARGE - 1) < (LARGE - 1) * 1.07
+    assert capacity_for(LARGE) == 2 * LARGE
 
 
 def resident() -> int:

@@ -77,7 +77,7 @@ def test_every_function_says_how_many_arguments_it_takes() -> None:
     assert arities["NULLIF"] == "2 arguments"
     assert arities["SUBSTR"] == "2 or 3 arguments"
     assert arities["COALESCE"] == "1 or more arguments"
-    takes = [count for count in range(5) if FUNCTIONS["SUBSTR"].takes(count)]
+    takes = [count for count in range(5) if FUNCTIONS["SUBSTR"].accepts(count)]
     assert takes == [2, 3]
 
 
