@@ -166,12 +166,10 @@ def _encoding(beginning: bytes, header: bytes) -> str:
 def page_bytes_of(path: Path) -> int:
     """Return the size of pages that the database at `path` says, PAGE_BYTES where it says none."""
     try:
-        if path.is_file():  # to open a FIFO would wait for somebody who writes to it
-            with path.open("rb") as file:
-                return said_size(file.read(100)) or PAGE_BYTES
+        with path.open("rb") as file:
+            return said_size(file.read(100)) or PAGE_BYTES
     except OSError:
         return PAGE_BYTES
-    return PAGE_BYTES
 
 
 def reader(descriptor: int | None) -> Read:

@@ -137,6 +137,7 @@ def _open(path: Path) -> int | None:
 
     That says nothing of what is in it, and to go on would be to lose all of that.
     """
-    if path.is_file():  # to open a FIFO would wait for somebody who writes to it
+    try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    return None
+    except FileNotFoundError:
+        return None

@@ -4,6 +4,7 @@ SQLite gives up a whole table at the first page that is wrong. Here every row is
 pages are sound: where SQLite stumbles, each page is read for itself.
 """
 
+import errno
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -95,7 +96,7 @@ def _is_safe(path: Path) -> bool:
 
     It deletes the log of a database that is empty.
     """
-    return path.is_file() and path.stat().st_size > 0 and odd_file(path) is None
+    return path.exists() and path.stat().st_size > 0
 
 
 HISTORY_BYTES = 64 * 1024 * 1024
@@ -164,9 +165,12 @@ def salvage(
     `target` is an empty database at the newest schema, in autocommit mode. `bounds` are bytes
     of pages by table, of which the newest are taken. `known` are statements of earlier schemas,
     for tables whose own are damaged. Never raises for damage, or for what the disk
-    makes of a page: where the new database finds no room, the rest is left out. Raises OSError
-    where the old files cannot be opened.
+    makes of a page: where the new database finds no space, the rest is left out. Raises OSError
+    where the old files cannot be opened, or one of them is no regular file.
     """
+    odd = odd_file(path)
+    if odd is not None:  # to open a FIFO would wait for somebody who writes to it
+        raise OSError(errno.EINVAL, "not a regular file", str(odd))
     result = Salvage()
     pages = _pages_of(path, set(tables_of(target)))
     shortcut = Shortcut(path, pages.read(1), pages.form)

@@ -46,9 +46,8 @@ def read_log(path: Path, page_bytes: int = PAGE_BYTES) -> Log:
     """
     log = Log()
     try:
-        if path.is_file():  # to open a FIFO would wait for somebody who writes to it
-            with path.open("rb") as file:
-                _read_frames(file, log, page_bytes)
+        with path.open("rb") as file:
+            _read_frames(file, log, page_bytes)
     except OSError:
         return log  # what was read is of use
     return log
@@ -57,13 +56,11 @@ def read_log(path: Path, page_bytes: int = PAGE_BYTES) -> Log:
 def log_size(path: Path) -> int:
     """Return the size of pages that a sound header of the log at `path` says, else 0."""
     try:
-        if path.is_file():
-            with path.open("rb") as file:
-                header = file.read(HEADER_BYTES)
-                return size_in_log(header) if _Reader.of(header) is not None else 0
+        with path.open("rb") as file:
+            header = file.read(HEADER_BYTES)
     except OSError:
         return 0
-    return 0
+    return size_in_log(header) if _Reader.of(header) is not None else 0
 
 
 def frame_bytes(page_bytes: int = PAGE_BYTES) -> int:

@@ -150,9 +150,10 @@ class Lanes:
 
     def next_fresh(self) -> OutboxRow | None:
         """Return the next live row if it is in memory, None if there is none that may be sent."""
-        if not self.fresh or not self._outbox.writes.may_be_sent(self.fresh[0]):
+        fresh = self.fresh
+        if not fresh or (fresh[0].awaits_commit and not self._outbox.writes.may_be_sent(fresh[0])):
             return None
-        row = self.fresh.popleft()
+        row = fresh.popleft()
         self._fresh_bytes -= row.size
         return row
 

@@ -318,10 +318,11 @@ class Writer:
     def full(self) -> bool:
         """True while the disk refuses or is full, or more is pending than a bound allows."""
         attempts = self.attempts
+        free_space = attempts.free_space
         return (
             attempts.failing
             or bool(self.refuses)
-            or attempts.disk_full
+            or (free_space is not None and free_space.exhausted)
             or self.pending_rows >= MAX_PENDING_ROWS
             or self.pending_bytes >= MAX_PENDING_BYTES
         )

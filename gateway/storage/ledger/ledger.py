@@ -193,6 +193,13 @@ class Ledger:
 
     def ended(self, rows: Sequence[OutboxRow], outcome: Outcome, reason: str) -> None:
         """Note how rows ended, in the turn that removes them (`Outbox.on_outcome`)."""
+        if len(rows) == 1 and not self._uplinks.several:  # as after most acknowledgements
+            row = rows[0]
+            if row.ending & self._reporting:
+                number = row.seq
+                span = (row.epoch, row.stream, number, number)
+                self._note(LedgerRange(*span, outcome, {reason: 1}), 1)
+            return
         numbers: dict[tuple[str, str, int], list[int]] = {}
         for row in rows:
             numbers.setdefault((row.epoch, row.stream, row.ending), []).append(row.seq)

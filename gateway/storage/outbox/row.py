@@ -166,12 +166,10 @@ def row_size(row: OutboxRow) -> int:
     """
     message, record = row.message, RECORD_OVERHEAD
     record += len(message.payload) + len(row.epoch) + len(row.stream) + len(row.lane)
-    for text in (message.topic, message.client_id, message.username):
-        if text:
-            record += len(text) if text.isascii() else len(text.encode())
-    for text in (message.content_type, message.response_topic):
-        if text:
-            record += len(text.encode())
+    text = message.topic + (message.client_id or "") + (message.username or "")
+    if message.content_type is not None or message.response_topic is not None:
+        text += (message.content_type or "") + (message.response_topic or "")
+    record += len(text) if text.isascii() else len(text.encode())
     if message.correlation_data:
         record += len(message.correlation_data)
     for name, value in message.user_properties:

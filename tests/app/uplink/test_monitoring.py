@@ -101,7 +101,8 @@ class Rig:
         self.clock = ManualClock()
         self.uplink = SimpleNamespace(name="", state="connecting", error="")
         self.outbox = SimpleNamespace(
-            oldest_time=None, uplinks=SimpleNamespace(names=("",), rows=[0], several=False)
+            oldest=SimpleNamespace(time=None),
+            uplinks=SimpleNamespace(names=("",), rows=[0], several=False),
         )
         self.told: list[Happening] = []
         event = Happenings()
