@@ -20,8 +20,8 @@ TOOL = Path(__file__).parents[1] / "tools/ways.py"
 MOST = {  # files, calls
     "local": (18, 76),
     "filtered": (26, 110),
-    "away": (39, 170),
-    "forwarded": (50, 190),
+    "away": (37, 168),
+    "forwarded": (47, 180),
     "subscribe": (47, 247),
     "serial": (71, 455),
 }

@@ -64,7 +64,7 @@ class Form:
         return (self.usable - 12) * 64 // 255 - 23
 
 
-def said_size(header: bytes) -> int:
+def stated_page_bytes(header: bytes) -> int:
     """Return the size of pages that a database's header says, 0 if it says none."""
     if len(header) < 18:
         return 0
@@ -82,7 +82,7 @@ def size_in_log(header: bytes) -> int:
 def form_of(read: Read, size: int, log_size: int) -> Form:
     """Return the form of a database of `size` bytes; `log_size` is what its log says of pages."""
     header = read(0, 100)
-    page_bytes = _page_bytes(read, size, (log_size, said_size(header), PAGE_BYTES))
+    page_bytes = _page_bytes(read, size, (log_size, stated_page_bytes(header), PAGE_BYTES))
     return Form(
         page_bytes,
         page_bytes - _reserved(read, size, header, page_bytes),
@@ -167,7 +167,7 @@ def page_bytes_of(path: Path) -> int:
     """Return the size of pages that the database at `path` says, PAGE_BYTES where it says none."""
     try:
         with path.open("rb") as file:
-            return said_size(file.read(100)) or PAGE_BYTES
+            return stated_page_bytes(file.read(100)) or PAGE_BYTES
     except OSError:
         return PAGE_BYTES
 

@@ -22,7 +22,7 @@ class Insert:
     """Inserts rows a chunk at a time; a row that is there already counts once.
 
     `inserted` are in the table now, `refused` those that it would not have, and `left_out` those
-    that found no room; `lost` is for the caller to count what it could not read.
+    that found no space; `lost` is for the caller to count what it could not read.
     """
 
     def __init__(self, target: sqlite3.Connection, old: Layout, new: Layout) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.salvage.cells import Places, Search, cell_count, first_rowid, kind_of, rowids, rows_of
-from gateway.salvage.form import Form, odd_file, said_size
+from gateway.salvage.form import Form, odd_file, stated_page_bytes
 from gateway.salvage.gaps import LostNumbers, lost_numbers
 from gateway.salvage.insert import Insert, drop_leftovers
 from gateway.salvage.layouts import (
@@ -85,7 +85,7 @@ def _is_of(header: bytes, form: Form) -> bool:
 
     In another it finds as many rows as there are, and other contents.
     """
-    if len(header) < 60 or said_size(header) != form.page_bytes:
+    if len(header) < 60 or stated_page_bytes(header) != form.page_bytes:
         return False
     is_used_so = header[20] == form.page_bytes - form.usable
     return is_used_so and header[56:60] == _SAID[form.encoding].to_bytes(4, "big")
@@ -105,7 +105,7 @@ HISTORY_BYTES = 64 * 1024 * 1024
 BOUNDS = {"history": HISTORY_BYTES}
 
 LAST = ("history_rules", "history")
-"""Tables that are copied last, when room on the disk may be short."""
+"""Tables that are copied last, when space on the disk may be short."""
 
 DERIVED = ("outbox_totals",)
 """Tables that say of others what is found out again when they are empty."""
@@ -120,7 +120,7 @@ class Salvage:
 
     `lost` counts rows that could not be read; where a whole page is gone, as many as the
     table's other pages hold on average. `left_out` counts rows that could be read and are
-    beyond a bound or found no room; `dropped` those whose rows in other tables are missing.
+    beyond a bound or found no space; `dropped` those whose rows in other tables are missing.
     `lost_pages` are unreadable pages of which not even the table is known, `numbers` those of
     the outbox that may be lost.
     """
@@ -236,6 +236,7 @@ class _Copy:
         for name in sorted(self._old, key=lambda name: name in LAST and LAST.index(name) + 1):
             if name in self._new and name not in DERIVED:
                 self._copy(name, places)
+        # Overflow pages have no table of their own: they were copied with their records, or lost.
         unknown = set(places.unknown) - self._pages.of_long_records
         self._result.lost_pages = len(unknown)
         if unknown or "outbox" in self._result.lost:
@@ -287,6 +288,7 @@ class _Copy:
             for group in self._groups(name, numbers)
         )
         insert.flush()
+        # Nobody knows how many rows a page had that cannot be read: as many as its neighbours have.
         per_page = max(1, round(read / len(numbers))) if numbers else 1
         lost = insert.lost + len(places.lost.get(name, ())) * per_page
         _note(result.salvaged, name, insert.inserted)

@@ -60,6 +60,6 @@ def restore(
 def _restore_queue(queue: DeliveryQueue, read: list[Span], tail: StoredTail) -> None:
     """Let the queue take what was read for its first page, which stands before all the rest."""
     messages = tail.messages + sum(each.count for each in read)
-    size = tail.bytes + sum(each.kept for each in read)
+    size = tail.bytes + sum(each.disk_bytes for each in read)
     queue.restore_tail(tail.after, tail.up_to, messages, size)
     queue.take_page(read, complete=False)

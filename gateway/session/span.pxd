@@ -10,7 +10,7 @@ cdef class Span:
     cdef public object channel
     cdef public Py_ssize_t count
     cdef public Py_ssize_t first
-    cdef public long long kept
+    cdef public long long disk_bytes
     cdef public Py_ssize_t packet_id
     cdef public Publication publication
     cdef readonly int qos

@@ -52,15 +52,15 @@ class Span:
     subscription that matched [MQTT-3.3.4-3], and with consecutive packet identifiers from
     `packet_id` on, which is 0 before they are sent. A shared subscription gave them to this member
     if `topic_filter` names one, or a `channel` if that is one. `row` is where the session's journal
-    keeps them, None if it does not, and `kept` the bytes that they take there.
+    keeps them, None if it does not, and `disk_bytes` the bytes that they take there.
     """
 
     __slots__ = (
         "_size",
         "channel",
         "count",
+        "disk_bytes",
         "first",
-        "kept",
         "packet_id",
         "publication",
         "qos",
@@ -90,7 +90,7 @@ class Span:
         self.packet_id = 0
         self.channel: Gives | None = None
         self.row: Row | None = None
-        self.kept = 0
+        self.disk_bytes = 0
         self._size = 0
 
     @property
@@ -115,9 +115,9 @@ class Span:
         """Return the first so many messages, and the rest; none of them was sent."""
         head, tail = self.part(self.first, count), self.part(self.first + count, self.count - count)
         if self.row is not None:
-            each = (self.kept - self.publication.size(self.first, self.count)) // self.count
-            head.kept = self.publication.size(self.first, count) + count * each
-            tail.kept = self.kept - head.kept
+            each = (self.disk_bytes - self.publication.size(self.first, self.count)) // self.count
+            head.disk_bytes = self.publication.size(self.first, count) + count * each
+            tail.disk_bytes = self.disk_bytes - head.disk_bytes
         return head, tail
 
     def part(self, first: int, count: int) -> "Span":

@@ -130,7 +130,7 @@ def test_what_is_sent_again_at_qos_2_waits_for_the_disk() -> None:
 def test_the_tail_is_read_while_the_head_is_sent() -> None:
     journal = NotedJournal([([kept(4), kept(5, 2)], False)])
     session = noted(journal)
-    size = sum(span.kept for span in (kept(4), kept(5, 2), kept(7)))
+    size = sum(span.disk_bytes for span in (kept(4), kept(5, 2), kept(7)))
     tail = StoredTail(after=3, up_to=7, messages=4, bytes=size)
     begun = [RestoredSpan(kept(1)), RestoredSpan(kept(2, 2))]
     continuation.restore(session, begun, tail, connected=False)
@@ -169,7 +169,7 @@ def test_the_oldest_go_as_soon_as_they_have_been_read() -> None:
     limits = SessionLimits(maximum_queued_messages=4, when_full=WhenFull.DROP_OLDEST)
     journal = NotedJournal([([kept(1), kept(2)], False), ([kept(3)], False)])
     session = noted(journal, limits)
-    continuation.restore(session, [], StoredTail(0, 4, 4, 4 * kept(1).kept), connected=False)
+    continuation.restore(session, [], StoredTail(0, 4, 4, 4 * kept(1).disk_bytes), connected=False)
     deliver(session, b"5", b"6")
     dropped = session.counters.count("tidegate/queues/dropped_oldest")
     assert (dropped, len(session.queue)) == (2, 4)

@@ -23,7 +23,8 @@ def test_two_parts_are_as_much_as_the_whole(
     head, tail = whole.split(count)
     assert (head.first, head.count, tail.first) == (first, count, first + count)
     assert head.count + tail.count == whole.count
-    assert (head.size + tail.size, head.kept + tail.kept) == (whole.size, whole.kept)
+    assert head.size + tail.size == whole.size
+    assert head.disk_bytes + tail.disk_bytes == whole.disk_bytes
     each = SPAN_OVERHEAD * count + publication.size(first, count)
     assert head.size == each
     for part in (head, tail):
@@ -32,8 +33,8 @@ def test_two_parts_are_as_much_as_the_whole(
         assert (part.subscription_identifiers, part.topic_filter) == ((7,), "$share/g/#")
         assert part.packet_id == 0
     if written:
-        assert head.kept == publication.size(first, count) + count * OVERHEAD
+        assert head.disk_bytes == publication.size(first, count) + count * OVERHEAD
         assert (head.sequence, tail.sequence) == (100 + first, 100 + first + count)
         assert head.last == tail.last == 99 + len(sizes)
     else:
-        assert (head.sequence, head.last, head.kept) == (0, 0, 0)
+        assert (head.sequence, head.last, head.disk_bytes) == (0, 0, 0)

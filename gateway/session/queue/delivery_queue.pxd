@@ -29,9 +29,9 @@ cdef class DeliveryQueue:
     cpdef bint at_bound_with(self, Py_ssize_t more) except -1
     @cython.locals(memory=QueueMemory, size="long long", left="long long", fitting=Py_ssize_t)
     cpdef Py_ssize_t room(self, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
-    @cython.locals(kept="long long")
+    @cython.locals(disk_bytes="long long")
     cdef _add(self, Span span)
-    @cython.locals(kept="long long")
+    @cython.locals(disk_bytes="long long")
     cdef _remove(self, Span span)
     @cython.locals(publication=Publication)
     cdef _remember(self, Span span)

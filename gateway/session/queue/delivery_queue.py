@@ -165,18 +165,18 @@ class DeliveryQueue:
 
     def _add(self, span: Span) -> None:
         """Count a span that waits from now on, in memory."""
-        kept = span.kept
+        disk_bytes = span.disk_bytes
         self.messages += span.count
-        self._bytes += kept or span.size
-        self._memory.disk_bytes += kept
+        self._bytes += disk_bytes or span.size
+        self._memory.disk_bytes += disk_bytes
         self._remember(span)
 
     def _remove(self, span: Span) -> None:
         """Count a span that waited in memory, and does not any more."""
-        kept = span.kept
+        disk_bytes = span.disk_bytes
         self.messages -= span.count
-        self._bytes -= kept or span.size
-        self._memory.disk_bytes -= kept
+        self._bytes -= disk_bytes or span.size
+        self._memory.disk_bytes -= disk_bytes
         self._forget(span)
 
     def _give_up(self, spans: list[Span]) -> None:
@@ -185,8 +185,8 @@ class DeliveryQueue:
         for span in spans:
             messages += span.count
             in_memory += span.size
-            on_disk += span.kept
-            size += span.kept or span.size
+            on_disk += span.disk_bytes
+            size += span.disk_bytes or span.size
         self.messages -= messages
         self._bytes -= size
         self._memory_bytes -= in_memory
@@ -416,12 +416,12 @@ class DeliveryQueue:
         That is of what is `on_disk`, too, or of what is in memory alone.
         """
         cut: dict[int, Span] = {}
-        spans = [span for span in self if (span.kept > 0) is on_disk]
+        spans = [span for span in self if (span.disk_bytes > 0) is on_disk]
         for span in reversed(spans) if newest else spans:
             if size <= 0:
                 break
             cut[id(span)] = span
-            size -= span.kept or span.size
+            size -= span.disk_bytes or span.size
         return self._keep(lambda span: id(span) not in cut)
 
     def remove_qos_0(self) -> int:

@@ -111,7 +111,7 @@ def _cut(session: "Session", size: int, *, on_disk: bool) -> int:
     for span in found:
         session.journal.done(span, span.first, span.count)
         _count_given_up(session, "for_others", span.count)
-    return sum(span.kept or span.size for span in found)
+    return sum(span.disk_bytes or span.size for span in found)
 
 
 def _gives_up_newest(session: "Session") -> bool:

@@ -36,7 +36,7 @@ class PagedTail:
             self.after = before
         self.up_to = before + span.count
         self.messages += span.count
-        self.bytes += span.kept
+        self.bytes += span.disk_bytes
 
     def keep_between(self, span: "Span") -> None:
         """Add one that stays in memory; what comes now stands behind all here."""
@@ -55,7 +55,7 @@ class PagedTail:
         if spans:
             self.after = spans[-1].last
         self.messages -= sum([span.count for span in spans])
-        self.bytes -= sum([span.kept for span in spans])
+        self.bytes -= sum([span.disk_bytes for span in spans])
 
     def holds(self, sequence: int) -> bool:
         """Tell whether the message with this sequence number is on disk alone, if there is one."""

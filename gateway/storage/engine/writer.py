@@ -437,14 +437,14 @@ class Writer:
 
     def _commit(self) -> None:
         """Close the open batch and have it written, and those behind it as long as one is due."""
-        while True:
+        while True:  # not once more each time from the end: empty batches would nest without bound
             for gather in self.before_batch:  # which may add rows to this batch
                 gather()
             batch, rows = self._open_batch, self._open_rows
             self._closed = self.batch, rows, self._open_bytes
             self.batch += 1
             self._open_batch, self._open_rows, self._open_bytes = [], 0, 0
-            self.due.clear()
+            self.due.clear()  # behind `gather`: what they wanted is in the batch that is closed
             if batch:
                 self.attempts.begin(batch, rows)  # which ends with `_written`
                 return
@@ -469,6 +469,7 @@ class Writer:
         self.pending_bytes -= size
         self._rows_since_check += rows
         self._show_pending()
+        # Still busy: what a callback hands over is the next batch, which waits for all of them.
         for callback in self.on_committed:
             callback(self.committed)
 

@@ -30,7 +30,7 @@ from gateway.where.sqlite.operand import (
 from gateway.where.sqlite.to_sqlite import SqliteFilter
 
 _CACHED: Final = 256
-"""Paths, patterns and topic filters that are kept compiled; the least used one makes room."""
+"""Paths, patterns and topic filters that are kept compiled; the least used one is forgotten."""
 
 SqliteValue = int | float | str | bytes | None
 

@@ -104,6 +104,7 @@ class PendingRanges:
         """Join what can be joined; return how many ranges fewer that makes."""
         before = len(self.ranges)
         self.ranges = compacted(self.remove_all())
+        # Twice what is left: were the bound the same, each number to come would compact all again.
         self.bound = max(MAX_PENDING_RANGES, 2 * len(self.ranges))
         return before - len(self.ranges)
 

@@ -95,12 +95,12 @@ class LedgerPages:
             logger.warning("the ledger is compacted: it has %d ranges", self._ledger.rows)
             self._ledger.close_ranges()
             self._shorten_from = START
-        if not self._settled:
+        if not self._settled:  # a page is read as it is on disk, not as the last step left it
             return
         page = await self._read(self._shorten_from, COARSE_PAGE)
         self._join(self._free(page))
         self._shorten_from = key_of(page[-1]) if page else None
-        if not page:
+        if not page:  # what cannot be joined must not be read through again at every call
             self._shortest = round(GROWTH * self._ledger.rows_of[self._uplink])
 
     @property

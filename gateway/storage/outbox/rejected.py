@@ -14,7 +14,7 @@ from gateway.storage.outbox.row import COLUMNS, OutboxRow, from_columns, to_colu
 logger = logging.getLogger(__name__)
 
 MAX_REJECTED_ROWS = 1_000
-"""Rejected messages that are kept; the oldest make room, counted in uplink/refused_dropped."""
+"""Rejected messages that are kept; the oldest are deleted, counted in uplink/refused_dropped."""
 
 MAX_REJECTED_BYTES = 16 * 1024 * 1024
 """Bytes of the same messages (`OutboxRow.size`)."""

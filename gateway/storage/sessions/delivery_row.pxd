@@ -10,7 +10,7 @@ cdef class DeliveryRow:
     cdef readonly Py_ssize_t base
     cdef public long long batch
     cdef public object gone
-    cdef public long long kept
+    cdef public long long disk_bytes
     cdef readonly Py_ssize_t last
     cdef public Py_ssize_t left
     cdef public Py_ssize_t packet_id
@@ -23,7 +23,7 @@ cdef class DeliveryRow:
     cdef public bint whole
     cdef public Py_ssize_t written
 
-    cpdef take(self, first, count)  # as objects: `gone` has more bits than a C integer
+    cpdef remove(self, first, count)  # as objects: `gone` has more bits than a C integer
     cpdef settle(self)
     @cython.locals(publication=Publication, count=Py_ssize_t, part=bint)
     cpdef stand_for(self, Span span)

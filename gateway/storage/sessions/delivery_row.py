@@ -10,11 +10,11 @@ from gateway.storage.engine.ranges import ranges_of
 if TYPE_CHECKING:
     from gateway.mqtt.output import Barrier
 
-KEPT_OVERHEAD = 96
+DISK_OVERHEAD = 96
 """Bytes of the rows of a delivery and its message beside texts and blobs, their part of half empty
 pages included."""
 
-DIFFERENCE = KEPT_OVERHEAD - MESSAGE_OVERHEAD
+DIFFERENCE = DISK_OVERHEAD - MESSAGE_OVERHEAD
 """Bytes that a message takes more on disk than in memory."""
 
 WRITTEN = -1
@@ -25,7 +25,7 @@ class DeliveryRow:
     """All messages of a publication that one session is owed with one QoS; fulfils `span.Row`.
 
     `base` is the sequence number of the first; the row stands at that of the `last`. All of them
-    take `kept` bytes of the disk. Bits of `gone` are set for messages that are not owed any more,
+    take `disk_bytes` of the disk. Bits of `gone` are set for messages that are not owed any more,
     or have rows of their own; `left` is how many are not. `packet_id` is that of the last message,
     0 while it is not known to be sent. On disk, with batch `batch`, it stands for `written`
     messages. It is `whole` while no other row has a number between its first and its last.
@@ -36,8 +36,8 @@ class DeliveryRow:
         "barrier",
         "base",
         "batch",
+        "disk_bytes",
         "gone",
-        "kept",
         "last",
         "left",
         "packet_id",
@@ -56,7 +56,7 @@ class DeliveryRow:
         count = publication.packets.count
         self.base = base
         self.last = base + count - 1
-        self.kept = kept_size(publication, 0, count)
+        self.disk_bytes = bytes_on_disk(publication, 0, count)
         self.qos = span.qos
         self.retain = span.retain
         self.subscription_identifiers = span.subscription_identifiers
@@ -70,7 +70,7 @@ class DeliveryRow:
         self.whole = True
         self.barrier: Barrier | None = None
 
-    def take(self, first: int, count: int) -> None:
+    def remove(self, first: int, count: int) -> None:
         """Note that so many messages, from number `first` on, are gone."""
         if self.publication.packets.count > 1:
             self.gone |= ((1 << count) - 1) << first
@@ -87,11 +87,11 @@ class DeliveryRow:
         left = [number for number in range(self.publication.count) if not self.gone >> number & 1]
         return [(first, last - first + 1) for first, last in ranges_of(left)]
 
-    def kept_left(self) -> int:
+    def bytes_left(self) -> int:
         """Return the bytes that what is left takes of the disk."""
         if not self.gone:
-            return self.kept
-        return sum(kept_size(self.publication, *part) for part in self.ranges())
+            return self.disk_bytes
+        return sum(bytes_on_disk(self.publication, *part) for part in self.ranges())
 
     def gone_bytes(self) -> bytes | None:
         """Return `gone` as the row's column has it."""
@@ -121,12 +121,14 @@ class DeliveryRow:
         publication, count = self.publication, self.publication.packets.count
         span.row = self
         part = span.count < count
-        span.kept = kept_size(publication, span.first, span.count) if part else self.kept
+        span.disk_bytes = (
+            bytes_on_disk(publication, span.first, span.count) if part else self.disk_bytes
+        )
         if self.packet_id:
             span.packet_id = self.packet_id - count + 1 + span.first
 
 
-def kept_size(publication: Publication, first: int, count: int) -> int:
+def bytes_on_disk(publication: Publication, first: int, count: int) -> int:
     """Return the bytes that so many messages, from number `first` on, take of the disk.
 
     Others may share the row of the messages.

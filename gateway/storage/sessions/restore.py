@@ -178,7 +178,7 @@ class Restore:
         more = queue.messages - count
         if more:
             after = found[-1].span.last if found else 0
-            size = queue.bytes - sum(each.span.kept for each in found)
+            size = queue.bytes - sum(each.span.disk_bytes for each in found)
             session.tail = StoredTail(after, queue.last_sequence, more, size)
 
     def _add_subscription(self, values: Values) -> None:

@@ -120,7 +120,7 @@ class SessionJournal:
         """What is to be written of it; None if nothing is."""
         return self._changes
 
-    def take_changes(self, messages: set[int]) -> Changes:
+    def remove_changes(self, messages: set[int]) -> Changes:
         """Return what is to be written now, and begin anew.
 
         A deferred write is made with the batch after this one, but for that of `messages`, which
@@ -200,7 +200,7 @@ class SessionJournal:
             span.first = 0
         span.publication = self._store.messages.hold(publication)
         span.row = row = DeliveryRow(base, span)
-        span.kept = row.kept
+        span.disk_bytes = row.disk_bytes
         return row
 
     def done(self, span: Span, first: int, count: int) -> None:
@@ -212,7 +212,7 @@ class SessionJournal:
         if self.attempts:
             for sequence in range(row.base + first, row.base + first + count):
                 self.forget_attempts(sequence)
-        row.take(first, count)
+        row.remove(first, count)
         self._note_done(row)
 
     def _note_done(self, row: DeliveryRow) -> None:
@@ -282,7 +282,7 @@ class SessionJournal:
         if row.barrier is not None:  # which waits for both rows now
             own.barrier = row.barrier
             own.barrier.add()
-        row.take(first, count)
+        row.remove(first, count)
         row.left += gone.bit_count()  # which were counted before
         self._note_done(row)
         return own

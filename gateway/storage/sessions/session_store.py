@@ -108,7 +108,7 @@ class SessionStore:
             self._write_sessions()
         journals, self._changed = self._changed, {}
         messages = _to_write([each.changes for each in journals if each.changes is not None])
-        changed = [(journal, journal.take_changes(messages)) for journal in journals]
+        changed = [(journal, journal.remove_changes(messages)) for journal in journals]
         add_rows = self.pending.writer.add_rows
         emptied = self._count(changed)
         self.messages.gather(add, add_rows, messages)
@@ -231,7 +231,7 @@ def _write_left(add: Add, journal: SessionJournal, changes: Changes) -> None:
     """Write what is left of rows that earlier batches have written, and what became of them."""
     number = journal.number
     for row in changes.begun.values():
-        add(session_rows.LEFT, (row.left, row.kept_left(), row.gone_bytes(), number, row.last))
+        add(session_rows.LEFT, (row.left, row.bytes_left(), row.gone_bytes(), number, row.last))
     for row in changes.progress.values():
         add(session_rows.PROGRESS, (row.packet_id, row.released, number, row.last))
 
@@ -255,7 +255,7 @@ def _write_deliveries(
         else:
             # integers: sqlite3 looks for an adapter of every truth value
             retain, alone = int(row.retain), int(not publication.shared)
-            plain.append((number, last, publication.row, row.qos, retain, row.kept, alone))
+            plain.append((number, last, publication.row, row.qos, retain, row.disk_bytes, alone))
     add_rows(session_rows.OWE_PLAIN, plain, 0)
 
 
@@ -272,7 +272,7 @@ def _delivery_row(journal: SessionJournal, row: DeliveryRow) -> tuple[object, ..
         row.released,
         session_rows.identifiers_to_text(row.subscription_identifiers),
         row.topic_filter or None,
-        row.kept_left(),
+        row.bytes_left(),
         not publication.shared,
         None if expiry is None else (publication.received_at or 0) + 1000 * expiry,
         row.left,

@@ -114,7 +114,7 @@ class SpanReader:
         row.written = messages
         publication.stored_for += 1
         if count == 1:
-            row.kept = size
+            row.disk_bytes = size
         self.messages += messages
         if row.gone:
             spans = row.spans()

@@ -12,7 +12,7 @@ from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
 
 MAX_CLOCK_RECORDS = 1_000
-"""Records that wait for the fleet; the oldest make room, counted in clock/dropped."""
+"""Records that wait for the fleet; the oldest are deleted, counted in clock/dropped."""
 
 _SPANS = (
     "SELECT boot, epoch, offset_ms, begins, ends, numbers FROM clock_spans WHERE boot = ?"
@@ -35,7 +35,7 @@ class ClockStore:
         self.records: dict[int, str] = {}
         self.listeners = 1
         """How many uplinks have to hear of a record."""
-        self._heard: Counter[int] = Counter()
+        self._reported_by: Counter[int] = Counter()
         self._database = database
         self._writer = writer
         self._counters = counters
@@ -75,13 +75,13 @@ class ClockStore:
 
     def reported(self, identifier: int) -> None:
         """Note that the fleet has a record by one uplink more; after the last it is deleted."""
-        self._heard[identifier] += 1
-        if self._heard[identifier] >= self.listeners:
+        self._reported_by[identifier] += 1
+        if self._reported_by[identifier] >= self.listeners:
             self.remove(identifier)
 
     def remove(self, identifier: int) -> bool:
         """Gather the deletion of a record; False when it is not there any more."""
-        self._heard.pop(identifier, None)
+        self._reported_by.pop(identifier, None)
         if self.records.pop(identifier, None) is None:
             return False
         self._writer.add(_DELETE, (identifier,))

@@ -9,7 +9,7 @@ from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.writer import Writer
 
 MAXIMUM_EVENTS = 1_000
-"""Events that are kept; the oldest make room."""
+"""Events that are kept; the oldest are deleted."""
 
 _COLUMNS = ("id", "time", "until", "severity", "kind", "subject", "text", "count")
 _INSERT = insert_statement("events", _COLUMNS)

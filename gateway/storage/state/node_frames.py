@@ -9,10 +9,10 @@ WINDOW = 64
 """Sequence numbers below the highest of which each is remembered; older ones count as seen."""
 
 MAX_NODES = 1_024
-"""Nodes remembered; the one that was silent the longest makes room."""
+"""Nodes remembered; the one that was silent the longest is forgotten."""
 
 BOOTS_OF_A_NODE = 4
-"""Boots of a node that are remembered; the least recently used one makes room."""
+"""Boots of a node that are remembered; the least recently used one is forgotten."""
 
 _MASK = (1 << WINDOW) - 1
 
@@ -68,14 +68,14 @@ class NodeFrames:
         boots.move_to_end(boot)
         self._used += 1
         self._writer.add(_SAVE, (node, boot, self._used, highest, bits.to_bytes(8, "big")))
-        self._make_room(boots, node)
+        self._evict(boots, node)
 
     def _boots(self, node: str) -> OrderedDict[int, tuple[int, int]]:
         boots = self._nodes.setdefault(node, OrderedDict())
         self._nodes.move_to_end(node)
         return boots
 
-    def _make_room(self, boots: OrderedDict[int, tuple[int, int]], node: str) -> None:
+    def _evict(self, boots: OrderedDict[int, tuple[int, int]], node: str) -> None:
         if len(boots) > BOOTS_OF_A_NODE:
             boot, _ = boots.popitem(last=False)
             self._writer.add(_FORGET, (node, boot))

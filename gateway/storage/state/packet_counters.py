@@ -6,7 +6,7 @@ from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
 
 DEVICES_MAX = 2_048
-"""Devices remembered, each with one key; the one that was silent the longest makes room."""
+"""Devices remembered, each with one key; the one that was silent the longest is forgotten."""
 
 _SAVE = (
     "INSERT INTO packet_counters (address, key, used, counter) VALUES (?, ?, ?, ?)"

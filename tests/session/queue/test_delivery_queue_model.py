@@ -124,7 +124,7 @@ class QueueAgainstList(RuleBasedStateMachine):
         assert [*numbers] == [each.number for each in owed]
         found = [span.publication.packets.one(number) for number in numbers]
         assert found == [each.payload for each in owed]
-        assert span.kept == sum(each.kept for each in owed)
+        assert span.disk_bytes == sum(each.kept for each in owed)
         assert span.sequence == owed[0].sequence
 
     def rows(self) -> list[list[Owed]]:
@@ -252,7 +252,7 @@ class QueueAgainstList(RuleBasedStateMachine):
         whole = sum(each.size(0, each.count) for each in held)
         assert memory.bytes == whole + messages * SPAN_OVERHEAD
         assert memory.disk_bytes == sum(each.kept for each in self.owed)
-        assert memory.paged_bytes == memory.disk_bytes - sum(span.kept for span in in_memory)
+        assert memory.paged_bytes == memory.disk_bytes - sum(span.disk_bytes for span in in_memory)
         assert queue.bytes == sum(each.kept or each.size for each in self.owed)
         assert queue._memory_bytes == sum(span.size for span in in_memory)
         assert queue._head_bytes == sum(span.size for span in queue._head)

@@ -55,7 +55,7 @@ def test_all_of_the_tail_may_go_while_a_page_of_it_is_read() -> None:
     queue = paged(4)
     empty_head(queue)
     queue.begin_page()
-    assert queue.remove_paged(4, kept(4).kept, 1)
+    assert queue.remove_paged(4, kept(4).disk_bytes, 1)
     queue.append(kept(5, batch=0))
     assert queue.take(1).sequence == 5
     queue.take_page([], complete=True)
@@ -69,8 +69,8 @@ def test_what_stays_between_is_next_when_the_tail_is_gone() -> None:
     queue.append(kept(7))
     queue.forget_written(1)
     for sequence in (4, 5, 7):
-        assert queue.remove_paged(sequence, kept(4).kept, 1)
-    assert not queue.remove_paged(3, kept(3).kept, 1)
+        assert queue.remove_paged(sequence, kept(4).disk_bytes, 1)
+    assert not queue.remove_paged(3, kept(3).disk_bytes, 1)
     assert (sequences(queue), queue.paged) == ([1, 2, 3, 0], 0)
 
 

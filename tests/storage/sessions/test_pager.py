@@ -6,13 +6,13 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings.broker import BrokerSettings
 from gateway.settings.when_full import WhenFull
-from gateway.storage.sessions.delivery_row import KEPT_OVERHEAD
+from gateway.storage.sessions.delivery_row import DISK_OVERHEAD
 from tests.support.broker.durable_broker import DurableHarness, away
 from tests.support.broker.paged_queues import HEAD, MESSAGES, drain, fill, numbers
 
 pytestmark = pytest.mark.usefixtures("small_pages")
 
-ROW = KEPT_OVERHEAD + len(b"\x32\x00\x00\x01t\x00\x01")
+ROW = DISK_OVERHEAD + len(b"\x32\x00\x00\x01t\x00\x01")
 """Bytes that a message takes of the disk beside its payload."""
 
 

@@ -40,4 +40,4 @@ def kept(sequence: int, count: int = 1, batch: int = 1, **fields: object) -> Spa
 def keep(span: Span, row: Row) -> None:
     """Let the row be where the span is kept."""
     span.row = row
-    span.kept = span.publication.size(span.first, span.count) + span.count * OVERHEAD
+    span.disk_bytes = span.publication.size(span.first, span.count) + span.count * OVERHEAD
