@@ -21,7 +21,7 @@ MOST = {  # files, calls
     "local": (18, 76),
     "filtered": (26, 110),
     "away": (37, 168),
-    "forwarded": (47, 180),
+    "forwarded": (47, 186),
     "subscribe": (47, 247),
     "serial": (71, 455),
 }

@@ -109,7 +109,7 @@ def test_a_departure_tells_the_packet_identifiers_of_qos_1() -> None:
     session.detach()
     del journal.notes[:]
     continuation.note_departure(session, 1_000)
-    assert journal.notes == [("identify", [b"1", b"2"]), ("leave 1000", [])]
+    assert journal.notes == [("sent", [b"1", b"2"]), ("leave 1000", [])]
 
 
 def test_what_is_sent_again_at_qos_2_waits_for_the_disk() -> None:

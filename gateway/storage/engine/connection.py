@@ -146,8 +146,8 @@ class Connection:
         self._calls.put(None)
 
     def _work(self) -> None:
-        # Without a bound on `_calls`: the writer has one call under way, and so has each reader that
-        # awaits its answer.
+        # Without a bound on `_calls`: the writer has one call under way, and so has each reader
+        # that awaits its answer.
         while (each := self._calls.get()) is not None:
             call, done = each
             result: Any = None
