@@ -23,7 +23,7 @@ MOST = {  # files, calls
     "away": (37, 168),
     "forwarded": (47, 186),
     "subscribe": (47, 247),
-    "serial": (71, 455),
+    "serial": (68, 430),
 }
 """What each story took when it was measured last. Lower a figure with the change that makes it
 lower; a change that raises one says why."""

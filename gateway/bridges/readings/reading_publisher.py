@@ -158,7 +158,8 @@ class ReadingPublisher:
     def _corrected(self, reading: Reading, now: int) -> Reading:
         """Return the reading with the registry's names and a time that can be right."""
         time = reading.time
-        if not is_good(time, now):
+        # while the gateway's own clock was never set, a node's is believed
+        if now >= EARLIEST and not EARLIEST <= time <= now + AHEAD_MAX:
             self._services.counters.add(f"{self._of_kind}/clock_errors")
             time = now
         quantity, unit = quantity_name(reading.quantity), unit_name(reading.unit)
@@ -196,16 +197,6 @@ class ReadingPublisher:
             return False
         self._logged.add(key)
         return True
-
-
-def is_good(time: int, now: int) -> bool:
-    """Return whether a node's clock that says `time` can be right; `now` is the gateway's.
-
-    While the gateway's own clock was never set, a later one is believed.
-    """
-    if time < EARLIEST:
-        return now < EARLIEST
-    return now < EARLIEST or time <= now + AHEAD_MAX
 
 
 def joined(instance: str, label: str) -> str:

@@ -117,7 +117,7 @@ class SerialBridge:
 
     def _answer(self, acknowledgement: bytes) -> None:
         """Send to the node; an answer that cannot leave is asked for by the next sending."""
-        if not self._write(acknowledgement):
+        if self._port is None or not self._port.write(acknowledgement):
             self._host.count("acknowledgements_dropped")
 
     def _write(self, data: bytes) -> bool:

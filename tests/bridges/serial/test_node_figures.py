@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.bridges.readings.reading import Reading, Value
-from gateway.bridges.serial.node_figures import NodeFigures
+from gateway.bridges.serial.frame_intake import NodeFigures
 from tests.support.nodes.bridges import Gateway
 
 

@@ -5,9 +5,14 @@ from collections.abc import Callable
 import pytest
 from node.frames import encode_reading
 
-from gateway.bridges.serial.frame_intake import PARTLY_MAX, FrameIntake
-from gateway.bridges.serial.node_figures import NODES_MAX, STARTS_MAX, NodeStarts
-from gateway.bridges.serial.node_figures import NODES_MAX as NAMES_MAX
+from gateway.bridges.serial.frame_intake import (
+    NODES_MAX,
+    PARTLY_MAX,
+    STARTS_MAX,
+    FrameIntake,
+    NodeStarts,
+)
+from gateway.bridges.serial.frame_intake import NODES_MAX as NAMES_MAX
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode

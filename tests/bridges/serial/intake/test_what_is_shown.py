@@ -5,8 +5,7 @@ import logging
 import pytest
 from node.frames import encode_reading
 
-from gateway.bridges.serial.frame_intake import FrameIntake
-from gateway.bridges.serial.node_figures import NODES_MAX
+from gateway.bridges.serial.frame_intake import NODES_MAX, FrameIntake
 from gateway.counters import Counters
 from tests.bridges.serial.intake.node_frames import HUMIDITY, TEMPERATURE, frame
 
