@@ -1,11 +1,13 @@
 """How many instructions does one message cost, which a busy machine does not change?
 
-    .venv/bin/python -m bench.instructions [STORY...] [--tree NAME=PATH]... [--messages N]
+    .venv/bin/python -m bench.instructions [STORY...] [--tree NAME=PATH]... [--messages N] [--turns]
 
 One message at a time goes through a whole gateway under valgrind's cachegrind, and the same through
 Mosquitto: the next one comes when all acknowledgements of the last one are there. What FEW and what
 MANY messages cost is subtracted and divided, so that start and end do not count; what timers do
-meanwhile does. A tree that has compiled modules in place is measured compiled.
+meanwhile does. A tree that has compiled modules in place is measured compiled; of it `--turns`
+counts the selector and the turns alone, without timers and other threads, which is the same
+however slowly a busy machine goes.
 """
 
 import argparse
@@ -26,6 +28,10 @@ from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 VALGRIND = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+TURNS = [
+    *("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"),
+    "--toggle-collect=__pyx_f_7gateway_6server_15socket_selector_14SocketSelector_select",
+]
 RUN = "import sys; from gateway.cli.main import main; sys.exit(main())"
 TOPIC = b"sensors/n1/temperature"
 PAYLOAD = b'{"value":21.5,"unit":"C","time":1763740000000}'
@@ -78,9 +84,9 @@ class Client:
             size += 128 * self._exactly(1)[0] - 128
         return first, self._exactly(size)
 
-    def subscribe(self, topic_filter: bytes) -> None:
-        self.send(0x82, b"\0\1" + _text(topic_filter) + b"\1")
-        assert self.receive()[1][2] == 1, "refused"
+    def subscribe(self, topic_filter: bytes, qos: int = 1) -> None:
+        self.send(0x82, b"\0\1" + _text(topic_filter) + bytes([qos]))
+        assert self.receive()[1][2] == qos, "refused"
 
     def publish(self, number: int) -> None:
         """Publish at QoS 1 and await the PUBACK."""
@@ -139,10 +145,49 @@ def _pass(port: int, other: int, messages: int) -> None:
         subscriber.take()
 
 
+def qos_2(port: int, _: int, messages: int) -> None:
+    """QoS 2 to one subscriber, all four packets on both sides."""
+    publisher, subscriber = Client(port, "publisher"), Client(port, "subscriber")
+    subscriber.subscribe(b"#", 2)
+    for number in range(messages):
+        identifier = struct.pack(">H", 1 + number % 60_000)
+        publisher.send(0x34, _text(TOPIC) + identifier + PAYLOAD)
+        assert publisher.receive()[0] == 0x50
+        publisher.send(0x62, identifier)
+        assert publisher.receive()[0] == 0x70
+        body = subscriber.receive()[1]
+        start = 2 + struct.unpack(">H", body[:2])[0]
+        subscriber.send(0x50, body[start : start + 2])
+        assert subscriber.receive()[0] == 0x62
+        subscriber.send(0x70, body[start : start + 2])
+
+
+def churn(port: int, _: int, messages: int) -> None:
+    """A device connects, subscribes, publishes once and disconnects."""
+    for number in range(messages):
+        device = Client(port, f"device{number % 20}")
+        device.subscribe(b"commands/device%d/#" % (number % 20))
+        device.publish(number)
+        device.send(0xE0, b"")
+        device.close()
+
+
+def retained(port: int, _: int, messages: int) -> None:
+    """Retained messages on 500 topics, each on disk before the PUBACK."""
+    publisher = Client(port, "publisher")
+    for number in range(messages):
+        topic = _text(b"site/%d/state" % (number % 500))
+        publisher.send(0x33, topic + struct.pack(">H", 1 + number % 60_000) + PAYLOAD)
+        assert publisher.receive()[0] == 0x40
+
+
 STORIES: dict[str, Callable[[int, int, int], None]] = {
     "local": local,
     "away": away,
     "forwarded": forwarded,
+    "qos_2": qos_2,
+    "churn": churn,
+    "retained": retained,
 }
 
 
@@ -192,31 +237,31 @@ def _await_port(process: subprocess.Popen[bytes], port: int) -> None:
     raise SystemExit(f"nothing listens at {port}")
 
 
-def instructions(tree: Path | None, story: str, messages: int) -> int:
-    """Return what a whole run costs, from start to end."""
+def instructions(tree: Path | None, story: str, messages: int, counter: list[str]) -> int:
+    """Return what a whole run costs, from start to end, as `counter` counts."""
     with tempfile.TemporaryDirectory() as name:
         folder, port = Path(name), free_port()
         fleet = free_port() if story == "forwarded" else 0
         command, environment = (
             mosquitto(folder, port, fleet) if tree is None else gateway(tree, folder, port, fleet)
         )
-        with running([*VALGRIND, *command], environment, port) as said:
+        with running([*counter, *command], environment, port) as said:
             if fleet:
                 (folder / "fleet").mkdir()
                 with running(*mosquitto(folder / "fleet", fleet, 0), fleet):
                     STORIES[story](port, fleet, messages)
             else:
                 STORIES[story](port, fleet, messages)
-    found = re.search(r"I +refs: +([\d,]+)", said[0])
+    found = re.search(r"(?:I +refs|Collected +): +([\d,]+)", said[0])
     if found is None:
         raise SystemExit(said[0][-2_000:])
     return int(found[1].replace(",", ""))
 
 
-def a_message(tree: Path | None, story: str, many: int) -> int:
+def a_message(tree: Path | None, story: str, many: int, counter: list[str]) -> int:
     """Return what one message costs."""
-    few = instructions(tree, story, FEW)
-    return (instructions(tree, story, FEW + many) - few) // many
+    few = instructions(tree, story, FEW, counter)
+    return (instructions(tree, story, FEW + many, counter) - few) // many
 
 
 def main() -> None:
@@ -225,14 +270,18 @@ def main() -> None:
     parser.add_argument("stories", nargs="*", metavar="STORY", help=", ".join(STORIES))
     parser.add_argument("--tree", action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--messages", type=int, default=300)
+    parser.add_argument("--turns", action="store_true")
     asked = parser.parse_args()
+    counter = TURNS if asked.turns else VALGRIND
     trees = [each.partition("=")[::2] for each in asked.tree] or [("tidegate", str(ROOT))]
-    programs = [("mosquitto", None), *((name, Path(path)) for name, path in trees)]
+    mosquittos = [] if asked.turns else [("mosquitto", None)]
+    programs = [*mosquittos, *((name, Path(path)) for name, path in trees)]
     for story in asked.stories or STORIES:
         if story not in STORIES:
             parser.error(f"there is no story {story!r}, only {', '.join(STORIES)}")
         for name, tree in programs:
-            print(f"| {story} | {name} | {a_message(tree, story, asked.messages):,} |", flush=True)
+            count = a_message(tree, story, asked.messages, counter)
+            print(f"| {story} | {name} | {count:,} |", flush=True)
 
 
 if __name__ == "__main__":
