@@ -61,6 +61,5 @@ cdef class Session:
     cpdef pump(self, double now)
 
 from gateway.session cimport sending
-from gateway.session.queue cimport overflow
 
 cpdef double held_until(Publication publication, double now) except -1

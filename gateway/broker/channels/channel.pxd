@@ -9,7 +9,6 @@ from gateway.broker.channels.waiting cimport Waiting
 from gateway.mqtt.delivery_policy cimport DeliveryPolicy
 from gateway.mqtt.publication cimport PacketBatch, Publication
 from gateway.mqtt.publication cimport Publication
-from gateway.session.queue cimport overflow
 from gateway.session.session cimport Session
 from gateway.session.span cimport Span
 

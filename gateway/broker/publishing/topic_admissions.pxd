@@ -1,6 +1,5 @@
 import cython
 
-from gateway.broker.publishing.durability_classes cimport DurabilityClasses
 from gateway.routing.route cimport Route
 from gateway.routing.router cimport Router
 
@@ -25,7 +24,7 @@ cdef class TopicAdmission:
 @cython.final
 cdef class TopicAdmissions:
     cdef Py_ssize_t _bytes
-    cdef DurabilityClasses _durability_classes
+    cdef object _durability_classes
     cdef long long _epoch
     cdef object _limits
     cdef dict _old
