@@ -90,7 +90,7 @@ def wait_for_disk(run: Run, database: Database, writer: Writer) -> str:
 
 async def _until_it_takes(run: Run, database: Database) -> None:
     while True:
-        if await asyncio.to_thread(takes_again, database.path):
+        if await asyncio.to_thread(takes_again, database.path, run.clock):
             run.start_anew()
             return
         await asyncio.sleep(CHECK_SECONDS)

@@ -108,11 +108,13 @@ def prepare(path: Path, clock: Clock) -> "tuple[Path | None, Salvage | None]":
         raise refusal(error, path) from error
 
 
-def takes_again(path: Path) -> bool:
+def takes_again(path: Path, clock: Clock) -> bool:
     """Return whether a disk that took nothing takes a database by now, and has some space."""
     try:
         if not Reserve(path.parent).hold():
             return False
+        # A salvaged database may wait to take its place: an empty one there would hide it for ever.
+        finish(path, clock)
         _make(path)
     except (sqlite3.Error, OSError):
         return False
