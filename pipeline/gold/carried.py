@@ -5,7 +5,6 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipeline.gold.kinds import HOLDS_MS, STATE
 from pipeline.gold.readings import CARRIED, HEARD_MS, SENSOR
@@ -74,7 +73,7 @@ def following(ends: Iterable[date], count: int, last: date) -> set[date]:
 
 def carried_from(root: Path, days: Iterable[date]) -> pa.Table:
     """Return CARRIED: the values that hold to the end of these days."""
-    table = delta.read(root / "readings_1d", _READ, pc.field("date").isin(list(days)))
+    table = delta.read_parts(root / "readings_1d", _READ, "date", set(days))
     rows = [
         {name: row[name] for name in SENSOR}
         | {"event_time": row["last_time"], "unit": row["unit"]}

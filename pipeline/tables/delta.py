@@ -6,7 +6,7 @@ A reader sees a table as of a commit of its log, so a batch is there wholly or n
 import json
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -122,6 +122,26 @@ def read(root: Path, columns: Sequence[str] | None = None, filters: Any = None) 
     return DeltaTable(root.as_uri()).to_pyarrow_table(
         columns=wanted, filters=filters, filesystem=local
     )
+
+
+def read_parts(
+    root: Path, columns: Sequence[str], partition: str, values: Container[object]
+) -> pa.Table:
+    """Return some columns of the rows with these values of `partition`, by its files alone.
+
+    `read` makes an expression of each file that the table has.
+    """
+    schema = pa.schema(DeltaTable(root.as_uri()).schema().to_arrow())
+    kept = pa.schema([schema.field(name) for name in columns])
+    parts = [pa.Table.from_batches([], kept)]
+    for each in files(root):
+        value = each.get(f"partition.{partition}")
+        if value in values:
+            with pq.ParquetFile(root / unquote(each["path"])) as file:
+                part = file.read([name for name in columns if name != partition])
+            known = pa.repeat(pa.scalar(value, kept.field(partition).type), part.num_rows)
+            parts.append(part.append_column(kept.field(partition), known))
+    return pa.concat_tables(parts, promote_options="permissive")
 
 
 def scan(root: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
