@@ -6,8 +6,9 @@ Prints CPU seconds and rows for each CPU second of `once` (bronze, silver and le
 and of a script that reads the lines with a schema, writes them as Parquet, drops duplicates and
 decodes the readings into a second table. Both are measured cold, as a whole process, and warm: the
 same work once more into other tables, in a Spark session that has done it before, as `run` has.
-They take turns. `once` starts Java with the class archive that a run before the first round wrote,
-as all runs but a machine's first do; `first` is that run.
+Gold of the warm tables is measured after that, in the same process. They take turns. `once` starts
+Java with the class archive that a run before the first round wrote, as all runs but a machine's
+first do; `first` is that run.
 """
 
 import argparse
@@ -44,6 +45,8 @@ def work(landing, tables):
         F.timestamp_millis("time").alias("event_time"), "reading.value", "reading.unit")
     silver = silver.withColumn("event_date", F.to_date("event_time"))
     silver.write.partitionBy("event_date").parquet(tables + "/silver")
+def gold(landing, tables):
+    pass
 """
 ONCE = """
 from functools import cache, partial
@@ -55,6 +58,8 @@ settings = make_settings(tables=Path(sys.argv[2], "cold"), cache=Path(sys.argv[3
 session = cache(lambda: open_session(settings))
 def work(landing, tables):
     run_once(make_settings(Path(landing), Path(tables)), session, How(gold=False))
+def gold(landing, tables):
+    run_once(make_settings(Path(landing), Path(tables)), session)
 """
 TWICE = """
 import os, sys
@@ -63,7 +68,9 @@ from bench.pipeline import SCHEMA, cpu_seconds
 work(sys.argv[1], sys.argv[2] + "/cold")
 cold = cpu_seconds(os.getpid())
 work(sys.argv[1], sys.argv[2] + "/warm")
-print(cold, cpu_seconds(os.getpid()) - cold)
+both = cpu_seconds(os.getpid())
+gold(sys.argv[1], sys.argv[2] + "/warm")
+print(cold, both - cold, cpu_seconds(os.getpid()) - both)
 """
 SCHEMA = (
     "gateway_id string, epoch string, stream string, seq bigint, time bigint, received bigint,"
@@ -78,7 +85,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     work = Path(tempfile.mkdtemp(prefix="bench-pipeline-"))
-    found: dict[str, list[tuple[float, float]]] = {"bare": [], "once": []}
+    found: dict[str, list[tuple[float, ...]]] = {"bare": [], "once": []}
     try:
         land(work / "landing", options.rows)
         first = cold_and_warm(ONCE, work / "landing", work / "first")
@@ -92,16 +99,15 @@ def main() -> None:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def cold_and_warm(program: str, landing: Path, tables: Path) -> tuple[float, float]:
-    """Return the CPU seconds of a process until its work is done, and for the same once more."""
+def cold_and_warm(program: str, landing: Path, tables: Path) -> tuple[float, ...]:
+    """Return the CPU seconds of a process until its work is done, the same once more, and gold."""
     text = TWICE.format(work=program)
     cache = tables.parent / "cache"
     arguments = [sys.executable, "-c", text, str(landing), str(tables), str(cache)]
     ended = subprocess.run(
         arguments, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
-    cold, warm = map(float, ended.stdout.split())
-    return cold, warm
+    return tuple(map(float, ended.stdout.split()))
 
 
 def cpu_seconds(pid: int) -> float:
@@ -154,13 +160,14 @@ def record(gateway: str, epoch: str, seq: int) -> str:
     )  # fmt: skip
 
 
-def report(found: dict[str, list[tuple[float, float]]], rows: int) -> None:
+def report(found: dict[str, list[tuple[float, ...]]], rows: int) -> None:
     """Print a row of the table in bench/README.md for each state."""
     for state, place in (("cold", 0), ("warm", 1)):
         seconds = {name: [each[place] for each in found[name]] for name in found}
         bare, once = (statistics.median(each) for each in seconds.values())
         rates = f"{rows / bare:,.0f} | {rows / once:,.0f} | {bare / once:.2f}x"
         print(f"| {rows:,} | {state} | {rates} |", seconds)
+    print("gold after it, warm:", [round(each[2], 1) for each in found["once"]])
     print(time.strftime("%Y-%m-%d", time.gmtime()))
 
 

@@ -15,6 +15,7 @@ from pipeline.commands.options import (
     add_spark,
     add_tables,
     assets_of,
+    queries_of,
     with_landing,
 )
 from pipeline.operation.preflight import check_installed
@@ -70,6 +71,7 @@ def run_command(options: argparse.Namespace) -> int:
             verify=options.verify,
             gold=not options.no_gold,
             assets=assets_of(options),
+            queries=queries_of(options),
             watch=watch,
         )
         totals = run_once(settings, partial(_open_session, settings), how)

@@ -91,6 +91,8 @@ def add_gold(parser: Any) -> None:
     parser.add_argument("--no-gold", action="store_true", help="leave the gold tables for later")
     names = "TOML with names, places and time zones of gateways"
     parser.add_argument("--assets", type=Path, metavar="FILE", help=names)
+    queries = "a folder of queries over silver, TABLE.sql, that become gold tables"
+    parser.add_argument("--gold-sql", type=Path, metavar="DIR", help=queries)
 
 
 def assets_of(options: argparse.Namespace) -> "pa.Table | None":
@@ -100,6 +102,15 @@ def assets_of(options: argparse.Namespace) -> "pa.Table | None":
     from pipeline.gold.assets import read_assets
 
     return read_assets(options.assets)
+
+
+def queries_of(options: argparse.Namespace) -> dict[str, str]:
+    """Return the queries of the folder that `--gold-sql` names."""
+    if options.gold_sql is None:
+        return {}
+    from pipeline.gold.queries import read_queries
+
+    return read_queries(options.gold_sql)
 
 
 def add_broker(parser: Any, *, required: bool = False) -> None:

@@ -17,6 +17,7 @@ from pipeline.commands.options import (
     add_spark,
     add_tables,
     assets_of,
+    queries_of,
     settings_of,
 )
 from pipeline.errors import BusyError, JobError, PipelineError
@@ -54,7 +55,12 @@ def run_service(options: argparse.Namespace) -> int:
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     session = cache(partial(open_session, settings, service=True))
-    how = How(gold=not options.no_gold, assets=assets_of(options), stopping=stopped.is_set)
+    how = How(
+        gold=not options.no_gold,
+        assets=assets_of(options),
+        queries=queries_of(options),
+        stopping=stopped.is_set,
+    )
     busy = False
     while not stopped.is_set():
         begun = time.monotonic()

@@ -2,14 +2,16 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
 
-from pipeline.gold import carried
+from pipeline.errors import PipelineError
+from pipeline.gold import carried, own
 from pipeline.gold.assets import ZONES, zones
 from pipeline.gold.days import GATEWAY_DAY, NODE_DAY, gateway_day, node_day
 from pipeline.gold.readings import HEARD, READINGS, WINDOWS, by_window, spaced
@@ -34,6 +36,11 @@ TABLES: dict[str, Columns] = {
     "gateway_day": GATEWAY_DAY,
     "node_day": NODE_DAY,
 }
+
+TAKEN = frozenset(
+    (*TABLES, LOCAL, "freshness", "assets", "runs", *on_disk.IN_DELTA, *on_disk.IN_BATCHES)
+)
+"""Names that no table of one's own can have."""
 
 _QUARANTINED = "gateway_id string, date date, quarantined map<string,bigint>"
 
@@ -60,11 +67,13 @@ def make(
     made: datetime | None = None,
     now: datetime | None = None,
     assets: pa.Table | None = None,
+    queries: Mapping[str, str] | None = None,
 ) -> datetime | None:
     """Make the rows of these dates anew, each table in one step; `files` is `State.files`.
 
     What holds from a date into others is made there, too, up to `now`. `made` is when that was
-    last done; returns when it was done now. With `assets` days by local time are made, too.
+    last done; returns when it was done now. With `assets` days by local time are made, too, and
+    tables of one's own by `queries` (gold.queries).
     """
     wanted = sorted({date.fromisoformat(day) for day in dates if day})
     if not wanted:
@@ -87,7 +96,24 @@ def make(
             _make_local(spark, root, days, heard, now, assets)
         days = carried.following(changed, further, last)
         further *= 2
+    for table, query in (queries or {}).items():
+        _make_own(spark, root, table, query, wanted)
     return now
+
+
+def _make_own(spark: SparkSession, root: Path, table: str, query: str, days: list[date]) -> None:
+    """Make the rows of these days of a table of one's own, of all days if its query is new."""
+    if table in TAKEN:
+        raise PipelineError(f"{table}.sql: {table} is a table of the pipeline itself")
+    new = own.is_new(root / table, query)
+    if new:
+        found = (each.get("partition.event_date") for each in delta.files(root / "silver"))
+        days = sorted({day for day in found if day is not None})
+    _silver(spark, root, days).createOrReplaceTempView("silver")
+    rows = own.rows_of(spark, table, query)
+    if new:
+        own.create(root / table, rows, query)
+    _swap(root, table, rows.where(col(DATE).isin(days)), days)  # others would be there twice
 
 
 def _make_readings(

@@ -1,7 +1,7 @@
 """What is made from silver: corrected times, completeness and gold, for what batches touched."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ def derive(
     *,
     gold: bool,
     assets: pa.Table | None = None,
+    queries: Mapping[str, str] | None = None,
 ) -> None:
     """Bring what is made from silver up to it; a kill on the way leaves it to the next run.
 
@@ -49,7 +50,13 @@ def derive(
         if update(settings.tables, assets):
             dates = gold_tables.all_dates(settings.tables, state.files)
         state.made = gold_tables.make(
-            session, settings.tables, dates, state.files, state.made, assets=assets
+            session,
+            settings.tables,
+            dates,
+            state.files,
+            state.made,
+            assets=assets,
+            queries=queries,
         )
         state.golden, state.corrected = state.last, ()
         note_derived(settings.checkpoints, state)

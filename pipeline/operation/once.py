@@ -3,7 +3,7 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -63,6 +63,8 @@ class How:
     """Whether the gold tables are made, too; a later run makes what is left."""
     assets: "pa.Table | None" = None
     """What people call gateways, and their time zones (gold.assets.ASSETS)."""
+    queries: Mapping[str, str] = field(default_factory=dict)
+    """Gold tables of one's own, by name (gold.queries)."""
     stopping: Callable[[], bool] = lambda: False
     """Asked between batches: whether the run shall end with what it has committed."""
     watch: Callable[[str, int, int], None] = lambda _step, _done, _whole: None
@@ -158,7 +160,7 @@ def _derive(
 ) -> None:
     if _is_behind(committed, how) and not how.stopping():
         how.watch("ledger and gold" if how.gold else "ledger", 0, 1)
-        derive(settings, committed, session, gold=how.gold, assets=how.assets)
+        derive(settings, committed, session, gold=how.gold, assets=how.assets, queries=how.queries)
         how.watch("ledger and gold" if how.gold else "ledger", 1, 1)
 
 

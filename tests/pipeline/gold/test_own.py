@@ -1,0 +1,117 @@
+"""Gold tables by queries of one's own, beside the same sums by plain Python."""
+
+from collections import Counter
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.errors import PipelineError
+from pipeline.gold.queries import read_queries
+from pipeline.tables import delta, on_disk
+from pipeline.tables.columns import SILVER
+from pipeline.tables.state import FILES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "pipeline" / "gold"
+Sums = dict[tuple[str, date], int]
+
+
+def add(tables: Path, day: int, values: list[int]) -> None:
+    """Add a file of readings to silver, one an hour, each with a payload of 10 bytes."""
+    name = f"event_date=2025-11-{day}"
+    (tables / "silver" / name).mkdir(exist_ok=True)
+    rows = [
+        {"gateway_id": "barn", "epoch": "00a1b2c3d4", "stream": "main", "seq": day * 100 + hour,
+         "event_time": datetime(2025, 11, day, hour, tzinfo=UTC), "received": 1_763_700_000_000,
+         "node": f"n{hour % 2}", "quantity": "t", "value": float(value), "bytes": 10, "batch": 1}
+        for hour, value in enumerate(values)
+    ]  # fmt: skip
+    delta.append(tables / "silver", SILVER, rows)
+    (new,) = (f for f in delta.files(tables / "silver") if f.get("partition.event_date") is None)
+    file = tables / "silver" / name / new["path"]
+    (tables / "silver" / new["path"]).rename(file)
+    added = [delta.addition(file, tables / "silver")]
+    delta.commit(tables / "silver", added, delta.removals([new], "event_date"))
+
+
+def sums(tables: Path, column: str) -> Sums:
+    rows = delta.read(tables / "mine").to_pylist()
+    return {(row["node"], row["date"]): row[column] for row in rows}
+
+
+@pytest.mark.spark
+def test_a_query_is_a_table_that_follows_silver_and_its_own_text(
+    tmp_path: Path, spark: "SparkSession"
+) -> None:
+    tables, folder = tmp_path / "tables", tmp_path / "sql"
+    tables.mkdir()
+    folder.mkdir()
+    on_disk.create(tables)
+    from pipeline.gold import make as gold
+
+    gold.create(tables)
+    file = folder / "mine.sql"
+    sent = {21: [1, 2, 3], 22: [5, 7]}
+    wanted: Counter[tuple[str, date]] = Counter()
+
+    def make(*days: int) -> None:
+        queries = read_queries(folder)
+        dates = [f"2025-11-{day}" for day in days]
+        gold.make(lambda: spark, tables, dates, FILES.empty_table(), queries=queries)
+
+    file.write_text(
+        "SELECT node, event_date AS date, sum(bytes) AS total FROM silver GROUP BY ALL"
+        " UNION ALL SELECT 'other day', DATE '2025-11-20', 1L;\n"
+    )
+    for day, values in sent.items():
+        add(tables, day, values)
+        for hour in range(len(values)):
+            wanted[f"n{hour % 2}", date(2025, 11, day)] += 10
+        make(day)
+        assert sums(tables, "total") == wanted
+    add(tables, 21, [9])  # late
+    wanted["n0", date(2025, 11, 21)] += 10
+    make(21)
+    assert sums(tables, "total") == wanted
+    file.write_text("SELECT node, event_date AS date, max(value) AS most FROM silver GROUP BY ALL")
+    make(22)  # another query: all days anew
+    assert sums(tables, "most") == {
+        ("n0", date(2025, 11, 21)): 9.0, ("n1", date(2025, 11, 21)): 2.0,
+        ("n0", date(2025, 11, 22)): 5.0, ("n1", date(2025, 11, 22)): 7.0,
+    }  # fmt: skip
+    for query, told in (
+        ("SELECT node FROM silver", "mine.sql: its column date is missing, but must be a DATE"),
+        ("SELEC 1", "mine.sql: .PARSE_SYNTAX_ERROR"),
+    ):
+        file.write_text(query)
+        with pytest.raises(PipelineError, match=told):
+            make(22)
+    file.rename(folder / "silver.sql")
+    with pytest.raises(PipelineError, match="silver is a table of the pipeline itself"):
+        make(22)
+
+
+def test_names_that_cannot_be_are_told(tmp_path: Path) -> None:
+    (tmp_path / "My Table.sql").write_text("SELECT 1")
+    with pytest.raises(PipelineError, match="a table's name is"):
+        read_queries(tmp_path)
+    with pytest.raises(PipelineError, match="there is no folder"):
+        read_queries(tmp_path / "none")
+
+
+@pytest.mark.spark
+def test_the_example_is_a_table(tmp_path: Path, spark: "SparkSession") -> None:
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    on_disk.create(tables)
+    from pipeline.gold import make as gold
+
+    gold.create(tables)
+    add(tables, 21, [1])
+    queries = read_queries(EXAMPLE)
+    gold.make(lambda: spark, tables, ["2025-11-21"], FILES.empty_table(), queries=queries)
+    assert not delta.read(tables / "consumption").num_rows
