@@ -14,9 +14,9 @@ GATEWAY := $(VENV)/.gateway
 INSTALLED := $(VENV)/.installed
 PIPELINE := $(VENV)/.pipeline
 DEVELOP := $(VENV)/.develop
-# Much of what tests do is to wait.
+# Much of what tests do is to wait. A test that ran out of time would have no limit the second time.
 WORKERS := $(shell expr 3 \* $$(nproc))
-SIDE_BY_SIDE := pytest -q -p no:cacheprovider -n $(WORKERS) --reruns 1 --timeout 300
+SIDE_BY_SIDE := pytest -q -p no:cacheprovider -n $(WORKERS) --reruns 1 --rerun-except Timeout --timeout 300
 # What tests reach of it whole; of the rest, nine tenths.
 CORE := gateway/mqtt/*,gateway/session/*,gateway/routing/*,gateway/broker/*
 # For each of the three fuzz targets.

@@ -49,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_command(options: argparse.Namespace) -> int:
     status = int(options.command(options) or 0)
-    sys.stdout.flush()  # here a reader that has gone is no mistake; at the interpreter's end it is
+    if sys.stdout is not None:  # it was closed before the start
+        sys.stdout.flush()  # here a reader that has gone is no mistake, at the end it is
     return status
 
 

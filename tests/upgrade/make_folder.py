@@ -35,7 +35,7 @@ async def make(checkout: Path, name: str) -> None:
         fleet = FleetBroker()
         await fleet.start()
         config = CONFIG.format(port=fleet.port) + NODE.format(folder=folder)
-        keys = (checkout / "gateway/config/sections/broker.py").read_text()
+        keys = (checkout / "gateway/settings/broker.py").read_text()
         if "maximum_anonymous_session_expiry" in keys:
             config += FOR_EVER
         (folder / "gateway.toml").write_text(config)

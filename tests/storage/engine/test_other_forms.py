@@ -418,7 +418,7 @@ async def test_a_copy_without_room_is_not_taken_for_whole(
         return carry_over(old, new)
 
     with monkeypatch.context() as patched:
-        patched.setattr("gateway.salvage.insert.carry_over", full)
+        patched.setattr("gateway.salvage.bring_in.carry_over", full)
         database = await open_database(tmp_path, Clock())
         assert "no space for a copy" in database.in_memory
         assert database.may_recover
