@@ -85,6 +85,15 @@ def test_memory_is_given_back_and_numbers_stay() -> None:
     assert [levels.text(number) for number in again] == texts
 
 
+def test_of_large_columns_only_what_was_written_to_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_levels, "LARGE", 1_000)
+    levels = TopicLevels()
+    empty = levels.memory()
+    for number in range(2_000):
+        levels.use(b"device-%05d" % number)
+    assert 2_000 * 12 < levels.memory() - empty < 2_000 * 40
+
+
 def test_columns_are_cut_back_to_the_last_number_in_use() -> None:
     levels = TopicLevels()
     numbers = [levels.use(b"%d" % number) for number in range(2_000)]

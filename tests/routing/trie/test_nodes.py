@@ -5,6 +5,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from gateway.routing.trie import nodes as trie_nodes
 from gateway.routing.trie.columns import LARGE
 from gateway.routing.trie.nodes import (
     A_CHILD,
@@ -16,8 +17,6 @@ from gateway.routing.trie.nodes import (
     ROOT,
     TrieNodes,
 )
-
-"""The levels that stand for the wildcards here."""
 
 
 class NodesAgainstDict(RuleBasedStateMachine):
@@ -84,6 +83,14 @@ def test_memory_is_in_proportion_to_the_nodes() -> None:
     for node in numbers:
         nodes.cut(node)
     assert nodes.memory() == empty
+
+
+def test_of_large_columns_only_what_was_written_to_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trie_nodes, "LARGE", 1_000)
+    nodes = TrieNodes()
+    empty = nodes.memory()
+    grown(nodes, 3_000)
+    assert 3_000 * 18 < nodes.memory() - empty < 3_000 * 23
 
 
 def test_memory_is_given_back_around_the_nodes_that_stay() -> None:

@@ -109,5 +109,5 @@ async def test_nothing_waits_while_a_backlog_goes_up(
     await added_at_once(store)
     store.outbox.writes.begin_live(Draining())
     add(store, 2)
-    assert store.writer.batch == 3  # the second is closed
+    await until(lambda: store.writer.batch == 3)  # the second is closed
     await store.settle()
