@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from gateway.cli import own_gateway
 from gateway.cli.main import main
 from gateway.extras import how_to_install
 
@@ -41,6 +42,7 @@ def test_the_screen_is_given_what_the_command_line_says(monkeypatch: pytest.Monk
         return 3
 
     monkeypatch.setattr(importlib, "import_module", lambda _: SimpleNamespace(run=run))
+    monkeypatch.setattr(own_gateway, "socket_url", lambda: None)  # gateways of other tests run
     assert main(["tui", "mqtt://barn", "--username", "anna"]) == 3
     assert main(["tui"]) == 3
     assert given == [
