@@ -12,16 +12,17 @@ import sys
 import tarfile
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from gateway.cli.local_broker import LocalBroker
-from gateway.cli.own_gateway import url_of
-from gateway.cli.parser import LOCAL_BROKER
+from gateway.app.checks.finding import Installation
+from gateway.cli.doctor import broker_of
 from gateway.cli.uplink_status import figures
 from gateway.compiled import build
+from gateway.config.errors import ConfigurationError
+from gateway.config.load import load
 from gateway.errors import TidegateError
 from gateway.version import describe
 
@@ -30,6 +31,9 @@ SECRET = re.compile(r"password|secret|token|(^|_)key$|username|user$", re.IGNORE
 
 USER_INFO = re.compile(r"(?<=://)[^/@\s\"']+@")
 REDACTED = "(left out)"
+SHORT = 2
+"""Characters of a secret that is replaced in quotes alone."""
+
 FILES_MAX = 1_000
 """Files of the data folder that are listed."""
 
@@ -46,8 +50,11 @@ def command_bugreport(target: Path, data_folder: Path, config: Path) -> int:
     except OSError as error:
         raise TidegateError(f"{target}: {error.strerror}") from error
     with open(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:  # noqa: PTH123 - a descriptor
+        secrets: list[str] = []
+        with contextlib.suppress(OSError, ValueError):  # which the check tells
+            secrets = _secrets(_document(config))
         for name, text in _parts(data_folder, config):
-            data = redacted(text).encode("utf-8", "replace")
+            data = redacted(text, secrets).encode("utf-8", "replace")
             member = tarfile.TarInfo(f"tidegate-bugreport/{name}")
             member.size, member.mode, member.mtime = len(data), PRIVATE, int(time.time())
             archive.addfile(member, io.BytesIO(data))
@@ -67,7 +74,7 @@ def _parts(data: Path, config: Path) -> Iterator[tuple[str, str]]:
             "doctor", "--data", str(data), *(("--config", str(config)) if config.exists() else ())
         ),
     )
-    yield "figures.json", _figures(data)
+    yield "figures.json", _figures(data, config)
     yield "log.txt", _log()
 
 
@@ -82,13 +89,33 @@ def _system() -> dict[str, object]:
     }
 
 
+def _document(file: Path) -> dict[str, Any]:
+    """Return what the configuration's file says; raise OSError or ValueError if it cannot."""
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
 def _configuration(file: Path) -> str:
     """Return the keys and values without secrets and comments, or why they cannot be had."""
     try:
-        with file.open("rb") as opened:
-            return json.dumps(without_secrets(tomllib.load(opened)), indent=2, default=str)
+        return json.dumps(without_secrets(_document(file)), indent=2, default=str)
     except (OSError, ValueError) as error:
         return f"{file}: {error}"
+
+
+def _is_secret(name: str, value: Any) -> bool:
+    """Return whether a value stays here; the name of a file that is there is no secret."""
+    return bool(SECRET.search(name)) and not (isinstance(value, str) and Path(value).is_file())
+
+
+def _secrets(value: Any, name: str = "") -> list[str]:
+    """Return the texts that are secret, the longest first."""
+    if isinstance(value, dict):
+        found = [text for key, each in value.items() for text in _secrets(each, key)]
+    elif isinstance(value, list):
+        found = [text for each in value for text in _secrets(each, name)]
+    else:
+        found = [str(value)] if _is_secret(name, value) else []
+    return sorted(found, key=len, reverse=True)
 
 
 def without_secrets(value: Any, name: str = "") -> Any:
@@ -100,13 +127,19 @@ def without_secrets(value: Any, name: str = "") -> Any:
         return {key: without_secrets(each, key) for key, each in value.items()}
     if isinstance(value, list):
         return [without_secrets(each, name) for each in value]
-    if SECRET.search(name) and not (isinstance(value, str) and Path(value).is_file()):
-        return REDACTED
-    return value
+    return REDACTED if _is_secret(name, value) else value
 
 
-def redacted(text: str) -> str:
-    """Return a text without users and passwords in URLs."""
+def redacted(text: str, secrets: Sequence[str] = ()) -> str:
+    """Return a text without users and passwords in URLs, and without these secrets.
+
+    A mistake of the configuration is told with its value, by `check` and in the log. A secret of
+    one or two characters is found where it stands in quotes alone: it may be part of any word.
+    """
+    for secret in secrets:
+        text = text.replace(repr(secret), f"'{REDACTED}'")
+        if len(secret) > SHORT:
+            text = text.replace(secret, REDACTED)
     return USER_INFO.sub(f"{REDACTED}@", text)
 
 
@@ -131,12 +164,13 @@ def _of_command(*arguments: str) -> str:
     return f"{out.getvalue()}exit status {status}\n"
 
 
-def _figures(data: Path) -> str:
+def _figures(data: Path, config: Path) -> str:
     """Return all figures of the running gateway, or why they cannot be had."""
-    broker = LocalBroker(url_of(data) or LOCAL_BROKER, None, None, None)
     try:
+        configuration = load(config) if config.exists() else None
+        broker = broker_of(Installation(data, configuration))
         return json.dumps(figures(broker, ("$SYS/broker/#",), "gateway/version"), indent=2)
-    except TidegateError as error:
+    except (ConfigurationError, TidegateError) as error:
         return str(error)
 
 

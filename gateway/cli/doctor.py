@@ -55,10 +55,7 @@ def running(installation: Installation) -> Iterator[Finding]:
 
 def _held(installation: Installation) -> Iterator[Finding]:
     """Say what the running gateway says of itself, if it can be asked without a password."""
-    configuration = installation.configuration
-    own = None if configuration is None else gateway_url(configuration)
-    url = url_of(installation.data) or own or LOCAL_BROKER
-    broker = LocalBroker(url, None, None, None)
+    broker = broker_of(installation)
     try:
         found = figures(broker, FILTERS, LIMIT)
     except TidegateError as error:
@@ -68,6 +65,13 @@ def _held(installation: Installation) -> Iterator[Finding]:
     yield from largest(str(found.get(LARGEST, "{}")))
     yield from links(found)
     yield from alarms(found)
+
+
+def broker_of(installation: Installation) -> LocalBroker:
+    """Return where the gateway is asked: its socket, else its first listener."""
+    configuration = installation.configuration
+    own = None if configuration is None else gateway_url(configuration)
+    return LocalBroker(url_of(installation.data) or own or LOCAL_BROKER, None, None, None)
 
 
 def links(found: Mapping[str, int | float | str]) -> Iterator[Finding]:

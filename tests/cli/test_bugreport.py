@@ -81,3 +81,10 @@ def test_secrets_are_known_by_the_names_of_keys() -> None:
     assert (
         redacted("to mqtt://anna:pw@fleet:1883, then") == f"to mqtt://{REDACTED}@fleet:1883, then"
     )
+
+
+def test_a_mistake_that_is_told_with_its_value_tells_no_secret(tmp_path: Path) -> None:
+    found = report(tmp_path, '[uplink]\nurl = "mqtt://127.0.0.1:1"\npassword = "swordfish"\n')
+    assert f"uplink.password = '{REDACTED}' is not allowed" in found["check.txt"]
+    assert "swordfish" not in "".join(found.values())
+    assert redacted("key = 'ab', absent", ["ab"]) == f"key = '{REDACTED}', absent"
