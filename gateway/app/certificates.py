@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +41,8 @@ def certificate_files(configuration: Configuration) -> dict[Path, str]:
             for key in keys:
                 name = getattr(table, key)
                 if name is not None:
-                    found.setdefault(secret_path(name), f"{place}[{index}].{key}")
+                    with suppress(ValueError):  # a credential that only the service is given
+                        found.setdefault(secret_path(name), f"{place}[{index}].{key}")
     return found
 
 

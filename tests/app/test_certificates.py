@@ -61,3 +61,8 @@ async def test_the_alarm_ends_once_the_file_is_renewed(
         await until(lambda: alarms.get("certificate") == text)
         shutil.copy(new.certificate, shown)
         await until(lambda: alarms["certificate"] == "")
+
+
+def test_a_credential_that_only_the_service_is_given_is_left_out() -> None:
+    listener = ListenerSettings(tls_certificate="credential:barn", tls_key="credential:key")
+    assert not list(certificates(Configuration("file", "id", listeners=(listener,)), 0.0))
