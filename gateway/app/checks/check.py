@@ -45,7 +45,8 @@ def check_configuration(
 def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[ConfigurationError]:
     """Give what cannot work; `keys` are known to be wrong."""
     wrong = list(keys)
-    for error in _meaningless(configuration):
+    service = find_service(configuration)
+    for error in _meaningless(configuration, service):
         wrong.append(error.key)
         yield error
     if not any(key.startswith("uplink") for key in wrong):
@@ -56,7 +57,6 @@ def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[Con
         yield from _circling_dead_letters(configuration)
     if not any(key.startswith("listener") for key in wrong):
         yield from _different_addresses(configuration)
-    service = find_service(configuration)
     for index in range(len(configuration.listeners)):
         if not any(key.startswith(f"listener[{index}].") for key in wrong):
             yield from _mistake_of_listener(configuration, index, service)
@@ -64,9 +64,10 @@ def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[Con
         yield from _mistake_of_access(configuration)
 
 
-def _meaningless(configuration: Configuration) -> Iterator[ConfigurationError]:
+def _meaningless(
+    configuration: Configuration, service: Service | None
+) -> Iterator[ConfigurationError]:
     """Give the values that are well-formed and yet mean nothing."""
-    service = find_service(configuration)
     for name, key, value in values_of(configuration):
         meaning = MEANINGS.get(key.check)
         if meaning is None or (
