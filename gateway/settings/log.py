@@ -47,9 +47,3 @@ class LogSettings:
     uplink: Level | None = key(
         one_of(*Level), "the same of links to the fleet", None, shown=AS_LEVEL
     )
-
-    @property
-    def parts(self) -> dict[str, Level]:
-        """The level of each part that has one of its own."""
-        names = ("app", "bridges", "broker", "server", "storage", "uplink")
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TextIO
 
 from gateway.access.topics import LOG
-from gateway.settings.log import LogSettings
+from gateway.settings.log import Level, LogSettings
 from gateway.telemetry.buffered_output import buffered
 from gateway.telemetry.line_output import LineOutput, WithoutLock
 
@@ -127,7 +127,7 @@ def set_levels(settings: LogSettings) -> None:
     """Write lines from the level of their part on, and of every other part from `level` on."""
     logging.getLogger().setLevel(settings.level.upper())
     for part, rooms in ROOMS.items():
-        level = settings.parts.get(part)
+        level: Level | None = getattr(settings, part)
         for room in rooms:
             # NOTSET: as the root's
             logging.getLogger(f"gateway.{room}").setLevel(level.upper() if level else "NOTSET")
