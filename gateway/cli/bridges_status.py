@@ -8,6 +8,8 @@ from typing import Any
 from gateway.app.uplink.headroom import spell_seconds
 from gateway.cli.control_request import Conversation
 from gateway.cli.local_broker import LocalBroker
+from gateway.cli.operate import table
+from gateway.cli.subscribe import harmless
 from gateway.errors import TidegateError
 
 NOT_WORKING = 1
@@ -39,8 +41,14 @@ def command_status(options: argparse.Namespace, names: Sequence[str]) -> int:
     if options.json:
         print(json.dumps(bridges, indent=2, ensure_ascii=False))
     else:
-        print("\n\n".join("\n".join(lines(each)) for each in bridges) or "no bridge is configured")
+        print(report(bridges))
     return 0 if all(each["state"] == OPEN for each in bridges) else NOT_WORKING
+
+
+def report(bridges: Sequence[Entry]) -> str:
+    """Return the status of bridges for a terminal, which what a device sent must not drive."""
+    blocks = ["\n".join(map(harmless, lines(each))) for each in bridges]
+    return "\n\n".join(blocks) or "no bridge is configured"
 
 
 def _bridges(broker: LocalBroker) -> list[Entry]:
@@ -70,11 +78,8 @@ def lines(bridge: Entry) -> Iterator[str]:
     for each in bridge["refused"]:
         often = f"{each['count']:,} times, last {spell_age(each['age'])} ago"
         yield f"  refused: {often}: {each['example']}"
-    rows = list(map(_row, bridge["series"]))
-    widths = [max((len(row[index]) for row in rows), default=0) for index in range(3)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=False))
-        yield f"  {'  '.join(cells)}  {row[3]}".rstrip()
+    if bridge["series"]:
+        yield from (f"  {line}" for line in table(list(map(_row, bridge["series"]))))
 
 
 def spell_age(seconds: float) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.bridges_status import lines
+from gateway.cli.bridges_status import lines, report
 from tests.cli.conftest import Command, MakeGateway
 from tests.support.nodes.serial_line import SerialLine
 from tests.support.ports import free_port
@@ -125,3 +125,20 @@ def test_what_a_person_reads() -> None:
         "  house  power/l1  230.5 W  2 s ago, out of range",
         "  house  door      true     2.0 h ago",
     ]
+
+
+def test_what_a_device_sent_drives_no_terminal() -> None:
+    bridge: dict[str, Any] = {
+        "kind": "serial",
+        "name": "weather",
+        "place": "",
+        "state": "open",
+        "error": "",
+        "age": None,
+        "counted": {},
+        "troubles": {},
+        "series": [],
+        "refused": [{"count": 2, "age": 1.0, "example": "no number: \x1b[2J"}],
+    }
+    assert "\x1b" not in report([bridge])
+    assert "no number: \\x1b[2J" in report([bridge])
