@@ -1,9 +1,7 @@
 """Bridges and simulated nodes, joined to the broker; bridges again when the file was changed."""
 
-import asyncio
-import logging
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from gateway.app.control import Control
@@ -11,7 +9,6 @@ from gateway.app.parts import Core, Run, Storage
 from gateway.app.responder import Answer, Request, Responder
 from gateway.broker.broker import Broker
 from gateway.config.bridges import BridgeConfig
-from gateway.config.errors import ConfigurationError
 from gateway.telemetry.bridge_metrics import kind_figures
 
 if TYPE_CHECKING:
@@ -20,8 +17,6 @@ if TYPE_CHECKING:
     from gateway.bridges.supervision.supervisor import Supervisor
     from gateway.config.configuration import Configuration
     from gateway.telemetry.figure import Figure
-
-logger = logging.getLogger(__name__)
 
 
 async def start_bridges(
@@ -58,7 +53,6 @@ class Bridges:
         self._supervisor: Supervisor | None = None
         self._port_release: PortRelease | None = None
         self._configured: tuple[BridgeConfig, ...] = ()
-        self._reloading: asyncio.Task[None] | None = None
         responder.know("bridges", self._list_bridges, "offset", "limit")
         responder.know("readings", self._list_readings, "kind", "name", "offset", "limit")
 
@@ -123,33 +117,16 @@ class Bridges:
             for figure in kind_figures(kind.name, kind.counters, kind.gauges)
         )
 
-    def reload(self) -> None:
-        """Read the configuration again for its bridges alone."""
-        if self._reloading is None or self._reloading.done():
-            self._reloading = asyncio.get_running_loop().create_task(self._reload())
+    async def prepare(
+        self, _old: "Configuration", new: "Configuration", _stack: AsyncExitStack
+    ) -> Callable[[], Awaitable[None]]:
+        """Return what lets the bridges be those of a configuration."""
+        return lambda: self.apply(new)
 
     async def close(self) -> None:
         """Stop every bridge."""
-        if self._reloading is not None:
-            self._reloading.cancel()
-            await asyncio.wait({self._reloading})
         if self._supervisor is not None:
             await self._supervisor.close()
-
-    async def _reload(self) -> None:
-        """Apply the file as it is now; one with a mistake changes nothing and raises an alarm."""
-        from gateway.config.load import load
-
-        file = self._run.configuration.file
-        trouble = ""
-        try:
-            await self.apply(await asyncio.to_thread(load, Path(file)))
-        except ConfigurationError as error:
-            trouble = str(error)
-            logger.error("the bridges stay as they are: %s", error)  # noqa: TRY400 - a mistake of the file, not of ours
-        else:
-            logger.info("the bridges are as %s has them", file)
-        self._run.alarm("configuration", trouble)
 
 
 async def _services(run: Run, storage: Storage, core: Core, update: "Update") -> "Services":

@@ -55,13 +55,16 @@ class Files(NamedTuple):
     acl: "AclRules | None"
 
 
-async def reload_listeners(run: Run, core: Core, listeners: Sequence[Listener]) -> None:
+async def reload_listeners(
+    run: Run, core: Core, listeners: Sequence[Listener]
+) -> tuple[list[str], str]:
     """Read certificates, password files and ACL files again, in pieces: they may be long.
 
     Access rules then hold for everybody, and a user whose password changed has to log in again.
     A listener whose files cannot be used keeps what it has, and the alarm `listener` says why.
+    Returns what has changed in the files, a line for each, and what is wrong.
     """
-    trouble = ""
+    trouble, lines = "", list[str]()
     for index, listener in enumerate(listeners):
         try:
             file = run.configuration.file
@@ -75,22 +78,27 @@ async def reload_listeners(run: Run, core: Core, listeners: Sequence[Listener]) 
         policy = core.policies[index]
         rules = await _between_turns(changed_rules(policy.acl, files.acl))
         if rules:
-            logger.info("access rules of %s have changed: %s", listener.settings.acl_file, rules)
+            lines.append(f"access rules of {listener.settings.acl_file} have changed: {rules}")
+            logger.info("%s", lines[-1])
         policy.replace(files.acl)
         if files.passwords is not None:
-            await _replace_users(listener, files.passwords)
+            lines += await _replace_users(listener, files.passwords)
     now = core.turn.now().monotonic
     await _between_turns(access.apply(core.broker, core.policies, now))
     run.alarm("listener", trouble)
     if not trouble:
         logger.info("certificates, password files and access rules are read again")
+    return lines, trouble
 
 
-async def _replace_users(listener: Listener, passwords: "PasswordFile") -> None:
+async def _replace_users(listener: Listener, passwords: "PasswordFile") -> list[str]:
+    """Let in these users; return a line that says who has changed, if somebody has."""
     users = changed_users(listener.connections.users, passwords)
-    if users:
-        logger.info("users of %s have changed: %s", listener.address, users)
+    lines = [f"users of {listener.address} have changed: {users}"] if users else []
+    for line in lines:
+        logger.info("%s", line)
     await _between_turns(listener.connections.replace_users(passwords))
+    return lines
 
 
 def _check_not_emptied(listener: Listener, policy: AccessPolicy, files: Files) -> None:

@@ -101,7 +101,7 @@ class Happenings:
 class Run:
     """One run of a gateway: what it is told, what it counts with, and how it ends.
 
-    `alarms` are those that an earlier run leaves to this one. What was made is put on the `stack`,
+    `alarms` are those that an earlier run leaves to this one. What is made is put on the `stack`,
     which takes it apart in the opposite order.
     """
 
@@ -111,8 +111,12 @@ class Run:
         data: Path,
         stack: AsyncExitStack,
         alarms: dict[str, str] | None = None,
+        read_again: Callable[[], Configuration] | None = None,
     ) -> None:
         self.configuration = configuration
+        """What holds now; a reload replaces it."""
+        self.read_again = read_again
+        """Reads and checks what the configuration is by now; None where it came from no file."""
         self.data = data
         self.stack = stack
         self.clock = Clock()

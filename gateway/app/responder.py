@@ -120,9 +120,13 @@ class Request:
 
     async def sleep(self, seconds: float) -> None:
         """Wait, while other queries are answered."""
+        await self.wait_for(asyncio.sleep(seconds))
+
+    async def wait_for(self, work: Awaitable[T]) -> T:
+        """Wait for the result of work that takes long, while other queries are answered."""
         self._turn.release()
         try:
-            await asyncio.sleep(seconds)
+            return await work
         finally:
             await self._turn.acquire()
 

@@ -35,8 +35,9 @@ from gateway.app.operator_socket import bind_operator_socket
 from gateway.app.parts import Core, Run, Storage
 from gateway.app.query.events import EventLog
 from gateway.app.query.queries import Queries
+from gateway.app.reload.reload import Reload
 from gateway.app.telemetry import Telemetry
-from gateway.app.watched_files import watch
+from gateway.app.watched_files import ListenerFiles
 from gateway.broker import access
 from gateway.broker.broker import Broker
 from gateway.broker.instant import Instant
@@ -60,11 +61,14 @@ logger = logging.getLogger(__name__)
 async def serve(
     configuration: Configuration,
     data: Path,
+    read_again: Callable[[], Configuration] | None = None,
     *,
     durable: bool = True,
     on_ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Run a gateway until SIGINT or SIGTERM; raise TidegateError if it cannot start.
+
+    `read_again` returns the configuration as it is at that time, for a reload.
 
     Raises RestartError where only another start can mend what was found.
     """
@@ -73,13 +77,14 @@ async def serve(
     reserve_descriptors()
     notify = SystemdNotify()
     alarms: dict[str, str] = {}
-    while await _serve_once(configuration, data, notify, on_ready, alarms, durable=durable):
+    run = Run(configuration, data, AsyncExitStack(), alarms, read_again)
+    while await _serve_once(run, notify, on_ready, alarms, durable=durable):
         logger.warning("starting anew")
+        run = Run(run.configuration, data, AsyncExitStack(), alarms, read_again)
 
 
 async def _serve_once(
-    configuration: Configuration,
-    data: Path,
+    run: Run,
     notify: SystemdNotify,
     on_ready: Callable[[], None],
     alarms: dict[str, str],
@@ -88,9 +93,9 @@ async def _serve_once(
 ) -> bool:
     """Run a gateway until it ends; return whether it is to start anew, and with which `alarms`."""
     loop = asyncio.get_running_loop()
-    async with AsyncExitStack() as stack:
-        run = Run(configuration, data, stack, alarms)
+    async with run.stack:
         alarms.clear()
+        loop.add_signal_handler(signal.SIGHUP, _is_starting)
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, run.end)
         try:
@@ -98,18 +103,25 @@ async def _serve_once(
         except UNREADABLE as error:
             have_it_salvaged(run, error)
             return True
-        loop.add_signal_handler(signal.SIGHUP, gateway.reload)
+        gateway.reload.before = notify.reloading
+        gateway.reload.after = lambda: notify.ready(gateway.status)
+        loop.add_signal_handler(signal.SIGHUP, gateway.reload.signal)
         notify.ready(gateway.status)
         logger.info("%s: %s", describe(build()), gateway.status)
         on_ready()
         await run.ended.wait()
         logger.info("stopping")
+        loop.add_signal_handler(signal.SIGHUP, _is_starting)
         if not run.anew:
             notify.stopping()
     if run.fault:
-        raise RestartError(f"{data}: {run.fault}; start again")
+        raise RestartError(f"{run.data}: {run.fault}; start again")
     alarms.update(run.next_alarms)
     return run.anew
+
+
+def _is_starting() -> None:
+    logger.info("SIGHUP comes too early or too late for a reload; a start reads all files")
 
 
 class Gateway(NamedTuple):
@@ -122,20 +134,13 @@ class Gateway(NamedTuple):
     operator_socket: Listener | None
     telemetry: Telemetry
     bridges: Bridges
-    files_changed: asyncio.Event
-    """Set by whoever says that files of listeners were changed."""
+    reload: Reload
 
     @property
     def status(self) -> str:
         """One line that says what runs and where."""
         places = ", ".join(each.description for each in self.listeners)
         return f"gateway {self.run.configuration.gateway_id} listens on {places}"
-
-    def reload(self) -> None:
-        """Read again what can change while it runs: certificates, passwords, bridges."""
-        self.run.event.once("order", "reload", "asked for by SIGHUP")
-        self.files_changed.set()
-        self.bridges.reload()
 
 
 async def start(run: Run, *, durable: bool) -> Gateway:
@@ -180,12 +185,12 @@ async def start(run: Run, *, durable: bool) -> Gateway:
         await operator_socket.serve()
     bridges = await start_bridges(run, storage, core, control, queries.responder)
     _give_memory_back(run)
-    files_changed = _watch_files(run, core, listeners)
+    reload = Reload(run, queries.responder, _follow_files(run, core, listeners))
+    reload.know(bridges.prepare)
     if metrics is not None:
         metrics.pages = metrics_pages(run, storage.writer, telemetry.sys_topics, bridges)
         await metrics.serve()
-    parts = (listeners, operator_socket, telemetry, bridges, files_changed)
-    return Gateway(run, storage, core, *parts)
+    return Gateway(run, storage, core, listeners, operator_socket, telemetry, bridges, reload)
 
 
 def _make_core(run: Run, storage: Storage, store: Store, clock_stamp: ClockStamp) -> Core:
@@ -235,12 +240,12 @@ async def _start_uplink(
     await start_uplinks(run, storage, core, control, telemetry, queries)
 
 
-def _watch_files(run: Run, core: Core, listeners: Sequence[Listener]) -> asyncio.Event:
-    """Return the event by which somebody says that files of listeners were changed."""
-    changed = asyncio.Event()
-    watching = asyncio.get_running_loop().create_task(watch(run, core, listeners, changed))
+def _follow_files(run: Run, core: Core, listeners: Sequence[Listener]) -> ListenerFiles:
+    """Return what reads the files of listeners again, also when they have changed."""
+    files = ListenerFiles(run, core, listeners)
+    watching = asyncio.get_running_loop().create_task(files.watch())
     run.stack.callback(watching.cancel)
-    return changed
+    return files
 
 
 def _give_memory_back(run: Run) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,28 +100,40 @@ class WatchedFiles:
             logger.warning("not read, since it changes all the time: %s", names)
 
 
-async def watch(run: Run, core: Core, listeners: Sequence[Listener], asked: asyncio.Event) -> None:
-    """Read the listeners' files again whenever one of them has changed, or it is `asked` for."""
-    paths = watched(run.configuration)
-    loop = asyncio.get_running_loop()
-    files = WatchedFiles(paths, loop.time())
-    while True:
-        await _wait(asked, INTERVAL if paths else None)
-        if asked.is_set():
-            asked.clear()
-            files.note_read()
-        elif changed := files.changed(loop.time()):
-            logger.info("changed: %s", ", ".join(str(path) for path in changed))
-        else:
-            continue
-        await reload_listeners(run, core, listeners)
+class ListenerFiles:
+    """Reads the listeners' files again whenever one of them has changed, or when it is asked to."""
 
+    def __init__(self, run: Run, core: Core, listeners: Sequence[Listener]) -> None:
+        self._run = run
+        self._core = core
+        self._listeners = listeners
+        self._reading = asyncio.Lock()
+        self._paths: list[Path] = []
+        self._files = WatchedFiles([], 0.0)
+        self._find()
 
-async def _wait(asked: asyncio.Event, seconds: float | None) -> None:
-    """Return when the event is set, after so many seconds at the latest."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await asked.wait()
+    async def watch(self) -> None:
+        """Read what has changed for as long as the gateway runs."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(INTERVAL)
+            if changed := self._files.changed(loop.time()):
+                logger.info("changed: %s", ", ".join(str(path) for path in changed))
+                await self.read_again()
+
+    async def read_again(self) -> tuple[list[str], str]:
+        """Read all files now; return what has changed and what is wrong, as lines."""
+        async with self._reading:
+            self._find()
+            self._files.note_read()
+            return await reload_listeners(self._run, self._core, self._listeners)
+
+    def _find(self) -> None:
+        """Follow the files that the configuration names by now."""
+        paths = watched(self._run.configuration)
+        if paths != self._paths:
+            self._paths = paths
+            self._files = WatchedFiles(paths, asyncio.get_running_loop().time())
 
 
 def snapshot(paths: list[Path]) -> Seen:

@@ -87,10 +87,12 @@ class Conversation:
         self._client.disconnect()
         self._client.loop_stop()
 
-    def query(self, what: str, request: Mapping[str, object]) -> dict[str, Any]:
-        """Return the answer to a query."""
+    def query(
+        self, what: str, request: Mapping[str, object], seconds: float = ANSWER_TIMEOUT
+    ) -> dict[str, Any]:
+        """Return the answer to a query, which may take so long."""
         self._send(f"query/{what}", request)
-        return self._next()
+        return self._next(seconds)
 
     def rows(self, what: str, request: Mapping[str, object], most: int) -> list[dict[str, Any]]:
         """Return the rows of all pages, `most` at most."""
@@ -117,13 +119,13 @@ class Conversation:
         properties.ResponseTopic = self._topic
         self._client.publish(CONTROL + part, json.dumps(request), qos=1, properties=properties)
 
-    def _next(self) -> dict[str, Any]:
+    def _next(self, seconds: float = ANSWER_TIMEOUT) -> dict[str, Any]:
         try:
-            answer = self._heard.get(timeout=ANSWER_TIMEOUT)
+            answer = self._heard.get(timeout=seconds)
             if "code" in answer:
                 answer = self._reason(answer["code"])
         except queue.Empty:
-            answer = {"error": f"no answer within {ANSWER_TIMEOUT:.0f} s"}
+            answer = {"error": f"no answer within {seconds:.0f} s"}
         if "error" in answer:
             raise TidegateError(f"the gateway at {self._broker.name} refused: {answer['error']}")
         return answer

@@ -27,6 +27,7 @@ KINDS = (
     "shared",
     "denied",
     "order",
+    "reload",
 )
 QUEUE_COLUMNS = (
     *("kind", "name", "state", "depth", "inflight", "bytes", "oldest", "in", "out", "empty in"),
@@ -45,6 +46,12 @@ RATE_SECONDS = 1.0
 
 FOLLOW_SECONDS = 2.0
 """Seconds between two looks for new events."""
+
+RELOAD_SECONDS = 60.0
+"""Seconds that a reload may take: links and devices are closed in order."""
+
+REFUSED, RESTART_NEEDED = 1, 3
+"""Exit statuses of `reload` that changed nothing, or not all; without an answer it is 2."""
 
 EXIT = {"well": 0, "attention": 1, "trouble": 1}
 """Exit statuses of `status`, by the verdict; without an answer it is 2."""
@@ -93,6 +100,8 @@ def add_operate(commands: "Commands") -> None:
     show = verbs.add_parser("show", help="the last value, and who gets it")
     show.add_argument("topic", metavar="TOPIC")
     _finish(show, _topic_show)
+    reload = commands.add_parser("reload", help="read the configuration again and apply it")
+    _finish(reload, _reload)
     events = commands.add_parser("events", help="show what happened, the newest last")
     events.add_argument("--since", metavar="WHEN", help="15m, 2h, 3d ago, or '2026-11-28 07:00'")
     events.add_argument("--kind", choices=("all", *KINDS), default="all")
@@ -317,6 +326,39 @@ def _rule_cells(row: Row) -> list[str]:
     microseconds = str(counters.get("microseconds", ""))
     uplinks = ",".join(row["uplinks"])
     return [row["rule"], uplinks, row["topic"], *counts, microseconds, row["where"] or ""]
+
+
+def _reload(conversation: "Conversation", options: argparse.Namespace) -> int:
+    answer = conversation.query("reload", {}, RELOAD_SECONDS)
+    _show(options, answer, list(reload_lines(answer)))
+    if answer["refused"]:
+        return REFUSED
+    return RESTART_NEEDED if answer["restart"] else 0
+
+
+def reload_lines(answer: Row) -> Iterator[str]:
+    """Yield what a reload made of each change, as a person reads it."""
+    for each in answer["refused"]:
+        yield f"{'refused':16}{_line(each['error'])}"
+    for each in answer["changed"]:
+        yield f"{'changed':16}{_line(_change(each))}"
+    for each in answer["restart"]:
+        yield f"{'needs a restart':16}{_line(_change(each))} ({_line(each['reason'])})"
+    for each in answer["files"]:
+        yield f"{'changed':16}{_line(each)}"
+    for what, count in answer["counts"].items():
+        if count > len(answer[what]):
+            yield f"{what:16}{count - len(answer[what]):,} more"
+    if not (answer["refused"] or answer["changed"] or answer["restart"] or answer["files"]):
+        yield f"nothing has changed in {_line(answer['file'])}"
+
+
+def _change(row: Row) -> str:
+    old, new = row["old"], row["new"]
+    if isinstance(old, dict) or isinstance(new, dict):
+        return f"{row['key']} is {'new' if old is None else 'gone'}"
+    shown = (json.dumps(each, ensure_ascii=False) for each in (old, new))
+    return f"{row['key']}: {' -> '.join(shown)}"
 
 
 def _topic_list(conversation: "Conversation", options: argparse.Namespace) -> int:

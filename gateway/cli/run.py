@@ -2,7 +2,8 @@
 
 import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -29,8 +30,16 @@ def run(config: Path | None, port: int | None, data: Path, *, durable: bool) -> 
     if port is not None:
         configuration = _with_port(configuration, port)
     import_asyncio(tls=needs_tls(configuration))
-    _serve(configuration, mistakes, data, durable=durable)
+    again = None if config is None else partial(_read_again, config, port)
+    _serve(configuration, mistakes, data, again, durable=durable)
     return 0
+
+
+def _read_again(config: Path, port: int | None) -> Configuration:
+    """Return what the file and the command line say now, checked."""
+    from gateway.app.reload.reload import read_again
+
+    return read_again(config, lambda read: read if port is None else _with_port(read, port))
 
 
 def _configuration(
@@ -43,6 +52,7 @@ def _serve(
     configuration: Configuration,
     mistakes: Sequence[ConfigurationError],
     data: Path,
+    again: Callable[[], Configuration] | None,
     *,
     durable: bool,
 ) -> None:
@@ -59,9 +69,8 @@ def _serve(
     sys.setswitchinterval(SWITCH_INTERVAL)
     set_up_collector()
     with asyncio.Runner(loop_factory=GatewayLoop) as runner:
-        runner.run(
-            serve(configuration, data, durable=durable, on_ready=lambda: _invite(configuration))
-        )
+        on_ready = partial(_invite, configuration)
+        runner.run(serve(configuration, data, again, durable=durable, on_ready=on_ready))
 
 
 def _with_port(configuration: Configuration, port: int) -> Configuration:

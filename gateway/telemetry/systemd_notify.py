@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import socket
+import time
 
 logger = logging.getLogger(__name__)
 
@@ -19,8 +20,12 @@ class SystemdNotify:
     def ready(self, status: str) -> None:
         """Report that the service is ready, and start the watchdog messages."""
         self._send(f"READY=1\nSTATUS={status}")
-        if self._address and self._watchdog:
+        if self._address and self._watchdog and self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._keep_alive())
+
+    def reloading(self) -> None:
+        """Report that the configuration is read again; `ready` reports its end."""
+        self._send(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
     def stopping(self) -> None:
         """Report that the service is stopping."""

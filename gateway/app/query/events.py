@@ -45,6 +45,7 @@ KINDS = (
     "shared",
     DENIED,
     "order",
+    "reload",
 )
 
 SEVERITIES = ("info", "warning", "error")

@@ -1,0 +1,269 @@
+"""Reads the configuration again while the gateway runs, and applies what can be applied."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from gateway.app.checks.check import check_configuration
+from gateway.app.parts import Run
+from gateway.app.reload.difference import Change, differences
+from gateway.app.responder import Answer, Request, Responder
+from gateway.app.watched_files import ListenerFiles
+from gateway.config.configuration import Configuration
+from gateway.config.errors import ConfigurationError, ManyConfigurationErrors
+from gateway.config.load import load
+from gateway.config.named_file import open_named
+from gateway.errors import StartError
+from gateway.settings.declaration import keys_of
+from gateway.telemetry.logs import set_levels
+
+logger = logging.getLogger(__name__)
+
+QUERY = "reload"
+
+ALARM = "configuration"
+
+MAXIMUM_SHOWN = 100
+"""Keys of each kind that an answer names; it counts them all."""
+
+NAMED = 20
+"""Keys that a line of the log names."""
+
+Switch: TypeAlias = Callable[[], Awaitable[None]]
+"""Makes what was prepared hold; it does not fail."""
+
+Prepare: TypeAlias = Callable[[Configuration, Configuration, AsyncExitStack], Awaitable[Switch]]
+"""Does all that may fail for the change from one configuration to another, or raises StartError or
+ConfigurationError. What it took is put on the stack, which is unwound if another part fails."""
+
+
+RESTART: Mapping[str, str] = {
+    "gateway.id": "the fleet, topics and the epoch of numbers go by it",
+    "listener": "",
+    "access": "",
+    "broker": "",
+    "subscription_filter": "",
+    "channel": "",
+    "uplink": "",
+    "outbox": "",
+    "memory": "",
+    "storage": "",
+    "durability": "",
+    "delivery": "",
+    "history": "",
+    "metrics": "",
+    "simulator": "it is for trials",
+}
+"""What only a restart changes, and why."""
+
+
+def read_again(
+    file: Path, and_then: Callable[[Configuration], Configuration] = lambda read: read
+) -> Configuration:
+    """Return what a file says now, as `tidegate check` reads it, `and_then` the command line.
+
+    Raises ConfigurationError or StartError.
+    """
+    try:
+        open_named(file).close()  # to read a pipe would wait for somebody to write it
+    except OSError as error:
+        raise ConfigurationError(str(file), "", None, error.strerror or str(error)) from error
+    configuration = and_then(load(file))
+    check_configuration(configuration)
+    return configuration
+
+
+class Reload:
+    """Reads the file again when it is asked to, one time after the other."""
+
+    def __init__(self, run: Run, responder: Responder, files: ListenerFiles) -> None:
+        self._run = run
+        self._files = files
+        self._parts: list[Prepare] = [_levels]
+        self._lock = asyncio.Lock()
+        self._tasks: set[asyncio.Task[Answer]] = set()
+        self._signalled: asyncio.Task[Answer] | None = None
+        self.before: Callable[[], None] = lambda: None
+        self.after: Callable[[], None] = lambda: None
+        """Called when a reload begins and when it has ended."""
+        responder.know(QUERY, self._answer)
+        run.stack.push_async_callback(self.close)
+
+    def know(self, prepare: Prepare) -> None:
+        """Let a part change with the configuration; parts do in the order in which they came."""
+        self._parts.append(prepare)
+
+    def signal(self) -> None:
+        """Reload because of SIGHUP; of several that come meanwhile one more follows."""
+        if self._signalled is None or self._signalled.done() or not self._lock.locked():
+            self._signalled = self._begin("SIGHUP")
+
+    async def close(self) -> None:
+        """Wait until what is under way is done, so that nothing ends half changed."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def reload(self, by: str) -> Answer:
+        """Read the file again, apply what can be applied, and return what became of each change."""
+        return await asyncio.shield(self._begin(by))
+
+    def _begin(self, by: str) -> asyncio.Task[Answer]:
+        task = asyncio.get_running_loop().create_task(self._in_turn(by))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _answer(self, request: Request) -> Answer:
+        return await request.wait_for(self.reload(f"client {request.client_id!r}"))
+
+    async def _in_turn(self, by: str) -> Answer:
+        async with self._lock:
+            self.before()
+            try:
+                report = await self._reload()
+                report.files, trouble = await self._files.read_again()
+                if trouble and not report.refused:
+                    report.refused.append(
+                        {"key": "", "error": f"files stay as they were: {trouble}"}
+                    )
+            finally:
+                self.after()
+        self._tell(report, by)
+        return report.answer()
+
+    async def _reload(self) -> "Report":
+        old = self._run.configuration
+        try:
+            new = await asyncio.to_thread(self._run.read_again or _no_file)
+            new, report = self._sort(old, new)
+            await self._apply(old, new)
+        except (ConfigurationError, StartError) as error:
+            self._run.alarm(ALARM, str(error))
+            return Report(old.file, [], [], _refusals(error))
+        self._run.alarm(ALARM, "")
+        self._run.configuration = new
+        return report
+
+    def _sort(self, old: Configuration, new: Configuration) -> tuple[Configuration, "Report"]:
+        """Return the configuration that holds from now on, and which changes need a restart."""
+        report = Report(old.file)
+        for change in differences(old, new):
+            reason = _restart_reason(change.key)
+            if reason is None:
+                report.changed.append(change)
+            else:
+                report.restart.append((change, reason))
+        return _without_restart(old, new), report
+
+    async def _apply(self, old: Configuration, new: Configuration) -> None:
+        """Prepare every part, and then let all of them change."""
+        async with AsyncExitStack() as stack:
+            switches = [await prepare(old, new, stack) for prepare in self._parts]
+            stack.pop_all()
+        for switch in switches:
+            await switch()
+
+    def _tell(self, report: "Report", by: str) -> None:
+        """Write what became of it to the log, and tell who listens."""
+        text = report.text()
+        for each in report.refused:
+            logger.error("reload, asked for by %s, is refused: %s", by, each["error"])
+        if not report.refused:
+            logger.info("reload, asked for by %s: %s", by, text)
+        severity = "error" if report.refused else "warning" if report.restart else "info"
+        keys = [each.key for each in report.changed] or ["nothing"]
+        subject = "refused" if report.refused else _named(keys)
+        self._run.event.once("reload", subject, f"asked for by {by}: {text}", severity)
+
+
+class Report:
+    """What a reload made of each change."""
+
+    def __init__(
+        self,
+        file: str,
+        changed: list[Change] | None = None,
+        restart: list[tuple[Change, str]] | None = None,
+        refused: list[dict[str, object]] | None = None,
+    ) -> None:
+        self.file = file
+        self.changed = changed or []
+        self.restart = restart or []
+        self.refused = refused or []
+        self.files: list[str] = []
+
+    def answer(self) -> Answer:
+        """Return it as the query answers."""
+        counts = (len(self.changed), len(self.restart), len(self.refused))
+        return {
+            "file": self.file,
+            "changed": [each.row() for each in self.changed[:MAXIMUM_SHOWN]],
+            "restart": [
+                {**each.row(), "reason": reason} for each, reason in self.restart[:MAXIMUM_SHOWN]
+            ],
+            "refused": self.refused[:MAXIMUM_SHOWN],
+            "files": self.files[:MAXIMUM_SHOWN],
+            "counts": dict(zip(("changed", "restart", "refused"), counts, strict=True)),
+        }
+
+    def text(self) -> str:
+        """Return it in a line."""
+        parts = [f"refused: {each['error']}" for each in self.refused[:1]]
+        if self.changed:
+            parts.append(f"changed {_named([each.key for each in self.changed])}")
+        if self.restart:
+            parts.append(
+                f"a restart is needed for {_named([each.key for each, _ in self.restart])}"
+            )
+        parts += self.files[:NAMED]
+        return "; ".join(parts) or "nothing has changed"
+
+
+def _no_file() -> Configuration:
+    raise StartError("the gateway was started without --config: there is no file to read again")
+
+
+def _named(keys: list[str]) -> str:
+    more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
+    return ", ".join(keys[:NAMED]) + more
+
+
+def _refusals(error: ConfigurationError | StartError) -> list[dict[str, object]]:
+    errors = error.errors if isinstance(error, ManyConfigurationErrors) else (error,)
+    return [{"key": getattr(each, "key", ""), "error": str(each)} for each in errors]
+
+
+def _restart_reason(key: str) -> str | None:
+    """Return why a key needs a restart, None if it does not."""
+    for each, reason in RESTART.items():
+        if key == each or key.startswith((f"{each}.", f"{each}[")):
+            return reason or "it is read at the start alone"
+    return None
+
+
+def _without_restart(old: Configuration, new: Configuration) -> Configuration:
+    """Return the new configuration with the old values of what needs a restart."""
+    tables = {key.name: key.attribute for key in keys_of(Configuration)}
+    kept: dict[str, Any] = {"gateway_id": old.gateway_id}
+    for each in RESTART:
+        section, _, name = each.partition(".")
+        attribute = tables[section]
+        before = getattr(old, attribute)
+        if not name:
+            kept[attribute] = before
+            continue
+        now = kept.get(attribute, getattr(new, attribute))
+        own = next(key.attribute for key in keys_of(type(now)) if key.name == name)
+        kept[attribute] = replace(now, **{own: getattr(before, own)})
+    return replace(new, **kept)
+
+
+async def _levels(_old: Configuration, new: Configuration, _stack: AsyncExitStack) -> Switch:
+    async def switch() -> None:
+        set_levels(new.log)
+
+    return switch
