@@ -98,6 +98,20 @@ class Request:
             raise RequestError(f"{key} is {_shown(value)}, not one of {', '.join(words)}")
         return value
 
+    def flag(self, key: str) -> bool:
+        """Return true or false, false where the request has none."""
+        value = self._said.get(key, False)
+        if not isinstance(value, bool):
+            raise RequestError(f"{key} is {_shown(value)}, not true or false")
+        return value
+
+    def table(self, key: str) -> dict[str, object]:
+        """Return an object, an empty one where the request has none."""
+        value = self._said.get(key, {})
+        if not isinstance(value, dict):
+            raise RequestError(f"{key} is {_shown(value)}, not an object")
+        return value
+
     def whole(self, key: str, least: int, most: int, default: int) -> int:
         """Return a whole number."""
         value = self._said.get(key, default)

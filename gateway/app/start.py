@@ -16,6 +16,7 @@ from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.bridges import Bridges, start_bridges
 from gateway.app.certificates import watch_certificates
 from gateway.app.channels import ChannelCommands
+from gateway.app.checks.check import check_configuration
 from gateway.app.checks.warnings import warnings
 from gateway.app.clock_stamp import ClockStamp, open_clock_stamp
 from gateway.app.control import Control
@@ -173,7 +174,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     run.at_stop.append(wear.stop)
     control = Control()
     channels = ChannelCommands(run, storage, core, control, telemetry.sys_topics)
-    queries = Queries(run, storage, core, control, events)
+    queries = Queries(run, storage, core, control, events, check_configuration)
     core.broker.subscribe_inline(control, control.topic_filters)
     await _start_uplink(run, storage, core, control, telemetry, queries)
     restore(core.broker, kept, Instant(*clock_stamp.at_start()))

@@ -1,6 +1,6 @@
 """The expression of an uplink rule, which may remember earlier messages (where-language 13)."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from gateway.mqtt.message import Message, OverBudgetError
 from gateway.where.compile import TreeCompiler, constant_value
@@ -62,6 +62,21 @@ class RuleWhere:
         if self._nothing:
             self._slots.row = self._row(message.topic)
         return self._truth(message)
+
+    @property
+    def remembered(self) -> Sequence[Hashable]:
+        """What the values of a topic's row are of, in their order."""
+        return self._slots.keys
+
+    def take_over(self, other: "RuleWhere", topic: str) -> None:
+        """Remember of a topic what the other remembers, if this one remembers nothing of it.
+
+        That is the last values of the arguments that both have.
+        """
+        known = other.memory.get(topic)
+        if known is None or not self._nothing or self.memory.get(topic) is not None:
+            return
+        self.memory.remember(topic, self._slots.filled_from(other.remembered, known))
 
     def promote(self) -> bool:
         """Make `evaluate` sooner, as Where.promote does; what remembers stays as it is."""

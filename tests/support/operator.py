@@ -14,21 +14,24 @@ ANSWERS = "$CONTROL/answers/test"
 class Operator:
     """Asks on a connection of its own; every answer must be as its schema has it."""
 
-    def __init__(self, client: RawClient) -> None:
+    def __init__(self, client: RawClient, answers: str = ANSWERS) -> None:
         self.client = client
+        self._answers = answers
         self._number = 0
 
     @classmethod
     async def open(cls, port: int, client_id: str = "operator", **fields: object) -> "Operator":
         client = await RawClient.open(port)
         await client.say_connect(client_id, **fields)
-        assert await client.subscribe(ANSWERS, 0) == 0
-        return cls(client)
+        answers = ANSWERS if client_id == "operator" else f"{ANSWERS}/{client_id}"
+        assert await client.subscribe(answers, 0) == 0
+        return cls(client, answers)
 
     async def send(
-        self, what: str, payload: bytes, *, qos: int = 1, topic: str | None = ANSWERS
+        self, what: str, payload: bytes, *, qos: int = 1, topic: str | None = ""
     ) -> None:
-        """Ask without waiting for anything."""
+        """Ask without waiting for anything; without a Response Topic if that is None."""
+        topic = self._answers if topic == "" else topic
         self._number += 1
         name = b"%d" % self._number
         properties = Properties(response_topic=topic, correlation_data=name)
@@ -43,7 +46,7 @@ class Operator:
             )
         )
 
-    async def code(self, what: str, payload: bytes = b"{}", topic: str | None = ANSWERS) -> int:
+    async def code(self, what: str, payload: bytes = b"{}", topic: str | None = "") -> int:
         """Return the reason code of a request's PUBACK."""
         await self.send(what, payload, topic=topic)
         while not isinstance(packet := await self.client.receive(), PubAck):

@@ -11,10 +11,12 @@ from gateway.app.query.queues import QueueQueries
 from gateway.app.query.series import Series
 from gateway.app.query.status import StatusQuery
 from gateway.app.query.topics import TopicMemory, TopicQueries
+from gateway.app.query.trials import RuleTrials
 from gateway.app.query.why import WhyQuery
 from gateway.app.responder import Responder
 
 if TYPE_CHECKING:
+    from gateway.app.query.rule_edit import Check
     from gateway.storage.outbox.outbox import Outbox
     from gateway.uplink.rules.rules import RuleSet
 
@@ -23,7 +25,13 @@ class Queries:
     """The queries; those about what goes up wait for `follow`."""
 
     def __init__(
-        self, run: Run, storage: Storage, core: Core, control: Control, events: EventLog
+        self,
+        run: Run,
+        storage: Storage,
+        core: Core,
+        control: Control,
+        events: EventLog,
+        check: "Check",
     ) -> None:
         self.responder = Responder(run, core, control)
         self._queues = QueueQueries(run, core, control, self.responder)
@@ -33,6 +41,7 @@ class Queries:
         events.answer(self.responder)
         TopicQueries(run, core, self.responder, TopicMemory(run, core))
         WhyQuery(storage, self.responder)
+        self._trials = RuleTrials(run, core, control, self.responder, check)
         Series(run, core).answer(self.responder)
         core.broker.notices.listeners.append(ClientEvents(run, ends).take)
 
@@ -46,4 +55,5 @@ class Queries:
     def follow(self, outbox: "Outbox", rules: "RuleSet") -> None:
         """Answer for what goes up, too."""
         self._queues.follow(outbox, rules)
+        self._trials.follow(rules)
         self._status.outbox = outbox

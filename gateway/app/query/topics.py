@@ -183,7 +183,7 @@ class TopicQueries:
         return {
             "topic": name,
             "time": self._clock.wall_ms() - round(1000 * (now - topic.arrived)),
-            **_payload(topic.payload, topic.size),
+            **payload_of(topic.payload, topic.size),
             "qos": topic.qos,
             "publisher": topic.client_id,
             "count": topic.count,
@@ -220,7 +220,7 @@ class TopicQueries:
             "remembered": self._on,
             "receivers": list(receivers)[:MAXIMUM_RECEIVERS],
             "filtered": list(filtered)[:MAXIMUM_RECEIVERS],
-            "retained": None if kept is None else _payload(kept[:PAYLOAD_BYTES], len(kept)),
+            "retained": None if kept is None else payload_of(kept[:PAYLOAD_BYTES], len(kept)),
         }
 
 
@@ -241,7 +241,7 @@ def _key(topic: Topic, sort: str, now: float) -> float:
     return -(topic.count if sort == "count" else topic.bytes)
 
 
-def _payload(payload: bytes, size: int) -> dict[str, object]:
+def payload_of(payload: bytes, size: int) -> dict[str, object]:
     """Return a payload as text where it is UTF-8, or else in Base64; it may have been cut."""
     try:
         return {"payload": payload.decode(), "size": size}

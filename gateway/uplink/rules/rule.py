@@ -54,14 +54,13 @@ def key_of(rules: Sequence[Rule], index: int) -> RuleKey | None:
     return RuleKey(rule.stream, rule.topic, rule.where.text, repeat)
 
 
-def name_of(rule: Rule, index: int) -> str:
+def name_of(index: int, stream: str, topic: str, where: str | None) -> str:
     """Return how the ledger names a rule: `<index>@<version>`.
 
     The version is the beginning of a hash of what the rule says: it is the same after each start
     until somebody changes the rule's topic, expression or stream.
     """
-    where = "" if rule.where is None else rule.where.text
-    text = f"{rule.stream}\0{rule.topic}\0{where}"
+    text = f"{stream}\0{topic}\0{where or ''}"
     return f"{index}@{sha256(text.encode()).hexdigest()[:8]}"
 
 
@@ -85,7 +84,8 @@ class ActiveRule:
         state: RuleState | None = None,
     ) -> None:
         self.rule = rule
-        self.name = name_of(rule, index)
+        where = None if rule.where is None else rule.where.text
+        self.name = name_of(index, rule.stream, rule.topic, where)
         self.index = index
         self._where = rule.where
         self._state = state

@@ -111,6 +111,16 @@ class Slots:
         """Return the slot of the value of `argument` that was forwarded last."""
         return self._slot(self._sent, "SENT", argument, compiler)
 
+    @property
+    def keys(self) -> Sequence[Hashable]:
+        """What each slot is for; equal for slots of other rules that are for the same."""
+        return list(self._indices)
+
+    def filled_from(self, keys: Sequence[Hashable], row: Sequence[Value]) -> Sequence[Value]:
+        """Return a row for these slots, with those values of a row for `keys` that are for them."""
+        values = dict(zip(keys, row, strict=True))
+        return [values.get(key) for key in self._indices]
+
     def after(self, message: Message, *, passed: bool) -> Sequence[Value]:
         """Return `row` as it is after `message`; `row` itself where nothing is other."""
         row = list(self.row)

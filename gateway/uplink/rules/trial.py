@@ -1,0 +1,210 @@
+"""An edited uplink rule beside the one that is there: what each takes of the messages that come."""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gateway.mqtt.message import Message, OverBudgetError
+from gateway.mqtt.topics import topic_matches
+from gateway.routing.budget import EVALUATION, Budget
+from gateway.uplink.rules.rule import Rule
+
+DIFFERENCES = 20
+"""Messages on which the rules differ that are remembered: the last ones."""
+
+PAYLOAD_BYTES = 256
+"""Bytes of such a message's payload that are kept."""
+
+TOPIC_LETTERS = 256
+"""Characters of its topic that are kept."""
+
+MAXIMUM_TOPICS = 10_000
+"""Topics of which gaps are known; messages on further ones are counted as `untracked`."""
+
+MAXIMUM_TOPIC = 1_024
+"""Characters of such a topic."""
+
+KNOWN_TOPICS = 4_096
+"""Topics of which it is known which rules are for them; the first goes where there are more."""
+
+
+class Difference(NamedTuple):
+    """A message that one of two rules took; `number` counts them from 1."""
+
+    number: int
+    topic: str
+    payload: bytes
+    size: int
+    received_at: int
+    by_new: bool
+
+
+class Gap:
+    """How long a topic has had no message that a rule took, the longest time until now."""
+
+    __slots__ = ("last", "longest")
+
+    def __init__(self, now: float) -> None:
+        self.last = now
+        self.longest = 0.0
+
+
+class Side:
+    """One of two rules in its place behind others of its stream, and what it has taken.
+
+    Where the rule is `edited`, it alone remembers what it took, beside what the other remembered.
+    """
+
+    def __init__(self, rule: Rule, earlier: Sequence[Rule], *, edited: bool) -> None:
+        self.rule = rule
+        self._earlier = [
+            each for each in earlier if each.stream == rule.stream and each.uplinks & rule.uplinks
+        ]
+        self._edited = edited
+        self._gaps: dict[str, Gap] = {}
+        self.messages = self.bytes = self.null = self.over_budget = 0
+
+    @property
+    def worst(self) -> tuple[str, float] | None:
+        """The topic with the largest gap between messages that were taken, and its seconds."""
+        if not self._gaps:
+            return None
+        topic = max(self._gaps, key=lambda name: self._gaps[name].longest)
+        return topic, self._gaps[topic].longest
+
+    def takes(self, message: Message, other: "Side | None") -> bool:
+        """Return whether the rule takes a message of its topics, for any of its uplinks."""
+        free = self.rule.uplinks
+        for each in self._earlier:
+            if each.uplinks & free and topic_matches(each.topic, message.topic):
+                if _result(each, message) is True:
+                    free &= ~each.uplinks
+                if not free:
+                    return False
+        where = self.rule.where
+        if where is None:
+            return True
+        if self._edited and other is not None and other.rule.where is not None:
+            where.take_over(other.rule.where, message.topic)
+        result = _result(self.rule, message)
+        self.null += result is None
+        self.over_budget += result is None and message.work_left < 0
+        if self._edited:
+            where.record(message, result)
+        return result is True
+
+    def count(self, message: Message) -> None:
+        """Count a message that it took."""
+        self.messages += 1
+        self.bytes += len(message.payload) + len(message.topic.encode())
+
+    def note_gap(self, message: Message, *, took: bool) -> bool:
+        """Note how long the topic has been without a message; False beyond MAXIMUM_TOPICS."""
+        gap = self._gaps.get(message.topic)
+        if gap is None:
+            if len(self._gaps) >= MAXIMUM_TOPICS or len(message.topic) > MAXIMUM_TOPIC:
+                return False
+            gap = self._gaps[message.topic] = Gap(message.arrived)
+        gap.longest = max(gap.longest, message.arrived - gap.last)
+        if took:
+            gap.last = message.arrived
+        return True
+
+
+class Trial:
+    """Has two rules say of each message whether they take it; one of them may be None.
+
+    Nothing is sent, numbered or counted elsewhere for it. `filters` are the topic filters of all
+    rules: `look` is called with messages that match one of them, before they are numbered, and
+    `look_at_other` with all others.
+    """
+
+    def __init__(
+        self, old: Side | None, new: Side | None, filters: Sequence[str], budget: Budget
+    ) -> None:
+        self.old = old
+        self.new = new
+        self._filters = filters
+        self._budget = budget
+        self._known: dict[str, tuple[bool, bool, bool]] = {}
+        self.messages = 0
+        self.untracked = 0
+        self.only_old = self.only_new = 0
+        self.differences: deque[Difference] = deque(maxlen=DIFFERENCES)
+
+    def look(self, message: Message) -> None:
+        """Have both rules look at a message that is about to be numbered."""
+        for_old, for_new, numbered = self._kind(message.topic)
+        if numbered and (for_old or for_new):
+            self._compare(message, for_old=for_old, for_new=for_new)
+
+    def wants(self, topic: str) -> bool:
+        """Return whether `look_at_other` is to have messages of a topic."""
+        _, for_new, numbered = self._kind(topic)
+        return for_new and not numbered
+
+    def look_at_other(self, message: Message) -> None:
+        """Have the new rule look at a message that no rule is for."""
+        self._compare(message, for_old=False, for_new=True)
+
+    def _kind(self, topic: str) -> tuple[bool, bool, bool]:
+        """Return whether the old rule, the new one, and any that is there are for a topic."""
+        known = self._known.get(topic)
+        if known is None:
+            old, new = (
+                side is not None and topic_matches(side.rule.topic, topic)
+                for side in (self.old, self.new)
+            )
+            numbered = any(topic_matches(each, topic) for each in self._filters)
+            known = old, new, numbered
+            if len(topic) <= MAXIMUM_TOPIC:
+                self._known[topic] = known
+                if len(self._known) > KNOWN_TOPICS:
+                    del self._known[next(iter(self._known))]
+        return known
+
+    def _compare(self, message: Message, *, for_old: bool, for_new: bool) -> None:
+        old, new = self.old, self.new
+        self.messages += 1
+        by_old = for_old and old is not None and self._takes(old, new, message)
+        by_new = for_new and new is not None and self._takes(new, old, message)
+        tracked = True
+        for side, took in ((old, by_old), (new, by_new)):
+            if side is not None:
+                if took:
+                    side.count(message)
+                tracked = side.note_gap(message, took=took)
+        self.untracked += not tracked
+        if by_old is not by_new:
+            self._note(message, by_new=by_new)
+
+    def _takes(self, side: Side, other: Side | None, message: Message) -> bool:
+        message.work_left = EVALUATION
+        took = side.takes(message, other)
+        self._budget.spend(EVALUATION - max(0, message.work_left))
+        return took
+
+    def _note(self, message: Message, *, by_new: bool) -> None:
+        self.only_new += by_new
+        self.only_old += not by_new
+        self.differences.append(
+            Difference(
+                self.only_new + self.only_old,
+                message.topic[:TOPIC_LETTERS],
+                bytes(message.payload[:PAYLOAD_BYTES]),
+                len(message.payload),
+                message.received_at or 0,
+                by_new,
+            )
+        )
+
+
+def _result(rule: Rule, message: Message) -> bool | None:
+    """Return what a rule says, without counting it; NULL if it would cost too much."""
+    if rule.where is None:
+        return True
+    try:
+        message.spend(rule.where.steps)
+        return rule.where.evaluate(message)
+    except OverBudgetError:
+        return None
