@@ -102,6 +102,12 @@ class LocalBroker:
         return client
 
 
+def is_here(url: str) -> bool:
+    """Return whether a gateway at this URL is one of this machine."""
+    parts = urlsplit(url)
+    return parts.scheme == SCHEME or parts.hostname in ("127.0.0.1", "::1", "localhost")
+
+
 def client_id_of(environment: Mapping[str, str]) -> str:
     """Return a client identifier by which the gateway's log and events say who asked."""
     user = environment.get("SUDO_USER") or environment.get("USER") or str(os.getuid())

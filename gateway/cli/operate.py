@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from gateway.cli.parser import add_broker
+from gateway.cli.rule import add_config, add_edit, add_seconds, apply_rule, try_rule
 from gateway.errors import TidegateError
 
 if TYPE_CHECKING:
@@ -87,9 +88,18 @@ def add_operate(commands: "Commands") -> None:
     found = verbs.add_parser("list", help="uplinks, channels, delayed messages, sessions")
     found.add_argument("--kind", choices=("all", *QUEUES), default="all")
     _finish_list(found, _queue_list)
-    rule = commands.add_parser("rule", help="list the uplink rules")
-    verbs = rule.add_subparsers(required=True, metavar="list")
+    rule = commands.add_parser("rule", help="list the uplink rules, try an edited one, apply it")
+    verbs = rule.add_subparsers(required=True, metavar="list|try|apply")
     _finish_list(verbs.add_parser("list", help="the rules and what they took"), _rule_list)
+    edited = verbs.add_parser("try", help="run an edited rule beside the one that is there")
+    add_edit(edited)
+    add_seconds(edited)
+    _finish(edited, try_rule)
+    applied = verbs.add_parser("apply", help="write an edited rule into the file, and reload it")
+    add_edit(applied)
+    add_config(applied)
+    add_broker(applied)
+    applied.set_defaults(command=apply_rule)
     topic = commands.add_parser("topic", help="list topics with their last values, or show one")
     verbs = topic.add_subparsers(required=True, metavar="list|show")
     found = verbs.add_parser("list", help="topics with their last values")
@@ -331,6 +341,11 @@ def _rule_cells(row: Row) -> list[str]:
 def _reload(conversation: "Conversation", options: argparse.Namespace) -> int:
     answer = conversation.query("reload", {}, RELOAD_SECONDS)
     _show(options, answer, list(reload_lines(answer)))
+    return reload_status(answer)
+
+
+def reload_status(answer: Row) -> int:
+    """Return the exit status that says what a reload came to."""
     if answer["refused"]:
         return REFUSED
     return RESTART_NEEDED if answer["restart"] else 0

@@ -65,18 +65,24 @@ def bare(port: int) -> Configuration:
 
 def document(path: Path) -> dict[str, Any]:
     """Return what a TOML file holds; raise ConfigurationError if it cannot be read."""
+    try:
+        return parse(str(path), path.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(str(path), "", None, error.strerror or str(error)) from error
+
+
+def parse(file: str, data: bytes) -> dict[str, Any]:
+    """Return what the bytes of a TOML file hold; raise ConfigurationError."""
     import tomllib
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigurationError(str(path), "", None, error.strerror or str(error)) from error
+        return tomllib.loads(data.decode())
     except UnicodeDecodeError as error:
-        raise ConfigurationError(str(path), "", None, f"not UTF-8 at byte {error.start}") from error
+        raise ConfigurationError(file, "", None, f"not UTF-8 at byte {error.start}") from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(str(path), "", None, f"not TOML: {error}") from error
+        raise ConfigurationError(file, "", None, f"not TOML: {error}") from error
     except RecursionError:
-        raise ConfigurationError(str(path), "", None, "not TOML: too many brackets") from None
+        raise ConfigurationError(file, "", None, "not TOML: too many brackets") from None
 
 
 def with_environment(

@@ -1,6 +1,7 @@
 """Queries about what waits, and where: `queues`, `rules`; and the order `retained/clear`."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.app.control import Control
@@ -44,6 +45,7 @@ class QueueQueries:
         self._counters = run.counters
         self._outbox: Outbox | None = None
         self._rules: RuleSet | None = None
+        self._file = str(Path(run.configuration.file).absolute())
         responder.know("queues", self._queues, "kind", "seconds", "offset", "limit")
         responder.know("rules", self._list_rules, "offset", "limit")
         responder.know("retained/clear", self._clear, "filter")
@@ -180,7 +182,7 @@ class QueueQueries:
                 "counters": rules[index].figures,
             }
 
-        return await request.page(list(range(len(rules))), row)
+        return {**await request.page(list(range(len(rules))), row), "file": self._file}
 
     async def _clear(self, request: Request) -> Answer:
         topic_filter = request.needed("filter")

@@ -1,0 +1,59 @@
+"""Puts an edited file in the place of the old one: it is there as it was or as it shall be."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from gateway.errors import TidegateError
+
+MODE = 0o640
+"""Permissions of a new file: the gateway's group has to read it, nobody else."""
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Let nobody else change the folder's files in the same way meanwhile."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise TidegateError(f"{folder}: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(path: Path, data: bytes, before: bytes | None = None) -> None:
+    """Put a synced file in the place of the old one, with its owner and permissions.
+
+    Raises TidegateError where that cannot be done, or where the file is not as it was `before`.
+    """
+    temporary = path.with_name(f"{path.name}.new")
+    try:
+        status = path.stat() if path.exists() else None
+        temporary.unlink(missing_ok=True)
+        temporary.touch(0o600, exist_ok=False)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            if status is not None:
+                _keep_owner(file.fileno(), status)
+            os.fchmod(file.fileno(), MODE if status is None else status.st_mode & 0o7777)
+            os.fsync(file.fileno())
+        if before is not None and path.read_bytes() != before:
+            temporary.unlink(missing_ok=True)
+            raise TidegateError(f"{path}: somebody has changed it meanwhile; nothing was changed")
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise TidegateError(f"{path}: {error.strerror}; nothing was changed") from error
+
+
+def _keep_owner(descriptor: int, status: os.stat_result) -> None:
+    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+        os.fchown(descriptor, status.st_uid, status.st_gid)
