@@ -278,6 +278,7 @@ def _rights(listeners: Sequence[Listener]) -> dict[str, ListenerRights]:
 async def _finish(run: Run, writer: Writer, core: Core, clock_stamp: ClockStamp) -> None:
     """Bring what was gathered to disk; the listeners have seen their clients off before."""
     clock_stamp.check(core.broker.expiry)  # nothing else does any more
+    core.broker.conflation.let_go(run.clock.monotonic())
     for gather in run.at_stop:
         gather()
     await writer.close()

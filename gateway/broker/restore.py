@@ -112,7 +112,7 @@ def _restore_subscription(
     """Route messages to the session again; return None, and say so, if that cannot be."""
     try:
         check_topic_filter(kept.topic_filter)
-        read_policy(kept.deliver)
+        read_policy(kept.deliver, kept.every)
         where = None
         if kept.where is not None:
             where = state.expressions.get(kept.where, session, identity=kept.identity, always=True)
@@ -125,7 +125,7 @@ def _restore_subscription(
         )
         state.counters.add("tidegate/storage/unreadable")
         return None
-    return subscribe.route(state.router, state.subscription_filters, session, kept, where)
+    return subscribe.route(state, session, kept, where)
 
 
 def _restore_will(state: State, kept: RestoredWill, instant: Instant) -> None:

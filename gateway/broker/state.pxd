@@ -14,6 +14,7 @@ cdef class State:
     cdef readonly Budget budget
     cdef readonly object channels
     cdef public dict clients
+    cdef readonly object conflation
     cdef readonly object connection_lines
     cdef public set connections
     cdef public object connects

@@ -24,6 +24,7 @@ from gateway.broker.publishing.refusals import Refusals
 from gateway.broker.publishing.topic_admissions import TopicAdmissions
 from gateway.broker.shares import Shares
 from gateway.broker.store import Durability, Store
+from gateway.broker.subscribing.conflated import Conflation
 from gateway.broker.subscribing.ended_subscriptions import EndedSubscriptions
 from gateway.broker.subscribing.expressions import Expressions
 from gateway.broker.subscribing.replays import Replays
@@ -54,6 +55,7 @@ class State:
         "budget",
         "channels",
         "clients",
+        "conflation",
         "connection_lines",
         "connections",
         "connects",
@@ -163,6 +165,7 @@ class State:
         self.refusals = Refusals(self.counters)
         self.replays = Replays(self.retained, self.budget, self.deadlines, self.counters)
         self.ended_subscriptions = EndedSubscriptions(self.router, self.deadlines)
+        self.conflation = Conflation(settings, self.counters, self.queue_memory, self.deadlines)
 
     def _make_shares(self) -> None:
         """Make what keeps one user from taking what all share."""

@@ -133,6 +133,9 @@ def _add_subscribe(commands: "Commands") -> None:
     subscribe.add_argument("topic_filter", metavar="FILTER", nargs="?", default="sensors/#")
     _add_broker_options(subscribe)
     subscribe.add_argument("--where", metavar="EXPR", help="only messages for which it is TRUE")
+    subscribe.add_argument(
+        "--every", metavar="MS", help="at most the newest message of each topic in this time"
+    )
     subscribe.set_defaults(command=_subscribe)
 
 
@@ -273,7 +276,7 @@ def _subscribe(options: argparse.Namespace) -> int:
     from gateway.cli.local_broker import LocalBroker
     from gateway.cli.subscribe import subscribe
 
-    return subscribe(LocalBroker.of(options), options.topic_filter, options.where)
+    return subscribe(LocalBroker.of(options), options.topic_filter, options.where, options.every)
 
 
 def _node(options: argparse.Namespace) -> int:

@@ -260,7 +260,8 @@ def client_lines(answer: Row) -> Iterator[str]:
         yield f"{'lost, ' + name.replace('_', ' '):26}{value:,}"
     for each in answer.get("subscriptions", ()):
         where = f" $where {each['where']}: {each['passed']:,} passed" if "where" in each else ""
-        yield f"{'subscription':18}{_line(each['filter'])}, QoS {each['qos']}{_line(where)}"
+        every = f", each {each['every_ms']:,} ms" if "every_ms" in each else ""
+        yield f"{'subscription':18}{_line(each['filter'])}, QoS {each['qos']}{every}{_line(where)}"
     for end in answer["ends"]:
         text = (
             f"{when(end['time'])} from {end['address']} after {end['seconds']:,} s: {end['reason']}"

@@ -24,10 +24,11 @@ def harmless(text: str) -> str:
 
 
 class _Subscriber:
-    def __init__(self, topic_filter: str, where: str | None) -> None:
+    def __init__(self, topic_filter: str, where: str | None, every: str | None) -> None:
         self.problem = ""
         self._topic_filter = topic_filter
-        self._where = where
+        asked = {"$where": where, "$every": every}
+        self._asked = [(name, value) for name, value in asked.items() if value is not None]
 
     def on_connect(
         self, client: paho.Client, _data: Any, _flags: Any, code: Any, _properties: Any
@@ -36,8 +37,8 @@ class _Subscriber:
             self._stop(client, f"the gateway refuses the connection: {code}")
             return
         properties = Properties(PacketTypes.SUBSCRIBE)  # type: ignore[no-untyped-call]  # paho's own
-        if self._where is not None:
-            properties.UserProperty = ("$where", self._where)
+        if self._asked:
+            properties.UserProperty = self._asked
         client.subscribe(self._topic_filter, options=SubscribeOptions(qos=1), properties=properties)
 
     def on_subscribe(
@@ -56,13 +57,13 @@ class _Subscriber:
         client.disconnect()
 
 
-def subscribe(broker: LocalBroker, topic_filter: str, where: str | None) -> int:
+def subscribe(broker: LocalBroker, topic_filter: str, where: str | None, every: str | None) -> int:
     """Print `<topic> <payload>` lines until interrupted; raise TidegateError on a refusal."""
     try:
         check_topic_filter(topic_filter)
     except MqttError as error:
         raise TidegateError(error.reason) from error
-    subscriber = _Subscriber(topic_filter, where)
+    subscriber = _Subscriber(topic_filter, where, every)
     client = broker.connect()
     client.on_connect = subscriber.on_connect
     client.on_subscribe = subscriber.on_subscribe

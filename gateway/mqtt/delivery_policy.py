@@ -1,4 +1,4 @@
-"""The delivery policies: what is sent leaves at the end of each turn, or waits for more."""
+"""The delivery policies: what is sent leaves at the end of each turn, waits, or is conflated."""
 
 import re
 from functools import lru_cache
@@ -19,11 +19,18 @@ MAXIMUM_DELAY = 10_000
 FLUSH_INTERVAL = 0.1
 """Seconds between two moments at which held messages leave, at most."""
 
+MINIMUM_EVERY = 10
+"""Milliseconds of `$every`, at least; a timer is no more exact."""
+
+MAXIMUM_EVERY = 3_600_000
+"""An hour, for which the newest message may be held in memory."""
+
 KNOWN = 64
 """Texts whose policies are shared by all who ask for them."""
 
 _BOUNDS = {"n": MAXIMUM_COUNT, "ms": MAXIMUM_DELAY, "bytes": MAXIMUM_SIZE}
 _TERM = re.compile(r"(n|ms|bytes)=([0-9]{1,6})")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class DeliveryPolicy:
@@ -32,51 +39,90 @@ class DeliveryPolicy:
     Held messages leave once they are `count`, or of `size` bytes, or one of them has been held for
     `delay` seconds; a delay of 0 holds nothing. They leave in steps of `step` seconds, so that
     sessions share a timer, and rather early than late.
+
+    Of each topic at most the newest message is sent in `every` seconds, each if that is 0.0. If it
+    is not `own`, the receiver's class says how long messages are held.
     """
 
-    __slots__ = ("count", "delay", "holds", "size", "step")
+    __slots__ = ("count", "delay", "every", "holds", "own", "size", "step")
 
     def __init__(
-        self, count: int, size: int, delay: float, interval: float = FLUSH_INTERVAL
+        self,
+        count: int,
+        size: int,
+        delay: float,
+        interval: float = FLUSH_INTERVAL,
+        *,
+        every: float = 0.0,
+        own: bool = True,
     ) -> None:
         self.count = count
         self.size = size
         self.delay = delay
+        self.every = every
+        self.own = own
         self.step = min(interval, delay / 4)
         self.holds = delay > 0 and count > 1
 
     def shorter(self, other: "DeliveryPolicy") -> "DeliveryPolicy":
         """Return the policy that holds nothing for longer than either of the two does."""
+        every = min(self.every, other.every)
+        if not (self.own and other.own):
+            return (other if other.own else self).with_every(every)
         count, size = min(self.count, other.count), min(self.size, other.size)
-        return DeliveryPolicy(count, size, min(self.delay, other.delay), max(self.step, other.step))
+        delay, step = min(self.delay, other.delay), max(self.step, other.step)
+        return DeliveryPolicy(count, size, delay, step, every=every)
+
+    def with_every(self, every: float) -> "DeliveryPolicy":
+        """Return the policy with another `every`."""
+        return DeliveryPolicy(
+            self.count, self.size, self.delay, self.step, every=every, own=self.own
+        )
 
 
 EACH = DeliveryPolicy(1, 1, 0.0)
 """What is sent in a turn leaves at its end."""
 
+OF_CLASS = DeliveryPolicy(1, 1, 0.0, own=False)
+"""The policy of a subscription that asks for none."""
+
 
 class PolicyError(ValueError):
-    """A `$deliver` property that cannot be read, with the term and what is allowed."""
+    """A `$deliver` or `$every` property that cannot be read, with what is allowed."""
 
 
 @lru_cache(maxsize=KNOWN)
-def read_policy(text: str | None) -> DeliveryPolicy | None:
-    """Return what a `$deliver` property asks for, None if there is none; or raise PolicyError.
+def read_policy(deliver: str | None, every: str | None = None) -> DeliveryPolicy | None:
+    """Return what a subscription asks for, None if it asks for nothing; or raise PolicyError.
 
-    It is `each`, or up to three terms such as `n=10,ms=50,bytes=4096`.
+    `deliver` is `each`, or up to three terms such as `n=10,ms=50,bytes=4096`; `every` is
+    milliseconds.
     """
-    if text is None:
-        return None
+    policy = None if deliver is None else _read_deliver(deliver)
+    if every is None:
+        return policy
+    milliseconds = int(every) if _NUMBER.fullmatch(every) else 0
+    if not MINIMUM_EVERY <= milliseconds <= MAXIMUM_EVERY:
+        raise PolicyError(
+            f"$every: {every[:40]!r}: it is a whole number of milliseconds, {MINIMUM_EVERY} to "
+            f"{MAXIMUM_EVERY}"
+        )
+    return (policy or OF_CLASS).with_every(milliseconds / 1000)
+
+
+def _read_deliver(text: str) -> DeliveryPolicy:
     if text == "each":
         return EACH
     found: dict[str, int] = {}
     for term in text.split(","):
         match = _TERM.fullmatch(term)
         if match is None or match[1] in found:
-            raise PolicyError(f"{term[:40]!r}: allowed are each, or n=, ms= and bytes=, each once")
+            raise PolicyError(
+                f"$deliver: {term[:40]!r}: allowed are each, or n=, ms= and bytes=, each once"
+            )
         name, value = match[1], int(match[2])
         if not 1 <= value <= _BOUNDS[name]:
-            raise PolicyError(f"{term!r}: {name} is 1 to {_BOUNDS[name]}")
+            raise PolicyError(f"$deliver: {term!r}: {name} is 1 to {_BOUNDS[name]}")
         found[name] = value
     delay = found.get("ms", DELAY) / 1000
     return DeliveryPolicy(found.get("n", COUNT), found.get("bytes", SIZE), delay)

@@ -16,6 +16,11 @@ cdef class Destination:
     cpdef hold_as(self, DeliveryPolicy policy)
     cpdef name(self, topic_filter)
 
+cdef class ConflatedDestination(Destination):
+    cpdef add(self, subscription)
+
+cpdef Destination destination_of(subscriber)
+
 @cython.final
 cdef class Route:
     cdef readonly tuple always

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from gateway.mqtt.delivery_policy import DeliveryPolicy
+from gateway.mqtt.delivery_policy import OF_CLASS, DeliveryPolicy
 from gateway.routing.filters.filter_index import FilterIndex
 from gateway.routing.subscriptions.subscription import Group, Subscriber, Subscription
 
@@ -68,6 +68,28 @@ class Destination:
             self.topic_filters = [topic_filter]
 
 
+class ConflatedDestination(Destination):
+    """The copy of a message for a session that has conflated subscriptions.
+
+    Its `delivery` is always a policy: it conflates only if all subscriptions that match do.
+    """
+
+    __slots__ = ()
+
+    def add(self, subscription: Subscription) -> None:
+        """Add a subscription of the subscriber's."""
+        Destination.add(self, subscription)
+        if subscription.delivery is None:
+            self.hold_as(OF_CLASS)
+
+
+def destination_of(subscriber: Any) -> Destination:
+    """Return the destination of a subscriber's own subscriptions, which are to be added."""
+    if subscriber.inline or subscriber.conflated is None:
+        return Destination(subscriber)
+    return ConflatedDestination(subscriber.conflated)
+
+
 def to_channel(channel: Subscriber) -> Destination:
     """Return the destination of all messages of a channel, at the QoS at which they come."""
     destination = Destination(channel)
@@ -81,14 +103,14 @@ def destinations(subscriptions: Sequence[Subscription]) -> list[Destination]:
     if len(subscriptions) == 1:  # as nearly always
         only = subscriptions[0]
         if only.destination is None:
-            only.destination = Destination(only.subscriber)
+            only.destination = destination_of(only.subscriber)
             only.destination.add(only)
         return [only.destination]
     found: dict[Subscriber, Destination] = {}
     for subscription in subscriptions:
         destination = found.get(subscription.subscriber)
         if destination is None:
-            destination = found[subscription.subscriber] = Destination(subscription.subscriber)
+            destination = found[subscription.subscriber] = destination_of(subscription.subscriber)
         destination.add(subscription)
     return list(found.values())
 

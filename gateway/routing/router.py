@@ -200,6 +200,13 @@ class Router:
             for node in self._subscribers.places(who):
                 yield node << PLACE | who, self._table(node).get(node, who)
 
+    def forget_destinations(self, subscriber: Subscriber) -> None:
+        """Let a subscriber's filtered subscriptions find anew who takes its messages."""
+        if self.filtered(subscriber):
+            for number in self.numbers(subscriber):
+                if number >> PLACE & INDIRECT:
+                    self.subscription(number).destination = None
+
     def subscription(self, number: int) -> Subscription:
         """Return what the subscription with this number says; raise KeyError without one."""
         node, who = number >> PLACE, number & SUBSCRIBER

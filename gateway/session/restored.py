@@ -28,8 +28,8 @@ def seconds_since(then: int, now: int) -> float:
 class StoredSubscription:
     """A subscription as its SUBSCRIBE asked for it.
 
-    `where` is the text that came with it, `identity` whether that may ask who published, and
-    `deliver` the text of its delivery policy. What the
+    `where` is the text that came with it, `identity` whether that may ask who published,
+    `deliver` the text of its delivery policy, `every` that of its `$every`. What the
     configuration attaches is not kept: another configuration may attach something else.
     It `awaits_retained` while it is not owed all retained messages yet that it asked for.
     """
@@ -43,6 +43,7 @@ class StoredSubscription:
     identity: bool = True
     awaits_retained: bool = False
     deliver: str | None = None
+    every: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

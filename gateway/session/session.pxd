@@ -16,6 +16,7 @@ cdef class Session:
     cdef object _will
     cdef public object access
     cdef readonly object client_id
+    cdef public object conflated
     cdef public Connection connection
     cdef public tuple consumes
     cdef public Counters counters

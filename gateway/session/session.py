@@ -47,6 +47,7 @@ class Session:
         "_will",
         "access",
         "client_id",
+        "conflated",
         "connection",
         "consumes",
         "counters",
@@ -103,6 +104,7 @@ class Session:
         self._incoming: Incoming | None = None  # made with the first QoS 2 message
         self._will: Will | None = None
         self.consumes: tuple[Session, ...] = ()  # channels
+        self.conflated: Session | None = None  # takes its messages once one is to be conflated
         # called with monotonic seconds when there may be room for more; set while more waits
         self.on_room: Callable[[Session, float], None] | None = None
 
@@ -209,6 +211,8 @@ class Session:
 
     def discard(self) -> None:
         """Give up what is still owed: the session has ended, and has no connection."""
+        if self.conflated is not None:
+            self.conflated.discard()
         if self.queue:
             self.queue.clear()
         if self._incoming is not None:

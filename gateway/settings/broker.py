@@ -209,6 +209,17 @@ class BrokerSettings:
         "subscriptions of one client with a `$where` of its own; one more gets 0x97",
         64,
     )
+    maximum_conflated_topics: int = key(
+        whole_number(0, 100_000_000),
+        "topics of one client of which a [conflated subscription](delivery.md#the-newest-message) "
+        "was sent a message lately; messages of one more are sent at once",
+        10_000,
+    )
+    maximum_conflated_topics_total: int = key(
+        whole_number(0, 100_000_000),
+        "such topics of all clients together, likewise",
+        50_000,
+    )
     maximum_shared_subscriptions: int = key(
         whole_number(0, 100_000_000),
         "shared subscriptions of one client; one more gets 0x97",

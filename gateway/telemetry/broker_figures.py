@@ -135,6 +135,8 @@ class BrokerFigures:
             counters.set("tidegate/storage/elided_rows", broker.store.elided_rows)
         counters.set("tidegate/replays/waiting", broker.replays.count)
         counters.set("tidegate/delays/waiting", broker.delays.waiting)
+        counters.set("tidegate/conflated/topics", broker.conflation.topics)
+        counters.set("tidegate/conflated/bytes", broker.conflation.bytes)
         counters.set("tidegate/memory/limit", broker.memory.limit)
         counters.set("tidegate/memory/bytes", broker.memory.bytes)
         counters.set("tidegate/memory/buffers", broker.memory.buffers)

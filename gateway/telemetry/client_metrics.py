@@ -113,6 +113,22 @@ CLIENTS = (
     *own("memory", COUNTER, {"closed": "Connections closed for want of memory."}),
     *own("turns", GAUGE, {"longest_ms": "Seconds of the last minute's longest turn."}),
     *own("delays", GAUGE, {"waiting": "Messages that wait for the moment of their delay."}),
+    *own(
+        "conflated",
+        GAUGE,
+        {
+            "topics": "Topics of which conflated subscriptions were sent a message lately.",
+            "bytes": "Bytes of these, and of the messages that are held of them.",
+        },
+    ),
+    *own(
+        "conflated",
+        COUNTER,
+        {
+            "superseded": "Messages given up for a newer one of their topic.",
+            "not_held": "Messages sent at once because so many topics were known.",
+        },
+    ),
     *own("delivery", GAUGE, {"held_sessions": "Sessions for which messages are held."}),
     *own("delivery", COUNTER, {"not_held": "Times that too many sessions held messages."}),
     *own(

@@ -1,6 +1,12 @@
 import pytest
 
-from gateway.mqtt.delivery_policy import EACH, DeliveryPolicy, PolicyError, read_policy
+from gateway.mqtt.delivery_policy import (
+    EACH,
+    OF_CLASS,
+    DeliveryPolicy,
+    PolicyError,
+    read_policy,
+)
 
 READ = {
     "each": (1, 1, 0.0),
@@ -43,7 +49,7 @@ def test_what_is_wrong_names_the_term_and_what_is_allowed() -> None:
     for text, expected in MISTAKES.items():
         with pytest.raises(PolicyError) as raised:
             read_policy(text)
-        assert str(raised.value).startswith(expected), text
+        assert str(raised.value).startswith(f"$deliver: {expected}"), text
 
 
 def test_one_message_or_no_time_holds_nothing() -> None:
@@ -58,3 +64,17 @@ def test_of_two_the_shorter_holds_no_longer_than_either() -> None:
     assert (both.count, both.size, both.delay) == (5, 100, 0.4)
     assert both.step <= 0.1
     assert not both.shorter(EACH).holds
+
+
+def test_a_time_for_the_newest_goes_with_any_policy() -> None:
+    alone, with_policy = read_policy(None, "1000"), read_policy("n=2,ms=50", "250")
+    assert alone is not None
+    assert with_policy is not None
+    assert (alone.every, alone.own, alone.holds) == (1.0, False, False)
+    assert (with_policy.every, with_policy.own, with_policy.count) == (0.25, True, 2)
+    for both in (alone.shorter(with_policy), with_policy.shorter(alone)):
+        assert (both.every, both.own, both.count, both.delay) == (0.25, True, 2, 0.05)
+    for each in (alone, with_policy):
+        assert each.shorter(EACH).every == EACH.shorter(each).every == 0.0
+        assert each.shorter(OF_CLASS).every == OF_CLASS.shorter(each).every == 0.0
+    assert not alone.shorter(OF_CLASS).own

@@ -247,6 +247,8 @@ def _subscription(subscription: Subscription) -> dict[str, object]:
     told: dict[str, object] = {"filter": subscription.topic_filter, "qos": subscription.qos}
     if subscription.no_local:
         told["no_local"] = True
+    if subscription.delivery is not None and subscription.delivery.every:
+        told["every_ms"] = round(1000 * subscription.delivery.every)
     if where is not None:
         figures = where.figures
         told |= {"where": where.text, "evaluated": figures.evaluated, "passed": figures.passed}

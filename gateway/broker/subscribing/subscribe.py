@@ -5,7 +5,7 @@ Also $where language, section 12.
 
 import logging
 from collections.abc import Generator, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.broker.client import Client, Piece, Pieces, session_of
 from gateway.broker.instant import Instant
@@ -13,7 +13,6 @@ from gateway.broker.notices import Denial
 from gateway.broker.shares import Shares, filter_levels
 from gateway.broker.state import State
 from gateway.broker.subscribing.expressions import TooManyExpressions
-from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.mqtt.delivery_policy import PolicyError, read_policy
 from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest, UnsubAck, Unsubscribe
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
@@ -40,6 +39,8 @@ while the others are checked, and all are read again."""
 
 NEEDS_QOS_1 = "consumers of a durable channel subscribe with QoS 1 or 2"
 
+NOT_SHARED = "$every: of a shared subscription each member gets its own messages already"
+
 PAUSE = 0.02
 """Seconds after which a SUBSCRIBE looks again whether more of its retained messages may wait."""
 
@@ -53,6 +54,14 @@ class _Refused(Exception):  # noqa: N818 - an answer, not a mistake of ours
         self.reason = reason
 
 
+class _Asked(NamedTuple):
+    """What the user properties of a SUBSCRIBE ask for, each None without one."""
+
+    where: "Where | None"
+    deliver: str | None
+    every: str | None
+
+
 def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: Instant) -> Pieces:
     """Grant or refuse each topic filter, then send the retained messages that match.
 
@@ -63,7 +72,7 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
     limit = state.settings.maximum_filtered_subscriptions
     requests, count, topic_filters = yield from _read_requests(packet, limit, piece)
     try:
-        where, deliver = yield from _read_properties(state, client, session, packet, topic_filters)
+        asked = yield from _read_properties(state, client, session, packet, topic_filters)
     except _Refused as refused:
         logger.warning("client %.80r: %s", session.client_id, refused.reason)
         codes = [refused.code] * count
@@ -72,6 +81,9 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
     identifiers = packet.properties.subscription_identifiers
     identifier = identifiers[0] if identifiers else None
     codes, reason = [], ""
+    if session.conflated is not None:
+        released = (request.topic_filter for request in requests)
+        instant = yield from state.conflation.release(session, released, instant)
     replayed: dict[str, tuple[Subscription, StoredSubscription]] = {}
     commit, gathered = 0, state.gathered
     for request in requests:
@@ -80,9 +92,9 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
             yield None
             gathered = state.gathered
         before = len(state.router)
-        stored = _stored(client, request, identifier, where, deliver)
+        stored = _stored(client, request, identifier, asked)
         state.shares.refusal = ""  # between two pieces that of another client came there
-        code, granted = _subscribe(state, session, stored, where)
+        code, granted = _subscribe(state, session, stored, asked.where)
         codes.append(code)
         reason = state.shares.refusal or reason
         existed = len(state.router) == before
@@ -95,7 +107,7 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
     commit = max(commit, state.commit_since(gathered))
     if ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR in codes:
-        reason = NEEDS_QOS_1
+        reason = NEEDS_QOS_1 if asked.every is None else NOT_SHARED
     properties = _explain(client, reason) if reason else NO_PROPERTIES
     client.send(SubAck(packet.packet_id, codes, properties), commit)
     yield from _replay(state, session, replayed, piece, instant)
@@ -144,10 +156,15 @@ def _read_properties(
     session: Session,
     packet: Subscribe,
     topic_filters: set[str],
-) -> "Generator[float | None, Instant, tuple[Where | None, str | None]]":
-    """Return the `$where`, compiled, and the `$deliver` of a SUBSCRIBE; raise _Refused."""
-    properties = dict(reversed(packet.properties.user_properties))  # the first of a name counts
+) -> Generator[float | None, Instant, _Asked]:
+    """Return the `$where`, compiled, the `$deliver` and the `$every`; raise _Refused."""
+    given = packet.properties.user_properties
+    properties = dict(reversed(given))  # the first of a name counts
     text, deliver = properties.get("$where"), properties.get("$deliver")
+    every = properties.get("$every")
+    if every is not None and [name for name, _ in given].count("$every") > 1:
+        reason = "$every: it is given more than once"
+        raise _Refused(ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, reason)
     where = None
     try:
         if text is not None:
@@ -155,7 +172,7 @@ def _read_properties(
                 text, session, identity=client.info.where_identity
             )
             _check_capacity(state, session, where, topic_filters)
-        read_policy(deliver)
+        read_policy(deliver, every)
     except WhereError as error:
         syntax = error.kind == "syntax"
         code = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR if syntax else ReasonCode.QUOTA_EXCEEDED
@@ -164,8 +181,8 @@ def _read_properties(
         raise _Refused(ReasonCode.QUOTA_EXCEEDED, f"$where:0: {error}") from error
     except PolicyError as error:
         code = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
-        raise _Refused(code, f"$deliver: {error}") from error
-    return where, deliver
+        raise _Refused(code, str(error)) from error
+    return _Asked(where, deliver, every)
 
 
 def _check_capacity(
@@ -220,16 +237,15 @@ def _subscribe(
     if state.channels.full(session, stored.topic_filter):
         state.counters.add("tidegate/refused/consumers")
         return ReasonCode.QUOTA_EXCEEDED, None
+    if stored.every is not None and stored.topic_filter.startswith(SHARED_PREFIX):
+        return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, None
     if not stored.qos and state.channels.asks_for_acknowledgements(stored.topic_filter):
         state.counters.add("tidegate/refused/unacknowledging_consumers")
         line = "client %.80r: %.200r refused at QoS 0: %s"
         logger.warning(line, session.client_id, stored.topic_filter, NEEDS_QOS_1)
         return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, None
     session.journal.subscribe(stored.topic_filter, stored)
-    return ReasonCode(stored.qos), (
-        route(state.router, state.subscription_filters, session, stored, where),
-        stored,
-    )
+    return ReasonCode(stored.qos), (route(state, session, stored, where), stored)
 
 
 def _may_subscribe(session: Session, topic_filter: str) -> bool:
@@ -258,11 +274,7 @@ def _note_share(shares: Shares, session: Session, topic_filter: str) -> None:
 
 
 def route(
-    router: Router,
-    filters: SubscriptionFilters,
-    session: Session,
-    stored: StoredSubscription,
-    where: "Where | None",
+    state: State, session: Session, stored: StoredSubscription, where: "Where | None"
 ) -> Subscription:
     """Route matching messages to the session; return the subscription that does.
 
@@ -270,7 +282,10 @@ def route(
     configuration attaches holds.
     """
     if where is None:
-        where = filters.find(session.client_id, stored.topic_filter)
+        where = state.subscription_filters.find(session.client_id, stored.topic_filter)
+    if stored.every is not None and session.conflated is None:
+        state.conflation.conflate(session)
+        state.router.forget_destinations(session)
     subscription = Subscription(
         session,
         stored.topic_filter,
@@ -279,9 +294,9 @@ def route(
         retain_as_published=stored.retain_as_published,
         identifier=stored.identifier,
         where=where,
-        delivery=read_policy(stored.deliver),
+        delivery=read_policy(stored.deliver, stored.every),
     )
-    router.add(subscription)
+    state.router.add(subscription)
     return subscription
 
 
@@ -289,8 +304,7 @@ def _stored(
     client: Client,
     request: SubscriptionRequest,
     identifier: int | None,
-    where: "Where | None",
-    deliver: str | None,
+    asked: _Asked,
 ) -> StoredSubscription:
     """Return what the session's journal has to keep of a subscription."""
     return StoredSubscription(
@@ -299,9 +313,10 @@ def _stored(
         request.no_local,
         request.retain_as_published,
         identifier,
-        None if where is None else where.text,
+        None if asked.where is None else asked.where.text,
         client.info.where_identity,
-        deliver=deliver,
+        deliver=asked.deliver,
+        every=asked.every,
     )
 
 
@@ -313,7 +328,7 @@ def _wants_retained(request: SubscriptionRequest, *, existed: bool) -> bool:
 
 
 def handle_unsubscribe(
-    state: State, client: Client, packet: Unsubscribe, _instant: Instant
+    state: State, client: Client, packet: Unsubscribe, instant: Instant
 ) -> Pieces:
     """Give up each topic filter, compared character by character [MQTT-3.10.4-1].
 
@@ -323,7 +338,9 @@ def handle_unsubscribe(
     piece = Piece()
     for topic_filter in packet.topic_filters:
         if piece.ends_with(topic_filter):
-            yield None
+            instant = yield None
+    if session.conflated is not None:
+        yield from state.conflation.release(session, packet.topic_filters, instant)
     codes = []
     commit, gathered = 0, state.gathered
     for topic_filter in packet.topic_filters:

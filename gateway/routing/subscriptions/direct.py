@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from gateway.mqtt.delivery_policy import DeliveryPolicy
-from gateway.routing.route import Destination
+from gateway.routing.route import ConflatedDestination, Destination, destination_of
 from gateway.routing.subscriptions.subscription import Subscribers, Subscription
 from gateway.routing.trie.topic_trie import TopicTrie
 
@@ -104,7 +104,10 @@ class DirectSubscriptions:
             destination = found.get(subscriber)
             if destination is None:
                 who = self._subscribers.subscriber(subscriber)
-                destination = found[subscriber] = Destination(who)
+                destination = found[subscriber] = destination_of(who)
+            if isinstance(destination, ConflatedDestination):
+                destination.add(self.subscription(entry))
+                continue
             destination.qos = max(destination.qos, entry & QOS)
             if entry & RETAIN_AS_PUBLISHED:
                 destination.retain_as_published = True

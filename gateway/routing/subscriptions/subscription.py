@@ -29,6 +29,11 @@ class Member(Subscriber, Protocol):
 
     granted: Access  # the topics of which its connection may be sent messages
 
+    @property
+    def conflated(self) -> "Member | None":
+        """Who takes the messages of its own subscriptions in its place, None for itself."""
+        ...
+
     def readiness(self, qos: int, ahead: int) -> int:
         """Return how soon it can send a message of this QoS: 0 for at once, the less the sooner.
 
@@ -38,7 +43,7 @@ class Member(Subscriber, Protocol):
 
 
 class Subscription:
-    """A topic filter with its options (MQTT 5, section 3.8.3.1), its `$where` and its `$deliver`.
+    """A topic filter with its options (MQTT 5, section 3.8.3.1), `$where` and delivery policy.
 
     `topic_filter` is as the client wrote it, with `$share/<name>/` where it is shared.
     `destination` is the copy of a message that no other of the subscriber's wants, once one did.

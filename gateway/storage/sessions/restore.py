@@ -23,7 +23,7 @@ from gateway.storage.sessions.broker_store import BrokerStore
 from gateway.storage.sessions.message_store import MAXIMUM_DEAD_BYTES, MessageStore
 from gateway.storage.sessions.pager import LAST_SEQUENCE, Pager
 from gateway.storage.sessions.retained_store import RetainedStore
-from gateway.storage.sessions.session_rows import FORGET_ATTEMPTS
+from gateway.storage.sessions.session_rows import EVERY, FORGET_ATTEMPTS
 from gateway.storage.sessions.session_store import SessionStore
 from gateway.storage.sessions.stored_spans import READ, TEXTS, SpanReader, check_packet_id
 from gateway.storage.sessions.will_store import WillStore
@@ -183,7 +183,8 @@ class Restore:
 
     def _add_subscription(self, values: Values) -> None:
         session, topic_filter, qos, no_local, as_published, identifier, where, *more = values
-        identity, awaits_retained, deliver = more
+        identity, awaits_retained, policy = more
+        deliver, _, every = (policy or "").partition(EVERY)
         self._sessions[session].subscriptions.append(
             StoredSubscription(
                 topic_filter,
@@ -194,7 +195,8 @@ class Restore:
                 where,
                 bool(identity),
                 bool(awaits_retained),
-                deliver,
+                deliver or None,
+                every or None,
             )
         )
 

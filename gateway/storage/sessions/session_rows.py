@@ -29,6 +29,9 @@ SUBSCRIBE = (
     " retain_as_published, identifier, expression, identity, awaits_retained, deliver)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+EVERY = " every="
+"""What stands in the column of the delivery policy before the subscription's `$every`."""
+
 UNSUBSCRIBE = "DELETE FROM subscription WHERE session = ? AND topic_filter = ?"
 
 _DELIVERY = ("session", "sequence", "message", "qos", "retain", "packet_id", "released")

@@ -209,8 +209,14 @@ def _subscription_row(journal: SessionJournal, kept: StoredSubscription) -> tupl
         kept.where,
         kept.identity,
         kept.awaits_retained,
-        kept.deliver,
+        _policy_text(kept),
     )
+
+
+def _policy_text(kept: StoredSubscription) -> str | None:
+    if kept.every is None:
+        return kept.deliver
+    return f"{kept.deliver or ''}{session_rows.EVERY}{kept.every}"
 
 
 def _write_incoming(add: Add, journal: SessionJournal, changes: Changes) -> None:

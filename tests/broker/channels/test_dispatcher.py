@@ -32,13 +32,8 @@ def test_a_consumer_of_an_earlier_version_with_qos_0_gets_what_is_of_qos_0(choic
     """What is to be acknowledged waits for somebody who does that."""
     harness = durable(choice=choice)
     old = harness.persistent("old")
-    broker = harness.broker
     subscribe.route(
-        broker.router,
-        broker.subscription_filters,
-        harness.session("old"),
-        StoredSubscription(SHARED, 0),
-        None,
+        harness.broker, harness.session("old"), StoredSubscription(SHARED, 0), where=None
     )
     publish(harness, "ab")
     publish(harness, "c", qos=0)

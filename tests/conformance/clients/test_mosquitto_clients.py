@@ -166,6 +166,41 @@ def test_where(subscribe: Subscribe, publish: PublishOnce, topic: str) -> None:
     assert subscriber.message() == f'{topic}/30 0 0 {{"value":30}}'
 
 
+def test_every(subscribe: Subscribe, publish: PublishOnce, topic: str) -> None:
+    subscriber = subscribe(
+        *("-V", "mqttv5", "-t", f"{topic}/+"),
+        *("-D", "subscribe", "user-property", "$every", "600000"),
+        *("-D", "subscribe", "user-property", "$where", "payload.value > 0"),
+    )
+    for place, value in (("a", 1), ("a", 2), ("b", 0), ("b", 3)):
+        publish("-t", f"{topic}/{place}", "-m", f'{{"value":{value}}}')
+    assert subscriber.message() == f'{topic}/a 0 0 {{"value":1}}'
+    assert subscriber.message() == f'{topic}/b 0 0 {{"value":3}}'
+
+
+def test_the_newest_comes_when_the_time_is_over(
+    subscribe: Subscribe, gateway: GatewayProcess, topic: str
+) -> None:
+    subscriber = subscribe(
+        *("-V", "mqttv5", "-t", topic),
+        *("-D", "subscribe", "user-property", "$every", "500"),
+    )
+    program = find_program("mosquitto_pub")
+    assert program is not None
+    subprocess.run(
+        [program, "-p", str(gateway.port), "-t", topic, "-l"],
+        input="".join(f"{number}\n" for number in range(1_000)),
+        text=True,
+        timeout=SECONDS,
+        check=True,
+    )
+    came = [subscriber.message()]
+    while not came[-1].endswith(" 999"):
+        came.append(subscriber.message())
+    assert came[0].endswith(" 0")
+    assert len(came) < 100
+
+
 def test_system_topics(subscribe: Subscribe) -> None:
     subscriber = subscribe("-t", "$SYS/broker/version")
     assert subscriber.message().startswith("$SYS/broker/version 0 1 tidegate ")

@@ -9,6 +9,7 @@ class Someone:
     inline = True
     refusal = "it refuses"
     access = granted = EVERYTHING
+    conflated = None
 
     def __init__(self, client_id: str = "anna") -> None:
         self.client_id = client_id
