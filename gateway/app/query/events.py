@@ -66,8 +66,6 @@ class EventLog:
         self._repeated: OrderedDict[Key, Event] = OrderedDict()  # the oldest first
         self._unsaved: dict[int, Event] = {}
         self._start: Event | None = None
-        self._committed = asyncio.Event()
-        storage.writer.on_committed.append(lambda _: self._committed.set())
 
     async def begin(self) -> None:
         """Say that the gateway has started, and how the run before ended; then keep events."""
@@ -179,13 +177,9 @@ class EventLog:
         writer, batch = self._writer, self._rows.batch
         if writer.committed >= batch:
             return
-        writer.schedule_commit(0.0)
-        writer.hand_over()
         with suppress(TimeoutError):
             async with asyncio.timeout(COMMIT_SECONDS):
-                while writer.committed < batch:
-                    self._committed.clear()
-                    await self._committed.wait()
+                await writer.wait_for(batch)
 
 
 class ClientEvents:

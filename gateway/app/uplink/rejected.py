@@ -1,6 +1,5 @@
 """What operators ask of the messages that were given up: `$CONTROL/tidegate/rejected`."""
 
-import asyncio
 import base64
 import json
 import logging
@@ -78,8 +77,6 @@ class RejectedRequests:
         self._rejected = rejected
         self._outbox = outbox
         self._problem = ""
-        self._committed = asyncio.Event()
-        storage.writer.on_committed.append(lambda _batch: self._committed.set())
         control.answer(PART, self.receive)
 
     def receive(self, message: Message) -> ReasonCode:
@@ -111,7 +108,7 @@ class RejectedRequests:
 
     async def _do(self, request: Request, answer: Reply) -> Answer:
         """Do what is asked for page by page; return the last answer."""
-        await self._written()
+        await self._writer.wait_for(self._writer.batch)
         after, count, self._problem = 0, 0, ""
         while not self._problem and (page := await self._rejected.read(after, PAGE)):
             after = page[-1].identifier
@@ -121,17 +118,8 @@ class RejectedRequests:
             return {"count": count, "error": self._problem}
         if request.numbers and not count:
             return {"count": 0, "error": f"none of these is kept: {', '.join(request.numbers)}"}
-        await self._written()
+        await self._writer.wait_for(self._writer.batch)
         return {"count": count}
-
-    async def _written(self) -> None:
-        """Wait until what was gathered so far is on disk."""
-        writer = self._writer
-        mark = writer.batch
-        writer.hand_over()
-        while writer.pending_rows and writer.committed < mark:
-            self._committed.clear()
-            await self._committed.wait()
 
     def _each(self, word: str, found: list[RejectedRow], answer: Reply) -> list[RejectedRow]:
         """Do it with messages of one page; return those with which it was done."""

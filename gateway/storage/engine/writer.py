@@ -305,6 +305,7 @@ class Writer:
         self._closed = 0, 0, 0  # number, rows and bytes of the batch that is being written
         self._busy = False  # from the closing of a batch until nothing more is to be done for it
         self._idle: asyncio.Future[None] | None = None  # what `close` waits for
+        self._news = asyncio.Event()  # that a batch is on disk, for `wait_for`
         self._rows_since_check = SPACE_CHECK_ROWS  # what an earlier run left
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -403,6 +404,17 @@ class Writer:
             self._disarm()
             self._timer = asyncio.get_running_loop().call_at(due.at, self._begin)
 
+    async def wait_for(self, batch: int) -> None:
+        """Commit what was gathered, and wait until the batch is on disk.
+
+        A disk that refuses to write keeps the caller waiting.
+        """
+        self.schedule_commit(0.0)
+        self.hand_over()
+        while self.pending_rows and self.committed < batch:
+            self._news.clear()
+            await self._news.wait()
+
     async def close(self) -> None:
         """Commit what is left; return when it is on disk or the disk has refused it once more.
 
@@ -469,6 +481,7 @@ class Writer:
         self.pending_bytes -= size
         self._rows_since_check += rows
         self._show_pending()
+        self._news.set()
         # Still busy: what a callback hands over is the next batch, which waits for all of them.
         for callback in self.on_committed:
             callback(self.committed)

@@ -1,1 +1,0 @@
-cpdef bytes encode(packet, int version)
