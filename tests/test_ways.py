@@ -18,12 +18,12 @@ pytestmark = [
 TOOL = Path(__file__).parents[1] / "tools/ways.py"
 
 MOST = {  # files, calls
-    "local": (18, 76),
-    "filtered": (26, 110),
-    "away": (37, 168),
-    "forwarded": (47, 186),
-    "subscribe": (47, 247),
-    "serial": (68, 430),
+    "local": (18, 75),
+    "filtered": (26, 100),
+    "away": (37, 165),
+    "forwarded": (45, 175),
+    "subscribe": (42, 222),
+    "serial": (62, 400),
 }
 """What each story took when it was measured last. Lower a figure with the change that makes it
 lower; a change that raises one says why."""

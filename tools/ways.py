@@ -187,11 +187,11 @@ class Stage:
         self.stack.callback(client.close)
         return client
 
-    def record(self, tell: Callable[[int], object]) -> Way:
+    def record(self, tell: Callable[[int], object], recorded: int = RECORDED) -> Way:
         """Return the way of the telling with the fewest calls; `tell` gets its number."""
         for number in range(WARM):
             tell(number)
-        ways = [self._once(tell, WARM + number) for number in range(RECORDED)]
+        ways = [self._once(tell, WARM + number) for number in range(recorded)]
         return min(ways, key=lambda way: way.total)
 
     def _once(self, tell: Callable[[int], object], number: int) -> Way:
@@ -360,7 +360,7 @@ def serial() -> Way:
             while answer.count(b"\0") < 2:
                 answer += os.read(node, 4096)
 
-        way = on.record(tell)
+        way = on.record(tell, 2 * RECORDED)  # more timers run beside it than beside the others
     os.close(node)
     os.close(other)
     return way

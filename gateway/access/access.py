@@ -124,7 +124,8 @@ class Access:
         if topic.startswith(DELAY):
             later = undelayed(topic)
             return 0 if later.startswith("$") else self.rights(later) & WRITE
-        if topic.startswith("$") and is_guarded(topic):
+        dollar = topic.startswith("$")
+        if dollar and is_guarded(topic):
             granted = self._guarded_rights(topic)
         elif self.restricted:
             granted, denied = rights(self._own, topic) if self._own else (0, False)
@@ -132,7 +133,7 @@ class Access:
                 granted |= self._rights_of_patterns(topic)
         else:
             granted = ALL
-        return granted if may_publish(topic) else granted & READ
+        return granted & READ if dollar and not may_publish(topic) else granted
 
     def may_subscribe(self, topic_filter: str) -> bool:
         """Return whether the client may read some topic that the topic filter matches.

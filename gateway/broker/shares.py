@@ -25,7 +25,7 @@ GONE: Final = "clients that have not been here since the start"
 
 UNIX_SOCKET: Final = "clients at Unix sockets without a user name"
 
-UNNAMED: Final = "clients"
+UNNAMED: Final = "clients at "
 """What the names of holders begin with that are no users."""
 
 OF_UNNAMED = 90
@@ -93,7 +93,7 @@ class Share:
         self._clients[key] = holder, has + more
         self._of_holders[holder] = self._of_holders.get(holder, 0) + more
         self.total += more
-        if _is_unnamed(holder):
+        if holder.startswith(UNNAMED):
             self.unnamed += more
 
     def remove(self, key: Key, less: int = 1) -> None:
@@ -105,7 +105,7 @@ class Share:
         if left > 0:
             self._of_holders[holder] = left
         self.total -= less
-        if _is_unnamed(holder):
+        if holder.startswith(UNNAMED):
             self.unnamed -= less
 
     def move(self, key: Key, holder: str) -> None:
@@ -121,7 +121,7 @@ class Share:
             return ""
         limit = self._limit()
         allowed = max(1, limit * OF_UNNAMED // 100)
-        if self.unnamed + more > allowed and _is_unnamed(holder):
+        if self.unnamed + more > allowed and holder.startswith(UNNAMED):
             return self._told(self.unnamed, "all clients without a user name", allowed)
         has = self._of_holders.get(holder, 0)
         allowed = max(1, (limit - self.total + has) * self._percent // 100)
@@ -268,8 +268,8 @@ class Shares:
         While all together have less than the least share, nobody is looked at.
         """
         router, percent = self._router, self._percent
-        held = router.bytes + FEW_LEVELS * LEVEL_BYTES
-        if held * 100 * 100 < router.maximum_bytes * percent * OF_HOLDER:
+        least = router.maximum_bytes * percent * OF_HOLDER // (100 * 100)
+        if router.occupies_less(least - FEW_LEVELS * LEVEL_BYTES):
             return True
         levels = filter_levels(topic_filter)
         return not self.subscriptions.refusal(session.client_id, session.holder, levels)
@@ -365,11 +365,7 @@ def holder_of(client: Client, username: str | None) -> str:
     address = client.peer.rpartition(":")[0]
     if not address:
         return UNIX_SOCKET
-    return intern(f"{UNNAMED} at {network(address)} without a user name")
-
-
-def _is_unnamed(holder: str) -> bool:
-    return holder.startswith(UNNAMED) and holder != GONE
+    return intern(f"{UNNAMED}{network(address)} without a user name")
 
 
 def network(address: str) -> str:

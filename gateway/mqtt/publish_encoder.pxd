@@ -22,8 +22,6 @@ cpdef PacketBatch encode_with_alias(
                written=PacketBatch)
 cpdef PacketBatch form(Publication publication, int first_byte, bint mqtt5)
 
-cdef bytes _name(Publication publication)
-
 @cython.locals(back=bytes, behind=bytes, payload=Py_ssize_t, data=bytes, offset=Py_ssize_t,
                first=bytes, content=bytes, head=bytes, start=Py_ssize_t, number=Py_ssize_t,
                end=Py_ssize_t, size=Py_ssize_t)

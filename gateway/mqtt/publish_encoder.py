@@ -42,7 +42,8 @@ def encode(
         expiry = expiry_left(publication, now)
         if subscription_identifiers or expiry != properties.expiry:
             block = property_block(properties, expiry, subscription_identifiers, 0)
-            return write_packets(publication.packets, first_byte, _name(publication), block)
+            name = b"" if publication.mixed else publication.topic_name
+            return write_packets(publication.packets, first_byte, name, block)
     if first_byte == publication.first_byte and mqtt5 == publication.mqtt5:
         return publication.packets
     return form(publication, first_byte, mqtt5)
@@ -100,16 +101,14 @@ def form(publication: Publication, first_byte: int, mqtt5: bool) -> PacketBatch:
             return found
     properties, block = publication.properties, b""
     if mqtt5:
-        block = property_block(properties, properties.expiry, (), 0)
-    written = write_packets(publication.packets, first_byte, _name(publication), block)
+        block = b"\0"
+        if properties.data or properties.expiry is not None:
+            block = property_block(properties, properties.expiry, (), 0)
+    name = b"" if publication.mixed else publication.topic_name
+    written = write_packets(publication.packets, first_byte, name, block)
     if forms is not None:
         forms[key] = written
     return written
-
-
-def _name(publication: Publication) -> bytes:
-    """Return the topic name that all of the messages have, b"" if these differ."""
-    return b"" if publication.mixed else publication.topic_name
 
 
 def write_packets(
@@ -117,15 +116,16 @@ def write_packets(
 ) -> PacketBatch:
     """Return packets with the same payloads, this first byte, topic name and property block.
 
-    `topic_name` stands behind its length; without one each keeps its own. `properties` stands
-    behind its length, too, or is empty before MQTT 5. The packet identifiers are 0.
+    `topic_name` stands behind its length; without one, where they differ, each keeps its own.
+    `properties` stands behind its length, too, or is empty before MQTT 5. The packet identifiers
+    are 0.
     """
     back = (b"\0\0" if first_byte & _QOS else b"") + properties
     behind = topic_name + back
     data = packets.data
     first = _SINGLE_BYTES[first_byte]
     if packets.count == 1:
-        content = packets.one(0)
+        content = data[packets.body + packets.payload :] if packets.size else packets.one(0)
         payload = len(behind)
         head = first + write_variable_byte_integer(payload + len(content)) + behind
         data = head + content

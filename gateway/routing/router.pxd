@@ -7,7 +7,8 @@ from gateway.routing.filters.selection cimport Selection
 
 cdef class Router:
     cdef Budget _budget
-    cdef object _bytes
+    cdef public long long _added
+    cdef public long long _measured
     cdef object _direct
     cdef object _empty
     cdef object _filtered

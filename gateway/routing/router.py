@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 SUBSCRIBER = (1 << PLACE) - 1
 """The bits of a subscription's number that are its subscriber's."""
 
+OF_ONE = 16 * 1024
+OF_CHARACTER = 64
+"""More than the bytes that a subscription adds, and each character of its topic filter, which may
+be a level of its own, beside those of its expression."""
+
 RUN = 32
 """Messages of one publisher, read together, that a member of a shared subscription gets at most
 before the next one's turn; a channel's consumer that has others already gets as many."""
@@ -54,12 +59,13 @@ class Router:
     """
 
     __slots__ = (
+        "_added",
         "_budget",
-        "_bytes",
         "_direct",
         "_empty",
         "_filtered",
         "_indirect",
+        "_measured",
         "_sharing",
         "_subscribers",
         "evaluations",
@@ -84,7 +90,8 @@ class Router:
         self.on_discard: list[Callable[[int, Subscription], None]] = []
         self.on_change: Callable[[str], None] = lambda topic_filter: None  # noqa: ARG005 - keeps the name
         self._budget = budget
-        self._bytes: int | None = None  # None once a subscription has come or gone
+        self._measured = 0  # the bytes when they were added up last
+        self._added = 0  # bytes, at most, that have come since
         self._empty = self._memory()
         self.maximum_bytes = maximum_bytes
         self.restricts = False
@@ -95,9 +102,9 @@ class Router:
     @property
     def bytes(self) -> int:
         """About the bytes that the subscriptions occupy; 0 without any."""
-        if self._bytes is None:
-            self._bytes = self._memory() - self._empty
-        return self._bytes
+        self._measured = self._memory() - self._empty
+        self._added = 0
+        return self._measured
 
     def _memory(self) -> int:
         return self._subscribers.memory() + self._direct.memory() + self._indirect.memory()
@@ -105,7 +112,17 @@ class Router:
     @property
     def full(self) -> bool:
         """True once the bound is reached; the last subscription may have exceeded it."""
-        return self.bytes >= self.maximum_bytes
+        return not self.occupies_less(self.maximum_bytes)
+
+    def occupies_less(self, size: int) -> bool:
+        """Return whether the subscriptions occupy less than so many bytes.
+
+        They are not added up while what was added since the last time cannot have made the
+        difference: tables at most double where they grow.
+        """
+        if 2 * self._measured + self._added < size:
+            return True
+        return self.bytes < size
 
     def __len__(self) -> int:
         return self._subscribers.total
@@ -120,31 +137,37 @@ class Router:
 
         It replaces the one that its subscriber has with the same topic filter, if any.
         """
-        shared = subscription.topic_filter.startswith(SHARED_PREFIX)
+        topic_filter = subscription.topic_filter
+        shared = topic_filter.startswith(SHARED_PREFIX)
         indirect = shared or subscription.where is not None
         table = self._indirect if indirect else self._direct
-        node = table.reach(subscription.topic_filter)
-        if self._discard_like(subscription, node):
-            node = table.reach(subscription.topic_filter)  # it may have gone with the other
-        subscriber = self._subscribers.join(subscription.subscriber)
+        node = table.reach(topic_filter)
+        subscriber = self._subscribers.find(subscription.subscriber)
+        if subscriber >= 0 and self._discard_like(subscriber, node, topic_filter):
+            node = table.reach(topic_filter)  # it may have gone with the other, and the number
+            subscriber = -1
+        if subscriber < 0:
+            subscriber = self._subscribers.join(subscription.subscriber)
         table.put(node, subscriber, subscription)
         self._subscribers.hold(subscriber, node)
         self._count(subscriber, subscription, 1)
-        self._bytes = None
+        where = subscription.where
+        self._added += OF_ONE + OF_CHARACTER * len(topic_filter) + (where.bytes if where else 0)
         number = node << PLACE | subscriber
-        self.on_change(split_shared(subscription.topic_filter)[1])
+        self.on_change(split_shared(topic_filter)[1] if shared else topic_filter)
         for callback in self.on_add:
             callback(number, subscription)
         return number
 
-    def _discard_like(self, subscription: Subscription, node: int) -> bool:
+    def _discard_like(self, who: int, node: int, topic_filter: str) -> bool:
         """Discard what has the same subscriber and topic filter, here or in the other table."""
-        who = self._subscribers.find(subscription.subscriber)
-        if who < 0:
-            return False
         if not self._subscribers.holds(who, node):
-            other = self._direct if node & INDIRECT else self._indirect
-            node = other.node(who, subscription.topic_filter)
+            if not node & INDIRECT:
+                node = self._indirect.node(who, topic_filter)
+            elif self._subscribers.first(who) < INDIRECT:  # it has direct ones, too
+                node = self._direct.node(who, topic_filter)
+            else:
+                return False
         if node:
             self.discard(node << PLACE | who)
         return node > 0
@@ -224,7 +247,6 @@ class Router:
         self._table(node).remove(node, who)
         self._subscribers.release(who, node)
         self._count(who, subscription, -1)
-        self._bytes = None
         self.on_change(split_shared(subscription.topic_filter)[1])
         for callback in self.on_discard:
             callback(number, subscription)
@@ -235,14 +257,13 @@ class Router:
         Returns the group of its members; `topic_filter` begins with `$share/`.
         """
         group = self._indirect.attach(topic_filter, channel)
-        self._bytes = None
+        self._added += OF_ONE + OF_CHARACTER * len(topic_filter)
         self.on_change(split_shared(topic_filter)[1])
         return group
 
     def detach(self, topic_filter: str) -> None:
         """Give the messages of a shared subscription that has a channel to its members again."""
         self._indirect.detach(topic_filter)
-        self._bytes = None
         self.on_change(split_shared(topic_filter)[1])
 
     def selection(self, publication: Publication, number: int) -> Selection:

@@ -1,5 +1,7 @@
 """A publication to everyone who gets it: each destination takes it for itself."""
 
+from collections.abc import Sequence
+
 from gateway.access.rule import READ
 from gateway.broker.instant import Instant
 from gateway.broker.publishing.inline import InlineClient
@@ -226,7 +228,7 @@ def _offer(
     found: Selected = []
     given: dict[Subscriber, int] = {}
     run = 1
-    if rights is None and not state.router.evaluates(route):
+    if count > 1 and rights is None and not state.router.evaluates(route):
         run = 1 if route.inline else state.router.run(route, publication.qos, count)
     elif not route.always:
         count = 1  # each has an answer of its own
@@ -300,29 +302,32 @@ def _deliver(
     promised: bool,
 ) -> None:
     """Hand the messages to the sessions, each as it needs them: all of them, or those selected."""
-    if len(route.sessions) > 1 or selected is not None:
+    runs: list[tuple[int, Sequence[Destination]]] = [(count, route.sessions)]
+    receivers = len(route.sessions)
+    if selected is not None:
+        runs += selected
+        receivers += sum([len(destinations) for _, destinations in selected])
+    if receivers > 1:
         publication.share_forms()
         publication.receivers = max(1, len(route.sessions))
         traffic.full_at -= _RECEIVER_BYTES * len(route.sessions)
     qos, retain = publication.qos, publication.retain
-    for destination in route.sessions:
-        session: Session = destination.subscriber
-        session.accept(
-            publication,
-            first,
-            count,
-            qos and min(destination.qos, qos),
-            retain and destination.retain_as_published,
-            tuple(destination.identifiers),
-            now,
-            promised,
-            "",
-            destination.delivery,
-        )
-    if selected is not None:
-        for run, destinations in selected:
-            for destination in destinations:
-                deliver(destination, publication, first, run, now, promised)
+    for place, (run, destinations) in enumerate(runs):
+        for destination in destinations:
+            session: Session = destination.subscriber
+            session.accept(
+                publication,
+                first,
+                run,
+                qos and min(destination.qos, qos),
+                retain and destination.retain_as_published,
+                tuple(destination.identifiers),
+                now,
+                promised,
+                destination.topic_filters[0] if destination.shared else "",
+                destination.delivery,
+            )
+        if place:  # the first are those that get all of them
             first += run
 
 

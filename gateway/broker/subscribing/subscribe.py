@@ -91,16 +91,15 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
             commit = max(commit, state.commit_since(gathered))
             yield None
             gathered = state.gathered
-        before = len(state.router)
+        again = request.retain_handling == 1 and _exists(state.router, session, request)
         stored = _stored(client, request, identifier, asked)
         state.shares.refusal = ""  # between two pieces that of another client came there
         code, granted = _subscribe(state, session, stored, asked.where)
         codes.append(code)
         reason = state.shares.refusal or reason
-        existed = len(state.router) == before
         if granted is None:
             continue
-        if _wants_retained(request, existed=existed):
+        if _wants_retained(request, again=again):
             replayed[request.topic_filter] = granted
         else:
             state.replays.follow(session, *granted)
@@ -320,11 +319,15 @@ def _stored(
     )
 
 
-def _wants_retained(request: SubscriptionRequest, *, existed: bool) -> bool:
+def _exists(router: Router, session: Session, request: SubscriptionRequest) -> bool:
+    return router.find(session, request.topic_filter) is not None
+
+
+def _wants_retained(request: SubscriptionRequest, *, again: bool) -> bool:
     """Retain Handling [MQTT-3.3.1-9] to -11; a shared subscription gets none (section 4.8.2)."""
     if request.topic_filter.startswith(SHARED_PREFIX):
         return False
-    return request.retain_handling == 0 or (request.retain_handling == 1 and not existed)
+    return request.retain_handling == 0 or (request.retain_handling == 1 and not again)
 
 
 def handle_unsubscribe(

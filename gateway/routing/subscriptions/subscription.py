@@ -202,6 +202,10 @@ class Subscribers:
         """Return how many places the subscriber holds; 0 for the number -1."""
         return 0 if number < 0 else self._held.count(self._words[number])
 
+    def first(self, number: int) -> int:
+        """Return the first place that a subscriber holds."""
+        return self._held.first(self._words[number], 0)
+
     def places(self, number: int) -> list[int]:
         """Return the places of a subscriber in their order, in a list of its own."""
         found: list[int] = []

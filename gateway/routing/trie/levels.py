@@ -255,7 +255,7 @@ class TopicLevels:
 
     def _put(self, number: int, text: bytes) -> None:
         """Put the number into the table, unless it is there."""
-        slot = self._home(text)
+        slot = (hash(text) & _WORD) * self._slots >> 32
         while self._table[slot]:
             if self._table[slot] == number:
                 return

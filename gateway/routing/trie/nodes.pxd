@@ -54,7 +54,8 @@ cdef class TrieNodes:
     cdef _give_back(self)
     cdef _cut_back(self)
     cdef _resize_columns(self, unsigned int capacity)
-    @cython.locals(slot=cython.ulonglong)
+    @cython.locals(parent=cython.ulonglong, level=cython.ulonglong, mixed=cython.ulonglong,
+                   slot=cython.ulonglong)
     cdef _put(self, unsigned int node)
     @cython.locals(hole=cython.ulonglong, slot=cython.ulonglong, home=cython.ulonglong,
                    other=cython.uint)

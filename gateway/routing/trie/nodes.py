@@ -246,7 +246,9 @@ class TrieNodes:
 
     def _put(self, node: int) -> None:
         """Put the node's edge into the table, unless it is there."""
-        slot = self._home(self._parent[node], self._level[node])
+        parent, level = self._parent[node], self._level[node]
+        mixed = (parent * self._parent_factor + level * self._level_factor) & _WORD
+        slot = mixed * self._slots >> 32
         while self._edges[slot]:
             if self._edges[slot] == node:
                 return

@@ -64,9 +64,10 @@ class SharedParts:
         """Return what compiles a kind of node, too, but none that is there already."""
 
         def build_once(expression: Expression, compiler: Compiler) -> Reader:
-            if len(walk(expression)) > MAXIMUM_NODES:
+            nodes = walk(expression)
+            if len(nodes) > MAXIMUM_NODES:
                 return build(expression, compiler)
-            key = canonical_key(expression)
+            key = canonical_key(nodes)
             part = self._parts.get(key)
             if part is None:
                 part = self._parts[key] = _Part(build(expression, compiler))
@@ -78,7 +79,8 @@ class SharedParts:
 
     def shares(self, expression: Expression) -> bool:
         """Say whether several expressions have this part."""
-        if not isinstance(expression, KINDS) or len(walk(expression)) > MAXIMUM_NODES:
+        nodes = walk(expression) if isinstance(expression, KINDS) else []
+        if not nodes or len(nodes) > MAXIMUM_NODES:
             return False
-        part = self._parts.get(canonical_key(expression))
+        part = self._parts.get(canonical_key(nodes))
         return part is not None and part.shared
