@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from bench.harness.processes import memory, processor
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_3_1_1, Connect, PingReq
 from tests.support.processes.certificates import Authority
 from tests.support.processes.gateway_process import GatewayProcess

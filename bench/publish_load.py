@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_3_1_1, Connect, Publish, Subscribe, SubscriptionRequest
 
 HOST = "127.0.0.1"

@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from gateway.mqtt.codec.decode import decode
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import decode, encode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import ConnAck, Connect, Packet
 from gateway.mqtt.reason_codes import ReasonCode

@@ -5,8 +5,7 @@ import sys
 import atheris
 
 with atheris.instrument_imports(include=["gateway"]):
-    from gateway.mqtt.codec.decode import decode
-    from gateway.mqtt.codec.encode import encode
+    from gateway.mqtt.codec.packet_codec import decode, encode
     from gateway.mqtt.errors import MqttError
     from gateway.mqtt.framing import Framer
     from gateway.mqtt.packets import Packet

@@ -12,7 +12,7 @@ from gateway.clock import Clock
 from gateway.mqtt.message import Message
 from gateway.storage.history.reader import HistoryReader, open_history
 from gateway.where.compile import COMPILER
-from gateway.where.evaluation.predicates import topic_matches
+from gateway.where.evaluation.closures import topic_matches
 from gateway.where.language.expression import And, Expression, TopicMatches
 from gateway.where.rule import RuleWhere
 from gateway.where.sqlite.to_sqlite import to_sqlite

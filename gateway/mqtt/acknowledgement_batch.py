@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cache
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import PubAck, PubComp, PubRec, PubRel
 from gateway.mqtt.publication import packet_ids
 from gateway.mqtt.reason_codes import ReasonCode

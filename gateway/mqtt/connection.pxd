@@ -1,8 +1,8 @@
 import cython
 
 from gateway.mqtt.acknowledgement_batch cimport acknowledged_by, acknowledgements
-from gateway.mqtt.codec.decode cimport decode_head
-from gateway.mqtt.codec.encode cimport encode
+from gateway.mqtt.codec.packet_codec cimport decode_head
+from gateway.mqtt.codec.packet_codec cimport encode
 from gateway.mqtt.framing cimport Framer
 from gateway.mqtt.output cimport Barrier, Output
 from gateway.mqtt.publication cimport PacketBatch, Publication

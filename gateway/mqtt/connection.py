@@ -11,8 +11,7 @@ from gateway.mqtt.acknowledgement_batch import (
 )
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.aliases.topic_aliases import InboundAliases, InboundFigures
-from gateway.mqtt.codec.decode import decode_head
-from gateway.mqtt.codec.encode import encode, without_reason
+from gateway.mqtt.codec.packet_codec import decode_head, encode, without_reason
 from gateway.mqtt.codec.publish import (
     DUP,
     NO_PUBLISH_PROPERTIES,

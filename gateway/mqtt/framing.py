@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from gateway.mqtt.codec.decode import check_first_byte, reserved
+from gateway.mqtt.codec.packet_codec import check_first_byte, reserved
 from gateway.mqtt.codec.remaining_length import check_remaining_length
 from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.publication import PacketBatch

@@ -5,7 +5,7 @@ from typing import Final
 
 from gateway.mqtt.message import Message
 from gateway.pieces import Pieces, complete
-from gateway.where.evaluation import closures, predicates
+from gateway.where.evaluation import closures
 from gateway.where.evaluation.closures import Builder, Compiler, Condition, Reader
 from gateway.where.evaluation.shared_parts import KINDS, SharedParts
 from gateway.where.figures import Figures
@@ -163,16 +163,16 @@ def _literal(expression: Literal, _: Compiler) -> Reader:
 _NO_MESSAGE: Final = Message("")
 
 _CONDITIONS: Final[dict[type[Expression], Builder]] = {
-    Not: predicates.negation,
-    And: predicates.conjunction,
-    Or: predicates.disjunction,
-    IsNull: predicates.is_null,
-    IsTruth: predicates.is_truth,
-    Comparison: predicates.comparison,
-    In: predicates.membership,
-    Between: predicates.between,
-    Like: predicates.like,
-    TopicMatches: predicates.topic_matches,
+    Not: closures.negation,
+    And: closures.conjunction,
+    Or: closures.disjunction,
+    IsNull: closures.is_null,
+    IsTruth: closures.is_truth,
+    Comparison: closures.comparison,
+    In: closures.membership,
+    Between: closures.between,
+    Like: closures.like,
+    TopicMatches: closures.topic_matches,
 }
 """Nodes whose value is a BOOLEAN or NULL and so its own TO_BOOLEAN."""
 

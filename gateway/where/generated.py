@@ -11,8 +11,13 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from gateway.mqtt.message import UNKNOWN, Message
-from gateway.where.evaluation.closures import Compiler, Condition, compare_counted, within_limit
-from gateway.where.evaluation.predicates import any_equal
+from gateway.where.evaluation.closures import (
+    Compiler,
+    Condition,
+    any_equal,
+    compare_counted,
+    within_limit,
+)
 from gateway.where.language.conversions import (
     MIRRORED,
     ORDERS,

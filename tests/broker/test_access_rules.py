@@ -7,7 +7,7 @@ from gateway.access.acl_file import parse
 from gateway.access.topics import LOG
 from gateway.broker import access
 from gateway.broker.connecting.connection_info import ConnectionInfo
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from gateway.broker.broker import AT_ONCE
 from gateway.broker.memory_budget import INTERVAL
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,

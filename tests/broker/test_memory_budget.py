@@ -7,7 +7,7 @@ import pytest
 
 from gateway.broker.connecting.connection_info import PLAIN_BYTES, ConnectionInfo
 from gateway.broker.memory_budget import HANDSHAKE, INTERVAL, NAMED
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import ConnAck, Connect, Publish, Subscribe, SubscriptionRequest
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.queue.memory import AT_ONCE

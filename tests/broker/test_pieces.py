@@ -7,7 +7,7 @@ from gateway.broker.broker import MAXIMUM_COST
 from gateway.broker.client import HELD
 from gateway.broker.publishing.publish import BY_THEMSELVES
 from gateway.broker.subscribing.ended_subscriptions import PIECE
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import (
     MQTT_5,
     Packet,

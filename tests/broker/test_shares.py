@@ -8,7 +8,7 @@ import pytest
 
 from gateway.broker.connecting.connection_info import PLAIN, ConnectionInfo
 from gateway.broker.shares import GONE, UNIX_SOCKET, Share, holder_of, network
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, Disconnect
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.engine.migrations.migrate import migrate

@@ -8,7 +8,7 @@ from paho.mqtt.client import MQTTMessage
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from gateway.mqtt.codec.decode import decode
+from gateway.mqtt.codec.packet_codec import decode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_5, Publish
 from gateway.storage.outbox.row import OutboxRow

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.mqtt.acknowledgement_batch import acknowledged_by, acknowledgements, alike
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.table import table

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.aliases.topic_aliases import AliasBudget, InboundFigures
-from gateway.mqtt.codec.encode import encode, without_reason
 from gateway.mqtt.codec.fields import write_string
+from gateway.mqtt.codec.packet_codec import encode, without_reason
 from gateway.mqtt.connection import MAXIMUM_RECEIVE_MAXIMUM, MAXIMUM_UNSENT, Connection
 from gateway.mqtt.errors import MqttError, ProtocolError
 from gateway.mqtt.output import Barrier

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.codec.decode import decode
-from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.codec.fields import write_variable_byte_integer
+from gateway.mqtt.codec.packet_codec import decode, encode
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PingReq, PubAck, Publish

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from gateway.mqtt.aliases.outbound_aliases import SHORTEST_TOPIC, OutboundAliases
 from gateway.mqtt.aliases.topic_aliases import AliasBudget
-from gateway.mqtt.codec.decode import decode
-from gateway.mqtt.codec.encode import encode as encode_packet
 from gateway.mqtt.codec.fields import write_string
+from gateway.mqtt.codec.packet_codec import decode
+from gateway.mqtt.codec.packet_codec import encode as encode_packet
 from gateway.mqtt.codec.publish import publish_first_byte
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_5, Disconnect, PingReq, PingResp, Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server import transport as transport_module

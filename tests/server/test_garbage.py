@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect
 from tests.support.disk.storage import until
 from tests.support.places import Place, open_place

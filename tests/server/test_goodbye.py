@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from gateway.broker import sessions
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_3_1_1, Connect, Disconnect, PubAck, Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     Connect,

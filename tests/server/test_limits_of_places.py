@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from websockets.exceptions import InvalidMessage
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnect, Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server import transport as transport_module

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,

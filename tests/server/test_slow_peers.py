@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_5, PingReq, PingResp, Publish, Will
 from gateway.server import transport as transport_module
 from gateway.server import turn as turn_module

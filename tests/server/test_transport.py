@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.handlers import HANDLERS
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.output import Barrier
 from gateway.mqtt.packets import (
     MQTT_3_1_1,

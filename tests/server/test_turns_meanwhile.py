@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_5, Publish
 from gateway.server import transport as transport_module
 from gateway.server import turn as turn_module

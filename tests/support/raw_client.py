@@ -5,8 +5,7 @@ import socket
 import struct
 from dataclasses import replace
 
-from gateway.mqtt.codec.decode import decode
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import decode, encode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import (
     MQTT_5,

@@ -5,7 +5,7 @@ import base64
 import struct
 from dataclasses import dataclass
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_5, Connect, PingReq
 from tests.support.places import Place
 from tests.support.processes.server import HOST

@@ -16,7 +16,7 @@ from gateway.storage.outbox.row import (
     Outcome,
 )
 from gateway.where.compile import COMPILER
-from gateway.where.evaluation.predicates import topic_matches
+from gateway.where.evaluation.closures import topic_matches
 from gateway.where.explain import Explanation, explain, tree
 from gateway.where.language.errors import WhereError
 from gateway.where.language.expression import TopicMatches

@@ -15,7 +15,7 @@ from gateway.broker.publishing.refusals import Outcome
 from gateway.broker.publishing.topic_admissions import TopicAdmission, read_topic
 from gateway.broker.state import State
 from gateway.mqtt.acknowledgement_batch import alike
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.output import Barrier
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, PubComp, PubRec, PubRel, Will

@@ -12,3 +12,5 @@ cpdef check_first_byte(int first_byte, int version)
 cpdef reserved(int first_byte)
 
 cpdef decode_head(bytes buffer, int first_byte, Py_ssize_t start, Py_ssize_t end, int version)
+
+cpdef bytes encode(packet, int version)

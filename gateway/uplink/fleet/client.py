@@ -7,8 +7,7 @@ import ssl
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from gateway.mqtt.codec.decode import decode
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import decode, encode
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import (

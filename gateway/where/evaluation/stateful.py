@@ -14,6 +14,7 @@ from gateway.where.language.expression import (
     Stateful,
     SystemField,
     canonical_key,
+    walk,
 )
 from gateway.where.language.functions import OPERATIONS, absolute
 
@@ -136,7 +137,7 @@ class Slots:
     def _slot(
         self, slots: list[tuple[int, Reader]], kind: str, argument: Expression, compiler: Compiler
     ) -> int:
-        key = (kind, canonical_key(argument))
+        key = (kind, canonical_key(walk(argument)))
         slot = self._indices.get(key)
         if slot is None:
             slot = self._indices[key] = len(self._indices)

@@ -212,13 +212,14 @@ def walk(expression: Expression) -> list[Expression]:
     return nodes
 
 
-def canonical_key(expression: Expression) -> Hashable:
+def canonical_key(nodes: list[Expression]) -> Hashable:
     """Return what is equal for two trees exactly if they mean the same by their form.
 
-    Constants count with their type: Python holds 1, 1.0 and True for equal.
+    `nodes` are those of the tree as `walk` gives them. Constants count with their type: Python
+    holds 1, 1.0 and True for equal.
     """
     key: list[Hashable] = []
-    for node in walk(expression):
+    for node in nodes:
         key.append((type(node), len(node.operands)))
         for each in fields(node):
             if each.name != "operands":

@@ -16,6 +16,7 @@ from gateway.where.language.expression import (
     Wildcard,
     canonical_key,
     conjuncts,
+    walk,
 )
 from gateway.where.language.lexer import TokenKind, tokenize
 from gateway.where.language.spelling import spell
@@ -116,7 +117,7 @@ def _bound(node: Comparison) -> tuple[object, str, float, Comparison] | None:
         left, operator, number = right, _SWAPPED.get(operator, ""), _number(left)
     if number is None or operator not in _SWAPPED:
         return None
-    return canonical_key(left), operator, number, node
+    return canonical_key(walk(left)), operator, number, node
 
 
 def _excludes(operator: str, number: float, other_operator: str, other_number: float) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.broker.broker import SIGN_OF_LIFE
 from gateway.broker.connecting.connection_info import ConnectionInfo
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import (
     MQTT_3_1,
     MQTT_3_1_1,

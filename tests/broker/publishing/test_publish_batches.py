@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.broker.publishing.publish import MAXIMUM_BATCH, MAXIMUM_NUMBERED
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_5, Disconnect, PubAck, Publish, PubRec
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode

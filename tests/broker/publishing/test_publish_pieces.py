@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_5, PingReq, PubAck, Publish, PubRec
 from gateway.mqtt.reason_codes import ReasonCode

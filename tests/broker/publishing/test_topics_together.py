@@ -10,7 +10,7 @@ from gateway.broker import access
 from gateway.broker.broker import MAXIMUM_COST
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.publishing.publish import MAXIMUM_SKIPPED
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, PubAck, Publish, SubscriptionRequest
 from gateway.mqtt.properties import Properties

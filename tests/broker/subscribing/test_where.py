@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.broker.connecting.connection_info import ConnectionInfo
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_5, PubAck, Publish, SubAck, Subscribe, Unsubscribe
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode

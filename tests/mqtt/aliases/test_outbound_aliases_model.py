@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from gateway.mqtt.aliases.outbound_aliases import MAPPING_OVERHEAD
 from gateway.mqtt.aliases.topic_aliases import AliasBudget
-from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.codec.fields import write_string
+from gateway.mqtt.codec.packet_codec import decode
 from gateway.mqtt.packets import MQTT_5, Publish
 from gateway.mqtt.publish_encoder import encode_with_alias
 from tests.mqtt.framed import body_of

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.codec.decode import READERS, check_first_byte, decode
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import READERS, check_first_byte, decode, encode
 from gateway.mqtt.errors import MalformedPacket, MqttError
 from gateway.mqtt.packets import MQTT_5, Connect, Packet, PacketType
 from tests.mqtt.cases.case import MalformedCase, PacketCase

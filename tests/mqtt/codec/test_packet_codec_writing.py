@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.mqtt.codec.encode import WRITERS, encode
+from gateway.mqtt.codec.packet_codec import WRITERS, encode
 from gateway.mqtt.packets import (
     Auth,
     ConnAck,

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.codec.decode import decode
-from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.codec.fields import VARIABLE_BYTE_INTEGER_LIMIT, write_variable_byte_integer
+from gateway.mqtt.codec.packet_codec import decode, encode
 from gateway.mqtt.codec.remaining_length import BOUNDS, check_remaining_length
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import MalformedPacket, MqttError

@@ -10,6 +10,7 @@ from gateway.routing.filters.filter_index import (
     Held,
     IndexEntry,
     OperandIndex,
+    Term,
     count,
     excluding,
     gather,
@@ -18,7 +19,6 @@ from gateway.routing.filters.filter_index import (
 from gateway.where.compile import compile_where
 from gateway.where.language.conversions import ORDERS, compare
 from gateway.where.language.expression import PayloadPath
-from gateway.where.terms import Term
 from tests.support.table import table
 
 

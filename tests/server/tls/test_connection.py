@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import (
     MQTT_5,
     ConnAck,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_5, Packet, PingReq, Publish, Subscribe, SubscriptionRequest
 from gateway.server import transport as transport_module

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from gateway.broker.client import Client
 from gateway.broker.connecting.connection_info import Authenticator, ConnectionInfo
-from gateway.mqtt.codec.decode import decode
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import decode, encode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import ConnAck, Packet, SubAck, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties

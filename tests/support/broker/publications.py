@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.packets import MQTT_5, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties

@@ -1,7 +1,7 @@
 """Sessions of one client, and what they send it."""
 
 from gateway.counters import Counters
-from gateway.mqtt.codec.decode import decode
+from gateway.mqtt.codec.packet_codec import decode
 from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_5, Packet, Publish

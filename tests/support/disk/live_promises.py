@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from gateway.mqtt.codec.decode import decode
+from gateway.mqtt.codec.packet_codec import decode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_5, Packet, PubAck, Publish
 from tests.support.disk.disk_recorder import Operation

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from crashtest.numbers import name_in
 from gateway.bridges.serial.serial_frames import unstuff
-from gateway.mqtt.codec.decode import decode
+from gateway.mqtt.codec.packet_codec import decode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import (
     MQTT_5,

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import gateway.uplink.fleet.client as identifiers_module
-from gateway.mqtt.codec.decode import decode
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import decode, encode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import (
     MQTT_5,

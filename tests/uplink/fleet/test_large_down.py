@@ -7,7 +7,7 @@ import pytest
 
 import gateway.uplink.down as down_module
 import gateway.uplink.uplink as uplink_module
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_3_1_1, ConnAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode

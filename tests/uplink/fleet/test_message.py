@@ -5,7 +5,7 @@ import pytest
 
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
 from gateway.mqtt.aliases.topic_aliases import AliasBudget
-from gateway.mqtt.codec.decode import decode
+from gateway.mqtt.codec.packet_codec import decode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish
 from gateway.mqtt.properties import Properties

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish
 from gateway.uplink.fleet.oversized import HEAD_BYTES, OversizedPublish, is_publish

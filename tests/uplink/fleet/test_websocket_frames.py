@@ -4,7 +4,7 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.typing import Subprotocol
 
-from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_3_1_1, ConnAck, Publish
 from gateway.uplink.errors import LinkError
 from gateway.uplink.fleet import websocket_stream
