@@ -10,6 +10,7 @@ from gateway.app.responder import Answer, Request, Responder
 from gateway.broker.broker import Broker
 from gateway.config.bridges import BridgeConfig
 from gateway.telemetry.bridge_metrics import kind_figures
+from gateway.telemetry.figure import begin_at_zero
 
 if TYPE_CHECKING:
     from gateway.app.port_release import PortRelease
@@ -71,6 +72,7 @@ class Bridges:
             self._port_release = PortRelease(self._supervisor)
             self._control.answer("port", self._port_release.receive)
             self._control.answer("node", NodeRequests(self._supervisor).receive)
+        begin_at_zero(self._run.counters, self.figures())
         await self._supervisor.apply(configuration.bridges)
 
     async def _list_bridges(self, request: Request) -> Answer:

@@ -17,7 +17,8 @@ from gateway.server.flush_wheel import FlushWheel
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_selector import SocketSelector
 from gateway.server.turn import Turn
-from gateway.telemetry.figure import Kind
+from gateway.telemetry.broker_metrics import BROKER_FIGURES
+from gateway.telemetry.figure import begin_at_zero
 from gateway.telemetry.line_output import HeldLines, LineOutput
 from gateway.telemetry.logs import SysHandler
 from gateway.telemetry.own_metrics import OWN_FIGURES
@@ -102,9 +103,7 @@ class Telemetry:
         counters.set("tidegate/gateway/id", run.configuration.gateway_id)
         counters.set("tidegate/gateway/epoch", run.epoch)
         counters.set("tidegate/uplink/state", "off")
-        for figure in OWN_FIGURES:
-            if figure.kind is Kind.COUNTER and not figure.varies:
-                counters.add(figure.name, 0)  # so that a first event is a rise
+        begin_at_zero(counters, (*BROKER_FIGURES, *OWN_FIGURES))
         self.sys_topics = SysTopics(
             core.broker,
             counters,

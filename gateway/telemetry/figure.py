@@ -1,8 +1,11 @@
 """Prometheus metadata of a `$SYS` figure: its name, type and labels."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+
+from gateway.counters import Counters
 
 PLACEHOLDER = re.compile(r"<(\w+)>")
 
@@ -86,3 +89,13 @@ class Figure:
 def own(part: str, kind: Kind, figures: dict[str, str]) -> tuple[Figure, ...]:
     """Return figures of one part of Tidegate and kind, given as name and help."""
     return tuple(Figure(f"tidegate/{part}/{name}", kind, text) for name, text in figures.items())
+
+
+def begin_at_zero(counters: Counters, figures: Iterable[Figure]) -> None:
+    """Let counters be there from the start, so that a first event is a rise.
+
+    Those with a part that varies are left out.
+    """
+    for figure in figures:
+        if figure.kind is Kind.COUNTER and not figure.varies:
+            counters.add(figure.name, 0)

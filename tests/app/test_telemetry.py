@@ -3,8 +3,9 @@
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from gateway.config.load import bare
+from gateway.config.load import bare, load
 from gateway.mqtt.packets import Publish
+from gateway.telemetry.broker_metrics import BROKER_FIGURES
 from gateway.telemetry.figure import Kind
 from gateway.telemetry.own_metrics import OWN_FIGURES
 from tests.support.disk.storage import until
@@ -15,17 +16,39 @@ from tests.support.raw_client import RawClient
 SYS = "$SYS/broker/"
 
 
+CONFIG = """
+[[listener]]
+port = {port}
+[[uplink]]
+name = "cloud"
+url = "mqtt://127.0.0.1:1"
+[[uplink]]
+name = "plant"
+directory = "{folder}"
+[[channel]]
+name = "jobs"
+filter = "work/#"
+[[thermal]]
+name = "board"
+"""
+
+
 async def test_each_counter_is_there_at_zero(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text(CONFIG.format(port=free_port(), folder=tmp_path / "landing"))
     async with AsyncExitStack() as stack:
-        gateway = Gateway(bare(free_port()), tmp_path / "data", stack)
+        gateway = Gateway(load(file), tmp_path / "data", stack)
         await gateway.start()
-        retained = gateway.broker.retained
-        names = [each.name for each in OWN_FIGURES if each.kind is Kind.COUNTER and not each.varies]
-        assert "tidegate/clients/refused" in names
-        assert [name for name in names if retained.get(SYS + name) is None] == []
-        refused = retained.get(f"{SYS}tidegate/clients/refused")
-        assert refused is not None
-        assert refused.packets.one(0).decode() == "0"
+        gateway.telemetry.sys_topics.say()
+        found = gateway.broker.retained.find(f"{SYS}#", 0.0)
+        names = {each.topic.removeprefix(SYS): each.packets.one(0) for each in found}
+        figures = (*BROKER_FIGURES, *OWN_FIGURES, *gateway.bridges.figures())
+        counters = [each for each in figures if each.kind is Kind.COUNTER]
+        without = [each.name for each in counters if not any(map(each.pattern().fullmatch, names))]
+        assert without == []
+        for name in ("tidegate/clients/refused", "tidegate/uplink/plant/ended_closed"):
+            assert names[name] == b"0"
+        assert names["tidegate/thermal/rejected"] == b"0"
 
 
 async def test_figures_that_are_sent_are_counted_apart(tmp_path: Path) -> None:

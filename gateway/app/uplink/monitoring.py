@@ -20,6 +20,8 @@ from gateway.storage.outbox.bounds import for_rows
 from gateway.storage.outbox.outbox import (
     Outbox,
 )
+from gateway.telemetry.figure import begin_at_zero
+from gateway.telemetry.uplink_metrics import UPLINK
 from gateway.uplink.uplink import Uplink
 
 logger = logging.getLogger(__name__)
@@ -259,6 +261,7 @@ def uplink_counters(counters: Counters, names: Sequence[str]) -> list[Counters]:
     made: list[UplinkCounters] = []
     for name in names:
         made.append(UplinkCounters(counters, name, made))
+        begin_at_zero(made[-1], UPLINK)
     return list(made)
 
 

@@ -72,6 +72,8 @@ class ReadingPublisher:
             f"{self._of_bridge}/readings",
         )
         self._services = services
+        for figure in self._figures:
+            services.counters.add(figure, 0)
         self._retain = retain
         self._logged: set[str] = set()
         self._conflicts: set[tuple[str, str]] = set()
