@@ -1,4 +1,4 @@
-"""Commands that ask a running gateway: `status`, `client`, `queue`, `rule` and `events`."""
+"""Commands that ask a running gateway: `status`, `client`, `queue`, `rule`, `events`, others."""
 
 import argparse
 import json
@@ -10,13 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.cli.parser import add_broker
 from gateway.cli.rule import add_config, add_edit, add_seconds, apply_rule, try_rule
+from gateway.cli.top import add_rounds, top
 from gateway.errors import TidegateError
+from gateway.settings.log import PARTS, Level
 
 if TYPE_CHECKING:
     from gateway.cli.control_request import Conversation
     from gateway.cli.parser import Commands
 
-SORTS = ("id", "received_rate", "sent_rate", "received", "sent", "waiting", "inflight", "since")
+SORTS = (
+    "id",
+    "rate",
+    "received_rate",
+    "sent_rate",
+    "received",
+    "sent",
+    "waiting",
+    "inflight",
+    "since",
+)
 KINDS = (
     "start",
     "stop",
@@ -35,6 +47,7 @@ QUEUE_COLUMNS = (
 )
 TOPIC_SORTS = ("topic", "rate", "silent_seconds", "count", "bytes")
 QUEUES = ("uplink", "channel", "delayed", "session")
+LEVELS = "debug, info, warning or error, until the next start or reload"
 
 MOST = 1_000
 """Rows that a list shows; `--limit` says how many else."""
@@ -110,6 +123,15 @@ def add_operate(commands: "Commands") -> None:
     show = verbs.add_parser("show", help="the last value, and who gets it")
     show.add_argument("topic", metavar="TOPIC")
     _finish(show, _topic_show)
+    log = commands.add_parser("log", help="show or change what a running gateway's log says")
+    verbs = log.add_subparsers(required=True, metavar="level")
+    level = verbs.add_parser("level", help="the levels; or write a part's lines from LEVEL on")
+    level.add_argument("part", nargs="?", choices=PARTS, metavar="PART", help=", ".join(PARTS))
+    level.add_argument("level", nargs="?", choices=[*Level], metavar="LEVEL", help=LEVELS)
+    _finish(level, _log_level)
+    load = commands.add_parser("top", help="show what costs most now, again and again")
+    add_rounds(load)
+    _finish(load, top)
     reload = commands.add_parser("reload", help="read the configuration again and apply it")
     _finish(reload, _reload)
     events = commands.add_parser("events", help="show what happened, the newest last")
@@ -204,7 +226,7 @@ def _uplink(uplink: Row) -> str:
 
 def _client_list(conversation: "Conversation", options: argparse.Namespace) -> int:
     request: Row = {"sort": options.sort, "state": options.state}
-    if options.sort.endswith("_rate"):
+    if options.sort.endswith("rate"):
         request["seconds"] = RATE_SECONDS
     for key in ("match", "user"):
         if getattr(options, key) is not None:
@@ -375,6 +397,14 @@ def _change(row: Row) -> str:
         return f"{row['key']} is {'new' if old is None else 'gone'}"
     shown = (json.dumps(each, ensure_ascii=False) for each in (old, new))
     return f"{row['key']}: {' -> '.join(shown)}"
+
+
+def _log_level(conversation: "Conversation", options: argparse.Namespace) -> int:
+    request = {} if options.part is None else {"part": options.part, "level": options.level}
+    levels = conversation.query("log/level", request)["levels"]
+    shown = [(part, level or "as all") for part, level in levels.items()]
+    _show(options, levels, table([("part", "level"), *shown]))
+    return 0
 
 
 def _topic_list(conversation: "Conversation", options: argparse.Namespace) -> int:

@@ -47,3 +47,9 @@ class LogSettings:
     uplink: Level | None = key(
         one_of(*Level), "the same of links to the fleet", None, shown=AS_LEVEL
     )
+
+
+ALL = "all"
+"""Stands for every part that has no level of its own: what `level` is for."""
+
+PARTS = (ALL, *LogSettings.__slots__[1:])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TextIO
 
 from gateway.access.topics import LOG
-from gateway.settings.log import Level, LogSettings
+from gateway.settings.log import ALL, PARTS, Level, LogSettings
 from gateway.telemetry.buffered_output import buffered
 from gateway.telemetry.line_output import LineOutput, WithoutLock
 
@@ -125,12 +125,30 @@ def set_up(level: str = "INFO") -> None:
 
 def set_levels(settings: LogSettings) -> None:
     """Write lines from the level of their part on, and of every other part from `level` on."""
-    logging.getLogger().setLevel(settings.level.upper())
-    for part, rooms in ROOMS.items():
-        level: Level | None = getattr(settings, part)
-        for room in rooms:
-            # NOTSET: as the root's
-            logging.getLogger(f"gateway.{room}").setLevel(level.upper() if level else "NOTSET")
+    set_level(ALL, settings.level)
+    for part in ROOMS:
+        set_level(part, getattr(settings, part))
+
+
+def set_level(part: str, level: Level | None) -> None:
+    """Write a part's lines from this level on, or from that of `all` on where it is None."""
+    for logger in _loggers(part):
+        logger.setLevel(level.upper() if level else logging.NOTSET)
+
+
+def levels() -> dict[str, str | None]:
+    """Return the level of each part, None for one that has none of its own."""
+    names = {part: _loggers(part)[0].level for part in PARTS}
+    return {
+        part: logging.getLevelName(level).lower() if level else None
+        for part, level in names.items()
+    }
+
+
+def _loggers(part: str) -> list[logging.Logger]:
+    if part == ALL:
+        return [logging.getLogger()]
+    return [logging.getLogger(f"gateway.{room}") for room in ROOMS[part]]
 
 
 def _to(stream: TextIO) -> LineOutput:

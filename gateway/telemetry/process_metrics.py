@@ -8,6 +8,7 @@ PROC_SELF_IO = Path("/proc/self/io")
 
 
 STAT = Path("/proc/self/stat")
+STATM = Path("/proc/self/statm")
 
 FIRST = 3
 """The number of the first field behind the name in proc(5)."""
@@ -47,6 +48,15 @@ def process_metrics() -> str:
         f"{name} {value}\n"
         for name, value in values.items()
     )
+
+
+def resident_bytes() -> int:
+    """Return the memory of this process, 0 where the kernel does not say."""
+    try:
+        fields = STATM.read_text(encoding="ascii").split()
+    except OSError:
+        return 0
+    return int(fields[1]) * resource.getpagesize()
 
 
 def _values() -> dict[str, float]:

@@ -1,6 +1,8 @@
 """What an operator sees of a running gateway: status, clients, queues, rules and events."""
 
+import asyncio
 import json
+import signal
 import subprocess
 from collections.abc import AsyncIterator
 from typing import Any
@@ -18,12 +20,14 @@ from gateway.cli.operate import (
     topic_lines,
     when,
 )
+from gateway.cli.top import FIGURES, top_lines
 from gateway.errors import TidegateError
 from gateway.mqtt.packets import Disconnect, PubAck, Publish
 from gateway.mqtt.properties import Properties
 from tests.cli.conftest import Command
 from tests.support.processes.gateway_process import COMMAND, GatewayProcess
 from tests.support.raw_client import Clients
+from tests.support.waiting import SECONDS
 
 CONFIG = """
 [broker]
@@ -194,6 +198,78 @@ def test_what_is_wrong_stands_in_the_status() -> None:
     assert EXIT == {"well": 0, "attention": 1, "trouble": 1}
 
 
+def test_log_levels_are_listed_and_changed(ask: Asker) -> None:
+    lines = ask("log", "level").splitlines()
+    assert [line.split() for line in lines[:3]] == [
+        ["part", "level"],
+        ["all", "info"],
+        ["app", "as", "all"],
+    ]
+    assert ask.json("log", "level", "server", "debug")["server"] == "debug"
+    assert "server   debug" in ask("log", "level")
+    assert "needs part and level" in ask("log", "level", "server", status=2)
+    assert "invalid choice" in ask("log", "level", "mqtt", "debug", status=2)
+
+
+async def test_top_says_in_one_round_what_costs_most(clients: Clients, ask: Asker) -> None:
+    loud = await clients.connect("loud")
+
+    async def flood() -> None:
+        for number in range(2_000):
+            await loud.send(Publish("load/t", b"%d" % number))
+            await asyncio.sleep(0.002)
+
+    flooding = asyncio.get_running_loop().create_task(flood())
+    found = await asyncio.to_thread(ask.json, "top", "--once")
+    text = await asyncio.to_thread(ask, "top", "--once", "--rows", "1")
+    flooding.cancel()
+    assert found["clients"][0]["id"] == "loud"
+    assert found["clients"][0]["received_rate"] > 1
+    assert found["topics"][0]["topic"] == "load/t"
+    assert found["resident_bytes"] > 10_000_000
+    assert found["uplinks"][0]["waiting"] >= 0
+    lines = text.splitlines()
+    assert " barn: " in lines[0]
+    assert any(line.startswith("loud") and line.endswith("/s") for line in lines)
+    assert sum(line.endswith("/s") for line in lines[4:]) == 1, "one client"
+
+
+def test_top_goes_on_until_it_is_interrupted(gateway: GatewayProcess) -> None:
+    command = [str(COMMAND), "top", "--json", "--url", f"mqtt://127.0.0.1:{gateway.port}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        rounds = [json.loads(watching.stdout.readline()) for _ in range(2)]
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(SECONDS) == 130
+    assert rounds[0]["time"] < rounds[1]["time"]
+
+
+def test_a_round_of_which_little_is_known() -> None:
+    found = {
+        **dict.fromkeys(FIGURES),
+        "time": 0,
+        "gateway": "barn",
+        "verdict": "well",
+        "resident_bytes": 0,
+        "memory_bytes": 0,
+        "connected": 0,
+        "away": 1,
+        "uplinks": [{"name": "a", "state": "paused", "waiting": 3}],
+        "bridges": [{"kind": "serial", "name": "boiler", "state": "open"}],
+        "clients": [{"id": "gone"}],
+        "topics": None,
+    }
+    lines = "\n".join(top_lines(found))
+    for text in (
+        "cpu         ?; memory 0 bytes, clients hold 0 bytes",
+        "messages    in ?, out ?",
+        "uplink      a paused, 3 wait",
+        "bridge      serial boiler open",
+        "topics are not remembered: [broker] remembered_topics is 0",
+    ):
+        assert text in lines, text
+
+
 async def test_topics_have_their_values_and_receivers(clients: Clients, ask: Asker) -> None:
     publisher = await clients.connect("sensor")
     for number, (topic, payload) in enumerate((("t/a", b"21.5"), ("t/b", b"\xff")), 1):
@@ -203,7 +279,7 @@ async def test_topics_have_their_values_and_receivers(clients: Clients, ask: Ask
     first, *lines = ask("topic", "list", "--match", "t/#").splitlines()
     assert first.split()[:3] == ["topic", "value", "age"]
     assert [line.split()[:2] for line in lines] == [["t/a", "21.5"], ["t/b", "1"]]
-    assert ask.json("topic", "list", "--silent") == []
+    assert ask.json("topic", "list", "--silent", "--match", "t/#") == []
     shown = ask("topic", "show", "t/a")
     assert "value             21.5" in shown
     assert "retained          21.5" in shown

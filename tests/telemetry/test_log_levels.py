@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from gateway.config.load import load
-from gateway.settings.log import LogSettings
-from gateway.telemetry.logs import ROOMS, set_levels
+from gateway.settings.log import PARTS as PARTS_OF_LOG
+from gateway.settings.log import Level, LogSettings
+from gateway.telemetry.logs import ROOMS, levels, set_level, set_levels
 
 PARTS = ("uplink.uplink", "broker.broker", "session.session", "server.turn", "app.start")
 
@@ -47,6 +48,21 @@ def test_a_part_has_a_level_of_its_own(tmp_path: Path) -> None:
     }
     set_levels(LogSettings())
     assert logging.getLogger("gateway.uplink.uplink").getEffectiveLevel() == logging.INFO
+
+
+def test_one_part_may_change_alone() -> None:
+    set_levels(LogSettings(level=Level.WARNING, uplink=Level.ERROR))
+    set_level("broker", Level.DEBUG)
+    assert levels() == {
+        **dict.fromkeys(PARTS_OF_LOG),
+        "all": "warning",
+        "uplink": "error",
+        "broker": "debug",
+    }
+    assert logging.getLogger("gateway.session.session").getEffectiveLevel() == logging.DEBUG
+    set_level("broker", None)
+    assert levels()["broker"] is None
+    assert set(ROOMS) == {*PARTS_OF_LOG} - {"all"}
 
 
 def test_every_package_that_logs_belongs_to_a_part() -> None:

@@ -22,7 +22,10 @@ MAXIMUM_SHOWN = 100
 """Subscriptions of a client that are shown."""
 
 STATES = ("all", "connected", "away")
-SORTS = ("id", "received_rate", "sent_rate", "received", "sent", "waiting", "inflight", "since")
+RATES = {"rate": (0, 1), "received_rate": (0,), "sent_rate": (1,)}
+"""What a sort by rate adds up: packets received, packets sent."""
+
+SORTS = ("id", *RATES, "received", "sent", "waiting", "inflight", "since")
 KICKED = "disconnected by an operator"
 MAXIMUM_REASON = 256
 
@@ -52,7 +55,7 @@ class ClientQueries:
         match, user = request.text("match"), request.text("user")
         state, sort = request.word("state", STATES), request.word("sort", SORTS)
         seconds = request.seconds("seconds", MAXIMUM_SECONDS)
-        if sort.endswith("_rate") and not seconds:
+        if sort in RATES and not seconds:
             raise RequestError(f"sort by {sort} needs seconds, over which rates are measured")
         matches = None if match is None else client_matcher(match)
         names: list[str] = []
@@ -114,8 +117,9 @@ class ClientQueries:
             return -session.queue.messages
         if sort == "inflight":
             return -len(session.inflight)
-        if sort.endswith("_rate"):
-            return -rates.get(name, (0.0, 0.0))[sort == "sent_rate"]
+        if sort in RATES:
+            measured = rates.get(name, (0.0, 0.0))
+            return -sum(measured[each] for each in RATES[sort])
         if client is None:
             return 0.0
         if sort == "since":

@@ -7,6 +7,7 @@ from gateway.app.parts import Core, Run, Storage
 from gateway.app.query.clients import ClientQueries
 from gateway.app.query.ends import Ends
 from gateway.app.query.events import ClientEvents, EventLog
+from gateway.app.query.log_levels import LogLevels
 from gateway.app.query.queues import QueueQueries
 from gateway.app.query.series import Series
 from gateway.app.query.status import StatusQuery
@@ -41,6 +42,7 @@ class Queries:
         events.answer(self.responder)
         TopicQueries(run, core, self.responder, TopicMemory(run, core))
         WhyQuery(storage, self.responder)
+        LogLevels(control, self.responder)
         self._trials = RuleTrials(run, core, control, self.responder, check)
         Series(run, core).answer(self.responder)
         core.broker.notices.listeners.append(ClientEvents(run, ends).take)

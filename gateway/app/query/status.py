@@ -8,6 +8,7 @@ from gateway.app.responder import Answer, Request, Responder
 from gateway.compiled import build
 from gateway.storage.engine.damage import free_bytes
 from gateway.telemetry.health import refusing
+from gateway.telemetry.process_metrics import resident_bytes
 from gateway.version import COMMIT, VERSION
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class StatusQuery:
             "channels_waiting": sum(channel.depth for channel in broker.channels),
             "clients": {"connected": connected, "away": len(broker.sessions) - connected},
             "free_bytes": None if self._database.in_memory else free_bytes(self._run.data),
+            "resident_bytes": resident_bytes(),
             "memory_bytes": values.get("tidegate/memory/bytes", 0),
             "memory_limit": values.get("tidegate/memory/limit", 0),
             "alarms": alarms,
