@@ -1,11 +1,13 @@
 """The history between the broker, the uplink rules and the database."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from gateway.access.access import EVERYTHING
 from gateway.app.parts import Core, Run, Storage
 from gateway.broker.own_names import UPLINK_CLIENT
+from gateway.config.configuration import Configuration
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.subscriptions.subscription import Subscription
@@ -14,7 +16,6 @@ from gateway.storage.history.history import History, RecordedRule
 from gateway.storage.history.subscriptions import HistorySubscriptions
 
 if TYPE_CHECKING:
-    from gateway.uplink.rules.rule import Rule
     from gateway.uplink.rules.rules import RuleSet
 
 ALL = "#"
@@ -31,8 +32,12 @@ class Recorder:
     def __init__(self, history: History, rules: "RuleSet | None") -> None:
         self._history = history
         self._rules = rules
-        filters = [] if rules is None else rules.topic_filters
-        self.topic_filters = list(dict.fromkeys([*filters, ALL]))
+
+    @property
+    def topic_filters(self) -> list[str]:
+        """What to subscribe to: the topics of the rules, and all that is recorded."""
+        filters = [] if self._rules is None else self._rules.topic_filters
+        return list(dict.fromkeys([*filters, ALL]))
 
     @property
     def refusal(self) -> str:
@@ -51,29 +56,45 @@ class Recorder:
 
 
 async def record(
-    run: Run, storage: Storage, core: Core, rules: "RuleSet | None", configured: "Sequence[Rule]"
-) -> bool:
-    """Begin the history; return whether it is on, and then asks the rules itself."""
+    run: Run, storage: Storage, core: Core, rules: "RuleSet | None"
+) -> tuple[History, Recorder | None]:
+    """Begin the history; return it, and, where it is on, what then asks the rules itself."""
     config = run.configuration.history
     history = History(
         storage.database, storage.writer, run.counters, config.keep, config.maximum_bytes
     )
-    recorded = [
-        RecordedRule(
-            index,
-            rule.stream,
-            rule.topic,
-            None if rule.where is None else rule.where.text,
-            rule.lane,
-        )
-        for index, rule in enumerate(configured)
-    ]
-    await history.begin(run.epoch, storage.starts, recorded)
+    await history.begin(run.epoch, storage.starts, recorded(rules))
     await _record_subscriptions(storage, core, history)
-    if config.keep:
-        recorder = Recorder(history, rules)
-        core.broker.subscribe_inline(recorder, recorder.topic_filters)
-    return config.keep > 0
+    if not config.keep:
+        return history, None
+    recorder = Recorder(history, rules)
+    core.broker.subscribe_inline(recorder, recorder.topic_filters)
+    return history, recorder
+
+
+async def prepare_history(
+    history: History, _old: Configuration, new: Configuration, _stack: AsyncExitStack
+) -> Callable[[], Awaitable[None]]:
+    """Return what lets the history keep as much as a configuration says."""
+
+    async def switch() -> None:
+        history.change(new.history.keep, new.history.maximum_bytes)
+
+    return switch
+
+
+def recorded(rules: "RuleSet | None") -> list[RecordedRule]:
+    """Return the rules as the history knows them."""
+    return [
+        RecordedRule(
+            each.place,
+            each.rule.stream,
+            each.rule.topic,
+            None if each.rule.where is None else each.rule.where.text,
+            each.rule.lane,
+        )
+        for each in (() if rules is None else rules.rules)
+    ]
 
 
 async def _record_subscriptions(storage: Storage, core: Core, history: History) -> None:

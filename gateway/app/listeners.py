@@ -68,7 +68,7 @@ async def reload_listeners(
     for index, listener in enumerate(listeners):
         try:
             file = run.configuration.file
-            files = await _between_turns(_read(listener.settings, file, index))
+            files = await between_turns(_read(listener.settings, file, index))
             _check_not_emptied(listener, core.policies[index], files)
         except ConfigurationError as error:
             trouble = str(error)
@@ -76,7 +76,7 @@ async def reload_listeners(
             continue
         listener.stack.tls = files.tls
         policy = core.policies[index]
-        rules = await _between_turns(changed_rules(policy.acl, files.acl))
+        rules = await between_turns(changed_rules(policy.acl, files.acl))
         if rules:
             lines.append(f"access rules of {listener.settings.acl_file} have changed: {rules}")
             logger.info("%s", lines[-1])
@@ -84,7 +84,7 @@ async def reload_listeners(
         if files.passwords is not None:
             lines += await _replace_users(listener, files.passwords)
     now = core.turn.now().monotonic
-    await _between_turns(access.apply(core.broker, core.policies, now))
+    await between_turns(access.apply(core.broker, core.policies, now))
     run.alarm("listener", trouble)
     if not trouble:
         logger.info("certificates, password files and access rules are read again")
@@ -97,7 +97,7 @@ async def _replace_users(listener: Listener, passwords: "PasswordFile") -> list[
     lines = [f"users of {listener.address} have changed: {users}"] if users else []
     for line in lines:
         logger.info("%s", line)
-    await _between_turns(listener.connections.replace_users(passwords))
+    await between_turns(listener.connections.replace_users(passwords))
     return lines
 
 
@@ -123,7 +123,7 @@ def _read(settings: ListenerSettings, file: str, index: int) -> Pieces[Files]:
     return Files(passwords, tls, (yield from read_acl(settings)))
 
 
-async def _between_turns(pieces: Pieces[_Result]) -> _Result:
+async def between_turns(pieces: Pieces[_Result]) -> _Result:
     """Do the work with a turn of all others between two pieces, and return its result."""
     while True:
         try:

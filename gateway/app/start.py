@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ from gateway.app.disk.storage import open_storage
 from gateway.app.disk.wear import Wear
 from gateway.app.durable_sessions import StoreTime, open_store
 from gateway.app.full_queues import FullQueues
-from gateway.app.history import record
+from gateway.app.history import prepare_history, record
 from gateway.app.listeners import make_listeners
 from gateway.app.memory_limit import default_limit, for_clients, occupied
 from gateway.app.metrics import bind_metrics, metrics_pages
@@ -36,7 +36,8 @@ from gateway.app.operator_socket import bind_operator_socket
 from gateway.app.parts import Core, Run, Storage
 from gateway.app.query.events import EventLog
 from gateway.app.query.queries import Queries
-from gateway.app.reload.reload import Reload
+from gateway.app.reload.broker import BrokerPart, broker_settings
+from gateway.app.reload.reload import Prepare, Reload
 from gateway.app.telemetry import Telemetry
 from gateway.app.watched_files import ListenerFiles
 from gateway.broker import access
@@ -176,7 +177,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     channels = ChannelCommands(run, storage, core, control, telemetry.sys_topics)
     queries = Queries(run, storage, core, control, events, check_configuration)
     core.broker.subscribe_inline(control, control.topic_filters)
-    await _start_uplink(run, storage, core, control, telemetry, queries)
+    change_uplinks = await _start_uplink(run, storage, core, control, telemetry, queries)
     restore(core.broker, kept, Instant(*clock_stamp.at_start()))
     await channels.restore_pauses()
     telemetry.sys_topics.say()  # what was restored, before anyone can ask
@@ -187,6 +188,8 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     bridges = await start_bridges(run, storage, core, control, queries.responder)
     _give_memory_back(run)
     reload = Reload(run, queries.responder, _follow_files(run, core, listeners))
+    reload.know(BrokerPart(core, telemetry.sys_topics, queries.topics, listeners).prepare)
+    reload.know(change_uplinks)
     reload.know(bridges.prepare)
     if metrics is not None:
         metrics.pages = metrics_pages(run, storage.writer, telemetry.sys_topics, bridges)
@@ -198,15 +201,7 @@ def _make_core(run: Run, storage: Storage, store: Store, clock_stamp: ClockStamp
     configuration = run.configuration
     limit = configuration.memory.limit or default_limit()
     broker = Broker(
-        replace(
-            configuration.broker,
-            subscription_filters=configuration.subscription_filters,
-            durability=configuration.durability,
-            default_durability=configuration.storage.durability,
-            channels=configuration.channels,
-            delivery=configuration.delivery,
-            memory_limit=for_clients(limit, occupied()),
-        ),
+        broker_settings(configuration, for_clients(limit, occupied())),
         run.counters,
         durability=storage.writer,
         store=store,
@@ -231,14 +226,17 @@ async def _start_uplink(
     control: Control,
     telemetry: Telemetry,
     queries: Queries,
-) -> None:
-    """Join the history to the broker, and what goes up, where the configuration has it."""
+) -> Prepare:
+    """Join the history to the broker, and what goes up, where the configuration has it.
+
+    Returns what lets another configuration hold for them.
+    """
     if not run.configuration.uplinks:
-        await record(run, storage, core, None, ())
-        return
+        history, _ = await record(run, storage, core, None)
+        return partial(prepare_history, history)
     from gateway.app.uplink.uplinks import start_uplinks
 
-    await start_uplinks(run, storage, core, control, telemetry, queries)
+    return (await start_uplinks(run, storage, core, control, telemetry, queries)).prepare
 
 
 def _follow_files(run: Run, core: Core, listeners: Sequence[Listener]) -> ListenerFiles:

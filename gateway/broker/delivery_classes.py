@@ -23,14 +23,18 @@ class DeliveryClasses:
 
     def __init__(self, settings: DeliverySettings) -> None:
         self._classes = {
-            DEVICE: DeliveryClass(DEVICE, _policy(settings, settings.device)),
-            DEVICE_PERSISTENT: DeliveryClass(
-                DEVICE_PERSISTENT, _policy(settings, settings.device_persistent)
-            ),
-            APPLICATION: DeliveryClass(
-                APPLICATION, _policy(settings, settings.application, APPLICATION_COUNT, 0)
-            ),
+            name: DeliveryClass(name, EACH) for name in (DEVICE, DEVICE_PERSISTENT, APPLICATION)
         }
+        self.change(settings)
+
+    def change(self, settings: DeliverySettings) -> None:
+        """Let other policies hold from now on, and other rules for clients that come."""
+        for name, own, *usual in (
+            (DEVICE, settings.device),
+            (DEVICE_PERSISTENT, settings.device_persistent),
+            (APPLICATION, settings.application, APPLICATION_COUNT, 0),
+        ):
+            self._classes[name].policy = _policy(settings, own, *usual)
         self._rules: list[tuple[Callable[[str], bool] | None, str | None, DeliveryClass]] = [
             (
                 None if rule.client is None else client_matcher(rule.client),

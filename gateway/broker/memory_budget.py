@@ -210,6 +210,15 @@ class MemoryBudget:
         deadlines.set(_KEY, 0.0, self._allot_again)
         queue_memory.on_given_up = self._forget_later
 
+    def change(self, limit: int, queues: QueueMemory, maximum_subscription_bytes: int) -> None:
+        """Let other bounds hold from now on, for queues those of `queues`."""
+        self.limit = limit
+        self._queue_memory.maximum_disk_bytes = queues.maximum_disk_bytes
+        bounds = queues.maximum_bytes, self._bounds[1][1], maximum_subscription_bytes
+        parts = [part for part, _ in self._bounds]
+        self._bounds = list(zip(parts, bounds, strict=True))
+        self.allot()
+
     @property
     def bytes(self) -> int:
         """What is held for clients now."""

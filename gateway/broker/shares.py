@@ -60,8 +60,8 @@ class Share:
         "_clients",
         "_limit",
         "_of_holders",
-        "_percent",
         "name",
+        "percent",
         "total",
         "unnamed",
         "what",
@@ -73,7 +73,7 @@ class Share:
         self.total = 0
         self.unnamed = 0  # of these, of clients without a proven user name
         self._limit = limit
-        self._percent = percent
+        self.percent = percent
         self._of_holders: dict[str, int] = {}
         self._clients: dict[Key, tuple[str, int]] = {}  # the holder, and how much
 
@@ -117,14 +117,14 @@ class Share:
 
     def refusal(self, key: Key, holder: str, more: int = 1) -> str:
         """Return why a client may not have so many more, "" if it may."""
-        if self._percent == 100:
+        if self.percent == 100:
             return ""
         limit = self._limit()
         allowed = max(1, limit * OF_UNNAMED // 100)
         if self.unnamed + more > allowed and holder.startswith(UNNAMED):
             return self._told(self.unnamed, "all clients without a user name", allowed)
         has = self._of_holders.get(holder, 0)
-        allowed = max(1, (limit - self.total + has) * self._percent // 100)
+        allowed = max(1, (limit - self.total + has) * self.percent // 100)
         if has + more > allowed:
             return self._told(has, holder[:SHOWN], allowed)
         own = self._clients.get(key, (holder, 0))[1]
@@ -156,11 +156,11 @@ class Shares:
 
     __slots__ = (
         "_counters",
-        "_percent",
         "_proven",
         "_retained",
         "_router",
         "_sessions",
+        "_settings",
         "channels",
         "delayed",
         "delayed_bytes",
@@ -184,7 +184,7 @@ class Shares:
         *,
         maximum_delayed: int,
     ) -> None:
-        self._percent = settings.maximum_share
+        self._settings = settings
         self._counters = counters
         self._router = router
         self._retained = retained
@@ -198,11 +198,13 @@ class Shares:
         self.sessions = share(
             "sessions",
             "persistent sessions",
-            lambda: settings.maximum_persistent_sessions,
+            lambda: self._settings.maximum_persistent_sessions,
         )
         self.subscriptions = share("subscriptions", "levels of topic filters", self._most_levels)
-        self.expressions = share("expressions", "expressions", lambda: settings.maximum_expressions)
-        self.channels = share("channels", "channels", lambda: settings.maximum_channels)
+        self.expressions = share(
+            "expressions", "expressions", lambda: self._settings.maximum_expressions
+        )
+        self.channels = share("channels", "channels", lambda: self._settings.maximum_channels)
         self.delayed = share("delayed", "delayed messages", lambda: maximum_delayed)
         self.delayed_bytes = share(
             "delayed_bytes",
@@ -218,6 +220,12 @@ class Shares:
         )
         router.on_add.append(self._subscribed)
         router.on_discard.append(self._unsubscribed)
+
+    def change(self, settings: BrokerSettings) -> None:
+        """Let other bounds hold from now on; who has more keeps it."""
+        self._settings = settings
+        for share in self:
+            share.percent = settings.maximum_share
 
     def __iter__(self) -> Iterator[Share]:
         return iter(
@@ -267,7 +275,7 @@ class Shares:
 
         While all together have less than the least share, nobody is looked at.
         """
-        router, percent = self._router, self._percent
+        router, percent = self._router, self._settings.maximum_share
         least = router.maximum_bytes * percent * OF_HOLDER // (100 * 100)
         if router.occupies_less(least - FEW_LEVELS * LEVEL_BYTES):
             return True

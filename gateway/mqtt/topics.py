@@ -113,6 +113,10 @@ class TopicLimits:
     __slots__ = ("_always_within", "maximum_length", "maximum_levels")
 
     def __init__(self, maximum_levels: int, maximum_length: int) -> None:
+        self.change(maximum_levels, maximum_length)
+
+    def change(self, maximum_levels: int, maximum_length: int) -> None:
+        """Let other bounds hold from now on."""
         self.maximum_levels = maximum_levels
         self.maximum_length = maximum_length
         # characters that cannot be too many levels, nor, at four bytes each, too many bytes

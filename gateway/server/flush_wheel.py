@@ -19,7 +19,7 @@ class FlushWheel:
 
     def __init__(self, deadlines: Deadlines, maximum: int) -> None:
         self._deadlines = deadlines
-        self._maximum = maximum
+        self.maximum = maximum
         self._due: dict[Holding, float] = {}
         self._slots: dict[float, dict[Holding, None]] = {}
         self.refused = 0
@@ -36,7 +36,7 @@ class FlushWheel:
             if planned <= due:
                 return True
             self.discard(connection)
-        elif len(self._due) >= self._maximum:
+        elif len(self._due) >= self.maximum:
             self.refused += 1
             return False
         slot = self._slots.get(due)

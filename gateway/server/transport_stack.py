@@ -23,7 +23,7 @@ TLS_BYTES = 24 * 1024
 
 
 class TransportStack:
-    """Builds the protocols around each client of a listener; `tls` can be replaced any time.
+    """Builds the protocols around each client of a listener; `tls` and limits can change.
 
     Raises StartError if WebSocket is asked for and its extra is not installed.
     """
@@ -39,8 +39,8 @@ class TransportStack:
     ) -> None:
         self.tls = tls
         self._counters = counters
-        self._maximum_packet_size = maximum_packet_size
-        self._connect_timeout = connect_timeout
+        self.maximum_packet_size = maximum_packet_size
+        self.connect_timeout = connect_timeout
         self._websocket = load_websocket() if settings.websocket else None
         self._origins = _origins(settings)
         self._shaking_hands: set[TlsConnection] = set()
@@ -61,14 +61,14 @@ class TransportStack:
         """Return the protocol that the socket talks to."""
         if self._websocket is not None and self._origins is not None:
             client = self._websocket(
-                client, self._maximum_packet_size, self._origins, self._counters
+                client, self.maximum_packet_size, self._origins, self._counters
             )
         if self.tls is None:
             return client
         from gateway.server.tls.connection import TlsConnection
 
         connection = TlsConnection(
-            client, self.tls, self._connect_timeout, self._counters, self._end_handshake
+            client, self.tls, self.connect_timeout, self._counters, self._end_handshake
         )
         self._shaking_hands.add(connection)
         self._memory.begin_handshake(connection)

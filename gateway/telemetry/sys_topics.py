@@ -30,7 +30,7 @@ class SysTopics:
         self._counters = counters
         self._clock = clock
         self._publish = publish
-        self._interval = interval
+        self.interval = interval
         self._published: dict[str, int | float | str] = {}
         self._task: asyncio.Task[None] | None = None
         self.refresh: list[Callable[[], None]] = [BrokerFigures(broker, counters, clock).refresh]
@@ -90,7 +90,7 @@ class SysTopics:
         while True:
             for _ in self._changes():
                 await asyncio.sleep(0)
-            await asyncio.sleep(self._interval)
+            await asyncio.sleep(self.interval)
 
     def _retain(self, name: str, text: str) -> None:
         message = Message(

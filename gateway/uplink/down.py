@@ -94,7 +94,7 @@ class Down:
     ) -> None:
         self.fetch_again = False
         self._gateway_id = gateway_id
-        self._rules = [(rule.topic.replace("{gateway}", gateway_id), rule) for rule in rules]
+        self.change(rules)
         self._seen = seen
         self._counters = counters
         self._publish = publish
@@ -108,6 +108,11 @@ class Down:
         self._tries = 0  # of what is first
         for name in ("down", "down_repeated", "down_dropped", "down_left", "down_too_large"):
             counters.add(f"tidegate/uplink/{name}", 0)
+
+    def change(self, rules: Sequence[DownRule]) -> None:
+        """Let these rules hold from now on, and at the fleet's broker from the next connection."""
+        gateway_id = self._gateway_id
+        self._rules = [(rule.topic.replace("{gateway}", gateway_id), rule) for rule in rules]
 
     @property
     def subscriptions(self) -> list[SubscriptionRequest]:

@@ -34,7 +34,7 @@ class Refusals:
     """
 
     def __init__(self, retry_seconds: float) -> None:
-        self._retry_seconds = retry_seconds
+        self.retry_seconds = retry_seconds
         self.by_id: dict[int, Refusal] = {}
         """All of them, which is asked for each message: most of the time there are none."""
         self._queue: list[tuple[float, int]] = []
@@ -62,13 +62,13 @@ class Refusals:
     def add(self, identifier: int, code: int, now: float) -> float | None:
         """Note a refusal; return when the message is due again, None if it is to be given up."""
         refusal = self.by_id.setdefault(identifier, Refusal(now))
-        if now - refusal.since >= self._retry_seconds:
+        if now - refusal.since >= self.retry_seconds:
             self.discard(identifier)
             return None
         delay = RETRY_FIRST * 2.0 ** min(refusal.times, 30)
         refusal.times += 1
         refusal.code = code
-        until = refusal.since + self._retry_seconds
+        until = refusal.since + self.retry_seconds
         refusal.due = min(now + min(delay, RETRY_LONGEST), until)
         heapq.heappush(self._queue, (refusal.due, identifier))
         return refusal.due

@@ -46,6 +46,21 @@ class RemoteSession:
         self.sent: set[int] = set()
         """Ids of rows that the server may have, or has refused; mostly there are none."""
 
+    def change(self, *, persistent: bool, maximum_ends: int, retry_seconds: float) -> None:
+        """Go on with other settings at the same broker."""
+        self.persistent = persistent
+        self.known = self.known and persistent
+        self.suspects.change(maximum_ends, retry_seconds)
+        self.refusals.retry_seconds = retry_seconds
+
+    def leave(self) -> None:
+        """Give this broker up for another: rows go up from the outbox, as if for the first time."""
+        for sent in (*(each for _, each in self.unanswered), *(s.sent for s in self.suspects.held)):
+            if sent.own is not None:
+                self._own_messages.put_back(sent.own)
+        self.unanswered.clear()
+        self.suspects.held.clear()
+
     @property
     def resumable(self) -> bool:
         """Whether a later run may resume it: no packet without PUBACK would be missing."""

@@ -90,13 +90,17 @@ class Suspects:
         """Whom the last end was held against."""
         self.without_status = False
         """Whether the status message was given up."""
-        self._maximum_ends = maximum_ends
-        self._retry_seconds = retry_seconds
+        self.change(maximum_ends, retry_seconds)
         self._answered = 0
         self._first: Suspect | None = None
         self._before: frozenset[int] = frozenset()
         self._found_at: float | None = None
         self._acquitted = 0
+
+    def change(self, maximum_ends: int, retry_seconds: float) -> None:
+        """Let other bounds hold from now on."""
+        self._maximum_ends = maximum_ends
+        self._retry_seconds = retry_seconds
 
     @property
     def active(self) -> bool:

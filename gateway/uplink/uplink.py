@@ -5,6 +5,7 @@ import logging
 import random as random_module
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from gateway.clock import Clock
 from gateway.counters import Counters
@@ -104,7 +105,7 @@ class Uplink:
             maximum_ends=settings.reject_after_ends,
             retry_seconds=settings.retry_refused_for,
         )
-        context = UplinkContext(
+        self._context = context = UplinkContext(
             settings,
             outbox,
             rejected,
@@ -120,6 +121,7 @@ class Uplink:
         self._permit = LinkPermit(schedule_of(settings.schedule), metering, clock)
         self.requests = context.requests
         self.destination = _destination(context, random)
+        self._coming: UplinkContext | None = None
         self.paused = False
         self.on_state: list[Callable[[], None]] = []
         self.take_overs = TakeOvers(self.name)
@@ -135,6 +137,21 @@ class Uplink:
         self._up_since: float | None = None
         counters.set("tidegate/uplink/destination", self.destination.name)
         outbox.on_change.append(self.wake)
+
+    @property
+    def settings(self) -> UplinkSettings:
+        """What holds for it, or for its next connection."""
+        return (self._coming or self._context).settings
+
+    @property
+    def metering(self) -> Metering:
+        """What counts the day's budget."""
+        return self._context.metering
+
+    @property
+    def counters(self) -> Counters:
+        """Its own figures."""
+        return self._counters
 
     @property
     def state(self) -> str:
@@ -165,6 +182,26 @@ class Uplink:
         self.paused = False
         self._changed()
 
+    def change(self, settings: UplinkSettings) -> None:
+        """Go on with these settings from a new connection on; rows stay in the outbox.
+
+        Another broker, or another client of it, knows nothing of the present session.
+        """
+        old, session = self.settings, self.session
+        if (old.url, old.client_id) != (settings.url, settings.client_id):
+            session = RemoteSession(
+                self.control_messages,
+                persistent=settings.session_expiry > 0,
+                known=bool(settings.down),  # what waits there comes down
+            )
+        session.change(
+            persistent=settings.session_expiry > 0,
+            maximum_ends=settings.reject_after_ends,
+            retry_seconds=settings.retry_refused_for,
+        )
+        self._coming = replace(self._context, settings=settings, session=session)
+        self._changed()
+
     async def close(self) -> None:
         """Disconnect cleanly and stop."""
         self._closing = True
@@ -174,12 +211,25 @@ class Uplink:
 
     def _changed(self) -> None:
         self._change.set()
-        if self._link is not None and (self.paused or self._closing):
+        if self._link is not None and (self.paused or self._closing or self._coming is not None):
             self._link.stop()
+
+    def _take_up(self, context: UplinkContext) -> None:
+        """Go on with another context, while there is no connection."""
+        if context.session is not self.session:
+            self.session.leave()
+        self._coming, self._context, self.session = None, context, context.session
+        schedule = schedule_of(context.settings.schedule)
+        self._permit = LinkPermit(schedule, context.metering, self._clock)
+        self.destination = _destination(context, self._random)
+        self._counters.set("tidegate/uplink/destination", self.destination.name)
+        self._backoff.reset()
 
     async def _keep_up(self) -> None:
         while not self._closing:
             self._change.clear()
+            if self._coming is not None:
+                self._take_up(self._coming)
             if self.paused:
                 self._show("paused", "")
                 await self._change.wait()

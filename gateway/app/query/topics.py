@@ -78,13 +78,24 @@ class TopicMemory:
     def __init__(self, run: Run, core: Core) -> None:
         self._clock = run.clock
         self._counters = run.counters
-        self._maximum = run.configuration.broker.remembered_topics
+        self._run = run
+        self._broker = core.broker
+        self._looking = False
+        self.maximum = 0
         self._held: list[Held] = []
         self._held_bytes = 0
         self.topics: OrderedDict[str, Topic] = OrderedDict()
-        if self._maximum:
-            core.broker.watch = self.note
-            run.every(LATE_SECONDS, self.look)
+        self.remember(run.configuration.broker.remembered_topics)
+
+    def remember(self, maximum: int) -> None:
+        """Remember so many topics from now on, 0 for none."""
+        self.maximum = maximum
+        self._broker.watch = self.note if maximum else None
+        while len(self.topics) > maximum:
+            self.topics.popitem(last=False)
+        if maximum and not self._looking:
+            self._looking = True
+            self._run.every(LATE_SECONDS, self.look)
 
     def note(self, publication: Publication, first: int, count: int) -> None:
         """Hold messages that are being delivered."""
@@ -128,7 +139,7 @@ class TopicMemory:
         known = self.topics.get(topic)
         if known is None:
             known = self.topics[topic] = Topic()
-            if len(self.topics) > self._maximum:
+            if len(self.topics) > self.maximum:
                 self.topics.popitem(last=False)
                 self._counters.add("tidegate/topics/forgotten")
         else:
@@ -151,12 +162,11 @@ class TopicQueries:
         self._broker = core.broker
         self._clock = run.clock
         self._memory = memory
-        self._on = run.configuration.broker.remembered_topics > 0
         responder.know("topics", self._topics, "match", "state", "sort", "offset", "limit")
         responder.know("topic", self._topic, "topic")
 
     async def _topics(self, request: Request) -> Answer:
-        if not self._on:
+        if not self._memory.maximum:
             raise RequestError("topics are not remembered: [broker] remembered_topics is 0")
         match = request.text("match")
         state, sort = request.word("state", STATES), request.word("sort", SORTS)
@@ -217,7 +227,7 @@ class TopicQueries:
         kept = None if retained is None else retained.packets.one(0)
         return {
             "topic": self._row(name),
-            "remembered": self._on,
+            "remembered": self._memory.maximum > 0,
             "receivers": list(receivers)[:MAXIMUM_RECEIVERS],
             "filtered": list(filtered)[:MAXIMUM_RECEIVERS],
             "retained": None if kept is None else payload_of(kept[:PAYLOAD_BYTES], len(kept)),

@@ -33,32 +33,41 @@ MAXIMUM_SHOWN = 100
 NAMED = 20
 """Keys that a line of the log names."""
 
-Switch: TypeAlias = Callable[[], Awaitable[None]]
-"""Makes what was prepared hold; it does not fail."""
+Switch: TypeAlias = Callable[[], Awaitable[list[str] | None]]
+"""Makes what was prepared hold, and returns lines that say what else has changed."""
 
 Prepare: TypeAlias = Callable[[Configuration, Configuration, AsyncExitStack], Awaitable[Switch]]
 """Does all that may fail for the change from one configuration to another, or raises StartError or
 ConfigurationError. What it took is put on the stack, which is unwound if another part fails."""
 
 
-RESTART: Mapping[str, str] = {
+ALWAYS: Mapping[str, str] = {
     "gateway.id": "the fleet, topics and the epoch of numbers go by it",
     "listener": "",
     "access": "",
-    "broker": "",
-    "subscription_filter": "",
-    "channel": "",
-    "uplink": "",
-    "outbox": "",
-    "memory": "",
-    "storage": "",
-    "durability": "",
-    "delivery": "",
-    "history": "",
+    "storage.commit_delay": "the writer's thread has it from its start on",
+    "storage.write_budget": "the day's sums begin with it",
+    "storage.endurance": "it is for what the start says of the card",
     "metrics": "",
     "simulator": "it is for trials",
 }
 """What only a restart changes, and why."""
+
+OF_UPLINK: Mapping[str, str] = {
+    "recall": "whether the fleet may ask is settled at the start",
+    "reports": "the ledger keeps ranges for those that report from the start on",
+}
+"""The same of each uplink."""
+
+
+def needs_restart(old: Configuration, new: Configuration) -> dict[str, str]:
+    """Return what a restart is needed for, with the reason, between two configurations."""
+    found = dict(ALWAYS)
+    if [each.name for each in old.uplinks] != [each.name for each in new.uplinks]:
+        found["uplink"] = "waiting messages know their uplinks by place: none can come or go"
+    if (old.history.keep > 0) != (new.history.keep > 0):
+        found["history"] = "recording begins and ends with a start"
+    return found
 
 
 def read_again(
@@ -125,7 +134,8 @@ class Reload:
             self.before()
             try:
                 report = await self._reload()
-                report.files, trouble = await self._files.read_again()
+                lines, trouble = await self._files.read_again()
+                report.files += lines
                 if trouble and not report.refused:
                     report.refused.append(
                         {"key": "", "error": f"files stay as they were: {trouble}"}
@@ -140,7 +150,7 @@ class Reload:
         try:
             new = await asyncio.to_thread(self._run.read_again or _no_file)
             new, report = self._sort(old, new)
-            await self._apply(old, new)
+            report.files = await self._apply(old, new)
         except (ConfigurationError, StartError) as error:
             self._run.alarm(ALARM, str(error))
             return Report(old.file, [], [], _refusals(error))
@@ -150,22 +160,21 @@ class Reload:
 
     def _sort(self, old: Configuration, new: Configuration) -> tuple[Configuration, "Report"]:
         """Return the configuration that holds from now on, and which changes need a restart."""
-        report = Report(old.file)
+        report, restart = Report(old.file), needs_restart(old, new)
         for change in differences(old, new):
-            reason = _restart_reason(change.key)
+            reason = _restart_reason(change.key, restart)
             if reason is None:
                 report.changed.append(change)
             else:
                 report.restart.append((change, reason))
-        return _without_restart(old, new), report
+        return _without_restart(old, new, restart), report
 
-    async def _apply(self, old: Configuration, new: Configuration) -> None:
+    async def _apply(self, old: Configuration, new: Configuration) -> list[str]:
         """Prepare every part, and then let all of them change."""
         async with AsyncExitStack() as stack:
             switches = [await prepare(old, new, stack) for prepare in self._parts]
             stack.pop_all()
-        for switch in switches:
-            await switch()
+        return [line for switch in switches for line in await switch() or ()]
 
     def _tell(self, report: "Report", by: str) -> None:
         """Write what became of it to the log, and tell who listens."""
@@ -237,19 +246,27 @@ def _refusals(error: ConfigurationError | StartError) -> list[dict[str, object]]
     return [{"key": getattr(each, "key", ""), "error": str(each)} for each in errors]
 
 
-def _restart_reason(key: str) -> str | None:
+def _restart_reason(key: str, restart: Mapping[str, str]) -> str | None:
     """Return why a key needs a restart, None if it does not."""
-    for each, reason in RESTART.items():
+    for each, reason in restart.items():
         if key == each or key.startswith((f"{each}.", f"{each}[")):
             return reason or "it is read at the start alone"
-    return None
+    section, _, name = key.rpartition(".")
+    return OF_UPLINK.get(name) if section.partition("[")[0] == "uplink" else None
 
 
-def _without_restart(old: Configuration, new: Configuration) -> Configuration:
+def _without_restart(
+    old: Configuration, new: Configuration, restart: Mapping[str, str]
+) -> Configuration:
     """Return the new configuration with the old values of what needs a restart."""
     tables = {key.name: key.attribute for key in keys_of(Configuration)}
     kept: dict[str, Any] = {"gateway_id": old.gateway_id}
-    for each in RESTART:
+    if "uplink" not in restart:
+        kept["uplinks"] = tuple(
+            replace(after, **{name: getattr(before, name) for name in OF_UPLINK})
+            for before, after in zip(old.uplinks, new.uplinks, strict=True)
+        )
+    for each in restart:
         section, _, name = each.partition(".")
         attribute = tables[section]
         before = getattr(old, attribute)

@@ -42,7 +42,7 @@ async def open_down(
 
     return Down(
         gateway_id,
-        [_rule(core.policies, each) for each in configured],
+        [down_rule(core.policies, each) for each in configured],
         seen,
         counters,
         publish=publish,
@@ -52,7 +52,8 @@ async def open_down(
     )
 
 
-def _rule(policies: list[AccessPolicy], config: "DownSettings") -> DownRule:
+def down_rule(policies: list[AccessPolicy], config: "DownSettings") -> DownRule:
+    """Return a rule that asks the access rules of all listeners as they are at that time."""
     rule = DownRule(config.topic, config.local, config.qos)
     username = config.username
     if username is None:

@@ -152,7 +152,6 @@ class FullOutbox:
         self.text = ""
         self._run = run
         self._outbox = outbox
-        self._policy = run.configuration.outbox.when_full
         self._counted = self._count()
         self._before = 0
         self._last = 0.0
@@ -173,7 +172,7 @@ class FullOutbox:
 
     def _begin(self) -> None:
         self._before = self._counted
-        self.text = f"the outbox is full: {CONSEQUENCES[self._policy]}"
+        self.text = f"the outbox is full: {CONSEQUENCES[self._run.configuration.outbox.when_full]}"
         logger.warning("%s", self.text)
         self._run.alarm(ALARM, self.text)
 

@@ -4,18 +4,20 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from gateway.app.clock import ClockWatch
 from gateway.app.control import Control
-from gateway.app.history import record
+from gateway.app.history import Recorder, record, recorded
 from gateway.app.parts import Core, Run, Storage
 from gateway.app.query.queries import Queries
 from gateway.app.telemetry import Telemetry
 from gateway.app.turn_end import TurnEnd
-from gateway.app.uplink.down import open_down
+from gateway.app.uplink.down import down_rule, open_down
 from gateway.app.uplink.landing import landing_directory
 from gateway.app.uplink.monitoring import (
     FullOutbox,
@@ -25,24 +27,29 @@ from gateway.app.uplink.monitoring import (
 )
 from gateway.app.uplink.outbox import (
     open_ledger,
+    outbox_settings,
     report_ledger,
     start_outbox,
 )
 from gateway.app.uplink.recall import start_recall
 from gateway.app.uplink.rejected import RejectedRequests
+from gateway.app.watched_files import Seen, snapshot
+from gateway.config.configuration import Configuration
 from gateway.config.credentials import secret_path
 from gateway.counters import Counters
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_transport import SocketTransport
 from gateway.settings.uplink import RuleSettings, UplinkSettings
 from gateway.settings.uplinks import DEFAULT_RULE, PlacedRule, rules_of
+from gateway.storage.history.history import History
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
 from gateway.storage.state.note import is_noted, note, note_of
-from gateway.storage.state.rule_states import RuleStates
+from gateway.storage.state.rule_states import RuleKey, RuleState, RuleStates
 from gateway.storage.state.uplink_usage import UplinkUsage, leave_resumable, take_resumable
 from gateway.uplink.begin_connection import begin_connection as begin_by_asyncio
+from gateway.uplink.down import Down
 from gateway.uplink.link.budget import (
     Budget,
     Metering,
@@ -68,8 +75,8 @@ async def start_uplinks(
     control: Control,
     telemetry: Telemetry,
     queries: Queries,
-) -> None:
-    """Join history, rules, outbox and uplinks to the broker."""
+) -> "UplinksPart":
+    """Join history, rules, outbox and uplinks to the broker; return what can change of them."""
     settings = run.configuration.uplinks
     placed = rules_of(settings)
     configured = uplink_rules(settings, placed)
@@ -80,12 +87,15 @@ async def start_uplinks(
     outbox = await start_outbox(run, storage, core.broker.store, streams, ledger.ended)
     rejected = Rejected(storage.database, storage.writer, run.counters)
     await rejected.load()
-    rules = await _rule_set(run, storage, core, configured, outbox, ledger)
+    states = RuleStates(storage.database, storage.writer)
+    rules = await _rule_set(run, states, core, configured, outbox, ledger)
     rules.before_numbers.append(watch.before_number)
     run.at_stop += [rules.save, ledger.save]
-    if not await record(run, storage, core, rules, configured):
+    history, recorder = await record(run, storage, core, rules)
+    if recorder is None:
         core.broker.subscribe_inline(rules, rules.topic_filters)
-    uplinks = await _Maker(run, storage, core, outbox, rejected, telemetry).make_all(placed)
+    maker = _Maker(run, storage, core, outbox, rejected, telemetry)
+    uplinks = await maker.make_all(placed)
     await restore_pauses(storage, control, uplinks)
     telemetry.show_age(outbox)
     Outage(run, storage.database, outbox).start()
@@ -103,18 +113,18 @@ async def start_uplinks(
     reporting = [uplink for uplink, each in pairs if each.reports]
     report_ledger(run, storage, ledger, outbox, reporting)
     watch.report([uplink.control_messages for uplink in reporting])
+    return UplinksPart(maker, rules, states, uplinks, history, recorder)
 
 
 async def _rule_set(
     run: Run,
-    storage: Storage,
+    states: RuleStates,
     core: Core,
     rules: Sequence[Rule],
     outbox: Outbox,
     ledger: Ledger,
 ) -> RuleSet:
     keys = [key_of(rules, index) for index in range(len(rules))]
-    states = RuleStates(storage.database, storage.writer)
     restored = await states.restore([key for key in keys if key is not None])
     budget = core.broker.budget
     return RuleSet(rules, outbox, run.counters, run.epoch, restored, budget, ledger)
@@ -145,12 +155,12 @@ class _Maker(NamedTuple):
         run, storage, core = self.run, self.storage, self.core
         table, name = run.configuration.uplinks[index], self.outbox.uplinks.names[index]
         uplink = Uplink(
-            uplink_settings(run, table, name, rules),
+            uplink_settings(run, run.configuration, table, name, rules),
             self.outbox,
             self.rejected,
             counters,
             run.clock,
-            metering=await self._metering(table, name, counters),
+            metering=Metering(*await self.budget(table, name), counters, run.clock),
             at_turn_end=TurnEnd(core.turn),
             begin=begin_connection,
             # what comes down waits in the session, which goes on even after a crash
@@ -160,23 +170,150 @@ class _Maker(NamedTuple):
         run.at_stop.append(lambda: self._note_session(uplink))
         uplink.on_state.append(self.telemetry.sys_topics.say)
         uplink.take_overs.alarm = run.alarm
-        gateway_id = run.configuration.gateway_id
-        down = await open_down(gateway_id, storage, core, table.down, name, counters)
-        uplink.requests.down = down
+        uplink.requests.down = await self.down(table, uplink)
         return uplink
+
+    async def down(self, table: UplinkSettings, uplink: Uplink) -> Down | None:
+        """Return what publishes an uplink's messages here, None if nothing comes down by it."""
+        gateway_id = self.run.configuration.gateway_id
+        return await open_down(
+            gateway_id, self.storage, self.core, table.down, uplink.name, uplink.counters
+        )
 
     def _note_session(self, uplink: Uplink) -> None:
         """Record whether the next run may resume the session at the fleet's broker."""
         if uplink.session.resumable:
             leave_resumable(self.storage.writer, uplink.name)
 
-    async def _metering(self, table: UplinkSettings, name: str, counters: Counters) -> Metering:
-        """Return what counts the day's budget, with what an earlier run used of it."""
+    async def budget(
+        self, table: UplinkSettings, name: str
+    ) -> tuple[Budget | None, UplinkUsage | None]:
+        """Return the day's budget, with what was used of it so far; None without one."""
         if table.budget is None:
-            return Metering(None, None, counters, self.run.clock)
+            return None, None
         usage = UplinkUsage(self.storage.database, self.storage.writer, name)
-        day, used = await usage.load()
-        return Metering(Budget(table.budget, day, used), usage, counters, self.run.clock)
+        return Budget(table.budget, *await usage.load()), usage
+
+
+class UplinksPart:
+    """Changes rules, outbox and links while messages pass; the uplinks themselves stay the same."""
+
+    def __init__(
+        self,
+        maker: _Maker,
+        rules: RuleSet,
+        states: RuleStates,
+        uplinks: Sequence[Uplink],
+        history: History,
+        recorder: Recorder | None,
+    ) -> None:
+        self._maker = maker
+        self._rules = rules
+        self._states = states
+        self._uplinks = uplinks
+        self._history = history
+        self._client = recorder or rules
+        self._credentials = [_credentials(each.settings) for each in uplinks]
+
+    async def prepare(
+        self, old: Configuration, new: Configuration, _stack: AsyncExitStack
+    ) -> Callable[[], Awaitable[list[str]]]:
+        """Return what lets a configuration hold that has the same uplinks."""
+        placed = rules_of(new.uplinks)
+        # in a thread: to compile a hundred expressions takes longer than others can wait
+        rules = await asyncio.to_thread(uplink_rules, new.uplinks, placed)
+        states = await self._states.begin(self._new_keys(rules))
+        links = []
+        for index, uplink in enumerate(self._uplinks):
+            own = [each for each in placed if index in each.uplinks]
+            table = new.uplinks[index]
+            settings = uplink_settings(self._maker.run, new, table, uplink.name, own)
+            budget = await self._maker.budget(table, uplink.name)
+            down = uplink.requests.down or await self._maker.down(table, uplink)
+            links.append(_ComingLink(uplink, settings, budget, down))
+
+        async def switch() -> list[str]:
+            self._maker.core.turn.now()  # whose end brings to disk what changes
+            if (old.outbox, _streams_of(old)) != (new.outbox, _streams_of(new)):
+                streams = [rule.stream for rule in rules]
+                self._maker.outbox.change(outbox_settings(new, streams))
+            if old.uplinks != new.uplinks:
+                self._change_rules(rules, states)
+            if old.history != new.history:
+                self._history.change(new.history.keep, new.history.maximum_bytes)
+            return [line for number, link in enumerate(links) for line in self._join(number, link)]
+
+        return switch
+
+    def _new_keys(self, rules: Sequence[Rule]) -> list[RuleKey]:
+        """Return the keys of rules that remember something and are not there yet."""
+        before = [each.rule for each in self._rules.rules]
+        known = {key_of(before, index) for index in range(len(before))}
+        keys = [key_of(rules, index) for index in range(len(rules))]
+        return [key for key in keys if key is not None and key not in known]
+
+    def _change_rules(self, rules: Sequence[Rule], states: Mapping[RuleKey, RuleState]) -> None:
+        """Let other rules be asked from the next message on."""
+        broker, client = self._maker.core.broker, self._client
+        before, count = list(client.topic_filters), len(self._rules.rules)
+        for gone in self._rules.change(rules, states):
+            gone.forget(self._states)
+        now = client.topic_filters
+        broker.subscribe_inline(client, [each for each in now if each not in before])
+        for topic_filter in before:
+            number = None if topic_filter in now else broker.router.find(client, topic_filter)
+            if number is not None:
+                broker.router.discard(number)
+        for index in range(len(self._rules.rules), count):
+            self._maker.telemetry.sys_topics.forget(f"tidegate/rules/{index}/")
+        self._history.record_rules(recorded(self._rules))
+
+    def _join(self, number: int, link: "_ComingLink") -> list[str]:
+        """Let an uplink go on with its settings; return a line if its credentials are others."""
+        uplink, settings, (budget, usage), down = link
+        credentials = _credentials(settings)
+        renewed = credentials != self._credentials[number]
+        self._credentials[number] = credentials
+        if _of_link(settings) == _of_link(uplink.settings) and not renewed:
+            return []
+        if uplink.settings.budget != settings.budget:
+            uplink.metering.change(budget, usage)
+        if down is not None:
+            down.change([down_rule(self._maker.core.policies, each) for each in settings.down])
+        uplink.requests.down = down if settings.down else None
+        uplink.change(settings)
+        name = f"uplink {uplink.name}".rstrip()
+        return [f"{name}: its credentials are read again"] if renewed else []
+
+
+class _ComingLink(NamedTuple):
+    """An uplink with what is to hold for it."""
+
+    uplink: Uplink
+    settings: UplinkSettings
+    budget: tuple[Budget | None, UplinkUsage | None]
+    down: Down | None
+
+
+def _of_link(settings: UplinkSettings) -> UplinkSettings:
+    """Return the settings for which a link connects anew: without what rules and streams say."""
+    return replace(settings, rules=(), streams=(), commit_within=0.0)
+
+
+def _streams_of(configuration: Configuration) -> list[object]:
+    return [(each.streams, [rule.stream for rule in each.rules]) for each in configuration.uplinks]
+
+
+def _credentials(settings: UplinkSettings) -> Seen:
+    """Return what tells whether the files of an uplink's credentials have changed."""
+    names = (
+        settings.username_file,
+        settings.password_file,
+        settings.ca_file,
+        settings.tls_certificate,
+        settings.tls_key,
+    )
+    return snapshot([Path(name) for name in names if name is not None])
 
 
 async def restore_pauses(storage: Storage, control: Control, uplinks: Sequence[Uplink]) -> None:
@@ -242,7 +379,11 @@ def uplink_rules(uplinks: Sequence[UplinkSettings], rules: Sequence[PlacedRule])
 
 
 def uplink_settings(
-    run: Run, table: UplinkSettings, name: str, rules: Sequence[PlacedRule]
+    run: Run,
+    configuration: Configuration,
+    table: UplinkSettings,
+    name: str,
+    rules: Sequence[PlacedRule],
 ) -> UplinkSettings:
     """Return what a table says with what else an uplink must know of this run; these are its rules.
 
@@ -258,10 +399,8 @@ def uplink_settings(
         ca_file=_path(table.ca_file),
         tls_certificate=_path(table.tls_certificate),
         tls_key=_path(table.tls_key),
-        maximum_packet_size=(
-            table.maximum_packet_size or run.configuration.broker.maximum_packet_size
-        ),
-        gateway_id=run.configuration.gateway_id,
+        maximum_packet_size=(table.maximum_packet_size or configuration.broker.maximum_packet_size),
+        gateway_id=configuration.gateway_id,
         epoch=run.epoch,
         version=VERSION,
         targets=_targets(rules),

@@ -59,6 +59,17 @@ class MessageSizes:
         return count if fits else -count
 
 
+def _limits(settings: ChannelSettings, memory: QueueMemory) -> SessionLimits:
+    return SessionLimits(
+        maximum_queued_messages=(
+            settings.memory_messages if settings.in_memory else settings.maximum_messages
+        ),
+        maximum_queued_bytes=settings.disk_bytes,
+        when_full=settings.when_full,
+        memory=memory,
+    )
+
+
 AT_ONCE = 128
 """Times that a channel gives out messages in one turn: some 3 ms; its queue may have 100,000."""
 
@@ -95,14 +106,7 @@ class Channel(Session):
         publish: Publish,
         randrange: Callable[[int], int],
     ) -> None:
-        limits = SessionLimits(
-            maximum_queued_messages=(
-                settings.memory_messages if settings.in_memory else settings.maximum_messages
-            ),
-            maximum_queued_bytes=settings.disk_bytes,
-            when_full=settings.when_full,
-            memory=memory,
-        )
+        limits = _limits(settings, memory)
         name = f"{PREFIX}{settings.share_name}/{settings.topic_filter}"
         super().__init__(name, counters, limits, traffic)
         self.queue.head_messages = settings.memory_messages
@@ -128,6 +132,20 @@ class Channel(Session):
         self._dispatcher = Dispatcher(
             self, settings, figures, waiting, consumers, deliveries, letters
         )
+
+    def change(self, settings: ChannelSettings) -> None:
+        """Let other settings of the same channel hold from now on; what waits stays."""
+        self.settings = settings
+        self.limits = limits = _limits(settings, self.limits.memory)
+        self.queue.maximum_messages = limits.maximum_queued_messages
+        self.queue.maximum_bytes = limits.maximum_queued_bytes
+        self.queue.head_messages = settings.memory_messages
+        self.waiting.returned.maximum_held = settings.memory_messages
+        self._sizes = MessageSizes(settings.minimum_message_size, settings.maximum_message_size)
+        self.deliveries.timeout = settings.inflight_timeout
+        self.consumers.choose_by(settings.choice)
+        self._dead_letters.settings = self._dispatcher.settings = settings
+        self.go_on()
 
     @property
     def depth(self) -> int:

@@ -81,6 +81,43 @@ class Channels:
             if not each.in_memory:
                 self._begin(each)
 
+    def change(self, settings: BrokerSettings, when_full: WhenFull) -> None:
+        """Have the channels that the settings name, as they have them, from now on.
+
+        A durable one that they name no more stays with its messages, as after a restart, until
+        somebody deletes it; a temporary one until its last consumer has gone. One that is durable
+        now and was not, or the reverse, begins anew (`in_the_way`).
+        """
+        self._settings, self._when_full = settings, when_full
+        named = {_shared_filter(each): each for each in settings.channels}
+        self._temporary = {name: each for name, each in named.items() if each.in_memory}
+        for topic_filter, channel in list(self._by_filter.items()):
+            now, before = named.get(topic_filter), channel.settings
+            if now is None:
+                if not before.in_memory:
+                    channel.change(self._of_consumers(before.share_name, before.topic_filter))
+                continue
+            if channel in self._makers:
+                self._shares.channels.remove(self._makers.pop(channel))
+            if now.in_memory == before.in_memory:
+                channel.change(now)
+            else:
+                self.delete(channel)
+        for topic_filter, now in named.items():
+            if topic_filter not in self._by_filter:
+                self._begin_among_consumers(now)
+
+    def in_the_way(self, settings: BrokerSettings) -> list[Channel]:
+        """Return the channels whose messages would be lost by these settings: kept, or not."""
+        found = ((each, self._by_filter.get(_shared_filter(each))) for each in settings.channels)
+        return [
+            channel
+            for each, channel in found
+            if channel is not None
+            and channel.settings.in_memory != each.in_memory
+            and channel.depth + channel.in_flight
+        ]
+
     def start(self) -> None:
         """Let the channels be kept that are to be and that no earlier run has left."""
         for channel in self:
@@ -201,6 +238,17 @@ class Channels:
         if settings.in_memory:
             self._ending[channel] = None
         return channel
+
+    def _begin_among_consumers(self, settings: ChannelSettings) -> None:
+        """Begin a channel of which members of a shared subscription may be there already."""
+        channel = self._begin(settings)
+        for member in channel.consumers.members:
+            session = session_of(member)
+            session.consumes = (*session.consumes, channel)
+        if not settings.in_memory:
+            self._keep(channel)
+        elif not len(channel.consumers):
+            self.delete(channel)
 
     def _keep(self, channel: Channel) -> None:
         """Keep the channel and its messages from now on."""

@@ -104,18 +104,22 @@ class Consumers:
         self._router = router
         self._guarded = guarded
         self._randrange = randrange
-        self._in_turn = choice is Choice.ROUND_ROBIN
-        self._sticky = choice is Choice.STICKY
         self._deliveries = deliveries
         self._moves = Moves(deliveries)
         self._turn = -1  # who got the last one
+        self.choose_by(choice)
+        self.serve(Group())
+
+    def choose_by(self, choice: Choice) -> None:
+        """Choose in this way from now on."""
+        self._in_turn = choice is Choice.ROUND_ROBIN
+        self._sticky = choice is Choice.STICKY
         self._choose: Callable[[list[Subscription], Publication, int], Subscription | None] = {
             Choice.ROUND_ROBIN: _first,
             Choice.RANDOM: self._random,
             Choice.LEAST_INFLIGHT: _least_inflight,
             Choice.STICKY: self._stick,
         }[choice]
-        self.serve(Group())
 
     def serve(self, group: Group) -> None:
         """Give messages to the members of this group, as they come and go."""

@@ -20,7 +20,7 @@ class DeadLetters:
     `channel` is the session whose journal has them.
     """
 
-    __slots__ = ("_alarm", "_channel", "_figures", "_letters", "_publish", "_settings", "_waiting")
+    __slots__ = ("_alarm", "_channel", "_figures", "_letters", "_publish", "_waiting", "settings")
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class DeadLetters:
         publish: Publish,
     ) -> None:
         self._channel = channel
-        self._settings = settings
+        self.settings = settings
         self._figures = figures
         self._waiting = waiting
         self._alarm = alarm
@@ -58,7 +58,7 @@ class DeadLetters:
                 self._waiting.returned.put(Offer(letter.span, max(letter.attempts - 1, 0), None))
 
     def _bury(self, letter: Offer, instant: Instant) -> bool:
-        settings, figures = self._settings, self._figures
+        settings, figures = self.settings, self._figures
         message = letter.span.publication.new_message(letter.span.first)
         if settings.dead_letter_topic is None:
             figures.dropped += 1

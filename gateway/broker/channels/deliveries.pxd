@@ -27,7 +27,7 @@ cdef class Deliveries:
     cdef Session _channel
     cdef object _come_back
     cdef ChannelFigures _figures
-    cdef double _timeout
+    cdef public double timeout
     cdef bint _unnoted
     cdef readonly dict late
 

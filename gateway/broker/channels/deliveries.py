@@ -73,9 +73,9 @@ class Deliveries:
         "_channel",
         "_come_back",
         "_figures",
-        "_timeout",
         "_unnoted",
         "late",
+        "timeout",
     )
 
     def __init__(
@@ -89,7 +89,7 @@ class Deliveries:
         self._channel = channel
         self._figures = figures
         self._alarm = alarm
-        self._timeout = timeout
+        self.timeout = timeout
         self._come_back = come_back
         self._by_span: dict[Span, Delivery] = {}
         self.late: dict[Span, Session] = {}  # up to what their Receive Maximum lets them have
@@ -112,7 +112,7 @@ class Deliveries:
     ) -> Delivery:
         """Note that a consumer gets messages, for the so manieth time."""
         sent.channel = self
-        due = now + self._timeout
+        due = now + self.timeout
         delivery = Delivery(source, sent, consumer, attempts, now, due, noted)
         self._by_span[sent] = delivery  # before it no other times out
         if noted:
@@ -181,7 +181,7 @@ class Deliveries:
         """Give a consumer the whole time again for all that it has; return how many these are."""
         touched = self._of(client_id)
         for delivery in touched:
-            delivery.due = now + self._timeout
+            delivery.due = now + self.timeout
             self._by_span[delivery.sent] = self._by_span.pop(delivery.sent)
         return sum(each.left for each in touched)
 

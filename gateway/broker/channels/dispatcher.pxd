@@ -22,8 +22,8 @@ cdef class Dispatcher:
     cdef object _dead_letters
     cdef Deliveries _deliveries
     cdef ChannelFigures _figures
-    cdef object _settings
     cdef Waiting _waiting
+    cdef public object settings
 
     @cython.locals(consumers=Consumers, count=Py_ssize_t, share=Py_ssize_t, given=Py_ssize_t,
                    first=Py_ssize_t, room=Py_ssize_t)

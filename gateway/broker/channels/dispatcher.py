@@ -42,8 +42,8 @@ class Dispatcher:
         "_dead_letters",
         "_deliveries",
         "_figures",
-        "_settings",
         "_waiting",
+        "settings",
     )
 
     def __init__(
@@ -57,7 +57,7 @@ class Dispatcher:
         dead_letters: DeadLetters,
     ) -> None:
         self._channel = channel
-        self._settings = settings
+        self.settings = settings
         self._figures = figures
         self._waiting = waiting
         self._consumers = consumers
@@ -100,7 +100,7 @@ class Dispatcher:
             self._channel.counters.add("publish/messages/expired", span.count)
             self._give_up(waiting.take(span.count))
             return True
-        if self._settings.is_last(offer.attempts):
+        if self.settings.is_last(offer.attempts):
             self._dead_letters.add(Offer(waiting.take(1), offer.attempts, None))
             return True
         try:
@@ -147,7 +147,7 @@ class Dispatcher:
                 self._send(source.part(number, 1), member, consumer, connection, 0, now)
         if policy.holds and consumer.inflight.has_room:
             latest = min(
-                held_until(source.publication, now), now + self._settings.inflight_timeout / 2
+                held_until(source.publication, now), now + self.settings.inflight_timeout / 2
             )
             connection.output.hold(before, source.count, policy, now, latest)
 

@@ -27,7 +27,7 @@ cdef class ReturnedMessages:
     cdef list _later
     cdef object _next
     cdef Py_ssize_t _order
-    cdef readonly Py_ssize_t maximum_held
+    cdef public Py_ssize_t maximum_held
 
     cpdef Offer first(self)
     cpdef Offer pop(self)

@@ -20,10 +20,10 @@ class FailedLogins:
     nobody is kept out from elsewhere. Times are monotonic seconds.
     """
 
-    __slots__ = ("_first", "_known")
+    __slots__ = ("_known", "first_delay")
 
     def __init__(self, first_delay: float) -> None:
-        self._first = first_delay  # seconds
+        self.first_delay = first_delay  # seconds
         self._known: dict[int, tuple[int, float]] = {}  # failures, and the end of the delay
 
     def __len__(self) -> int:
@@ -39,7 +39,7 @@ class FailedLogins:
         failures, until = self._known.pop(hash(who), (0, now))
         if now > until + FORGOTTEN_AFTER:
             failures = 0
-        delay = min(MAXIMUM_DELAY, self._first * 2.0 ** min(failures, 30))
+        delay = min(MAXIMUM_DELAY, self.first_delay * 2.0 ** min(failures, 30))
         self._known[hash(who)] = failures + 1, now + delay
         if len(self._known) > MAXIMUM_KNOWN:
             del self._known[next(iter(self._known))]

@@ -22,6 +22,10 @@ class DurabilityClasses:
         entries: Iterable[DurabilityRule],
         default: str,
     ) -> None:
+        self.change(entries, default)
+
+    def change(self, entries: Iterable[DurabilityRule], default: str) -> None:
+        """Let other entries hold for clients that come, and for topics that are asked about."""
         self.default = DurabilityClass(commit_within(default))
         self._clients: list[tuple[Callable[[str], bool], DurabilityClass]] = []
         self._topics: list[tuple[str, DurabilityClass]] = []

@@ -28,7 +28,6 @@ cdef class TopicAdmissions:
     cdef long long _epoch
     cdef object _limits
     cdef dict _old
-    cdef bint _p2p
     cdef Router _router
     cdef dict _routes
     cdef dict _young
@@ -37,6 +36,7 @@ cdef class TopicAdmissions:
     cdef public Py_ssize_t hits
     cdef public Py_ssize_t maximum_bytes
     cdef public Py_ssize_t misses
+    cdef public bint p2p
 
     @cython.locals(admission=TopicAdmission)
     cpdef TopicAdmission find(self, bytes topic_name)

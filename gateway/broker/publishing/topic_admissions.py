@@ -104,7 +104,6 @@ class TopicAdmissions:
         "_epoch",
         "_limits",
         "_old",
-        "_p2p",
         "_router",
         "_routes",
         "_young",
@@ -113,6 +112,7 @@ class TopicAdmissions:
         "maximum_bytes",
         "maximum_evaluations",
         "misses",
+        "p2p",
     )
 
     def __init__(
@@ -127,7 +127,7 @@ class TopicAdmissions:
         self._router = router
         self._limits = limits
         self._durability_classes = durability_classes
-        self._p2p = p2p
+        self.p2p = p2p
         self.maximum_bytes = maximum_bytes
         self.hits = 0
         self.misses = 0
@@ -262,7 +262,7 @@ class TopicAdmissions:
                 admission.refusal, admission.fault = ReasonCode.TOPIC_NAME_INVALID, DELAY_FAULT
         admission.guarded = is_guarded(topic)
         admission.durability = self._durability_classes.of_topic(topic)
-        if self._p2p:
+        if self.p2p:
             admission.addressee = addressee_of(topic)
         ordinary = admission.refusal is None and admission.addressee is None
         admission.common = ordinary and not topic.startswith("$")

@@ -18,11 +18,11 @@ class Expressions:
     One is forgotten with its last subscription. Until then it counts to the client that brought it.
     """
 
-    __slots__ = ("_limit", "_shares", "_wheres")
+    __slots__ = ("_shares", "_wheres", "limit")
 
     def __init__(self, limit: int, shares: Shares | None = None) -> None:
         self._wheres: WeakValueDictionary[tuple[str, bool], Where] = WeakValueDictionary()
-        self._limit = limit
+        self.limit = limit
         self._shares = shares
 
     def __len__(self) -> int:
@@ -62,8 +62,8 @@ class Expressions:
         where = self._wheres.get((text, identity))
         if where is not None:  # somebody else's came meanwhile
             return where
-        if len(self._wheres) >= self._limit:
-            raise TooManyExpressions(f"all {self._limit} distinct expressions are in use")
+        if len(self._wheres) >= self.limit:
+            raise TooManyExpressions(f"all {self.limit} distinct expressions are in use")
         if session is not None and self._shares is not None:
             self._count(self._shares, made, session, always=always)
         self._wheres[text, identity] = made

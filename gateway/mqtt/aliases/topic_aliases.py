@@ -78,6 +78,11 @@ class AliasBudget:
     hard_bytes: int = ALIAS_HARD_BYTES
     figures: OutboundFigures = field(default_factory=OutboundFigures)
 
+    def change(self, other: "AliasBudget") -> None:
+        """Let the bounds of another hold from now on."""
+        self.client_bytes = other.client_bytes
+        self.soft_bytes, self.hard_bytes = other.soft_bytes, other.hard_bytes
+
 
 ALIAS_PROPERTY = 3
 """Bytes of the property Topic Alias: its identifier and a two byte integer."""

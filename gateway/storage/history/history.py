@@ -77,21 +77,26 @@ class History:
         What an earlier run recorded is deleted when history is off.
         """
         self._epoch, self._start = epoch, start
-        rows: list[tuple[object, ...]] = [
-            (start, each.place, each.stream, each.topic, each.expression, each.lane)
-            for each in rules
-            if self.keep
-        ]
-        batch: list[tuple[str, list[tuple[object, ...]]]] = [(_SET_KEEP, [(KEEP, self.keep)])]
         if not self.keep:
-            batch += [("DELETE FROM history", [()]), ("DELETE FROM history_rules", [()])]
-        batch += [(_TRIM_RULES, [(start, start)]), (_RULE, rows)]
-        for statement, each in batch:
-            for row in each:
-                self._writer.add(statement, row)
+            self._writer.add("DELETE FROM history", ())
+            self._writer.add("DELETE FROM history_rules", ())
+        self._writer.add(_TRIM_RULES, (start, start))
+        self.change(self.keep, self._max_bytes)
+        self.record_rules(rules)
         self._writer.hand_over()
         query = self._database.writer.query
         self.last = await query(_LAST, (), lambda cursor: int(cursor.fetchone()[0]))
+
+    def change(self, keep: int, max_bytes: int) -> None:
+        """Keep so many seconds and bytes from now on; on stays on, and off off."""
+        self.keep, self._max_bytes = keep, max_bytes
+        self._writer.add(_SET_KEEP, (KEEP, keep))
+
+    def record_rules(self, rules: Sequence[RecordedRule]) -> None:
+        """Gather the rules by whose places rows name them."""
+        for each in rules if self.keep else ():
+            row = (self._start, each.place, each.stream, each.topic, each.expression, each.lane)
+            self._writer.add(_RULE, row)
 
     def add(self, message: Message, numbers: Sequence[Numbered]) -> None:
         """Gather the row of a message, and the deletion of what is beyond the bounds."""

@@ -152,21 +152,30 @@ class OutboxStream:
     )
 
     def __init__(self, settings: StreamSettings, *, has_head: bool, drops: bool) -> None:
-        retention = settings.retention
-        self.settings = settings
         self.rows_name = f"tidegate/outbox/stream/{settings.name}/rows"
         self.bytes_name = f"tidegate/outbox/stream/{settings.name}/bytes"
         self.rows = 0
         self.bytes = 0
-        self.maximum_rows, self.maximum_bytes = _maxima(retention)
-        has_bounds = (self.maximum_rows, self.maximum_bytes) != (NO_BOUND, NO_BOUND)
-        self.rejects = has_bounds and retention.when_full is WhenFull.REJECT
         self.last_id = 0
-        self.has_head = has_head or retention.needs_oldest
         self.known_to = 0
         self.head: OrderedDict[int, OutboxRow] = OrderedDict()
         self.latest: OrderedDict[str, OutboxRow] | None = None
-        if settings.mode is Mode.LATEST:
+        self.change(settings, has_head=has_head, drops=drops)
+
+    def change(self, settings: StreamSettings, *, has_head: bool, drops: bool) -> None:
+        """Let these bounds hold from now on; what there is is not known by its topic yet."""
+        retention = settings.retention
+        self.settings = settings
+        self.maximum_rows, self.maximum_bytes = _maxima(retention)
+        has_bounds = (self.maximum_rows, self.maximum_bytes) != (NO_BOUND, NO_BOUND)
+        self.rejects = has_bounds and retention.when_full is WhenFull.REJECT
+        self.has_head = has_head or retention.needs_oldest
+        if not self.has_head:
+            self.head.clear()
+            self.known_to = 0
+        if settings.mode is not Mode.LATEST:
+            self.latest = None
+        elif self.latest is None:
             self.latest = OrderedDict()
         self.gives_up = drops or retention.drops or self.latest is not None
 
@@ -258,6 +267,16 @@ class OutboxBounds:
     )
 
     def __init__(self, settings: OutboxSettings, is_claimed: IsClaimed) -> None:
+        self.rows = 0
+        self.bytes = 0
+        self.last_id = 0
+        self.log_excess = 0
+        self._is_claimed = is_claimed
+        self.streams: dict[str, OutboxStream] = {}
+        self.change(settings)
+
+    def change(self, settings: OutboxSettings) -> None:
+        """Let these bounds hold from now on; a stream that is not named has the defaults."""
         whole = settings.retention
         self.retention = Retention(
             None if whole.maximum_bytes is None else for_rows(whole.maximum_bytes),
@@ -265,14 +284,18 @@ class OutboxBounds:
             whole.maximum_age,
             whole.when_full,
         )
-        self.rows = 0
-        self.bytes = 0
         self.maximum_rows, self.maximum_bytes = _maxima(self.retention)
-        self.last_id = 0
-        self.log_excess = 0
         self._rejects = whole.when_full is WhenFull.REJECT
-        self._is_claimed = is_claimed
-        self.streams = {each.name: self._stream(each) for each in settings.streams}
+        named = {name: StreamSettings(name) for name in self.streams}
+        named |= {each.name: each for each in settings.streams}
+        for name, each in named.items():
+            stream = self.streams.get(name)
+            if stream is None:
+                self.streams[name] = self._stream(each)
+            else:
+                stream.change(
+                    each, has_head=self.retention.needs_oldest, drops=self.retention.drops
+                )
 
     def __iter__(self) -> Iterator[OutboxStream]:
         return iter(self.streams.values())

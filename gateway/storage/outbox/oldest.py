@@ -51,7 +51,7 @@ class OldestRows:
         """
         self.committed_id = committed_id
         self._is_stale = self._is_stale or removals
-        self._read_soon()
+        self.read_soon()
 
     async def close(self) -> None:
         """End the reads of the database, which may close from now on."""
@@ -61,7 +61,8 @@ class OldestRows:
         if self._task is not None:
             await self._task
 
-    def _read_soon(self) -> None:
+    def read_soon(self) -> None:
+        """Read if there is need."""
         if self._task is not None or self._closed:
             return
         loop = asyncio.get_running_loop()
@@ -78,7 +79,7 @@ class OldestRows:
 
     def _timer_ended(self) -> None:
         self._timer = None
-        self._read_soon()
+        self.read_soon()
 
     async def _read(self) -> None:
         try:
@@ -91,7 +92,7 @@ class OldestRows:
             return  # after the next commit again
         finally:
             self._task = None
-        self._read_soon()  # what was committed meanwhile
+        self.read_soon()  # what was committed meanwhile
 
     async def _read_time(self) -> None:
         """Ask the disk; raise sqlite3.Error.

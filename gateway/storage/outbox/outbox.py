@@ -298,6 +298,12 @@ class Outbox:
             self.remove([eviction.row], Outcome.EVICTED, eviction.policy)
         return None
 
+    def change(self, settings: OutboxSettings) -> None:
+        """Let these bounds hold from now on, and give up what is beyond them."""
+        self.bounds.change(settings)
+        self._keep_bounds()
+        self.oldest.read_soon()
+
     def _keep_bounds(self) -> None:
         """Give up what is beyond the bounds, as far as it is known by now."""
         while (eviction := self.bounds.next_to_evict()) is not None:

@@ -105,6 +105,19 @@ class RuleStates:
             await self._replace(gone, {epochs[key]: key for key in new}, last)
         return {key: await self._state(epochs[key]) for key in keys}
 
+    async def begin(self, keys: Sequence[RuleKey]) -> dict[RuleKey, RuleState]:
+        """Return empty states of rules that come while others run."""
+        last = (await self._rows(_LAST_EPOCH, (_EPOCHS,)))[0][0]
+        new = {last + index: key for index, key in enumerate(keys, 1)}
+        if new:
+            await self._replace([], new, last)
+        return {key: RuleState(epoch, {}, self._writer) for epoch, key in new.items()}
+
+    def forget(self, state: RuleState) -> None:
+        """Gather the deletion of the state of a rule that is no more."""
+        for statement in (_DELETE, _FORGET_ALL):
+            self._writer.add(statement, (state.epoch,))
+
     async def _replace(self, gone: list[Row], new: dict[int, RuleKey], last_epoch: int) -> None:
         rows: list[Row] = [
             (epoch, key.stream, key.topic, key.expression, key.repeat, LAYOUT)

@@ -59,13 +59,19 @@ class Metering:
     def __init__(
         self, budget: Budget | None, usage: UplinkUsage | None, counters: Counters, clock: Clock
     ) -> None:
-        self.budget = budget
-        self._usage = usage
+        self.budget: Budget | None = None
         self._counters = counters
         self._clock = clock
         self._counted = 0  # bytes of the present connection
+        self.change(budget, usage)
+
+    def change(self, budget: Budget | None, usage: UplinkUsage | None) -> None:
+        """Count against another budget from now on; today's use of the last one counts, too."""
+        if self.budget is not None and budget is not None:
+            budget.day, budget.used = self.budget.day, self.budget.used
+        self.budget, self._usage = budget, usage
         if budget is not None:
-            counters.set("tidegate/uplink/budget", budget.limit)
+            self._counters.set("tidegate/uplink/budget", budget.limit)
             self._note(budget)
 
     def begin(self) -> None:

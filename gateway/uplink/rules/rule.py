@@ -9,7 +9,7 @@ from gateway.mqtt.message import Message, OverBudgetError
 from gateway.routing import over_budget
 from gateway.routing.budget import SAMPLED, Budget
 from gateway.storage.history.row import RuleResult
-from gateway.storage.state.rule_states import RuleKey, RuleState
+from gateway.storage.state.rule_states import RuleKey, RuleState, RuleStates
 from gateway.where.rule import RuleWhere
 
 COUNTED = (
@@ -82,16 +82,19 @@ class ActiveRule:
         counters: Counters,
         budget: Budget,
         state: RuleState | None = None,
+        place: int | None = None,
     ) -> None:
         self.rule = rule
         where = None if rule.where is None else rule.where.text
         self.name = name_of(index, rule.stream, rule.topic, where)
         self.index = index
-        self._where = rule.where
-        self._state = state
+        self.place = index if place is None else place
+        """By which the history of this run knows it."""
+        self.where = rule.where
+        self.state = state
         self._counters = counters
         self._budget = budget
-        self._unsaved: set[str] = set()
+        self.unsaved: set[str] = set()
         self.over_budget = False  # for the last message
         self._prefix = f"tidegate/rules/{index}/"
         evaluated = f"{self._prefix}evaluated"
@@ -119,7 +122,7 @@ class ActiveRule:
 
         It is NULL, and the rule `over_budget`, if it takes more than is left of the message's room.
         """
-        where = self._where
+        where = self.where
         if where is None:
             return True
         room, result = message.work_left, None
@@ -151,9 +154,30 @@ class ActiveRule:
         self._counters.add_each(self._passed if result else self._filtered)
         if result is None:
             self._counters.add(f"{self._prefix}null")
-        if self._where is not None and self._where.slots:
-            return self._remember(self._where, message, result)
-        return RuleResult(self.index, 0, result)
+        if self.where is not None and self.where.slots:
+            return self._remember(self.where, message, result)
+        return RuleResult(self.place, 0, result)
+
+    @property
+    def same(self) -> tuple[str, str, str | None]:
+        """What makes a rule the same one in another configuration."""
+        where = self.rule.where
+        return self.rule.stream, self.rule.topic, None if where is None else where.text
+
+    def follow(self, before: "ActiveRule", figures: dict[str, int | float]) -> None:
+        """Go on with what the same rule of an earlier configuration remembers, and its figures."""
+        if self.rule.lane == before.rule.lane:
+            self.place = before.place
+        self.where, self.state, self.unsaved = before.where, before.state, before.unsaved
+        self._show()
+        for name, value in figures.items():
+            shown = f"{value:.1f}" if name == "microseconds" else value
+            self._counters.set(self._prefix + name, shown)
+
+    def forget(self, states: RuleStates) -> None:
+        """Delete what is remembered: the rule is no more."""
+        if self.state is not None:
+            states.forget(self.state)
 
     def count_saved(self, message: Message) -> None:
         """Count the bytes of a message that no rule of the stream accepted; this was the last."""
@@ -163,12 +187,12 @@ class ActiveRule:
 
     def save(self) -> None:
         """Add what is remembered and not on disk yet to the pending batch, before a stop."""
-        if self._where is None or self._state is None:
+        if self.where is None or self.state is None:
             return
-        for topic in self._unsaved:
-            self._state.save(topic, self._where.memory.get(topic))
-        self._unsaved.clear()
-        self._state.set_complete(complete=True)
+        for topic in self.unsaved:
+            self.state.save(topic, self.where.memory.get(topic))
+        self.unsaved.clear()
+        self.state.set_complete(complete=True)
 
     def _remember(self, where: RuleWhere, message: Message, result: bool | None) -> RuleResult:
         overflows = where.memory.overflows
@@ -176,36 +200,36 @@ class ActiveRule:
             self._save_row(where, message, result)
         self._counters.set(f"{self._prefix}topics", len(where.memory))
         self._counters.set(f"{self._prefix}state_overflow", where.memory.overflows)
-        epoch = 0 if self._state is None else self._state.epoch
-        return RuleResult(self.index, epoch, result, where.memory.overflows > overflows)
+        epoch = 0 if self.state is None else self.state.epoch
+        return RuleResult(self.place, epoch, result, where.memory.overflows > overflows)
 
     def _save_row(self, where: RuleWhere, message: Message, result: bool | None) -> None:
-        if self._state is None:
+        if self.state is None:
             return
         row = where.memory.get(message.topic)
         if result is True or row is None:
-            self._unsaved.discard(message.topic)
-            self._state.save(message.topic, row, message.commit_within)
+            self.unsaved.discard(message.topic)
+            self.state.save(message.topic, row, message.commit_within)
         else:
-            self._unsaved.add(message.topic)
-            self._state.set_complete(complete=False, within=message.commit_within)
+            self.unsaved.add(message.topic)
+            self.state.set_complete(complete=False, within=message.commit_within)
 
     def _restore(self) -> None:
-        if self._where is None or self._state is None:
+        if self.where is None or self.state is None:
             return
-        for topic, row in self._state.rows.items():
-            if len(row) == self._where.slots:  # else it is none that an expression like this made
-                self._where.memory.remember(topic, row)
-        self._state.rows.clear()
+        for topic, row in self.state.rows.items():
+            if len(row) == self.where.slots:  # else it is none that an expression like this made
+                self.where.memory.remember(topic, row)
+        self.state.rows.clear()
 
     def _show(self) -> None:
         self._counters.set(f"{self._prefix}topic", self.rule.topic)
-        self._counters.set(f"{self._prefix}where", "" if self._where is None else self._where.text)
+        self._counters.set(f"{self._prefix}where", "" if self.where is None else self.where.text)
         for name in ("evaluated", "passed", "filtered", "null", "over_budget", "bytes_saved"):
             self._counters.set(self._prefix + name, 0)
-        if self._where is not None:
+        if self.where is not None:
             self._counters.set(f"{self._prefix}microseconds", "0.0")
-        if self._where is not None and self._where.slots:
-            self._counters.set(f"{self._prefix}epoch", self._state.epoch if self._state else 0)
-            self._counters.set(f"{self._prefix}topics", len(self._where.memory))
+        if self.where is not None and self.where.slots:
+            self._counters.set(f"{self._prefix}epoch", self.state.epoch if self.state else 0)
+            self._counters.set(f"{self._prefix}topics", len(self.where.memory))
             self._counters.set(f"{self._prefix}state_overflow", 0)

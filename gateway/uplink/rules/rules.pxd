@@ -25,6 +25,7 @@ cdef class RuleSet:
     cdef dict _last
     cdef object _ledger
     cdef Outbox _outbox
+    cdef object _places
     cdef dict _streams
     cdef dict _uplinks
     cdef readonly list before_numbers

@@ -93,6 +93,7 @@ class RuleSet:
         "_last",
         "_ledger",
         "_outbox",
+        "_places",
         "_streams",
         "_uplinks",
         "before_numbers",
@@ -130,15 +131,40 @@ class RuleSet:
         self._by_filters: dict[tuple[str, ...], list[tuple[str, list[ActiveRule]]]] = {}
         self._last: dict[str, int] = {}
         self._uplinks: dict[str, int] = {}
-        self._budget = budget = budget or Budget()
-        rules = rules or DEFAULT_RULES
+        self._budget = budget or Budget()
+        self._places = 0
+        self._begin(rules or DEFAULT_RULES, states)
+
+    def _begin(self, rules: Sequence[Rule], states: Mapping[RuleKey, RuleState]) -> None:
         for index, rule in enumerate(rules):
             key = key_of(rules, index)
             state = None if key is None else states.get(key)
-            active = ActiveRule(index, rule, counters, budget, state)
+            place = self._places + index
+            active = ActiveRule(index, rule, self._counters, self._budget, state, place)
             self._streams.setdefault(rule.stream, []).append(active)
-            self._last[rule.stream] = 0
+            self._last.setdefault(rule.stream, 0)
             self._uplinks[rule.stream] = self._uplinks.get(rule.stream, 0) | rule.uplinks
+        self._places += len(rules)
+
+    def change(
+        self, rules: Sequence[Rule], states: Mapping[RuleKey, RuleState]
+    ) -> list[ActiveRule]:
+        """Let these rules hold from the next message on; return those that are no more.
+
+        Streams go on with their numbers, also one that comes back. A rule that was there before,
+        with the same stream, topic and expression, goes on with what it remembers; `states` are
+        those of the others.
+        """
+        before: dict[object, list[tuple[ActiveRule, dict[str, int | float]]]] = {}
+        for active in self.rules:
+            before.setdefault(active.same, []).append((active, active.figures))
+        self._streams, self._by_filters, self._uplinks = {}, {}, {}
+        self._begin(rules or DEFAULT_RULES, states)
+        for active in self.rules:
+            known = before.get(active.same)
+            if known:
+                active.follow(*known.pop(0))
+        return [active for known in before.values() for active, _ in known]
 
     @property
     def rules(self) -> list[ActiveRule]:

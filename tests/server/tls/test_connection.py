@@ -43,7 +43,7 @@ async def place(tmp_path: Path, authority: Authority, server_pair: Pair) -> Asyn
 
 def hurry(place: Place) -> None:
     """Wait for a handshake no longer than a second from now on."""
-    place.server.listener.stack._connect_timeout = 1
+    place.server.listener.stack.connect_timeout = 1
 
 
 async def plain(place: Place, data: bytes) -> bytes:

@@ -1,0 +1,84 @@
+"""What of the configuration is the broker's, at the start and when it changes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+from gateway.app.listeners import between_turns
+from gateway.app.memory_limit import default_limit, for_clients, occupied
+from gateway.app.parts import Core
+from gateway.app.query.topics import TopicMemory
+from gateway.broker.change import change
+from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
+from gateway.config.configuration import Configuration
+from gateway.config.errors import ConfigurationError
+from gateway.server.listening.listener import Listener
+from gateway.settings.broker import BrokerSettings
+from gateway.telemetry.sys_topics import SysTopics
+
+
+def broker_settings(configuration: Configuration, memory_limit: int) -> BrokerSettings:
+    """Return the settings of the broker, of all sections that it needs."""
+    return replace(
+        configuration.broker,
+        subscription_filters=configuration.subscription_filters,
+        durability=configuration.durability,
+        default_durability=configuration.storage.durability,
+        channels=configuration.channels,
+        delivery=configuration.delivery,
+        memory_limit=memory_limit,
+    )
+
+
+class BrokerPart:
+    """Changes the broker and what has limits of `[broker]` beside it."""
+
+    def __init__(
+        self,
+        core: Core,
+        sys_topics: SysTopics,
+        topics: TopicMemory,
+        listeners: Sequence[Listener],
+    ) -> None:
+        self._core = core
+        self._sys_topics = sys_topics
+        self._topics = topics
+        self._listeners = listeners
+
+    async def prepare(
+        self, old: Configuration, new: Configuration, _stack: AsyncExitStack
+    ) -> Callable[[], Awaitable[None]]:
+        """Return what lets a configuration hold; raise ConfigurationError for a loss."""
+        broker = self._core.broker
+        settings = broker_settings(new, self._memory_limit(old, new))
+        for channel in broker.channels.in_the_way(settings):
+            name = channel.settings.share_name
+            number = next(n for n, each in enumerate(new.channels) if each.share_name == name)
+            waiting = f"{channel.depth + channel.in_flight:,} messages, which would be lost"
+            allowed = f"the kind that it had: it holds {waiting}; first `tidegate channel empty`"
+            raise ConfigurationError(new.file, f"channel[{number}].temporary", None, allowed)
+        # in a thread: to compile a thousand expressions takes longer than others can wait
+        filters = await asyncio.to_thread(SubscriptionFilters, settings.subscription_filters)
+        return lambda: self._change(settings, filters)
+
+    def _memory_limit(self, old: Configuration, new: Configuration) -> int:
+        broker = self._core.broker
+        if old.memory == new.memory:
+            return broker.settings.memory_limit
+        beside = max(0, occupied() - broker.memory.bytes)
+        return for_clients(new.memory.limit or default_limit(), beside)
+
+    async def _change(self, settings: BrokerSettings, filters: SubscriptionFilters) -> None:
+        broker, turn = self._core.broker, self._core.turn
+        if settings == broker.settings:
+            return
+        turn.now()  # whose end brings to disk what changes
+        await between_turns(change(broker, settings, filters))
+        turn.flushes.maximum = settings.delivery.flush_sessions
+        self._sys_topics.interval = settings.sys_interval
+        self._topics.remember(settings.remembered_topics)
+        for listener in self._listeners:
+            own = listener.settings.maximum_packet_size
+            listener.stack.maximum_packet_size = own or settings.maximum_packet_size
+            listener.stack.connect_timeout = settings.connect_timeout

@@ -1,0 +1,51 @@
+"""Lets other settings hold for a broker that runs."""
+
+from itertools import islice
+
+from gateway.broker import bounds
+from gateway.broker.state import State
+from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
+from gateway.pieces import Pieces
+from gateway.settings.broker import BrokerSettings
+
+AT_ONCE = 1_000
+"""Sessions whose bounds change between two turns of all others, some 2 ms."""
+
+
+def change(state: State, settings: BrokerSettings, filters: SubscriptionFilters) -> Pieces[None]:
+    """Let these settings hold from now on.
+
+    What is asked at a CONNECT, or for a connection, holds for those that come; what is held beyond
+    a smaller bound stays, and nothing is added to it. Others may have their turn at each item: the
+    sessions come one after the other.
+    """
+    state.settings = settings
+    state.topic_limits.change(settings.maximum_topic_levels, settings.maximum_topic_length)
+    state.failed_logins.first_delay = settings.failed_login_delay
+    state.alias_budget.change(bounds.alias_budget(settings))
+    state.durability_classes.change(settings.durability, settings.default_durability)
+    state.delivery_classes.change(settings.delivery)
+    state.subscription_filters = filters
+    state.expressions.limit = settings.maximum_expressions
+    state.shares.change(settings)
+    state.channels.change(settings, settings.queue_when_full)
+    state.admissions.p2p = settings.p2p
+    state.admissions.maximum_bytes = settings.maximum_route_bytes
+    state.admissions.forget_all()  # they were found by the old settings
+    queues = bounds.queue_memory(settings, on_disk=state.store.durable)
+    state.memory.change(settings.memory_limit, queues, settings.maximum_subscription_bytes)
+    yield from _change_sessions(state, settings)
+
+
+def _change_sessions(state: State, settings: BrokerSettings) -> Pieces[None]:
+    limits = bounds.session_limits(settings, state.queue_memory)
+    if limits == state.session_limits:
+        return
+    state.session_limits = limits
+    sessions = iter(list(state.sessions.values()))
+    while some := list(islice(sessions, AT_ONCE)):
+        for session in some:
+            session.limits = limits
+            session.queue.maximum_messages = limits.maximum_queued_messages
+            session.queue.maximum_bytes = limits.maximum_queued_bytes
+        yield
