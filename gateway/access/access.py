@@ -250,18 +250,23 @@ class AccessPolicy:
         roles: Sequence[Role] = (),
         operators: Sequence[str] = (),
     ) -> None:
-        self._roles = tuple(roles)
+        self.roles = tuple(roles)
         self.operators = frozenset(operators)
         self.replace(acl)
+
+    def become(self, other: "AccessPolicy") -> None:
+        """Use what another policy says for every access that is asked for from now on."""
+        self.roles, self.operators = other.roles, other.operators
+        self.replace(other.acl)
 
     def replace(self, acl: AclRules | None) -> None:
         """Use the rules of this file for every access that is asked for from now on."""
         self.acl = acl
-        self.restricted = acl is not None or bool(self._roles)
+        self.restricted = acl is not None or bool(self.roles)
         self._users = {} if acl is None else acl.users
         patterns = [] if acl is None else acl.patterns
         self.patterns = Patterns(patterns)
-        named = [*patterns, *(rule for role in self._roles for rule in role.rules)]
+        named = [*patterns, *(rule for role in self.roles for rule in role.rules)]
         self._names_clients = any("%c" in rule.topic_filter for rule in named)
         self._known: WeakValueDictionary[object, Access] = WeakValueDictionary()
 
@@ -284,7 +289,7 @@ class AccessPolicy:
     def rules_of(self, username: str | None) -> Sequence[Rule]:
         """Return the rules that name the user, or those for clients without a user name."""
         own = self._users.get(username, [])
-        of_roles = rules_of(self._roles, username)
+        of_roles = rules_of(self.roles, username)
         return [*own, *of_roles] if of_roles else own
 
 

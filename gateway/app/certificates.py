@@ -63,15 +63,18 @@ def spell_end(certificate: Certificate) -> str:
 
 
 def watch_certificates(run: Run) -> None:
-    """Raise and end the alarm `certificate` while the gateway runs, if it has certificates."""
-    if certificate_files(run.configuration):
-        watching = asyncio.get_running_loop().create_task(_watch(run))
-        run.stack.callback(watching.cancel)
+    """Raise and end the alarm `certificate` while the gateway runs."""
+    watching = asyncio.get_running_loop().create_task(_watch(run))
+    run.stack.callback(watching.cancel)
 
 
 async def _watch(run: Run) -> None:
+    raised = False
     while True:
-        run.alarm(ALARM, await asyncio.to_thread(_ending, run))
+        if raised or certificate_files(run.configuration):
+            text = await asyncio.to_thread(_ending, run)
+            run.alarm(ALARM, text)
+            raised = bool(text)
         await asyncio.sleep(INTERVAL)
 
 

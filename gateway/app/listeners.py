@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gateway.access.access import AccessPolicy
+from gateway.access.listeners import ListenerRights
 from gateway.app.access import read_acl
 from gateway.app.authenticators import Passwords, authenticator, password_file
 from gateway.app.file_changes import changed_rules, changed_users
@@ -30,21 +31,26 @@ _Result = TypeVar("_Result")
 logger = logging.getLogger(__name__)
 
 
-def make_listeners(run: Run, core: Core, room: Room) -> list[Listener]:
-    """Return the listeners, not bound yet; raise ConfigurationError or StartError."""
-    configuration = run.configuration
-    passwords = Passwords(core.turn, core.broker.failed_logins, run.stack)
-    return [
-        Listener(
+class ListenerMaker(NamedTuple):
+    """Makes listeners from what they share."""
+
+    core: Core
+    room: Room
+    passwords: Passwords
+
+    def make(
+        self, configuration: Configuration, index: int, access: AccessPolicy, files: "Files"
+    ) -> Listener:
+        """Return the listener at a place of the configuration, not bound yet."""
+        settings = configuration.listeners[index]
+        return Listener(
             settings,
-            authenticator(passwords, settings, complete(password_file(settings))),
-            core.turn,
-            tls=_tls(settings, configuration.file, index),
-            room=room,
-            access=core.policies[index],
+            authenticator(self.passwords, settings, files.passwords),
+            self.core.turn,
+            tls=files.tls,
+            room=self.room,
+            access=access,
         )
-        for index, settings in enumerate(configuration.listeners)
-    ]
 
 
 class Files(NamedTuple):
@@ -115,6 +121,20 @@ def _check_not_emptied(listener: Listener, policy: AccessPolicy, files: Files) -
 def _emptied(path: str | None, what: str) -> ConfigurationError:
     said = f"a file without a {what} that does not say `# {EMPTY_ON_PURPOSE}` may be half written"
     return ConfigurationError(str(path), "", None, said)
+
+
+def read_files(configuration: Configuration, index: int) -> Files:
+    """Return what the files of the listener at a place say; raise ConfigurationError.
+
+    Its access rules are not among them.
+    """
+    settings = configuration.listeners[index]
+    return Files(complete(password_file(settings)), _tls(settings, configuration.file, index), None)
+
+
+def rights_of(listeners: Sequence[Listener]) -> dict[str, ListenerRights]:
+    """Return the rights at these listeners, by their names."""
+    return {each.settings.name: each.connections.rights for each in listeners}
 
 
 def _read(settings: ListenerSettings, file: str, index: int) -> Pieces[Files]:

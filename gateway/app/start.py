@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.access.listeners import ListenerRights, Listeners
+from gateway.access.listeners import Listeners
 from gateway.app.access import access_policies
 from gateway.app.allocator import give_back_regularly, keep_buffers
+from gateway.app.authenticators import Passwords
 from gateway.app.bridges import Bridges, start_bridges
 from gateway.app.certificates import watch_certificates
 from gateway.app.channels import ChannelCommands
@@ -29,7 +30,7 @@ from gateway.app.disk.wear import Wear
 from gateway.app.durable_sessions import StoreTime, open_store
 from gateway.app.full_queues import FullQueues
 from gateway.app.history import prepare_history, record
-from gateway.app.listeners import make_listeners
+from gateway.app.listeners import ListenerMaker, read_files, rights_of
 from gateway.app.memory_limit import default_limit, for_clients, occupied
 from gateway.app.metrics import bind_metrics, metrics_pages
 from gateway.app.operator_socket import bind_operator_socket
@@ -37,6 +38,7 @@ from gateway.app.parts import Core, Run, Storage
 from gateway.app.query.events import EventLog
 from gateway.app.query.queries import Queries
 from gateway.app.reload.broker import BrokerPart, broker_settings
+from gateway.app.reload.listeners import ListenersPart
 from gateway.app.reload.reload import Prepare, Reload
 from gateway.app.telemetry import Telemetry
 from gateway.app.watched_files import ListenerFiles
@@ -160,7 +162,12 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     core = _make_core(run, storage, store, clock_stamp)
     store_time.follow(core.turn, store)
     clock_stamp.watch(core.broker.expiry, storage.writer)
-    listeners, operator_socket = await _bind_listeners(run, core)
+    maker = ListenerMaker(
+        core,
+        Room(connection_limit()),
+        Passwords(core.turn, core.broker.failed_logins, run.stack),
+    )
+    listeners, operator_socket = await _bind_listeners(run, maker)
     metrics = await bind_metrics(run)
     telemetry = Telemetry(run, core)
     run.stack.callback(telemetry.stop)
@@ -188,9 +195,10 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     bridges = await start_bridges(run, storage, core, control, queries.responder)
     _give_memory_back(run)
     reload = Reload(run, queries.responder, _follow_files(run, core, listeners))
-    reload.know(BrokerPart(core, telemetry.sys_topics, queries.topics, listeners).prepare)
+    reload.know(BrokerPart(core, telemetry.sys_topics, queries.topics).prepare)
     reload.know(change_uplinks)
     reload.know(bridges.prepare)
+    reload.know(ListenersPart(run, maker, listeners, operator_socket).prepare)
     if metrics is not None:
         metrics.pages = metrics_pages(run, storage.writer, telemetry.sys_topics, bridges)
         await metrics.serve()
@@ -253,24 +261,28 @@ def _give_memory_back(run: Run) -> None:
     run.stack.callback(giving.cancel)
 
 
-async def _bind_listeners(run: Run, core: Core) -> tuple[list[Listener], Listener | None]:
+async def _bind_listeners(run: Run, maker: ListenerMaker) -> tuple[list[Listener], Listener | None]:
     """Take every address first: a busy port ends the start before anything is sent.
 
     Returns the listeners, and the operators' socket where there is one.
     """
-    room = Room(connection_limit())
-    listeners = make_listeners(run, core, room)
+    core, configuration = maker.core, run.configuration
+    listeners: list[Listener] = []
+    run.stack.push_async_callback(_close, listeners)
+    for index, policy in enumerate(core.policies):
+        files = read_files(configuration, index)
+        listeners.append(maker.make(configuration, index, policy, files))
     for listener in listeners:
         await listener.bind()
-        run.stack.push_async_callback(listener.close)
-    socket = await bind_operator_socket(run, core.turn, room)
+    socket = await bind_operator_socket(run, core.turn, maker.room)
     sockets = [] if socket is None else [socket]
-    core.broker.listeners = Listeners(_rights(listeners), _rights(sockets))
+    core.broker.listeners = Listeners(rights_of(listeners), rights_of(sockets))
     return listeners, socket
 
 
-def _rights(listeners: Sequence[Listener]) -> dict[str, ListenerRights]:
-    return {each.settings.name: each.connections.rights for each in listeners}
+async def _close(listeners: Sequence[Listener]) -> None:
+    for listener in reversed(listeners):
+        await listener.close()
 
 
 async def _finish(run: Run, writer: Writer, core: Core, clock_stamp: ClockStamp) -> None:

@@ -1,6 +1,6 @@
 """What the sessions of clients may do, also when access rules change."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import lru_cache
 from itertools import islice
 
@@ -95,6 +95,20 @@ def apply(state: State, policies: Iterable[AccessPolicy], now: float) -> Pieces[
     state.router.restricts = restricts
     state.admissions.forget_all()
     state.channels.rules_changed()
+
+
+def move(state: State, listeners: Container[str]) -> Pieces[None]:
+    """Let the sessions that are away, and whose home is there, have their rights of now.
+
+    Those listeners are no more, or have rules of another origin.
+    """
+    sessions = iter(list(state.sessions.values()))
+    while some := list(islice(sessions, AT_ONCE)):
+        for session in some:
+            if session.connection is None and session.home.listener in listeners:
+                restore_rights(state.listeners, session, session.home)
+        state.admissions.forget_all()
+        yield
 
 
 def current(access: Access, session: Session) -> Access:

@@ -37,14 +37,18 @@ class TransportStack:
         connect_timeout: int,
         memory: MemoryBudget,
     ) -> None:
-        self.tls = tls
         self._counters = counters
         self.maximum_packet_size = maximum_packet_size
         self.connect_timeout = connect_timeout
-        self._websocket = load_websocket() if settings.websocket else None
-        self._origins = _origins(settings)
+        self.change(settings, tls)
         self._shaking_hands: set[TlsConnection] = set()
         self._memory = memory
+
+    def change(self, settings: ListenerSettings, tls: "ssl.SSLContext | None") -> None:
+        """Build for a listener with these settings from now on; raise StartError as at first."""
+        self.tls = tls
+        self._websocket = load_websocket() if settings.websocket else None
+        self._origins = _origins(settings)
 
     @property
     def none(self) -> bool:

@@ -1,7 +1,7 @@
 """What of the configuration is the broker's, at the start and when it changes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
@@ -13,7 +13,6 @@ from gateway.broker.change import change
 from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
-from gateway.server.listening.listener import Listener
 from gateway.settings.broker import BrokerSettings
 from gateway.telemetry.sys_topics import SysTopics
 
@@ -34,17 +33,10 @@ def broker_settings(configuration: Configuration, memory_limit: int) -> BrokerSe
 class BrokerPart:
     """Changes the broker and what has limits of `[broker]` beside it."""
 
-    def __init__(
-        self,
-        core: Core,
-        sys_topics: SysTopics,
-        topics: TopicMemory,
-        listeners: Sequence[Listener],
-    ) -> None:
+    def __init__(self, core: Core, sys_topics: SysTopics, topics: TopicMemory) -> None:
         self._core = core
         self._sys_topics = sys_topics
         self._topics = topics
-        self._listeners = listeners
 
     async def prepare(
         self, old: Configuration, new: Configuration, _stack: AsyncExitStack
@@ -78,7 +70,3 @@ class BrokerPart:
         turn.flushes.maximum = settings.delivery.flush_sessions
         self._sys_topics.interval = settings.sys_interval
         self._topics.remember(settings.remembered_topics)
-        for listener in self._listeners:
-            own = listener.settings.maximum_packet_size
-            listener.stack.maximum_packet_size = own or settings.maximum_packet_size
-            listener.stack.connect_timeout = settings.connect_timeout

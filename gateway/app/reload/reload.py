@@ -43,13 +43,11 @@ ConfigurationError. What it took is put on the stack, which is unwound if anothe
 
 ALWAYS: Mapping[str, str] = {
     "gateway.id": "the fleet, topics and the epoch of numbers go by it",
-    "listener": "",
-    "access": "",
     "storage.commit_delay": "the writer's thread has it from its start on",
     "storage.write_budget": "the day's sums begin with it",
     "storage.endurance": "it is for what the start says of the card",
-    "metrics": "",
-    "simulator": "it is for trials",
+    "metrics": "its address is taken at the start",
+    "simulator": "it runs beside the gateway from the start on",
 }
 """What only a restart changes, and why."""
 
@@ -237,6 +235,7 @@ def _no_file() -> Configuration:
 
 
 def _named(keys: list[str]) -> str:
+    keys = list(dict.fromkeys(keys))
     more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
     return ", ".join(keys[:NAMED]) + more
 

@@ -74,9 +74,9 @@ class ConnectionLimits:
         "_name",
         "_newcomers",
         "_rate",
-        "_room",
         "_silent_until",
         "maximum",
+        "room",
         "taken",
     )
 
@@ -85,15 +85,25 @@ class ConnectionLimits:
     ) -> None:
         self._name = name
         self._counters = counters
-        self._room = room or Room(1_000_000)
-        self.maximum = settings.maximum_connections or self._room.maximum
+        self.room = room or Room(1_000_000)
         self.taken = 0
+        self.change(settings)
+        self._silent_until = 0.0
+        self._newcomers: Newcomers | None = None
+
+    def change(self, settings: ListenerSettings) -> None:
+        """Admit by these settings from now on; who is connected stays."""
+        self.maximum = settings.maximum_connections or self.room.maximum
         self._rate: ConnectionRate | None = None
         if settings.connection_rate is not None:
             burst = settings.connection_burst or max(1, int(settings.connection_rate))
             self._rate = ConnectionRate(settings.connection_rate, burst)
-        self._silent_until = 0.0
-        self._newcomers: Newcomers | None = None
+
+    def end(self) -> None:
+        """Forget the newcomers: the listener is no more."""
+        if self._newcomers is not None:
+            self.room.newcomers.remove(self._newcomers)
+            self._newcomers = None
 
     @property
     def heard_at_least(self) -> int:
@@ -103,13 +113,13 @@ class ConnectionLimits:
     def watch(self, newcomers: Newcomers) -> None:
         """Let these be closed for others; each gives its place back itself."""
         self._newcomers = newcomers
-        self._room.newcomers.append(newcomers)
+        self.room.newcomers.append(newcomers)
 
     def judge(self, now: float) -> Verdict:
         """Return what becomes of a connection that comes at `now`, in monotonic seconds."""
         if self._rate is not None and not self._rate.allows(now):
             return self._turn_away(now, "over_rate", Verdict.CLOSED)
-        room = self._room
+        room = self.room
         if room.taken >= room.maximum and not self._make_room(now, room.newcomers):
             return self._turn_away(now, "no_room", Verdict.CLOSED)
         own = () if self._newcomers is None else (self._newcomers,)
@@ -127,8 +137,8 @@ class ConnectionLimits:
 
     def _take(self, places: int) -> None:
         self.taken += places
-        self._room.taken += places
-        self._counters.set("tidegate/connections/open", self._room.taken)
+        self.room.taken += places
+        self._counters.set("tidegate/connections/open", self.room.taken)
 
     def _make_room(self, now: float, newcomers: Iterable[Newcomers]) -> bool:
         """Close a connection that is not in yet; return whether there was one."""

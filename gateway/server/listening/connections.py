@@ -33,7 +33,6 @@ class Connections:
 
     __slots__ = (
         "_durability_class",
-        "_limits",
         "_newcomers",
         "_on_lost",
         "_plain",
@@ -44,6 +43,7 @@ class Connections:
         "access",
         "authenticator",
         "clients",
+        "limits",
     )
 
     def __init__(
@@ -55,14 +55,23 @@ class Connections:
         limits: ConnectionLimits,
         access: AccessPolicy = OPEN,
     ) -> None:
-        self.authenticator = authenticator
-        self.access = access
         self.clients: set[ClientTransport] = set()
-        self._settings = settings
         self._turn = turn
         self._stack = stack
-        self._plain = stack.none
-        self._limits = limits
+        self.limits = limits
+        self.change(settings, authenticator, access)
+        self._on_lost = self._lost  # one object for all connections
+        self._newcomers = Newcomers(self._lost)
+        limits.watch(self._newcomers)
+
+    def change(
+        self, settings: ListenerSettings, authenticator: Authenticator, access: AccessPolicy
+    ) -> None:
+        """Let these settings hold for who connects from now on; the stack has its own already."""
+        self.authenticator = authenticator
+        self.access = access
+        self._settings = settings
+        self._plain = self._stack.none
         self._durability_class = (
             None
             if settings.durability is None
@@ -73,18 +82,16 @@ class Connections:
         self._shared_info: Callable[[asyncio.BaseTransport], ConnectionInfo] = lambda transport: (
             local if is_local(transport) else remote
         )
-        self._on_lost = self._lost  # one object for all connections
-        self._newcomers = Newcomers(self._lost)
-        limits.watch(self._newcomers)
 
     @property
-    def _logins(self) -> "PasswordLogins":
+    def logins(self) -> "PasswordLogins":
+        """Who decides at a listener that has a password file."""
         return cast("PasswordLogins", self.authenticator)
 
     @property
     def users(self) -> "PasswordFile":
         """The users of a listener that has a password file."""
-        return self._logins.file
+        return self.logins.file
 
     @property
     def rights(self) -> ListenerRights:
@@ -103,7 +110,7 @@ class Connections:
         The authenticator is one of a password file. Others may have their turn at each item:
         clients are looked at one after the other.
         """
-        logins = self._logins
+        logins = self.logins
         old, logins.file = logins.file, file
         for number, client in enumerate(list(self.clients), start=1):
             username = client.username
@@ -116,7 +123,7 @@ class Connections:
     def accept(self) -> Any:
         """Return the protocol of a new connection; its socket closes if it is not let in."""
         now = self._turn.now().monotonic
-        verdict = self._limits.judge(now)
+        verdict = self.limits.judge(now)
         if verdict is Verdict.CLOSED:
             return _Closed()
         info = self._shared_info
@@ -135,7 +142,7 @@ class Connections:
         """Return what is known of one connection that something sets apart from others."""
         username = refusal = None
         if refused:
-            refusal = f"this listener holds its {self._limits.maximum} connections"
+            refusal = f"this listener holds its {self.limits.maximum} connections"
         if self._settings.tls_identity is not None:
             from gateway.server.tls.context import common_name
 
@@ -178,7 +185,7 @@ class Connections:
         if client in self.clients:  # a handshake that is aborted ends after `abort_all`
             self.clients.remove(client)
             self._newcomers.discard(client)
-            self._limits.leave()
+            self.limits.leave()
 
 
 class _Closed(asyncio.Protocol):

@@ -140,22 +140,46 @@ class Listener:
         except OSError as error:
             raise self._cannot_listen(error) from error
 
-    async def close(self) -> None:
-        """Accept no more, tell every client that the server shuts down, and see them off.
+    def change(
+        self,
+        settings: ListenerSettings,
+        authenticator: Authenticator,
+        tls: "ssl.SSLContext | None",
+        access: AccessPolicy,
+    ) -> None:
+        """Let these settings, of the same address, hold for who connects from now on."""
+        self.settings = settings
+        self.stack.change(settings, tls)
+        self.connections.change(settings, authenticator, access)
+        self.connections.limits.change(settings)
+
+    def release(self) -> None:
+        """Accept no more, and leave the address to another; who is connected stays."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for acceptor in self._acceptors:
+            acceptor.close()
+        self._acceptors.clear()
+        if self._unix_socket is not None:
+            remove_unix_socket(Path(self.address), self._unix_socket)
+            self._unix_socket = None
+
+    async def close(
+        self,
+        code: ReasonCode = ReasonCode.SERVER_SHUTTING_DOWN,
+        reason: str = "the gateway stops",
+    ) -> None:
+        """Accept no more, tell every client why its connection ends, and see them off.
 
         What they are owed, wills among it, is carried out by the turns that go on meanwhile.
         """
-        if self._server is None:
-            return
-        self._server.close()
-        for acceptor in self._acceptors:
-            acceptor.close()
-        if self._unix_socket is not None:
-            remove_unix_socket(Path(self.address), self._unix_socket)
+        self.release()
         self.stack.abort_handshakes()
         for client in list(self.connections.clients):
-            client.disconnect(ReasonCode.SERVER_SHUTTING_DOWN, "the gateway stops")
+            client.disconnect(code, reason)
         await self.wait_closed()
+        self.connections.limits.end()
 
     async def wait_closed(self) -> None:
         """Wait until the last clients have read what was sent to them, or are too slow."""

@@ -34,13 +34,13 @@ class PasswordLogins:
     def __init__(self, file: PasswordFile, thread: "PasswordThread", *, anonymous: bool) -> None:
         self.file = file
         self._thread = thread
-        self._anonymous = anonymous
+        self.anonymous = anonymous
 
     def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:
         """Call `decide`, at once where no password has to be hashed."""
         username = credentials.username
         if username is None:
-            decide(self._anonymous, instant)
+            decide(self.anonymous, instant)
         elif self.file.remembers(username, credentials.password):
             decide(True, instant)  # noqa: FBT003 - the answer
         elif not self._thread.check(self, credentials, decide):

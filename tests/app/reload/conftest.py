@@ -28,6 +28,7 @@ class Changing:
         self.gateway: Gateway
         self.operator: Operator
         self._stack = stack
+        self._opened = [self.clients]
 
     def write(self, text: str) -> None:
         """Have the file say this, beside the listener of the test's clients."""
@@ -53,9 +54,15 @@ class Changing:
         assert (answer["refused"], answer["restart"]) == ([], []), answer
         return [each["key"] for each in answer["changed"]]
 
+    def at(self, port: int) -> Clients:
+        """Return clients of a listener at another port."""
+        self._opened.append(Clients(port))
+        return self._opened[-1]
+
     async def close(self) -> None:
         await self.operator.close()
-        await self.clients.close()
+        for each in self._opened:
+            await each.close()
 
 
 @pytest.fixture

@@ -1,0 +1,177 @@
+"""Rules, links and limits change while messages pass, and no acknowledged one is lost."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.fleet.fleet_collector import FleetCollector
+from tests.support.nodes.sensor_client import SensorClient
+from tests.support.processes.gateway_process import GatewayProcess, tidegate
+from tests.support.processes.mosquitto import Mosquitto
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.mosquitto
+
+CONFIG = """
+[gateway]
+id = "barn"
+[uplink]
+url = "mqtt://127.0.0.1:{port}"
+{more}
+[[uplink.rule]]
+topic = "sensors/#"
+{where}
+"""
+
+EVEN = 'where = "payload.value % 2 = 0"'
+
+MESSAGES = 400
+"""Messages between two reloads."""
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Mosquitto]:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    broker = Mosquitto(folder)
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+class Fleet:
+    """What two brokers of the fleet were told, together."""
+
+    def __init__(self, *brokers: Mosquitto) -> None:
+        self.collectors = [FleetCollector(each.port) for each in brokers]
+
+    def values(self, number: int | None = None) -> set[int]:
+        """Return the values that came, to one of the brokers or to any."""
+        chosen = self.collectors if number is None else [self.collectors[number]]
+        return {json.loads(each.payload)["value"] for one in chosen for each in one.data}
+
+    def numbers(self) -> set[int]:
+        """Return the numbers of which the fleet knows the end."""
+        found = {each.name[2] for one in self.collectors for each in one.data}
+        for one in self.collectors:
+            for each in list(one.received):
+                if each.topic.endswith("/ledger"):
+                    for first, last, *_ in json.loads(each.payload)["ranges"]:
+                        found |= set(range(first, last + 1))
+        return found
+
+    def close(self) -> None:
+        for each in self.collectors:
+            each.close()
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
+    folder = tmp_path / "gateway"
+    folder.mkdir()
+    process = GatewayProcess(folder, "")
+    yield process
+    process.kill()
+
+
+def reload(gateway: GatewayProcess, text: str, status: int = 0) -> str:
+    """Change the file and reload; return what the command says."""
+    gateway.configure(text)
+    done = tidegate("reload", "--url", f"mqtt://127.0.0.1:{gateway.port}")
+    assert done.returncode == status, done.stdout + done.stderr + gateway.log()
+    return done.stdout
+
+
+def test_rules_and_the_fleet_s_address_change_while_messages_pass(
+    gateway: GatewayProcess, fleet: Mosquitto, elsewhere: Mosquitto
+) -> None:
+    def config(port: int, where: str = "", more: str = "") -> str:
+        return CONFIG.format(port=port, where=where, more=more)
+
+    told = Fleet(fleet, elsewhere)
+    gateway.configure(config(fleet.port))
+    gateway.start()
+    sensor = SensorClient(gateway.port, "sensors/n1/count")
+    for text in (
+        config(fleet.port, EVEN),
+        config(elsewhere.port, EVEN),
+        config(elsewhere.port, "", 'client_id = "other"\nwindow = 50\nprefix = "tidegate"'),
+        config(fleet.port, 'stream = "main"\ncommit_within = 0.2'),
+    ):
+        sensor.publish(MESSAGES)
+        said = reload(gateway, text)
+        assert "changed" in said
+    sensor.publish(MESSAGES)
+    sent = 5 * MESSAGES
+    sensor.wait(sent)
+    assert sensor.acknowledged == set(range(1, sent + 1))
+    even = {value for value in range(1, sent + 1) if value % 2 == 0}
+    last = set(range(sent - MESSAGES + 1, sent + 1))
+    until(lambda: told.values() >= even | last, "all that the rules took is there", gateway.log)
+    assert told.values(0) & last
+    assert told.values(1)
+    assert gateway.stop() == 0
+    gateway.start()  # which tells what its ledger has at once, not in 30 s
+    numbers = set(range(1, sent + 1))
+    until(lambda: told.numbers() >= numbers, "every number is explained", gateway.log)
+    log = gateway.log()
+    assert "unexpected error" not in log
+    sensor.close()
+    told.close()
+
+
+def test_signals_amid_traffic_change_and_lose_nothing(
+    gateway: GatewayProcess, fleet: Mosquitto
+) -> None:
+    told = Fleet(fleet)
+    text = CONFIG.format(port=fleet.port, where="", more="")
+    gateway.configure(text)
+    gateway.start()
+    assert gateway.process is not None
+    sensor = SensorClient(gateway.port, "sensors/n1/count")
+    for number in range(40):
+        gateway.configure(f"[broker]\nmaximum_inflight = {100 + number}\n{text}")
+        sensor.publish(25)
+        gateway.process.send_signal(signal.SIGHUP)
+    gateway.configure(text + "[brok")
+    gateway.process.send_signal(signal.SIGHUP)
+    until(lambda: "is refused" in gateway.log(), "the last is refused", gateway.log)
+    sensor.wait(1000)
+    until(lambda: told.values() >= set(range(1, 1001)), "all of it is there", gateway.log)
+    assert gateway.stop() == 0
+    sensor.close()
+    told.close()
+
+
+def test_a_kill_amid_reloads_leaves_all_in_order(gateway: GatewayProcess, fleet: Mosquitto) -> None:
+    told = Fleet(fleet)
+    texts = [CONFIG.format(port=fleet.port, where=where, more="") for where in ("", EVEN)]
+    gateway.configure(texts[0])
+    gateway.start()
+    expected: set[tuple[str, int]] = set()
+    for round_ in range(4):
+        assert gateway.process is not None
+        sensor = SensorClient(gateway.port, f"sensors/n1/{round_}")
+        sensor.publish(200)
+        gateway.configure(texts[(round_ + 1) % 2] + '[[channel]]\nname = "a"\nfilter = "b"\n')
+        gateway.process.send_signal(signal.SIGHUP)
+        sensor.wait(100)
+        gateway.kill()
+        acknowledged = [value for value in sensor.acknowledged if value % 2 == 0]
+        expected |= {(f"tidegate/barn/data/{sensor.topic}", value) for value in acknowledged}
+        sensor.close()
+        gateway.configure(texts[0])
+        gateway.start()
+    assert len(expected) >= 200
+    collector = told.collectors[0]
+
+    def came() -> set[tuple[str, int]]:
+        return {(each.topic, json.loads(each.payload)["value"]) for each in collector.data}
+
+    until(lambda: came() >= expected, "what both rules take is there", gateway.log)
+    assert "salvage" not in gateway.log()
+    assert gateway.stop() == 0
+    told.close()
