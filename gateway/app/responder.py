@@ -3,7 +3,9 @@
 import asyncio
 import json
 import logging
+import math
 import sqlite3
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from time import perf_counter
 from typing import TypeAlias, TypeVar
@@ -27,6 +29,12 @@ QUERY = "query"
 
 MAXIMUM_WAITING = 32
 """Requests that are answered or wait for it; one more is refused with 0x97."""
+
+MAXIMUM_REFUSED = 1_000
+"""Refused requests that wait for the answer that says why; a further one has its PUBACK alone."""
+
+LINE_SECONDS = 1.0
+"""Seconds between two lines of the log about requests that no answer can go to."""
 
 MAXIMUM_REQUEST = 16 * 1024
 """Bytes of a query's payload."""
@@ -192,14 +200,19 @@ class Responder:
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._handlers: dict[str, tuple[Handler, tuple[str, ...]]] = {}
+        self._others: set[asyncio.Task[None]] = set()
+        self._refused: deque[tuple[Reply, Answer]] = deque()
+        self._next_line = -math.inf
+        self._left_out = 0  # lines since the last one
         control.answer_below(QUERY, self.receive)
         run.stack.push_async_callback(self.close)
 
     async def close(self) -> None:
         """End what is under way; what was not done stays as it is."""
-        for task in self._tasks:
+        tasks = [*self._tasks, *self._others]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def know(self, what: str, handler: Handler, *keys: str) -> None:
         """Answer `query/<what>` with what the handler returns; requests have these keys."""
@@ -243,9 +256,7 @@ class Responder:
             reply = self.reply_to(message)
         except MqttError as error:
             self._counters.add("tidegate/queries/refused")
-            topic, who = message.response_topic, message.client_id
-            line = "query %.80r of client %.80r: response topic %.80r: %s"
-            logger.warning(line, what, who, topic, error.reason)
+            self._warn(what, message, error)
             return error.reason_code
         try:
             request = self._request(what, message)
@@ -257,10 +268,39 @@ class Responder:
             text = f"{MAXIMUM_WAITING} requests wait already; ask again later"
             if code == ReasonCode.SUCCESS:
                 return code
-        # not within the publishing of the request itself
-        loop = asyncio.get_running_loop()
-        loop.call_soon(reply, {"query": what[:SHOWN], "error": text})
+        self._refuse(reply, {"query": what[:SHOWN], "error": text})
         return code
+
+    def _warn(self, what: str, message: Message, error: MqttError) -> None:
+        """Log a request that no answer can go to, unless there was a line just now."""
+        now = self._clock.monotonic()
+        if now < self._next_line:
+            self._left_out += 1
+            return
+        more = f" ({self._left_out:,} more since the last line)" if self._left_out else ""
+        line = "query %.80r of client %.80r: response topic %.80r: %s%s"
+        logger.warning(line, what, message.client_id, message.response_topic, error.reason, more)
+        self._next_line, self._left_out = now + LINE_SECONDS, 0
+
+    def _refuse(self, reply: Reply, answer: Answer) -> None:
+        """Have a refused request answered, not within the publishing of the request itself."""
+        if len(self._refused) >= MAXIMUM_REFUSED:
+            self._counters.add("tidegate/queries/unanswered")
+            return
+        self._refused.append((reply, answer))
+        if not self._others:
+            task = asyncio.get_running_loop().create_task(self._answer_refused())
+            self._others.add(task)
+            task.add_done_callback(self._others.discard)
+
+    async def _answer_refused(self) -> None:
+        until = perf_counter() + SLICE
+        while self._refused:
+            reply, answer = self._refused.popleft()
+            reply(answer)
+            if perf_counter() >= until:
+                await asyncio.sleep(0)
+                until = perf_counter() + SLICE
 
     def _request(self, what: str, message: Message) -> Request:
         if what not in self._handlers:

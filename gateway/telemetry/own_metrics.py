@@ -91,6 +91,7 @@ QUERIES = own(
     {
         "answered": "Queries of operators that were answered.",
         "refused": "Queries that were refused: malformed, or too many at once.",
+        "unanswered": "Refused queries whose PUBACK alone says so, because they were so many.",
     },
 )
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from gateway.app import responder as module
 from gateway.app.responder import MAXIMUM_ANSWER, MAXIMUM_REQUEST, MAXIMUM_WAITING, Request
 from gateway.config.load import load
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import Properties
+from tests.support.disk.storage import until
 from tests.support.gateway_here import Gateway
 from tests.support.operator import ANSWERS, Operator
 from tests.support.ports import free_port
@@ -106,6 +108,42 @@ async def test_a_thousand_at_once_are_answered_or_refused(gateway: Gateway) -> N
     refused = [each["error"] for each in answers if "error" in each]
     assert set(refused) <= {f"{MAXIMUM_WAITING} requests wait already; ask again later"}
     assert 0 < len(refused) < 1_000
+    await operator.close()
+
+
+async def test_refusals_are_answered_in_slices_and_a_bounded_number_of_them(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SLICE", 0.0)
+    monkeypatch.setattr(module, "MAXIMUM_REFUSED", 5)
+    operator = await Operator.open(ports(gateway)[0])
+    properties = Properties(response_topic=ANSWERS)
+    publish = Publish("$CONTROL/tidegate/query/nothing", b"", 0, properties=properties)
+    await operator.client.send(*[publish] * 300)
+    count = gateway.counters.count
+    await until(lambda: count("tidegate/queries/refused") == 300)
+    unanswered = count("tidegate/queries/unanswered")
+    assert 0 < unanswered < 300
+    for _ in range(300 - unanswered):
+        assert "there is no query 'nothing'" in (await operator.answer())["error"]
+    assert await operator.refused("clients", sort="age")
+    await operator.close()
+
+
+async def test_requests_without_a_response_topic_do_not_fill_the_log(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator = await Operator.open(ports(gateway)[0])
+    publish = Publish("$CONTROL/tidegate/query/clients", b"", 0)
+    monkeypatch.setattr(module, "LINE_SECONDS", 0.2)
+    await operator.client.send(*[publish] * 200)
+    await until(lambda: gateway.counters.count("tidegate/queries/refused") == 200)
+    said = "query 'clients' of client 'operator': response topic None: there is no Response Topic"
+    while not caplog.messages[-1].endswith(" more since the last line)"):
+        assert await operator.code("clients", topic=None) == 0x90
+    lines = [each for each in caplog.messages if each.startswith(said)]
+    assert lines[0] == said
+    assert len(lines) < 200
     await operator.close()
 
 

@@ -5,7 +5,14 @@ from operator import itemgetter
 from gateway.app.control import Control
 from gateway.app.parts import Core, Run
 from gateway.app.query.ends import Ends
-from gateway.app.responder import Answer, Request, RequestError, Responder
+from gateway.app.responder import (
+    MAXIMUM_ANSWER,
+    Answer,
+    Request,
+    RequestError,
+    Responder,
+    to_json,
+)
 from gateway.broker import sessions
 from gateway.broker.client import Client
 from gateway.broker.client_pattern import client_matcher
@@ -182,14 +189,24 @@ class ClientQueries:
         answer: dict[str, object] = {"client": row, "ends": ends}
         session = self._broker.sessions.get(name)
         if session is not None:
-            router = self._broker.router
-            numbers = router.numbers(session)
-            shown = (router.subscription(each) for each in numbers[:MAXIMUM_SHOWN])
-            answer["subscriptions"] = [_subscription(each) for each in shown]
+            answer["subscriptions"] = self._subscriptions(session)
             answer["oldest_seconds"] = oldest_seconds(session, self._clock.monotonic())
             answer["aliases"] = _aliases(session)
             answer["drops"] = session.drops or {}
         return answer
+
+    def _subscriptions(self, session: Session) -> list[dict[str, object]]:
+        """Return the first subscriptions of a session, as many as an answer has room for."""
+        router = self._broker.router
+        found: list[dict[str, object]] = []
+        size = 0
+        for number in router.numbers(session)[:MAXIMUM_SHOWN]:
+            row = _subscription(router.subscription(number))
+            size += len(to_json(row))
+            if found and size > MAXIMUM_ANSWER:
+                break
+            found.append(row)
+        return found
 
     async def _disconnect(self, request: Request) -> Answer:
         name = request.needed("id")

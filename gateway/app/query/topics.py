@@ -2,6 +2,7 @@
 
 import base64
 from collections import OrderedDict
+from collections.abc import Iterable
 
 from gateway.app.parts import Core, Run
 from gateway.app.query.clients import in_order
@@ -38,6 +39,9 @@ SILENT_SECONDS = 5.0
 
 MAXIMUM_RECEIVERS = 100
 """Receivers of a topic that are shown."""
+
+MAXIMUM_RECEIVER_LETTERS = 16 * 1024
+"""Characters of their client identifiers."""
 
 STATES = ("all", "silent")
 SORTS = ("topic", "rate", "silent_seconds", "count", "bytes")
@@ -228,10 +232,22 @@ class TopicQueries:
         return {
             "topic": self._row(name),
             "remembered": self._memory.maximum > 0,
-            "receivers": list(receivers)[:MAXIMUM_RECEIVERS],
-            "filtered": list(filtered)[:MAXIMUM_RECEIVERS],
+            "receivers": _first(receivers),
+            "filtered": _first(filtered),
             "retained": None if kept is None else payload_of(kept[:PAYLOAD_BYTES], len(kept)),
         }
+
+
+def _first(names: Iterable[str]) -> list[str]:
+    """Return the first of some names, as many as an answer has room for."""
+    found: list[str] = []
+    letters = 0
+    for name in names:
+        letters += len(name)
+        if len(found) >= MAXIMUM_RECEIVERS or (found and letters > MAXIMUM_RECEIVER_LETTERS):
+            break
+        found.append(name)
+    return found
 
 
 def _rate(topic: Topic, now: float) -> float:

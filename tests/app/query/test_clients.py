@@ -197,3 +197,14 @@ async def test_what_a_client_lost_is_told_by_cause(
         await publisher.receive()
     drops = (await operator.ask("client", id="away"))["drops"]
     assert drops == {"newest": 3}
+
+
+async def test_an_answer_has_only_as_many_subscriptions_as_it_has_room_for(
+    gateway: Gateway, operator: Operator, clients: Clients
+) -> None:
+    client = await clients.connect("wordy")
+    for number in range(40):
+        assert await client.subscribe(f"{number}/" + "x" * 4_000) == 0
+    answer = await operator.ask("client", id="wordy")
+    assert answer["client"]["subscriptions"] == 40
+    assert len(answer["subscriptions"]) == 16  # 64 KiB

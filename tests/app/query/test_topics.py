@@ -161,3 +161,13 @@ async def test_off_it_says_so_and_costs_nothing(gateway: Gateway, operator: Oper
     assert gateway.broker.watch is None
     assert "remembered_topics is 0" in await operator.refused("topics")
     assert (await operator.ask("topic", topic="a"))["remembered"] is False
+
+
+async def test_an_answer_has_only_as_many_receivers_as_it_has_room_for(
+    gateway: Gateway, operator: Operator, clients: Clients
+) -> None:
+    for number in range(20):
+        client = await clients.connect(f"{number}" + "x" * 2_000)
+        await client.subscribe("crowded")
+    answer = await operator.ask("topic", topic="crowded")
+    assert len(answer["receivers"]) == 8
