@@ -13,6 +13,7 @@ from gateway.app.query.series import Series
 from gateway.app.query.status import StatusQuery
 from gateway.app.query.topics import TopicMemory, TopicQueries
 from gateway.app.query.trials import RuleTrials
+from gateway.app.query.watchers import Watchers
 from gateway.app.query.why import WhyQuery
 from gateway.app.responder import Responder
 
@@ -40,11 +41,12 @@ class Queries:
         ClientQueries(run, core, control, self.responder, ends)
         self._status = StatusQuery(run, storage, core, self.responder, events)
         events.answer(self.responder)
-        self.topics = TopicMemory(run, core)
+        watchers = Watchers(core.broker)
+        self.topics = TopicMemory(run, watchers)
         TopicQueries(run, core, self.responder, self.topics)
         WhyQuery(storage, self.responder)
         LogLevels(control, self.responder)
-        self._trials = RuleTrials(run, core, control, self.responder, check)
+        self.trials = RuleTrials(run, core, control, self.responder, watchers, check)
         Series(run, core).answer(self.responder)
         core.broker.notices.listeners.append(ClientEvents(run, ends).take)
 
@@ -58,5 +60,5 @@ class Queries:
     def follow(self, outbox: "Outbox", rules: "RuleSet") -> None:
         """Answer for what goes up, too."""
         self._queues.follow(outbox, rules)
-        self._trials.follow(rules)
+        self.trials.follow(rules)
         self._status.outbox = outbox

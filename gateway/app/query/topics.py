@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from gateway.app.parts import Core, Run
 from gateway.app.query.clients import in_order
+from gateway.app.query.watchers import Watchers
 from gateway.app.responder import Answer, Request, RequestError, Responder
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.publication import Publication
@@ -79,11 +80,11 @@ class TopicMemory:
     with many messages costs no more than one with few.
     """
 
-    def __init__(self, run: Run, core: Core) -> None:
+    def __init__(self, run: Run, watchers: Watchers) -> None:
         self._clock = run.clock
         self._counters = run.counters
         self._run = run
-        self._broker = core.broker
+        self._watchers = watchers
         self._looking = False
         self.maximum = 0
         self._held: list[Held] = []
@@ -94,7 +95,10 @@ class TopicMemory:
     def remember(self, maximum: int) -> None:
         """Remember so many topics from now on, 0 for none."""
         self.maximum = maximum
-        self._broker.watch = self.note if maximum else None
+        if maximum:
+            self._watchers.add(self.note)
+        else:
+            self._watchers.discard(self.note)
         while len(self.topics) > maximum:
             self.topics.popitem(last=False)
         if maximum and not self._looking:

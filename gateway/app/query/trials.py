@@ -1,11 +1,13 @@
 """Edited uplink rules that run beside those that are there: `rule/try`, `rule/trial`."""
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gateway.app.control import Control
 from gateway.app.parts import Core, Run
 from gateway.app.query.topics import payload_of
+from gateway.app.query.watchers import Watchers
 from gateway.app.responder import SHOWN, Answer, Request, RequestError, Responder
 from gateway.broker.client import Client
 from gateway.broker.own_names import UPLINK_CLIENT
@@ -63,16 +65,22 @@ class RuleTrials:
     """
 
     def __init__(
-        self, run: Run, core: Core, control: Control, responder: Responder, check: "Check"
+        self,
+        run: Run,
+        core: Core,
+        control: Control,
+        responder: Responder,
+        watchers: Watchers,
+        check: "Check",
     ) -> None:
         self._check = check
+        self._watchers = watchers
         self._run = run
         self._core = core
         self._control = control
         self._rules: RuleSet | None = None
         self._trials: dict[str, RunningTrial] = {}
         self._others: list[Trial] = []
-        self._watched = core.broker.watch
         self._tasks: set[asyncio.Task[None]] = set()
         edit = ("uplink", "rule", "set", "remove", "at")
         responder.know("rule/try", self._try, "name", *edit, "seconds", "wait")
@@ -80,21 +88,24 @@ class RuleTrials:
         run.stack.callback(self._stop)
 
     def follow(self, rules: "RuleSet") -> None:
-        """Try rules beside these; trials beside others end."""
+        """Try rules beside these."""
+        self._rules = rules
+
+    def end_all(self) -> None:
+        """End all trials: the rules beside which they run change."""
         for each in self._trials.values():
             self._end(each, CHANGED)
-        self._rules = rules
 
     async def _try(self, request: Request) -> Answer:
         name = request.text("name") or request.client_id[:MAXIMUM_NAME]
         seconds = request.whole("seconds", 1, MAXIMUM_SECONDS, USUAL_SECONDS)
         wait = request.flag("wait")
-        edit, old, new = await self._edit(request)
+        edit, new = await self._edit(request)
         owner = self._core.broker.clients.get(request.client_id)
         if owner is None:
             raise RequestError("the client that asked is not connected any more")
         self._make_room(name, request.client_id)
-        trial = self._make(edit, old, new)
+        trial = self._make(edit, new)
         running = RunningTrial(name, request.client_id, owner, edit, trial)
         running.seconds = seconds
         self._begin(running)
@@ -102,9 +113,11 @@ class RuleTrials:
             await request.wait_for(running.over.wait())
         return {"trial": self._shown(running)}
 
-    async def _edit(self, request: Request) -> "tuple[RuleEdit, Rule | None, Rule | None]":
-        """Return the edit that is asked for, and the rules before and after it."""
-        from gateway.app.query.rule_edit import RuleChange, edit_rule
+    async def _edit(self, request: Request) -> "tuple[RuleEdit, Rule | None]":
+        """Return the edit that is asked for, and the rule after it."""
+        from gateway.app.query.rule_edit import RuleChange, edit_rule, rule_names
+
+        configuration = self._run.configuration
 
         change = RuleChange(
             request.text("uplink"),
@@ -115,16 +128,18 @@ class RuleTrials:
         )
 
         def check() -> "tuple[RuleEdit, Rule | None]":
-            edit = edit_rule(self._run.configuration, change, self._check)
+            edit = edit_rule(configuration, change, self._check)
             return edit, _rule_of(edit.new)
 
         try:
             edit, new = await asyncio.to_thread(check)  # reads files that the uplinks name
         except (ConfigurationError, TidegateError) as error:
             raise RequestError(str(error)) from None
-        rules = [] if self._rules is None else self._rules.rules
-        old = None if edit.old is None else rules[edit.old.place].rule
-        return edit, old, new
+        there = [] if self._rules is None else self._rules.rules
+        names = [each.name for each in rule_names(configuration.uplinks)]
+        if names != [each.name for each in there]:  # in the middle of a reload
+            raise RequestError("the rules are being changed; ask again")
+        return edit, new
 
     def _make_room(self, name: str, client_id: str) -> None:
         """End the owner's trial of this name, or forget one that is over."""
@@ -142,14 +157,17 @@ class RuleTrials:
             known = ", ".join(repr(each) for each in self._trials)
             raise RequestError(f"{MAXIMUM_TRIALS} trials run already: {known}; end one of them")
 
-    def _make(self, edit: "RuleEdit", old: "Rule | None", new: "Rule | None") -> "Trial":
+    def _make(self, edit: "RuleEdit", new: "Rule | None") -> "Trial":
         from gateway.uplink.rules.trial import Side, Trial
 
-        there = [] if self._rules is None else [each.rule for each in self._rules.rules]
-        before = after = None
-        if old is not None and edit.old is not None:
+        active = [] if self._rules is None else self._rules.rules
+        # with what each remembers, also since an earlier configuration
+        there = [replace(each.rule, where=each.where) for each in active]
+        before = after = old = None
+        if edit.old is not None:
+            old = there[edit.old.place]
             before = Side(old, there[: edit.old.place], edited=False)
-        if new is not None and edit.new is not None:
+        if edit.new is not None and new is not None:
             others = [each for each in there if each is not old]
             after = Side(new, others[: edit.new.place], edited=True)
         filters = [] if self._rules is None else self._rules.topic_filters
@@ -165,7 +183,8 @@ class RuleTrials:
         self._trials[running.name] = running
         rules.before_numbers.append(trial.look)
         if trial.new is not None and trial.new.rule.topic not in rules.topic_filters:
-            self._watch(trial)
+            self._others.append(trial)
+            self._watchers.add(self._note)
         task = asyncio.get_running_loop().create_task(self._mind(running))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -182,17 +201,8 @@ class RuleTrials:
                 return
         self._forget(running)
 
-    def _watch(self, trial: "Trial") -> None:
-        """Look at messages that no rule is for, too."""
-        broker = self._core.broker
-        if not self._others:
-            self._watched = broker.watch
-            broker.watch = self._note
-        self._others.append(trial)
-
     def _note(self, publication: Publication, first: int, count: int) -> None:
-        if self._watched is not None:
-            self._watched(publication, first, count)
+        """Look at messages that no rule is for."""
         if publication.client_id == UPLINK_CLIENT:  # it came down, and goes up by no rule
             return
         for number in range(first, first + count):
@@ -213,7 +223,7 @@ class RuleTrials:
         if running.trial in self._others:
             self._others.remove(running.trial)
             if not self._others:
-                self._core.broker.watch = self._watched
+                self._watchers.discard(self._note)
 
     def _forget(self, running: RunningTrial) -> None:
         self._end(running, OVER)

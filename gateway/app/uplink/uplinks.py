@@ -113,7 +113,7 @@ async def start_uplinks(
     reporting = [uplink for uplink, each in pairs if each.reports]
     report_ledger(run, storage, ledger, outbox, reporting)
     watch.report([uplink.control_messages for uplink in reporting])
-    return UplinksPart(maker, rules, states, uplinks, history, recorder)
+    return UplinksPart(maker, rules, states, uplinks, history, recorder, queries.trials.end_all)
 
 
 async def _rule_set(
@@ -206,7 +206,9 @@ class UplinksPart:
         uplinks: Sequence[Uplink],
         history: History,
         recorder: Recorder | None,
+        end_trials: Callable[[], None],
     ) -> None:
+        self._end_trials = end_trials
         self._maker = maker
         self._rules = rules
         self._states = states
@@ -254,6 +256,7 @@ class UplinksPart:
 
     def _change_rules(self, rules: Sequence[Rule], states: Mapping[RuleKey, RuleState]) -> None:
         """Let other rules be asked from the next message on."""
+        self._end_trials()
         broker, client = self._maker.core.broker, self._client
         before, count = list(client.topic_filters), len(self._rules.rules)
         for gone in self._rules.change(rules, states):

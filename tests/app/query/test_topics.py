@@ -8,6 +8,7 @@ import pytest
 
 from gateway.app.query import topics as module
 from gateway.app.query.topics import TopicMemory
+from gateway.app.query.watchers import Watchers
 from gateway.config.load import load
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.properties import Properties
@@ -132,7 +133,7 @@ async def test_the_topics_without_a_message_for_longest_are_forgotten(on: On) ->
 
 async def test_what_is_held_is_bounded(on: On, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAXIMUM_HELD", 2)
-    memory = TopicMemory(on.gateway, on.gateway.core)
+    memory = TopicMemory(on.gateway, Watchers(on.gateway.broker))
     for topic in ("a", "b", "c"):
         await on.publish((topic, b"1"))
     assert len(memory._held) < 2
