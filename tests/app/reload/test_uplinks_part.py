@@ -50,7 +50,7 @@ async def test_numbers_go_on_and_rules_keep_what_they_remember(
     await changing.changed(uplink + RULE.format("#"))
     await code_of(client, "z", b"1")
     await changing.changed(f'[uplink]\ndirectory = "{tmp_path / "other"}"\n')
-    last = {("main", 6), ("other", 5)}
+    last = {*(("main", n) for n in (1, 3, 5, 6)), *(("other", n) for n in (1, 2, 4, 5))}
     await until(lambda: last <= set(landed(tmp_path / "landing")))  # its files are finished
     numbers = landed(tmp_path / "landing")
     assert [each for each in numbers if each[0] == "main"] == [
