@@ -67,6 +67,23 @@ SHOWN_PACED = ("published_us", "p50_us", "p99_us")
 FIVE_SESSIONS = (KEEPS, KEEPS, KEEPS, KEEPS_AWAY, KEEPS_AWAY)
 MQTT_5 = (5,)
 
+SHOWN_AWAY = ("published_us", "drained_us")
+
+
+def away_and_back(
+    sessions: int, away: int, topics: int, messages: int, pace: tuple[object, ...] = ()
+) -> Traffic:
+    """Return traffic to persistent sessions, some of them away, which fetch theirs afterwards."""
+    subscribers = [KEEPS] * (sessions - away) + [KEEPS_AWAY] * away
+    options = (*QOS_1, *pace, "--messages", messages)
+    return Traffic(
+        partial(of_twenty, *subscribers, topics=topics),
+        options,
+        per="published_us",
+        keeping=Keeping.DURABLE,
+    )
+
+
 KINDS = {
     "A": Scenario(
         "QoS 0, 50 publishers x 20 topics to one subscriber of `#` and ten with `+`",
@@ -113,6 +130,21 @@ KINDS = {
             keeping=Keeping.DURABLE,
         ),
         ("published_us", "drained_us"),
+    ),
+    "F_few": Scenario(
+        "F with 2 sessions, one of them away, 100 topics, 100 messages/s",
+        away_and_back(2, 1, 5, 1_000, paced(100)),
+        SHOWN_AWAY,
+    ),
+    "F_trickle": Scenario(
+        "F with 50 sessions, half of them away, 2,000 topics, 20 messages/s",
+        away_and_back(50, 25, 100, 200, paced(20)),
+        SHOWN_AWAY,
+    ),
+    "F_burst": Scenario(
+        "F with 50 sessions, half of them away, 2,000 topics, as fast as it goes",
+        away_and_back(50, 25, 100, 4_000),
+        SHOWN_AWAY,
     ),
     "G": Scenario(
         "QoS 1, 20 publishers, 4 workers that share `$share/g/#`",

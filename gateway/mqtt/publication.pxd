@@ -79,7 +79,7 @@ cdef class Publication:
     cpdef topic_of(self, Py_ssize_t number)
     @cython.locals(packets=PacketBatch)
     cpdef Py_ssize_t size(self, Py_ssize_t first, Py_ssize_t count) except -1
-    @cython.locals(packets=PacketBatch, each=Py_ssize_t, count=Py_ssize_t)
+    @cython.locals(packets=PacketBatch, each=Py_ssize_t)
     cpdef Py_ssize_t fitting(self, Py_ssize_t first, Py_ssize_t most, Py_ssize_t room) except -1
     cpdef bint expired(self, double now) except -1
     cpdef share_forms(self)

@@ -1,6 +1,8 @@
 """Application messages that arrived together: their PUBLISH packets, and what these share."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from gateway.mqtt.codec.publish import PublishProperties
@@ -316,11 +318,10 @@ class Publication:
         if packets.size:
             each = packets.size + _MESSAGE_OVERHEAD
             return max(0, min(most, -(-room // each)))
-        count = 0
-        while count < most and room > 0:
-            room -= self.size(first + count, 1)
-            count += 1
-        return count
+        if self.size(first, most) <= room:  # as nearly always
+            return most
+        counts = range(most + 1)
+        return min(most, bisect_left(counts, room, key=partial(self.size, first)))
 
     def expired(self, now: float) -> bool:
         """Tell whether the Message Expiry Interval has passed at second `now` [MQTT-3.3.2-5]."""
