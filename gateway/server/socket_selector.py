@@ -184,11 +184,11 @@ class SocketSelector:
             if seconds:
                 waits = self._short_waits
                 self._short_waits = waits + 1 if now - before < SHORT else min(waits, 0)
-            if wake_up.at <= now:
+            if wake_up.at <= now:  # put off far more often than it comes: no timer
                 wake_up.ring()
             if ready or self.scheduled or not count:
                 return ready
-            if timeout is not None:
+            if timeout is not None:  # asyncio's next timer is as far away as before, less this
                 seconds = end - now
                 if seconds <= 0.0:
                     return ready
@@ -200,6 +200,7 @@ class SocketSelector:
         for descriptor, events in polled:
             served = self._served[descriptor]
             if served is not None:
+                # An end frees a session and its will, which takes long: thousands at once wait.
                 if not events & ENDED or self.has_time():
                     served.ready(events)
             elif (key := self._keys.get(descriptor)) is not None:
@@ -234,7 +235,7 @@ class SocketSelector:
             if polled or after >= end:
                 break
         self._short_waits = STEADY
-        self._usual_wait += (after - now - self._usual_wait) * WEIGHT
+        self._usual_wait += (after - now - self._usual_wait) * WEIGHT  # an exponential mean
         if self._usual_wait > WORTHWHILE:
             self._usual_wait = 0.0
             self._short_waits = -self._pause

@@ -206,6 +206,7 @@ class SocketTransport:
             if sent == size:
                 return
         rest = memoryview(data)[sent:]
+        # A view holds all of its bytes; those of a `bytes` others may hold anyway.
         if 4 * sent > size and type(data) is bytearray:  # nobody else needs what was sent
             rest = memoryview(bytes(rest))
         self._keep(rest)
@@ -215,6 +216,7 @@ class SocketTransport:
         if self._unsent is None:
             self._unsent = [rest]
             self._watch(self._events | WRITE)
+        # Small packets to a peer that does not read would be a view of 200 bytes each.
         elif len(rest) < JOINED and len(self._unsent[-1]) < JOINED:
             self._unsent[-1] = memoryview(b"".join((self._unsent[-1], rest)))
         else:
@@ -229,6 +231,7 @@ class SocketTransport:
         if not self._closing:
             self._closing = True
             if self._unsent is None:
+                # Its descriptor must not be closed within a turn: another may get the number.
                 self._events = 0  # deaf until the socket's end, which takes it out of the epoll
                 self._loop.call_soon(self._end, None)
             else:
@@ -255,6 +258,7 @@ class SocketTransport:
             self._unsent = None
             self._watch(self._events & ~WRITE)
             self._all_sent()
+        # A quarter, so that a peer at the limit is not stopped and started with each packet.
         if self._paused and self._unsent_bytes <= self._high // 4:
             self._paused = False
             self._protocol.resume_writing()

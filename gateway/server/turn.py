@@ -184,7 +184,7 @@ class Turn:
         self.touched.pop(connection, None)
         batch = connection.flush(self._writer.committed, self.now())
         if batch:
-            self._held[connection] = batch
+            self._held[connection] = batch  # an answer in it waits for that batch's commit
 
     def later(self, go_on: Callable[[], None]) -> None:
         """Go on with a client's packets when all others have had their turn."""
@@ -247,6 +247,7 @@ class Turn:
         self.scheduled = False  # what comes of a promise kept belongs to the next turn
         if self._promises:
             self._keep_promises()
+        # A timer that is due too early costs one turn; a new one for each turn would cost more.
         if self._timer is None or self.broker.deadlines.earliest < self._armed_for:
             self._arm()
         if self.sockets is None and self._waking is None:
@@ -280,6 +281,7 @@ class Turn:
             self._write_until = self.monotonic() + WRITING
         until = self._write_until
         in_time = True
+        # A write may free a window or a channel's consumer, whose messages touch others in turn.
         while in_time and (self.touched or heard or late):
             touched, self.touched = self.touched, {}
             for each in touched:
@@ -295,7 +297,7 @@ class Turn:
     def _write(self, waiting: dict[Flushable, None], now: Instant, until: float) -> bool:
         """Write to those that wait, which then do not; return whether there was time for all."""
         committed, held = self._writer.committed, self._held
-        for connection in list(waiting):
+        for connection in list(waiting):  # writing may touch others, or end one of them
             if self.monotonic() >= until:
                 return False
             del waiting[connection]

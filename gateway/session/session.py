@@ -305,8 +305,8 @@ class Session:
         if (
             connection is None
             or connection.output.size >= connection.maximum_unsent  # it is `congested`
-            or self.queue.messages > self.queue.held_back
-            or self.inflight.resend
+            or self.queue.messages > self.queue.held_back  # order: what waits goes first
+            or self.inflight.resend  # [MQTT-4.4.0-1]
         ):
             return None
         return connection
@@ -375,6 +375,7 @@ class Session:
             span = Span(
                 publication, first, count, qos, retain, subscription_identifiers, topic_filter
             )
+            # Their PUBRECs come one by one, and each is a row that must be on disk by itself.
             if qos == 2 and count > 1 and self.journal is not NO_JOURNAL:
                 for number in range(first, first + count):  # each is released by itself
                     clear = None if connection is None else self.clear_connection()
@@ -442,7 +443,7 @@ class Session:
             sending.resend(self, connection, now)
         if self.queue.messages:
             sending.send_waiting(self, connection, now)
-            self.page_in()
+            self.page_in()  # behind the sending: what is asked for fills what that has emptied
         if self.on_room is not None:
             self.on_room(self, now)
         for channel in self.consumes:

@@ -152,6 +152,7 @@ class TopicLevels:
         begin &= _WITHIN
         if size > _SHORT:
             return texts.startswith(text, begin)
+        # Compiled, a loop over a few bytes is quicker than the slice that a comparison needs.
         for offset in range(size):  # noqa: SIM110  # a generator does not compile here
             if texts[begin + offset] != text[offset]:
                 return False
@@ -206,7 +207,7 @@ class TopicLevels:
     def use_again(self, number: int) -> None:
         """Add one use of the number."""
         uses = self._uses[number]
-        if uses < _MANY - 1:
+        if uses < _MANY - 1:  # a byte for nearly all levels; a dict counts for the few others
             self._uses[number] = uses + 1
         else:
             self._uses[number] = _MANY
@@ -266,9 +267,10 @@ class TopicLevels:
 
     def _remove(self, number: int) -> None:
         self._unlink(number)
-        if self._begins[number] >> _PIECE not in self._old_pieces:
+        if self._begins[number] >> _PIECE not in self._old_pieces:  # those go as a whole
             self._holes += self._sizes[number]
         self._sizes[number] = 0
+        # Else `_move` sets it free when it comes to it: texts move by number.
         if not self._old_slots or number < self.moved:
             self._set_free(number)
         self.count -= 1

@@ -100,8 +100,8 @@ class TrieNodes:
     def child(self, parent: int, level: int) -> int:
         """Return the child of `parent` for this level, 0 if it has none."""
         mixed = (parent * self._parent_factor + level * self._level_factor) & _WORD
-        slot = mixed * self._slots >> 32
-        while True:
+        slot = mixed * self._slots >> 32  # a multiplication instead of a modulo: any size will do
+        while True:  # it ends, since a quarter of the slots is free
             node = self._edges[slot]
             if node == 0:
                 return self._old_child(parent, level) if self._old_slots else 0
@@ -119,6 +119,7 @@ class TrieNodes:
             node = self._old_edges[slot]
             if node == 0:
                 return 0
+            # the columns may have been cut back since, and the number may be another node's now
             if node < self._size and self._level[node] == level and self._parent[node] == parent:
                 return node
             slot += 1
@@ -150,10 +151,10 @@ class TrieNodes:
 
     def grow(self, parent: int, level: int) -> int:
         """Return a new child of `parent`, which has none for this level."""
-        if 4 * (self.count + 1) > 3 * self._slots:
+        if 4 * (self.count + 1) > 3 * self._slots:  # fuller, runs of taken slots get long
             self._rebuild_edges(self._slots + (self._slots >> 1))
         if self._old_slots:
-            self._move(self._step)
+            self._move(self._step)  # before the node is there, which is put once
         node = self._new_number()
         self._parent[node] = parent
         self._level[node] = level
@@ -189,7 +190,7 @@ class TrieNodes:
         self._level[node] = 0
         self.count -= 1
         if not self._old_slots or node < self._moved:
-            self._set_free(node)
+            self._set_free(node)  # else `_move` does when it comes to it: nodes move by number
         self._cuts += 1
         if self._old_slots:
             self._move(self._step)
@@ -268,6 +269,7 @@ class TrieNodes:
         while self._edges[slot]:
             other = self._edges[slot]
             home = self._home(self._parent[other], self._level[other])
+            # It may move into the hole unless its home lies behind the hole.
             if self._distance(home, slot) >= self._distance(hole, slot):
                 self._edges[hole] = other
                 hole = slot
@@ -284,7 +286,7 @@ class TrieNodes:
         self._old_edges, self._old_slots = self._edges, self._slots
         self._edges = zeros(size)
         self._slots = size
-        self._free = 0
+        self._free = 0  # `_move` lists the free numbers anew, as it comes to them
         self._step = max(_STEP, 4 * self._size // size)
         self._moved = 1
         if self._size <= self._at_once:

@@ -93,16 +93,16 @@ class TopicTrie:
                     found.append(table.child(node, _HAS_REST))
                 if children & _HAS_PLUS and wild:
                     nodes.append(table.child(node, _HAS_PLUS))
-                if number and children >= _A_CHILD:
+                if number and children >= _A_CHILD:  # most nodes are leaves: no search for those
                     below = table.child(node, number)
                     if below:
                         nodes.append(below)
             if not nodes:
                 return found
-            met += len(nodes) - 1
+            met += len(nodes) - 1  # one at each level is the topic's own length, which is bounded
             if met > _MAXIMUM_NODES:
                 raise TooManyNodes
-            wild = True
+            wild = True  # only the first level is closed to wildcards in topics that begin with $
         for node in nodes:
             if table.held(node):
                 found.append(node)
