@@ -138,6 +138,19 @@ async def test_a_rule_is_applied_and_the_gateway_reads_it(
     assert "is so already" in again.stdout
 
 
+def test_what_a_variable_of_the_service_sets_is_told(
+    tmp_path: Path, make_gateway: MakeGateway, tidegate: Command
+) -> None:
+    folder = tmp_path / "set"
+    folder.mkdir()
+    gateway = make_gateway(folder, '[uplink]\ndirectory = "l"\n[[uplink.rule]]\ntopic = "a"\n')
+    gateway.start({"TIDEGATE__UPLINK__RULE__0__TOPIC": "b"})
+    done = tidegate("rule", "apply", "0", "--topic", "c", "--url", url(gateway))
+    assert done.returncode == 1, done.stderr
+    assert "has no rule 0@" in done.stdout
+    assert "does a variable of its service set the rules?" in done.stdout
+
+
 def test_what_is_wrong_is_told_in_one_line(
     gateway: GatewayProcess, tidegate: Command, tmp_path: Path
 ) -> None:

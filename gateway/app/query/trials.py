@@ -132,7 +132,8 @@ class RuleTrials:
             return edit, _rule_of(edit.new)
 
         try:
-            edit, new = await asyncio.to_thread(check)  # reads files that the uplinks name
+            # in a thread: it compiles expressions, and reads files that the uplinks name
+            edit, new = await request.wait_for(asyncio.to_thread(check))
         except (ConfigurationError, TidegateError) as error:
             raise RequestError(str(error)) from None
         there = [] if self._rules is None else self._rules.rules
