@@ -134,7 +134,7 @@ bench-full: $(DEVELOP) ## the same and real traffic in two hours: BENCH_ROUNDS r
 	$(BIN)/python -m bench.soak --write
 	$(BIN)/python -m bench.topic_matching --write
 
-screenshot: $(DEVELOP) ## take the picture of the terminal UI that the README shows
+screenshot: $(DEVELOP) ## take the pictures of the terminal UI in README and docs
 	PYTHONPATH=. $(BIN)/python tools/screenshot.py
 
 package: $(DEVELOP) ## build the wheel of plain Python and the source distribution into dist/, from the last commit

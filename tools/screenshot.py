@@ -1,7 +1,6 @@
-"""Write into docs/tui.svg what the terminal UI shows of the running demonstration."""
+"""Write into docs/ what the terminal UI shows of a gateway that has lost one of its uplinks."""
 
 import asyncio
-import socket
 import subprocess
 import sys
 import tempfile
@@ -9,60 +8,89 @@ import time
 from pathlib import Path
 
 from tests.support.ports import free_port
+from tests.support.processes.screen import press
+from tests.support.waiting import listens, until
 from tui.address import parse_address
 from tui.app import TidegateApp
+from tui.gateway_client import GatewayClient
 
 ROOT = Path(__file__).resolve().parent.parent
-PICTURE = ROOT / "docs" / "tui.svg"
+CONFIG = """
+[gateway]
+id = "boiler-house"
+[broker]
+remembered_topics = 1000
+[history]
+keep = "1h"
+[[listener]]
+host = "127.0.0.1"
+port = {port}
+[[simulator]]
+node = "barn1"
+port = "{folder}/barn1.tty"
+interval = 1.0
+[[serial]]
+port = "{folder}/barn1.tty"
+format = "frames"
+[[channel]]
+name = "jobs"
+filter = "orders/#"
+[[uplink]]
+name = "cloud"
+directory = "{folder}/landing"
+[[uplink.rule]]
+topic = "sensors/+/temperature/#"
+where = "payload.value > 21"
+[[uplink]]
+name = "plant"
+url = "mqtt://127.0.0.1:{nobody}"
+[[uplink.rule]]
+topic = "sensors/#"
+where = "DEADBAND(payload.value, 0.5)"
+"""
+PICTURES = (
+    ("tui", (100, 32), ()),
+    ("tui-now", (160, 50), ()),
+    ("tui-topics", (100, 24), ("2", "down", "down", "down")),
+    ("tui-queues", (100, 30), ("4", "down")),
+    ("tui-events", (100, 24), ("6",)),
+)
+"""each picture's name, its columns and lines, and the keys before it"""
 
-SIZE = (100, 32)
-"""Columns and lines: what a reader of the README has room for."""
-
-SECONDS = 20
-"""How long the screen watches before the picture: its rates are of ten seconds."""
+SECONDS = 90
+"""How long the gateway runs before the first picture: plots want something to show."""
+WATCHED = 8
+"""How long a screen watches before its picture."""
 
 
 def main() -> None:
     """Start the gateway on a port of its own, in a folder that nobody else has."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "var").mkdir()
+        config = Path(folder, "gateway.toml")
+        config.write_text(CONFIG.format(port=port, folder=folder, nobody=free_port()))
+        command = [Path(sys.executable).with_name("tidegate"), "run", "--config", config]
         gateway = subprocess.Popen(
-            [
-                *(Path(sys.executable).with_name("tidegate"), "run", "--data", "var"),
-                *("--config", ROOT / "examples" / "demo.toml", "--port", str(port)),
-            ],
-            cwd=folder,
-            stderr=subprocess.DEVNULL,
+            [*command, "--data", Path(folder, "data")], stderr=subprocess.DEVNULL
         )
         try:
-            wait_for(port)
-            shown = asyncio.run(picture(f"mqtt://127.0.0.1:{port}"))
-            PICTURE.write_text(shown, encoding="utf-8")
+            until(lambda: listens(port), "the gateway listens")
+            time.sleep(SECONDS)
+            for name, size, keys in PICTURES:
+                shown = asyncio.run(picture(f"mqtt://127.0.0.1:{port}", size, keys))
+                (ROOT / "docs" / f"{name}.svg").write_text(shown, encoding="utf-8")
         finally:
             gateway.terminate()
             gateway.wait()
 
 
-def wait_for(port: int) -> None:
-    """Return once something listens at `port`; raise OSError if nothing does in time."""
-    end = time.monotonic() + SECONDS
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.05)
-        else:
-            return
-
-
-async def picture(url: str) -> str:
-    """Return the dashboard of the gateway at `url` as SVG."""
-    app = TidegateApp(parse_address(url))
-    async with app.run_test(size=SIZE):
-        await asyncio.sleep(SECONDS)
+async def picture(url: str, size: tuple[int, int], keys: tuple[str, ...]) -> str:
+    """Return what is shown of the gateway at `url` after these keys, as SVG."""
+    app = TidegateApp(GatewayClient(parse_address(url)))
+    async with app.run_test(size=size) as pilot:
+        await asyncio.sleep(WATCHED)
+        await press(pilot, *keys)
+        await asyncio.sleep(WATCHED)
         return app.export_screenshot(title="tidegate tui")
 
 

@@ -5,7 +5,7 @@ The URL is an `mqtt://`, `mqtts://` or, of a Unix socket, `mqtt+unix://` one.
 
 import os
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -33,6 +33,10 @@ class Address:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     tls: ssl.SSLContext | None = field(default=None, repr=False, compare=False)
+
+    def with_password(self, password: str) -> "Address":
+        """Return the same address with another password."""
+        return replace(self, password=password)
 
     def __str__(self) -> str:
         """Return the URL without login."""

@@ -1,77 +1,111 @@
 """`tidegate tui`: a gateway on the screen, seen as a plain MQTT client sees it."""
 
+import os
+import select
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from threading import Thread
 from typing import ClassVar
 
-from textual import on
-from textual.app import App
-from textual.binding import Binding, BindingType
+from rich.segment import Segment
+from textual import events
+from textual.app import App, ComposeResult
+from textual.color import Color
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
 
-from tui.address import DEFAULT_URL, Address, AddressError, parse_address
-from tui.clock import now
+from tui.address import DEFAULT_URL, AddressError, parse_address
 from tui.gateway_client import GatewayClient
-from tui.link import Link, Phase
-from tui.messages import LinkChanged, OrderAnswered, SubscriptionRefused
-from tui.screens.channels import Channels
-from tui.screens.dashboard import Dashboard
-from tui.screens.figures import Figures
-from tui.screens.help import Help
-from tui.screens.sensor_detail import SensorDetail
-from tui.screens.uplinks import Uplinks
-from tui.state import GatewayState
-from tui.theme import TIDE
-from tui.topics import GATEWAY, Topics
-from tui.uplink_order import PAUSED, UplinkOrder, word_for
-from tui.widgets.sensor_table import SensorTable
+from tui.line import Line, safe
+from tui.prefs import Preferences, default_file
+from tui.record import Recorder, RecordError, Replay
+from tui.session import Session
+from tui.theme import ASCII, COLOURS, TIDE, TIDE_LIGHT, Palette, ascii_alone
 
 TICK = 0.25
-"""seconds between two updates of the screen"""
-MOST_WORK = 0.06
-"""seconds of a tick in which arrivals are taken; the rest stays in the bounded inbox"""
+"""seconds between two looks at what has come"""
+FRAME = 1.0
+"""seconds between two frames while nobody presses a key"""
+SLOW_FRAME = 5.0
+"""seconds between two frames while the terminal is slow to take them"""
 
-NOTE = 3.0
-"""seconds that a note about an order stays"""
-WIDTHS = ((0, "-narrow"), (76, "-normal"), (110, "-wide"))
-"""cells from which the screen has this class; what it shows then is in tui.tcss"""
-HEIGHTS = ((0, "-short"), (20, "-medium"), (32, "-tall"))
-"""lines from which the screen has this class"""
+
+GONE = 129
+"""the exit status when the terminal has ended: what a hangup gives"""
+
+
+class Canvas(Widget, can_focus=True):
+    """Shows lines, and has only those cells written that differ from the lines before."""
+
+    DEFAULT_CSS = "Canvas { width: 100%; height: 100%; background: $background; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._strips: list[Strip] = []
+        self.changed_cells = 0
+        """cells that were ever written because they changed"""
+
+    def show(self, strips: list[Strip]) -> None:
+        """Show these lines."""
+        if len(strips) != len(self._strips):
+            self._strips = strips
+            self.refresh()
+            return
+        before, self._strips = self._strips, strips
+        regions = []
+        for y, (old, new) in enumerate(zip(before, strips, strict=True)):
+            if old != new:
+                begin, end = _difference(old, new)
+                self.changed_cells += end - begin
+                regions.append(Region(begin, y, end - begin, 1))
+        if regions:
+            self.refresh(*regions)
+
+    def render_line(self, y: int) -> Strip:
+        """Return a line."""
+        if y < len(self._strips):
+            return self._strips[y]
+        return Strip.blank(self.size.width, self.rich_style)
 
 
 class TidegateApp(App[None]):
-    """Joins the connection, the state and the screens; everything is drawn once a tick."""
+    """Gives keys to the session and shows its lines."""
 
-    CSS_PATH = "tui.tcss"
     TITLE = "Tidegate"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "quit", "Quit"),
-        Binding("p", "order_uplink('pause')", "Pause uplink"),
-        Binding("p", "order_uplink('resume')", "Resume uplink"),
-        Binding("f", "figures", "Figures"),
-        Binding("c", "channels", "Channels"),
-        Binding("u", "uplinks", "Uplinks"),
-        Binding("r", "retry", "Retry now"),
-        Binding("question_mark", "help", "Help", key_display="?"),
-    ]
+    ENABLE_COMMAND_PALETTE = False
+    CSS = "Screen { background: $background; }"
+    BINDINGS: ClassVar = []  # the session has all keys
 
-    def __init__(self, address: Address, topics: Topics = GATEWAY) -> None:
+    def __init__(
+        self,
+        client: GatewayClient | Replay,
+        preferences: Preferences | None = None,
+        recorder: Recorder | None = None,
+    ) -> None:
         super().__init__()
-        self.HORIZONTAL_BREAKPOINTS = list(WIDTHS)
-        self.VERTICAL_BREAKPOINTS = list(HEIGHTS)
-        self.state = GatewayState(topics.root)
-        self.client = GatewayClient(address, self.post_message, topics)
-        self._address = str(address)
-        self._link = Link(Phase.CONNECTING)
-        self._last_connected: float | None = None
-        self._order: UplinkOrder | None = None
-        self._was_paused = False
+        self.client = client
+        self.session = Session(self.client, preferences, self.copy_to_clipboard)
+        self.session.recorder = recorder
+        self.ascii = ascii_alone()
+        self._palette = Palette(None)
+        self._canvas = Canvas()
+        self._drawn_at = 0.0
+
+    def compose(self) -> ComposeResult:
+        """Give the one widget."""
+        yield self._canvas
 
     def on_mount(self) -> None:
-        """Show the dashboard and begin to connect."""
+        """Begin to connect and to draw."""
         self.register_theme(TIDE)
-        self.theme = TIDE.name
-        self.push_screen(Dashboard(self.state, self._address))
+        self.register_theme(TIDE_LIGHT)
+        wanted = self.session.preferences.theme
+        self.theme = wanted if wanted in self.available_themes else TIDE.name
+        self._set_palette()
+        self._canvas.focus()
         self.set_interval(TICK, self._tick)
         self.client.start()
 
@@ -79,136 +113,155 @@ class TidegateApp(App[None]):
         """Leave the gateway."""
         self.client.stop()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer `pause` or `resume`, whichever can have an effect, and `retry` while it waits."""
-        if action == "order_uplink":
-            return parameters == (word_for(self.state.uplink_state()),)
-        if action == "retry":
-            return self._link.phase is Phase.WAITING
-        return True
+    def on_key(self, event: events.Key) -> None:
+        """Give a key to the session and show at once what it does."""
+        event.stop()
+        event.prevent_default()
+        self.session.key(event.key, event.character)
+        self._draw()
 
-    def action_help(self) -> None:
-        """Show the keys and signs."""
-        if not isinstance(self.screen, Help):
-            self.push_screen(Help())
+    def on_paste(self, event: events.Paste) -> None:
+        """Give a pasted text to the session."""
+        self.session.paste(event.text)
+        self._draw()
 
-    def action_figures(self) -> None:
-        """Show every figure that the gateway tells."""
-        if not isinstance(self.screen, Figures):
-            self.push_screen(Figures(self.state))
+    def on_click(self, event: events.Click) -> None:
+        """Give a click to the session."""
+        self.session.click(event.x, event.y)
+        self._draw()
 
-    def action_channels(self) -> None:
-        """Show the channels."""
-        if not isinstance(self.screen, Channels):
-            self.push_screen(Channels(self.state))
+    def on_mouse_scroll_down(self) -> None:
+        """Move down."""
+        self.session.scroll(3)
+        self._draw()
 
-    def action_uplinks(self) -> None:
-        """Show the uplinks one by one."""
-        if not isinstance(self.screen, Uplinks):
-            self.push_screen(Uplinks(self.state))
+    def on_mouse_scroll_up(self) -> None:
+        """Move up."""
+        self.session.scroll(-3)
+        self._draw()
 
-    def action_retry(self) -> None:
-        """Try now to connect again."""
-        self.client.retry_now()
+    def on_resize(self) -> None:
+        """Draw anew for another size."""
+        self._draw()
 
-    def action_order_uplink(self, word: str, name: str = "") -> None:
-        """Order all uplinks or one to pause or resume, and follow what comes of it."""
-        if self._link.phase is not Phase.CONNECTED:
-            self._tell("warning", f"no connection: no order to {word} was sent")
-        elif self._order is None:
-            self._order = UplinkOrder(word, now(), name)
-            self.client.order_uplink(word, name)
-            self.state.note("info", f"ordered {self._order.uplink} to {word}", now())
+    def action_help_quit(self) -> None:
+        """Quit: Textual asks with ctrl+c."""
+        self.session.quit()
 
-    @on(SensorTable.Opened)
-    def _on_sensor_opened(self, event: SensorTable.Opened) -> None:
-        self.push_screen(SensorDetail(self.state, event.topic))
-
-    @on(Uplinks.Ordered)
-    def _on_uplink_ordered(self, event: Uplinks.Ordered) -> None:
-        self.action_order_uplink(event.word, event.name)
-
-    @on(SubscriptionRefused)
-    def _on_subscription_refused(self, event: SubscriptionRefused) -> None:
-        self._tell(
-            "error", f"the gateway does not let us hear {event.topic_filter}: {event.reason}"
-        )
-
-    @on(OrderAnswered)
-    def _on_order_answered(self, event: OrderAnswered) -> None:
-        if self._order is not None and event.refusal:
-            self._order.refused(event.refusal)
-
-    @on(LinkChanged)
-    def _on_link_changed(self, event: LinkChanged) -> None:
-        before, link = self._link, event.link
-        self._link = link
-        if link.phase is Phase.CONNECTED:
-            self.state.begin(now())
-            self.client.subscribe()
-            self.state.note("info", f"connected to {self._address}", now())
-        elif before.phase is Phase.CONNECTED or link.reason != before.reason:
-            self.state.note("warning", f"no connection: {link.reason}", now())
-        if link.phase is not Phase.CONNECTED:
-            self.state.sensors.stop_listening(now())
-            if self._order is not None:
-                self._order.lost()
-        self._renew_keys()
+    async def action_quit(self) -> None:
+        """Quit."""
+        self.session.quit()
+        self.exit()
 
     def _tick(self) -> None:
-        moment = now()
-        if self._link.phase is Phase.CONNECTED:
-            self._last_connected = moment
-        self._take_arrivals()
-        self.state.settle(moment, self.client.heard)
-        self._follow_order(moment)
-        paused = self.state.uplink_state() == PAUSED
-        if paused is not self._was_paused:
-            self._was_paused = paused
-            self._renew_keys()
-        self._show(moment)
+        moment = self.client.clock()
+        self.session.tick(moment, time.monotonic)
+        if self.session.dirty or time.monotonic() - self._drawn_at >= self._frame():
+            self._draw()
 
-    def _take_arrivals(self) -> None:
-        """Apply what has arrived, the gateway's own figures first, for a bounded time."""
-        end = time.monotonic() + MOST_WORK
-        for inbox in (self.client.figures, self.client.readings):
-            while time.monotonic() < end and (arrival := inbox.take()) is not None:
-                topic, payload, retained, at = arrival
-                self.state.apply(topic, payload, at, retained=retained)
+    def _frame(self) -> float:
+        """Return the seconds until the next frame: longer while the terminal does not keep up."""
+        driver = getattr(self, "_driver", None)
+        writer = getattr(driver, "_writer_thread", None)
+        queue = getattr(writer, "_queue", None)
+        return SLOW_FRAME if queue is not None and queue.qsize() > 2 else FRAME
 
-    def _follow_order(self, moment: float) -> None:
-        order = self._order
-        if order is None:
+    def _draw(self) -> None:
+        if self.session.ended:
+            self.exit()
             return
-        order.look(self.state.uplink_state(order.name), moment)
-        if order.outcome:
-            self._order = None
-            self._tell("info" if order.done else "warning", order.outcome)
+        if not self._canvas.is_attached:
+            return
+        if self.session.theme_wanted:
+            self._change_theme()
+        if self.session.screenshot_wanted:
+            self.session.screenshot_wanted = False
+            self._take_screenshot()
+        self._drawn_at = time.monotonic()
+        self.session.now = self.client.clock()
+        size = self.size
+        lines = self.session.draw(size.width, size.height)
+        self._canvas.show([self._strip(each, size.width) for each in lines])
 
-    def _renew_keys(self) -> None:
-        """Offer the keys that now have an effect."""
-        if self.screen_stack:  # empty while the application ends
-            self.refresh_bindings()
+    def _strip(self, shown: Line, cells: int) -> Strip:
+        style, signs = self._palette.style, ASCII if self.ascii else {}
+        segments = [Segment(safe(text).translate(signs), style(name)) for text, name in shown]
+        return Strip(segments).adjust_cell_length(cells, style("text")).simplify()
 
-    def _show(self, moment: float) -> None:
-        skipped = self.client.figures.dropped + self.client.readings.dropped
-        for screen in self.screen_stack:
-            if isinstance(screen, Dashboard):
-                screen.show(self._link, self._last_connected, skipped, moment)
-            elif isinstance(screen, SensorDetail):
-                screen.show(moment)
-            elif isinstance(screen, Figures | Channels | Uplinks):
-                screen.show()
-
-    def _tell(self, level: str, text: str) -> None:
-        """Say something in the log and in a note that goes away by itself."""
-        self.state.note(level, text, now())
-        self.notify(
-            text,
-            severity="information" if level == "info" else "warning",
-            timeout=NOTE,
-            markup=False,
+    def _set_palette(self) -> None:
+        """Use the terminal's own 16 colours where it has no more."""
+        ansi = not self.is_headless and self.console.color_system == "standard"
+        self.ansi_color = ansi
+        self._palette = Palette(
+            None if ansi else _colours(self.current_theme.to_color_system().generate())
         )
+
+    def _change_theme(self) -> None:
+        names = sorted(self.available_themes)
+        wanted, self.session.theme_wanted = self.session.theme_wanted, ""
+        if wanted == "next":
+            wanted = names[(names.index(self.theme) + 1) % len(names)]
+        if wanted not in names:
+            self.session.tell(
+                f"there is no theme {wanted[:40]!r}; there are: {', '.join(names)}", good=False
+            )
+            return
+        self.theme = self.session.preferences.theme = wanted
+        self.session.preferences.keep()
+        self._set_palette()
+        self.session.tell(f"theme {wanted}")
+
+    def _take_screenshot(self) -> None:
+        try:
+            path = self.save_screenshot(path=str(Path.home()))
+        except OSError as problem:
+            self.session.tell(f"no screenshot: {problem.strerror}", good=False)
+        else:
+            self.session.tell(f"the screen is in {path}")
+
+
+def _colours(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return a theme's colours; one that goes by its ground is mixed from the others."""
+    found = dict(variables)
+    if not found.get("text-muted", "auto").startswith("#"):
+        ground, text = (Color.parse(found[each]) for each in ("background", "foreground"))
+        found["text-muted"] = ground.blend(text, 0.62).hex6
+    if not found["background"].startswith("#"):
+        found["background"] = "#000000"
+    return {name: Color.parse(found[name]).hex6 for name in COLOURS}
+
+
+def _difference(old: Strip, new: Strip) -> tuple[int, int]:
+    """Return the first cell that differs, and the one after the last."""
+    if old.cell_length != new.cell_length:
+        return 0, max(old.cell_length, new.cell_length)
+    before = [(c, s.style) for s in old for c in s.text]
+    after = [(c, s.style) for s in new for c in s.text]
+    if len(before) != len(after) or len(after) != new.cell_length:
+        return 0, new.cell_length  # wide characters: cells are not characters
+    begin = next(
+        (n for n, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]), 0
+    )
+    end = len(after)
+    while end > begin and before[end - 1] == after[end - 1]:
+        end -= 1
+    return begin, end
+
+
+class Watch:
+    """Ends the program when its terminal has ended, whoever waits for what."""
+
+    def __init__(self, terminal: int) -> None:
+        self._poll = select.poll()
+        self._poll.register(terminal, 0)  # what has ended is told without being asked for
+
+    def start(self) -> None:
+        """Watch from now on."""
+        Thread(target=self._run, name="terminal-watch", daemon=True).start()
+
+    def _run(self) -> None:
+        self._poll.poll()
+        os._exit(GONE)  # nobody reads what an orderly end would write, and writing may block
 
 
 def run(
@@ -216,20 +269,37 @@ def run(
     username: str | None = None,
     password_file: Path | None = None,
     ca_file: Path | None = None,
+    record: Path | None = None,
+    replay: Path | None = None,
 ) -> int:
-    """Show the gateway at `url` until the person quits; return the exit status.
+    """Show the gateway at `url`, or a recording, until the person quits; return the exit status.
 
     It is 2, with one line on standard error, if the address or a file cannot be used or there is
     no terminal; see `tui.address.parse_address` for the login.
     """
     try:
-        address = parse_address(url, username, password_file, ca_file)
-    except AddressError as problem:
-        sys.stderr.write(f"tidegate tui: {problem}\n")
-        return 2
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):  # Textual draws on standard error
-        sys.stderr.write("tidegate tui: standard input and error must be a terminal\n")
-        return 2
-    application = TidegateApp(address)
+        client = (
+            GatewayClient(parse_address(url, username, password_file, ca_file))
+            if replay is None
+            else Replay(replay)
+        )
+        recorder = None if record is None else Recorder(record.open("w", encoding="utf-8"))
+    except (AddressError, RecordError) as problem:
+        return _refuse(str(problem))
+    except OSError as problem:
+        return _refuse(f"recording {str(record)!r}: {problem.strerror}")
+    served = "TEXTUAL_DRIVER" in os.environ  # such as textual-serve's
+    if not served and not (sys.stdin.isatty() and sys.stderr.isatty()):  # Textual draws on that
+        return _refuse("standard input and error must be a terminal")
+    application = TidegateApp(client, Preferences(default_file()), recorder)
+    if not served:
+        Watch(sys.stdin.fileno()).start()
     application.run()
+    if recorder is not None:
+        recorder.close()
     return application.return_code or 0
+
+
+def _refuse(problem: str) -> int:
+    sys.stderr.write(f"tidegate tui: {problem}\n")
+    return 2

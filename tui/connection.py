@@ -1,7 +1,7 @@
 """One network connection to the gateway, from CONNECT to its end (paho-mqtt, MQTT 5)."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 from paho.mqtt import MQTTException
@@ -10,22 +10,27 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersi
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
-from textual.message import Message
+from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from tui.address import Address
-from tui.messages import OrderAnswered, SubscriptionRefused
+from tui.link import Acknowledged, Answered, Subscribed, Told
 from tui.text import printable
 
 KEEP_ALIVE = 10
 """seconds; a gateway that is silent for longer than that and a PINGREQ's answer is given up"""
 CONNECT_TIMEOUT = 5.0
 """seconds for the network connection"""
-LOOP_TIMEOUT = 0.1
+LOOP_TIMEOUT = 0.2
 """seconds of waiting for the network before requests and the end are looked at"""
-LARGEST_PACKET = 64 * 1024
+LARGEST_PACKET = 128 * 1024
 """bytes; the gateway drops a larger message instead of sending it [MQTT-3.1.2-24]"""
 MOST_REASON = 160
 """characters of why a connection ended"""
+
+ANSWERS = "$CONTROL/answers/"
+"""what is below it only operators can read"""
+LOGIN_REFUSED = (0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C)
+"""CONNACK codes that the same login will meet again"""
 
 BROKEN = (OSError, MQTTException, ValueError, LookupError, TypeError, struct.error)
 """what paho raises when the network fails or the peer does not speak MQTT"""
@@ -34,8 +39,8 @@ BROKEN = (OSError, MQTTException, ValueError, LookupError, TypeError, struct.err
 class Connection:
     """A connection that calls back, on the thread of `run`, for what it hears.
 
-    `connected` is called at a CONNACK that takes us, `heard` for each message; refusals and
-    answers are posted. `subscribe` and `order` may be called from any thread.
+    `connected` is called at a CONNACK that takes us, `heard` for each message; answers are
+    posted. `subscribe`, `unsubscribe`, `publish` and `ask` may be called from any thread.
     """
 
     def __init__(
@@ -44,32 +49,45 @@ class Connection:
         client_id: str,
         connected: Callable[[], None],
         heard: Callable[[str, bytes, bool], None],
-        post: Callable[[Message], object],
+        post: Callable[[Told], object],
     ) -> None:
         self._address = address
         self._connected = connected
         self._heard = heard
         self._post = post
+        self._answers = f"{ANSWERS}{client_id}"
         self._requests: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._subscriptions: dict[int, str] = {}
-        self._asked = 0  # subscriptions, counted by who asks
-        self._answered = 0  # counted by the thread that hears
+        self._subscriptions: dict[int, list[str]] = {}
+        self._published: dict[int, str] = {}
         self._ended = ""
+        self.login_refused = False
+        """whether the gateway refused this login, so that trying again is of no use"""
+        self.octets = 0
+        """bytes of topics and payloads that were heard"""
         self._client = self._new_client(client_id)
 
-    @property
-    def hears(self) -> bool:
-        """Whether every subscription that was asked for has been answered."""
-        return self._answered == self._asked
+    def subscribe(self, topic_filters: Sequence[str], every: int = 0) -> None:
+        """Ask for these messages at QoS 0; the newest of each topic `every` so many ms if not 0."""
+        self._requests.put(lambda: self._send_subscribe(topic_filters, every))
 
-    def subscribe(self, topic_filter: str) -> None:
-        """Ask for these messages at QoS 0; a refusal is posted as SubscriptionRefused."""
-        self._asked += 1
-        self._requests.put(lambda: self._send_subscribe(topic_filter))
+    def subscribe_to_answers(self) -> None:
+        """Ask for the answers to queries."""
+        self.subscribe([self._answers])
 
-    def order(self, topic: str, word: str) -> None:
-        """Publish `word` at QoS 1; the gateway's answer is posted as OrderAnswered."""
-        self._requests.put(lambda: self._send_order(topic, word))
+    def unsubscribe(self, topic_filters: Sequence[str]) -> None:
+        """Ask for these messages no longer."""
+        self._requests.put(lambda: self._send_unsubscribe(topic_filters))
+
+    def publish(self, key: str, topic: str, payload: bytes) -> None:
+        """Publish at QoS 1; the gateway's PUBACK is posted as Acknowledged with this key."""
+        self._requests.put(lambda: self._send(key, topic, payload))
+
+    def ask(self, key: str, topic: str, payload: bytes) -> None:
+        """Send a query; its PUBACK and its answer are posted with its key."""
+        properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]  # paho's gap
+        properties.ResponseTopic = self._answers
+        properties.CorrelationData = key.encode()
+        self._requests.put(lambda: self._send(key, topic, payload, properties))
 
     def run(self, stopping: Callable[[], bool]) -> str:
         """Connect, serve until the connection ends or `stopping`, and return why it ended."""
@@ -120,13 +138,24 @@ class Connection:
                 return
             request()
 
-    def _send_subscribe(self, topic_filter: str) -> None:
-        _, packet_identifier = self._client.subscribe(topic_filter, qos=0)
+    def _send_subscribe(self, topic_filters: Sequence[str], every: int) -> None:
+        properties = Properties(PacketTypes.SUBSCRIBE)  # type: ignore[no-untyped-call]  # paho's gap
+        if every:
+            properties.UserProperty = ("$every", str(every))
+        options = SubscribeOptions(qos=0)
+        pairs = [(each, options) for each in topic_filters]
+        _, packet_identifier = self._client.subscribe(pairs, properties=properties)
         if packet_identifier is not None:
-            self._subscriptions[packet_identifier] = topic_filter
+            self._subscriptions[packet_identifier] = list(topic_filters)
 
-    def _send_order(self, topic: str, word: str) -> None:
-        self._client.publish(topic, word, qos=1)
+    def _send_unsubscribe(self, topic_filters: Sequence[str]) -> None:
+        self._client.unsubscribe(list(topic_filters))
+
+    def _send(
+        self, key: str, topic: str, payload: bytes, properties: Properties | None = None
+    ) -> None:
+        sent = self._client.publish(topic, payload, qos=1, properties=properties)
+        self._published[sent.mid] = key
 
     def _on_connect(
         self,
@@ -138,6 +167,7 @@ class Connection:
     ) -> None:
         if reason_code.is_failure:
             self._ended = f"the gateway refused the connection: {reason_code}"
+            self.login_refused = reason_code.value in LOGIN_REFUSED
         else:
             self._connected()
 
@@ -155,7 +185,13 @@ class Connection:
             self._ended = "the connection was lost"
 
     def _on_message(self, _client: Client, _userdata: object, message: MQTTMessage) -> None:
-        self._heard(message.topic, bytes(message.payload), message.retain)
+        payload = bytes(message.payload)
+        self.octets += len(payload) + len(message.topic)
+        if message.topic == self._answers:
+            key = getattr(message.properties, "CorrelationData", b"")
+            self._post(Answered(key.decode(errors="replace"), payload))
+        else:
+            self._heard(message.topic, payload, message.retain)
 
     def _on_subscribe(
         self,
@@ -165,21 +201,21 @@ class Connection:
         reason_codes: list[ReasonCode],
         _properties: Properties | None,
     ) -> None:
-        self._answered += 1
-        topic_filter = self._subscriptions.pop(packet_identifier, "")
-        for reason_code in reason_codes:
-            if reason_code.is_failure:
-                self._post(SubscriptionRefused(topic_filter, str(reason_code)))
+        topic_filters = self._subscriptions.pop(packet_identifier, [])
+        for topic_filter, reason_code in zip(topic_filters, reason_codes, strict=False):
+            refusal = str(reason_code) if reason_code.is_failure else ""
+            self._post(Subscribed(topic_filter, refusal))
 
     def _on_publish(
         self,
         _client: Client,
         _userdata: object,
-        _packet_identifier: int,
+        packet_identifier: int,
         reason_code: ReasonCode,
         _properties: Properties | None,
     ) -> None:
-        self._post(OrderAnswered(str(reason_code) if reason_code.is_failure else ""))
+        key = self._published.pop(packet_identifier, "")
+        self._post(Acknowledged(key, str(reason_code) if reason_code.is_failure else ""))
 
 
 def _one_line(failure: Exception) -> str:

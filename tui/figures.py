@@ -1,51 +1,123 @@
-"""The names of what a gateway tells, below `$SYS/broker/` (docs/sys-topics.md)."""
+"""What a gateway tells of itself below `$SYS/broker/` (docs/sys-topics.md), as it came."""
 
+from collections.abc import Iterator
+
+from tui.payload import as_number, as_text
+from tui.text import amount, printable, size, span
+
+ROOT = "$SYS/broker/"
 UPTIME = "uptime"
 VERSION = "version"
 RECEIVED = "publish/messages/received"
 SENT = "publish/messages/sent"
-DROPPED = "publish/messages/dropped"
+SYS_SENT = "tidegate/sys/messages_sent"
+ANSWERED = "tidegate/queries/answered"
+REFUSED = "tidegate/queries/refused"
 CLIENTS = "clients/connected"
 GATEWAY_ID = "tidegate/gateway/id"
 OUTBOX_ROWS = "tidegate/outbox/rows"
 OUTBOX_BYTES = "tidegate/outbox/bytes"
 OUTBOX_OLDEST = "tidegate/outbox/oldest_seconds"
-OUTBOX_REJECTED = "tidegate/outbox/rejected"
 OUTBOX_SURVIVES = "tidegate/outbox/survives_seconds"
-OUTBOX_DRAINS = "tidegate/outbox/drains_seconds"
-UPLINK_STATE = "tidegate/uplink/state"
-UPLINK_DESTINATION = "tidegate/uplink/destination"
-UPLINK_ERROR = "tidegate/uplink/error"
-UPLINK_ACKNOWLEDGED = "tidegate/uplink/acknowledged"
-UPLINK_RESENT = "tidegate/uplink/resent"
-UPLINK_REFUSED = "tidegate/uplink/refused"
-UPLINK_INFLIGHT = "tidegate/uplink/inflight"
-UPLINK_RECONNECTS = "tidegate/uplink/reconnects"
-UPLINK_PACE = "tidegate/uplink/backlog_messages_per_second"
-UPLINK_BUDGET = "tidegate/uplink/budget"
-UPLINK_BUDGET_USED = "tidegate/uplink/budget_used"
-RULES_ACCEPTED = "tidegate/rules/accepted"
+ACKNOWLEDGED = "tidegate/uplink/acknowledged"
+BRIDGE_READINGS = "tidegate/bridges/readings"
+CARD_DAYS = "tidegate/storage/card_days"
+RULES_MATCHED = "tidegate/rules/matched"
 RULES_FILTERED = "tidegate/rules/filtered"
 RULES_SAVED = "tidegate/rules/bytes_saved"
-BRIDGE_READINGS = "tidegate/bridges/readings"
-SERIAL_DUPLICATES = "tidegate/serial/duplicates"
-SERIAL_REJECTED = "tidegate/serial/rejected"
-SERIAL_CRC_ERRORS = "tidegate/serial/crc_errors"
-STORAGE_PENDING = "tidegate/storage/pending_rows"
-STORAGE_WRITTEN_PER_DAY = "tidegate/storage/written_per_day"
-STORAGE_CARD_DAYS = "tidegate/storage/card_days"
-STORAGE_FAILURES = "tidegate/storage/failures"
 
-COUNTS = frozenset({
-    RECEIVED, SENT, DROPPED, CLIENTS,
-    OUTBOX_ROWS, OUTBOX_BYTES, OUTBOX_OLDEST, OUTBOX_REJECTED,
-    OUTBOX_SURVIVES, OUTBOX_DRAINS,
-    UPLINK_ACKNOWLEDGED, UPLINK_RESENT, UPLINK_REFUSED, UPLINK_INFLIGHT, UPLINK_RECONNECTS,
-    UPLINK_PACE, UPLINK_BUDGET, UPLINK_BUDGET_USED,
-    RULES_ACCEPTED, RULES_FILTERED, RULES_SAVED,
-    BRIDGE_READINGS, SERIAL_DUPLICATES, SERIAL_REJECTED, SERIAL_CRC_ERRORS,
-    STORAGE_PENDING, STORAGE_FAILURES, STORAGE_WRITTEN_PER_DAY, STORAGE_CARD_DAYS,
-})  # fmt: skip
-"""those that are a number"""
-WORDS = frozenset({VERSION, GATEWAY_ID, UPLINK_STATE, UPLINK_DESTINATION, UPLINK_ERROR})
-"""those that are a text"""
+WATCHED = (
+    "uptime", "version", "clients/connected", "publish/messages/+",
+    "tidegate/gateway/+", "tidegate/uplink/+", "tidegate/uplink/+/+", "tidegate/outbox/+",
+    "tidegate/rules/+", "tidegate/storage/card_days", "tidegate/storage/written_per_day",
+    "tidegate/bridges/readings", "tidegate/sys/messages_sent", "tidegate/queries/+",
+    "tidegate/ledger/lost", "tidegate/alarm/+", "tidegate/log", "tidegate/log/recent",
+)  # fmt: skip
+"""what is subscribed to: a quarter of what changes each second"""
+EVERYTHING = "#"
+"""what is subscribed to while every figure is shown"""
+
+MAX_FIGURES = 5_000
+"""figures; a further one is counted and not kept"""
+MAX_NAME = 96
+"""characters of a name"""
+MAX_WORDS = 256
+"""characters of a value"""
+
+
+class Figures:
+    """The last value of each figure, by its name below `$SYS/broker/`."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, bytes] = {}
+        self.left_out = 0
+        """messages about figures beyond MAX_FIGURES"""
+
+    def take(self, name: str, payload: bytes) -> None:
+        """Keep a value; an empty payload ends the figure."""
+        if not payload:
+            self._values.pop(name, None)
+        elif name in self._values or len(self._values) < MAX_FIGURES:
+            self._values[name] = payload
+        else:
+            self.left_out += 1
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._values.clear()
+        self.left_out = 0
+
+    def number(self, name: str) -> float | None:
+        """Return a number, or None while it is not known or is a text."""
+        return as_number(self._values.get(name, b""))
+
+    def count(self, name: str) -> int | None:
+        """Return a whole number, or None while it is not known or is a text."""
+        found = self.number(name)
+        return None if found is None else int(found)
+
+    def word(self, name: str) -> str:
+        """Return a text; empty while it is not known."""
+        return as_text(self._values.get(name, b""), MAX_WORDS)
+
+    def numbers(self) -> dict[str, float]:
+        """Return all that are a number."""
+        found = ((name, as_number(payload)) for name, payload in self._values.items())
+        return {name: number for name, number in found if number is not None}
+
+    def uplinks(self) -> list[str]:
+        """Return the names of several uplinks; one empty name if there is a single one."""
+        begin, end = "tidegate/uplink/", "/state"
+        names = [
+            name[len(begin) : -len(end)]
+            for name in self._values
+            if name.startswith(begin) and name.endswith(end) and len(name) > len(begin + end)
+        ]
+        return sorted(names) or ([""] if f"{begin}state" in self._values else [])
+
+    def shown(self) -> Iterator[tuple[str, str]]:
+        """Give each figure as (name, value with its unit), in alphabetical order."""
+        for name, payload in sorted(self._values.items()):
+            if not name.startswith("tidegate/log"):
+                yield printable(name, MAX_NAME), shown(name, payload)
+
+
+def shown(name: str, payload: bytes) -> str:
+    """Return the value with the unit that the end of its name says."""
+    number = as_number(payload)
+    if number is None:
+        return as_text(payload, MAX_WORDS)
+    words = name.replace("/", "_").split("_")
+    if "bytes" in words or name.endswith(("written_per_day", "write_budget")):
+        return size(int(number))
+    if words[-1] == "seconds":
+        return span(number)
+    if words[-1] == "days":
+        return f"{number:,.0f} d"
+    if words[-1] in ("percent", "rate") and number <= 100:
+        return f"{number:g} %"
+    if "ms" in words:
+        return f"{number:,g} ms"
+    if words[-1] == "microseconds":
+        return f"{number:,g} µs"
+    return amount(int(number)) if number == int(number) else f"{number:,g}"

@@ -1,19 +1,17 @@
 """Keeps a connection to the gateway up, in a thread of its own, and passes on what it hears."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Sequence
+from queue import SimpleQueue
 from threading import Event, Thread
-
-from textual.message import Message
 
 from tui.address import Address
 from tui.clock import now
 from tui.connection import Connection
 from tui.inbox import Arrival, Inbox
-from tui.link import Link, Phase, delay_after
-from tui.messages import LinkChanged
-from tui.topics import GATEWAY, Topics
+from tui.link import Link, Phase, Told, delay_after
 
+CONTROL = "$CONTROL/tidegate/"
 STOP_TIMEOUT = 2.0
 """seconds given to the thread to end"""
 
@@ -21,28 +19,31 @@ STOP_TIMEOUT = 2.0
 class GatewayClient:
     """A plain MQTT client of a gateway that connects again, with backoff, whenever it must.
 
-    What the gateway tells of itself goes to the inbox `figures`, sensors to `readings`; all
-    else through `post`, which must be safe to call from another thread. After each LinkChanged
-    to CONNECTED the owner calls `subscribe`, so that nothing comes before the owner is ready.
+    Messages go to `inbox`, all else to `told`; whoever draws the screen takes both. A login that
+    is refused is not tried again before `retry_now`.
     """
 
-    def __init__(
-        self, address: Address, post: Callable[[Message], object], topics: Topics = GATEWAY
-    ) -> None:
-        self.figures = Inbox()
-        self.readings = Inbox()
-        self.heard = 0
-        """messages that came since the last `subscribe`"""
+    def __init__(self, address: Address) -> None:
+        self.inbox = Inbox()
+        self.told: SimpleQueue[Told] = SimpleQueue()
+        self.heard_at = 0.0
+        """when anything came last"""
         self._address = address
-        self._post = post
-        self._topics = topics
         # The same identifier each time, so that a new connection ends a half-dead old one.
-        self._client_id = f"tidegate-tui-{secrets.token_hex(4)}"
+        self.client_id = f"tidegate-tui-{secrets.token_hex(4)}"
         self._attempt = 1
         self._stopping = Event()
         self._hurry = Event()
         self._connection = self._new_connection()
         self._thread = Thread(target=self._run, name="gateway-client", daemon=True)
+
+    def __str__(self) -> str:
+        """Return where the gateway is."""
+        return str(self._address)
+
+    def clock(self) -> float:
+        """Return the seconds since 1970."""
+        return now()
 
     def start(self) -> None:
         """Begin to connect."""
@@ -52,56 +53,74 @@ class GatewayClient:
         """Disconnect and end the thread, or leave it behind if it does not end in time."""
         self._stopping.set()
         self._hurry.set()
-        self._thread.join(STOP_TIMEOUT)
+        if self._thread.ident is not None:
+            self._thread.join(STOP_TIMEOUT)
 
-    def retry_now(self) -> None:
-        """Cut the wait for the next attempt short."""
+    def retry_now(self, password: str | None = None) -> None:
+        """Cut the wait for the next attempt short; log in with another password if it is given."""
+        if password is not None:
+            self._address = self._address.with_password(password)
         self._hurry.set()
 
-    def subscribe(self) -> None:
-        """Ask for everything that is shown, retained messages first."""
-        self.heard = 0
-        self.figures.clear()
-        self.readings.clear()
-        self._connection.subscribe(f"{self._topics.root}/#")
-        self._connection.subscribe(self._topics.sensors)
+    def subscribe_to_answers(self) -> None:
+        """Ask for the answers to queries."""
+        self._connection.subscribe_to_answers()
 
-    @property
-    def hears(self) -> bool:
-        """Whether everything that `subscribe` asks for comes from now on."""
-        return self._connection.hears
+    def subscribe(self, topic_filters: Sequence[str], every: int = 0) -> None:
+        """Ask for messages at QoS 0, the newest of each topic `every` so many milliseconds."""
+        self._connection.subscribe(topic_filters, every)
 
-    def order_uplink(self, word: str, name: str = "") -> None:
-        """Send `pause` or `resume` to all uplinks or one; the answer is posted as OrderAnswered."""
-        topic = self._topics.uplink_order
-        self._connection.order(f"{topic}/{name}" if name else topic, word)
+    def unsubscribe(self, topic_filters: Sequence[str]) -> None:
+        """Ask for messages no longer."""
+        self._connection.unsubscribe(topic_filters)
+
+    def ask(self, key: str, query: str, request: bytes) -> None:
+        """Send a query (docs/query.md)."""
+        self._connection.ask(key, f"{CONTROL}query/{query}", request)
+
+    def order(self, key: str, part: str, word: str) -> None:
+        """Publish a command below `$CONTROL/tidegate/`; its PUBACK is told with the key."""
+        self._connection.publish(key, CONTROL + part, word.encode())
+
+    def publish(self, key: str, topic: str, payload: bytes) -> None:
+        """Publish a message; its PUBACK is told with the key."""
+        self._connection.publish(key, topic, payload)
 
     def _new_connection(self) -> Connection:
         return Connection(
-            self._address, self._client_id, self._on_connected, self._on_heard, self._post
+            self._address, self.client_id, self._on_connected, self._on_heard, self._on_told
         )
 
     def _run(self) -> None:
         reason = ""
         while not self._stopping.is_set():
             self._hurry.clear()
-            self._post(LinkChanged(Link(Phase.CONNECTING, self._attempt, reason)))
+            self.told.put(Link(Phase.CONNECTING, self._attempt, reason))
             self._connection = self._new_connection()
             reason = self._connection.run(self._stopping.is_set)
             if not self._stopping.is_set():
                 self._wait(reason)
 
     def _wait(self, reason: str) -> None:
+        if self._connection.login_refused:
+            self.told.put(Link(Phase.REFUSED, self._attempt, reason))
+            self._hurry.wait()
+            return
         delay = delay_after(self._attempt)
         self._attempt += 1
-        self._post(LinkChanged(Link(Phase.WAITING, self._attempt, reason, now() + delay)))
+        self.told.put(Link(Phase.WAITING, self._attempt, reason, now() + delay))
         self._hurry.wait(delay)
 
     def _on_connected(self) -> None:
         self._attempt = 0
-        self._post(LinkChanged(Link(Phase.CONNECTED)))
+        self.inbox.clear()
+        self.heard_at = now()
+        self.told.put(Link(Phase.CONNECTED))
+
+    def _on_told(self, told: Told) -> None:
+        self.heard_at = now()
+        self.told.put(told)
 
     def _on_heard(self, topic: str, payload: bytes, retained: bool) -> None:
-        self.heard += 1
-        inbox = self.figures if topic.startswith(f"{self._topics.root}/") else self.readings
-        inbox.put(Arrival(topic, payload, retained, now()))
+        self.heard_at = now()
+        self.inbox.put(Arrival(topic, payload, retained, self.heard_at))

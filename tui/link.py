@@ -1,4 +1,4 @@
-"""The state of our own connection to the gateway."""
+"""The state of our own connection to the gateway, and what its thread tells."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -15,6 +15,8 @@ class Phase(Enum):
     CONNECTING = "connecting"
     CONNECTED = "connected"
     WAITING = "waiting"
+    REFUSED = "refused"
+    """the login was refused: nothing is tried again by itself"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,33 @@ class Link:
     """why it is not up"""
     retry_at: float = 0.0
     """when the next attempt comes; of WAITING"""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """The gateway answered for a topic filter; `refusal` is empty if it lets us hear it."""
+
+    topic_filter: str
+    refusal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """The gateway acknowledged what we published under this key."""
+
+    key: str
+    refusal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The gateway answered a query."""
+
+    key: str
+    payload: bytes
+
+
+Told = Link | Subscribed | Acknowledged | Answered
 
 
 def delay_after(attempt: int) -> float:

@@ -1,12 +1,14 @@
 """Payloads of any bytes read as text, a count or a JSON object; nothing here raises."""
 
 import json
+import re
 from collections.abc import Mapping
 
 from tui.text import printable
 
 MOST_DIGITS = 19
 """digits of a count"""
+DECIMAL = re.compile(rb"-?[0-9]+(\.[0-9]+)?")
 MOST_PARSED = 8_192
 """bytes of a document that is parsed; a longer one is not a document"""
 MOST_LISTED = 131_072
@@ -20,11 +22,11 @@ def as_text(payload: bytes, limit: int) -> str:
     return printable(payload[: 4 * limit + 4].decode(errors="replace"), limit)
 
 
-def as_count(payload: bytes) -> int | None:
-    """Return a number of decimal digits, or None."""
-    if len(payload) <= MOST_DIGITS and payload.isdigit():
-        return int(payload)
-    return None
+def as_number(payload: bytes) -> float | None:
+    """Return a number of decimal digits, with or without a fraction, or None."""
+    if len(payload) > MOST_DIGITS or not DECIMAL.fullmatch(payload):
+        return None
+    return float(payload) if b"." in payload else int(payload)
 
 
 def as_object(payload: bytes) -> dict[str, object] | None:

@@ -1,23 +1,32 @@
-"""The sign and the colour of each state word; the word itself is always shown beside them."""
+"""The sign and the style of each state word; the word itself is always shown beside them."""
 
-from textual.content import Content
-
+from tui.line import Piece
 from tui.text import UNKNOWN
 
 SIGNS = {
-    "connected": ("●", "$text-success"),
-    "open": ("●", "$text-success"),
-    "connecting": ("◐", "$text-warning"),
-    "waiting": ("◌", "$text-warning"),
-    "silent": ("◔", "$text-warning"),
-    "paused": ("‖", "$text-warning"),
-    "disconnected": ("✕", "$text-error"),
-    "off": ("○", "$text-muted"),
+    "connected": ("●", "good"),
+    "open": ("●", "good"),
+    "up": ("●", "good"),
+    "connecting": ("◐", "warn"),
+    "waiting": ("◌", "warn"),
+    "silent": ("◔", "warn"),
+    "paused": ("‖", "warn"),
+    "disconnected": ("✕", "bad"),
+    "away": ("○", "muted"),
+    "off": ("○", "muted"),
 }
-UNKNOWN_SIGN = ("?", "$text-muted")
+UNKNOWN_SIGN = ("?", "muted")
 
 
-def state_content(word: str) -> Content:
+def state_cell(word: str) -> Piece:
     """Return a state with its sign, as `● connected`."""
-    sign, colour = SIGNS.get(word, UNKNOWN_SIGN)
-    return Content.assemble((f"{sign} {word or UNKNOWN}", f"bold {colour}"))
+    sign, style = SIGNS.get(word, UNKNOWN_SIGN)
+    return f"{sign} {word or UNKNOWN}", style
+
+
+SEVERITIES = {"error": ("✕", "bad"), "warning": ("!", "warn"), "info": (" ", "text")}
+
+
+def severity(word: str) -> Piece:
+    """Return the sign of a severity."""
+    return SEVERITIES.get(word, (" ", "text"))

@@ -79,6 +79,25 @@ def span(seconds: float | None) -> str:
     return f"{whole // 86_400:,}d {whole % 86_400 // 3_600:02}h"
 
 
+def age(seconds: float | None) -> str:
+    """Return how old something is in steps that rarely change: `<5s`, `12s`, `2m`, `3h`, `4d`."""
+    if seconds is None:
+        return UNKNOWN
+    whole = max(0, int(seconds))
+    if whole < 5:
+        return "<5s"
+    if whole < 60:
+        return f"{whole // 5 * 5}s"
+    if whole < 3_600:
+        return f"{whole // 60}m"
+    return f"{whole // 3_600}h" if whole < 86_400 else f"{whole // 86_400:,}d"
+
+
+def up_time(seconds: float) -> str:
+    """Return how long something has run as `12s`, `5m`, `3h 05m`, `4d 03h`."""
+    return f"{seconds // 60:.0f}m" if 60 <= seconds < 3_600 else span(seconds)
+
+
 def long_span(days: int | None) -> str:
     """Return a span of days as `11 days`, `8 months`, `12 years`; 0 is not known yet."""
     if not days:
@@ -119,6 +138,14 @@ def time_of_day(seconds: float | None) -> str:
     if seconds is None:
         return UNKNOWN
     return datetime.fromtimestamp(seconds).astimezone().strftime("%H:%M:%S")
+
+
+def moment(seconds: float | None, now: float) -> str:
+    """Return a time as local `HH:MM:SS`, or with its date if that is another day."""
+    if seconds is None:
+        return UNKNOWN
+    then, today = (datetime.fromtimestamp(each).astimezone() for each in (seconds, now))
+    return then.strftime("%H:%M:%S" if then.date() == today.date() else "%d %b %H:%M")
 
 
 def sparkline(values: Iterable[float], width: int) -> str:

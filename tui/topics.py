@@ -1,18 +1,232 @@
-"""The topics that a screen hears and the one it writes to."""
+"""The topics that were heard of, each with its last message, and the tree that they make."""
 
-from dataclasses import dataclass
+import base64
+import binascii
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tui.queries import Document, number, text
+from tui.reading import Reading, read
+
+MAX_TOPICS = 5_000
+"""topics kept; the one least recently heard is dropped and counted"""
+MAX_TOPIC = 256
+"""characters of a topic; a message on a longer one is counted and not kept"""
+MAX_RECENT = 120
+"""numbers kept of each topic for its course"""
+MAX_PAYLOAD = 4_096
+"""bytes kept of the last payload"""
+MAX_BEFORE = 1_024
+"""bytes kept of the payload before it"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class Topic:
+    """One topic: its last message, and what the gateway knows of it."""
+
+    name: str
+    payload: bytes = b""
+    before: bytes = b""
+    updated: float | None = None
+    """seconds since 1970; None for a retained message that does not say when it was sent"""
+    retained: bool = False
+    size: int = 0
+    interval: float | None = None
+    rate: float | None = None
+    silent: bool = False
+    publisher: str = ""
+    messages: int = 0
+    recent: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=MAX_RECENT))
+    reading: Reading = field(default_factory=lambda: Reading(""))
+
+    def age(self, now: float) -> float | None:
+        """Return the seconds since the last message; None when nobody knows."""
+        return None if self.updated is None else max(0.0, now - self.updated)
+
+    def numbers(self) -> list[float]:
+        """Return the last numbers, the oldest first."""
+        return [value for _, value in self.recent]
+
+    def hear(self, payload: bytes, now: float, *, retained: bool) -> None:
+        """Take a message."""
+        self._take(payload, len(payload))
+        self.retained = retained
+        self.updated = self.reading.time if retained else now
+        self.messages += 1
+        if self.reading.number is not None and not retained:
+            self.recent.append((now, self.reading.number))
+
+    def tell(self, row: Document, ahead: float) -> None:
+        """Take what the gateway knows; `ahead` is by how much its clock is ahead of ours."""
+        sent = number(row.get("time"))
+        at = None if sent is None else sent / 1_000 - ahead
+        payload = _payload(row)
+        if at is not None and at != self.updated:
+            self._take(payload, int(number(row.get("size")) or len(payload)))
+            if self.reading.number is not None and (not self.recent or at > self.recent[-1][0]):
+                self.recent.append((at, self.reading.number))
+        self.updated = at
+        self.retained = row.get("retained") is True
+        self.silent = row.get("silent") is True
+        self.interval = number(row.get("interval_seconds"))
+        self.rate = number(row.get("rate"))
+        self.messages = int(number(row.get("count")) or 0)
+        self.publisher = text(row.get("publisher"), 128) or "the gateway"
+
+    def _take(self, payload: bytes, size: int) -> None:
+        self.before, self.payload = self.payload[:MAX_BEFORE], payload[:MAX_PAYLOAD]
+        self.size = size
+        self.reading = read(payload)
+
+
+def _payload(row: Document) -> bytes:
+    if isinstance(found := row.get("payload"), str):
+        return found.encode(errors="surrogatepass")
+    try:
+        return base64.b64decode(str(row.get("payload_base64") or ""))
+    except (binascii.Error, ValueError):
+        return b""
+
+
 class Topics:
-    """A gateway's topics; another broker, which keeps `$` for itself, needs others in a test."""
+    """At most MAX_TOPICS topics by name, the least recently heard first."""
 
-    root: str = "$SYS"
-    """the gateway's figures are below `<root>/broker/` (docs/sys-topics.md)"""
-    sensors: str = "sensors/#"
-    """the topic filter of what is shown as sensors"""
-    uplink_order: str = "$CONTROL/tidegate/uplink"
-    """takes `pause` and `resume` for all uplinks; below it are topics for each by its name"""
+    def __init__(self, limit: int = MAX_TOPICS) -> None:
+        self.limit = limit
+        self.dropped = 0
+        """topics forgotten because there were too many"""
+        self.refused = 0
+        """messages whose topic was too long"""
+        self.revision = 0
+        """rises whenever a topic is added or dropped"""
+        self._by_name: OrderedDict[str, Topic] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(self._by_name.values())
+
+    def get(self, name: str) -> Topic | None:
+        """Return what is known of a topic, or None."""
+        return self._by_name.get(name)
+
+    def hear(self, name: str, payload: bytes, now: float, *, retained: bool = False) -> None:
+        """Take a message; `now` is in seconds since 1970. Never raises."""
+        topic = self._of(name)
+        if topic is None:
+            return
+        if not payload and retained:
+            self.forget(name)
+        else:
+            topic.hear(payload, now, retained=retained)
+
+    def tell(self, rows: Iterable[Document], ahead: float) -> None:
+        """Take rows of the gateway's answer to `topics`."""
+        for row in rows:
+            name = row.get("topic")
+            topic = self._of(name) if isinstance(name, str) else None
+            if topic is not None:
+                topic.tell(row, ahead)
+
+    def forget(self, name: str) -> None:
+        """Forget a topic."""
+        if self._by_name.pop(name, None) is not None:
+            self.revision += 1
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._by_name.clear()
+        self.dropped = self.refused = 0
+        self.revision += 1
+
+    def _of(self, name: str) -> Topic | None:
+        if len(name) > MAX_TOPIC:
+            self.refused += 1
+            return None
+        topic = self._by_name.get(name)
+        if topic is None:
+            if len(self._by_name) >= self.limit:
+                self._by_name.popitem(last=False)
+                self.dropped += 1
+            self.revision += 1
+            topic = self._by_name[name] = Topic(name)
+        else:
+            self._by_name.move_to_end(name)
+        return topic
 
 
-GATEWAY = Topics()
+@dataclass(slots=True)
+class Branch:
+    """A level of the tree: a topic, what is below it, or both."""
+
+    path: str
+    label: str
+    depth: int
+    topic: Topic | None = None
+    below: list[Topic] = field(default_factory=list)
+    children: "dict[str, Branch]" = field(default_factory=dict)
+
+    def silent(self) -> int:
+        """Return how many topics at and below it are silent."""
+        return sum(each.silent for each in self.below)
+
+    def rate(self) -> float | None:
+        """Return the messages a second at and below it."""
+        known = [each.rate for each in self.below if each.rate is not None]
+        return sum(known) if known else None
+
+    def updated(self) -> float | None:
+        """Return when the last message at or below it came."""
+        return max((each.updated for each in self.below if each.updated is not None), default=None)
+
+
+class TopicTree:
+    """The branches of all topics; rebuilt only when topics come or go."""
+
+    def __init__(self) -> None:
+        self._revision = -1
+        self._roots: dict[str, Branch] = {}
+
+    def roots(self, topics: Topics) -> Mapping[str, Branch]:
+        """Return the first level."""
+        if self._revision != topics.revision:
+            self._revision = topics.revision
+            self._roots = {}
+            for topic in sorted(topics, key=lambda each: each.name):
+                self._add(topic)
+        return self._roots
+
+    def visible(
+        self, topics: Topics, opened: set[str], wanted: "frozenset[str] | None"
+    ) -> list[Branch]:
+        """Return the branches in view, top down: those whose parents are open.
+
+        With `wanted`, names of topics, only what leads to them is shown, and all of that.
+        """
+        found: list[Branch] = []
+
+        def walk(level: Mapping[str, Branch]) -> None:
+            for branch in level.values():
+                if wanted is not None and not any(each.name in wanted for each in branch.below):
+                    continue
+                found.append(branch)
+                if branch.children and (wanted is not None or branch.path in opened):
+                    walk(branch.children)
+
+        walk(self.roots(topics))
+        return found
+
+    def _add(self, topic: Topic) -> None:
+        level, path = self._roots, ""
+        parts = topic.name.split("/")
+        for depth, part in enumerate(parts):
+            path = f"{path}/{part}" if depth else part
+            branch = level.get(part)
+            if branch is None:
+                branch = level[part] = Branch(path, part, depth)
+            branch.below.append(topic)
+            if depth == len(parts) - 1:
+                branch.topic = topic
+            level = branch.children

@@ -125,6 +125,14 @@ def _add_check(commands: "Commands") -> None:
 def _add_tui(commands: "Commands") -> None:
     tui = commands.add_parser("tui", help="watch a running gateway")
     _add_broker_options(tui)
+    tui.add_argument("--record", type=Path, metavar="FILE", help="write what the gateway tells")
+    tui.add_argument("--replay", type=Path, metavar="FILE", help="show what was recorded")
+    tui.add_argument(
+        "--serve", action="store_true", help="show it in a browser of this machine, not here"
+    )
+    tui.add_argument(
+        "--port", type=_port, default=8_086, metavar="N", help="port of --serve (8086)"
+    )
     tui.set_defaults(command=_tui)
 
 
@@ -266,10 +274,13 @@ def _bugreport(options: argparse.Namespace) -> int:
 
 def _tui(options: argparse.Namespace) -> int:
     from gateway.cli.own_gateway import default_url
-    from gateway.cli.tui import tui
+    from gateway.cli.tui import serve, tui
 
+    if options.serve:
+        return serve(options.port)
     url = options.url or default_url(options.username)
-    return tui(url, options.username, options.password_file, options.ca_file)
+    login = options.username, options.password_file, options.ca_file
+    return tui(url, *login, options.record, options.replay)
 
 
 def _subscribe(options: argparse.Namespace) -> int:

@@ -1,18 +1,37 @@
 """`tidegate tui`: the terminal UI, if its extra is installed."""
 
 import importlib
+import sys
 from pathlib import Path
+from types import ModuleType
 
 from gateway.errors import StartError
 from gateway.extras import how_to_install
 
 
-def tui(url: str, username: str | None, password_file: Path | None, ca_file: Path | None) -> int:
+def tui(
+    url: str,
+    username: str | None,
+    password_file: Path | None,
+    ca_file: Path | None,
+    record: Path | None = None,
+    replay: Path | None = None,
+) -> int:
     """Run the terminal UI until it is closed; return its exit code."""
+    application = _needs("tui.app", ("textual", "rich"), "tui", "the terminal UI")
+    return int(application.run(url, username, password_file, ca_file, record, replay))
+
+
+def serve(port: int) -> int:
+    """Show the terminal UI of this command line in browsers until it is stopped; return 0."""
+    server = _needs("tui.serve", ("textual_serve", "aiohttp"), "tui-serve", "--serve")
+    return int(server.run(sys.argv, port))
+
+
+def _needs(module: str, packages: tuple[str, ...], extra: str, what: str) -> ModuleType:
     try:
-        application = importlib.import_module("tui.app")
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or not error.name.startswith(("textual", "rich")):
+        if error.name is None or not error.name.startswith(packages):
             raise
-        raise StartError(f"the terminal UI needs its extra: {how_to_install('tui')}") from error
-    return int(application.run(url, username, password_file, ca_file))
+        raise StartError(f"{what} needs its extra: {how_to_install(extra)}") from error

@@ -46,6 +46,6 @@ def test_the_screen_is_given_what_the_command_line_says(monkeypatch: pytest.Monk
     assert main(["tui", "mqtt://barn", "--username", "anna"]) == 3
     assert main(["tui"]) == 3
     assert given == [
-        ("mqtt://barn", "anna", None, None),
-        ("mqtt://127.0.0.1:1883", None, None, None),
+        ("mqtt://barn", "anna", None, None, None, None),
+        ("mqtt://127.0.0.1:1883", None, None, None, None, None),
     ]

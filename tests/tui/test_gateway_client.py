@@ -2,47 +2,57 @@ import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from queue import Empty
 
 import pytest
-from textual.message import Message
+from paho.mqtt.publish import single
 
 from tests.support.ports import free_port
+from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.processes.mosquitto import Mosquitto
-from tests.support.processes.tui_publisher import TOPICS, Publisher
 from tests.support.waiting import until
 from tui.address import Address
 from tui.gateway_client import GatewayClient
 from tui.inbox import Arrival, Inbox
-from tui.link import Link, Phase
-from tui.messages import LinkChanged, OrderAnswered, SubscriptionRefused
+from tui.link import Acknowledged, Answered, Link, Phase, Subscribed, Told
 
 pytestmark = pytest.mark.mosquitto
 
+FILTERS = ("told/#", "sensors/#")
+
 
 class Watched:
-    """A client that subscribes as its owner would, and all that it posted."""
+    """A client that subscribes as its owner would, and all that it told."""
 
     def __init__(self, port: int, username: str | None = None, password: str | None = None) -> None:
-        self.posted: list[Message] = []
-        self.client = GatewayClient(
-            Address("127.0.0.1", port, username, password), self._take, TOPICS
-        )
+        self._told: list[Told] = []
+        self._subscribed = False
+        self.client = GatewayClient(Address("127.0.0.1", port, username, password))
 
-    def _take(self, message: Message) -> None:
-        self.posted.append(message)
-        if isinstance(message, LinkChanged) and message.link.phase is Phase.CONNECTED:
-            self.client.subscribe()
+    @property
+    def told(self) -> list[Told]:
+        with suppress(Empty):
+            while True:
+                told = self.client.told.get_nowait()
+                self._told.append(told)
+                if isinstance(told, Link) and told.phase is Phase.CONNECTED:
+                    self.client.subscribe(FILTERS)
+        return self._told
 
     @property
     def links(self) -> list[Link]:
-        return [message.link for message in self.posted if isinstance(message, LinkChanged)]
+        return [told for told in self.told if isinstance(told, Link)]
 
     @property
     def phases(self) -> list[Phase]:
         return [link.phase for link in self.links]
 
-    def posted_a(self, kind: type[Message]) -> bool:
-        return any(isinstance(message, kind) for message in self.posted)
+    def of(self, kind: type[Told]) -> list[Told]:
+        return [told for told in self.told if isinstance(told, kind)]
+
+
+def publish(port: int, topic: str, payload: bytes, *, retain: bool = False) -> None:
+    single(topic, payload, qos=1, retain=retain, hostname="127.0.0.1", port=port)
 
 
 @pytest.fixture
@@ -53,6 +63,10 @@ def watched(mosquitto: Mosquitto) -> Iterator[Watched]:
     one.client.stop()
 
 
+def subscribed(watched: Watched) -> None:
+    until(lambda: len(watched.of(Subscribed)) == len(FILTERS))
+
+
 def taken(inbox: Inbox) -> Arrival:
     until(lambda: len(inbox))
     arrival = inbox.take()
@@ -60,24 +74,20 @@ def taken(inbox: Inbox) -> Arrival:
     return arrival
 
 
-def test_figures_and_readings_take_their_own_inbox(watched: Watched, publisher: Publisher) -> None:
-    publisher.tell(uptime="5 seconds")
-    publisher.publish("sensors/n1/t", b"\xff\x00")
-    figure = taken(watched.client.figures)
-    assert (figure.topic, figure.payload) == ("told/broker/uptime", b"5 seconds")
-    reading = taken(watched.client.readings)
-    assert (reading.topic, reading.payload, reading.retained) == (
-        "sensors/n1/t",
-        b"\xff\x00",
-        False,
-    )
+def test_what_is_heard_is_in_the_inbox(watched: Watched, mosquitto: Mosquitto) -> None:
+    subscribed(watched)
+    publish(mosquitto.port, "sensors/n1/t", b"\xff\x00")
+    heard = taken(watched.client.inbox)
+    assert (heard.topic, heard.payload, heard.retained) == ("sensors/n1/t", b"\xff\x00", False)
+    assert watched.client.heard_at >= heard.at
 
 
-def test_retained_messages_are_marked(mosquitto: Mosquitto, publisher: Publisher) -> None:
-    publisher.tell(uptime="5 seconds")
+def test_retained_messages_are_marked(mosquitto: Mosquitto) -> None:
+    publish(mosquitto.port, "told/uptime", b"5 seconds", retain=True)
     late = Watched(mosquitto.port)
     late.client.start()
-    assert taken(late.client.figures).retained
+    subscribed(late)
+    assert taken(late.client.inbox).retained
     late.client.stop()
 
 
@@ -91,13 +101,13 @@ def test_it_comes_back_when_the_gateway_does(watched: Watched, mosquitto: Mosqui
     until(lambda: watched.phases[-1] is Phase.WAITING)
     first = next(link for link in watched.links if link.phase is Phase.WAITING)
     assert (first.attempt, first.reason) == (1, "the connection was lost")
+    before = len(watched.of(Subscribed))
     mosquitto.start()
     watched.client.retry_now()
     until(lambda: watched.phases[-1] is Phase.CONNECTED)
-    publisher = Publisher(mosquitto.port)
-    publisher.publish("sensors/n1/t", b"1")
-    assert taken(watched.client.readings).payload == b"1"
-    publisher.close()
+    until(lambda: len(watched.of(Subscribed)) == before + len(FILTERS))
+    publish(mosquitto.port, "sensors/n1/t", b"1")
+    assert taken(watched.client.inbox).payload == b"1"
 
 
 def test_attempts_are_counted_and_their_delay_grows() -> None:
@@ -120,29 +130,34 @@ def test_stop_cuts_a_wait_short() -> None:
     assert nobody.phases == [Phase.CONNECTING, Phase.WAITING]
 
 
-def test_an_order_is_sent_and_answered(watched: Watched, publisher: Publisher) -> None:
-    until(lambda: Phase.CONNECTED in watched.phases)
-    watched.client.order_uplink("pause")
-    until(lambda: publisher.orders == ["pause"])
-    until(lambda: watched.posted_a(OrderAnswered))
-    assert [m.refusal for m in watched.posted if isinstance(m, OrderAnswered)] == [""]
+def test_what_is_published_is_acknowledged_with_its_key(watched: Watched) -> None:
+    subscribed(watched)
+    watched.client.publish("k", "sensors/x", b"1")
+    until(lambda: watched.of(Acknowledged) == [Acknowledged("k", "")])
+    assert taken(watched.client.inbox).payload == b"1"
+    watched.client.unsubscribe(["sensors/#"])
+    watched.client.order("o", "uplink", "pause")
+    until(lambda: len(watched.of(Acknowledged)) == 2)
 
 
-def test_an_order_without_a_connection_is_forgotten(mosquitto: Mosquitto) -> None:
-    mosquitto.kill()
-    late = Watched(mosquitto.port)
-    late.client.order_uplink("pause")
-    late.client.start()
-    until(lambda: Phase.WAITING in late.phases)
-    mosquitto.start()
-    publisher = Publisher(mosquitto.port)
-    late.client.retry_now()
-    until(lambda: Phase.CONNECTED in late.phases)
-    late.client.order_uplink("resume")
-    until(lambda: publisher.orders)
-    assert publisher.orders == ["resume"]
-    publisher.close()
-    late.client.stop()
+def test_a_query_has_a_puback_and_an_answer(gateway: GatewayProcess) -> None:
+    asking = Watched(gateway.port)
+    asking.client.start()
+    until(lambda: Phase.CONNECTED in asking.phases)
+    asking.client.subscribe_to_answers()
+    until(lambda: len(asking.of(Subscribed)) == 1 + len(FILTERS))
+    asking.client.ask("a", "status", b"{}")
+    asking.client.ask("b", "nonsense", b"{}")
+    until(lambda: len(asking.of(Answered)) == 2)
+    answers = {each.key: each.payload for each in asking.of(Answered) if isinstance(each, Answered)}
+    assert b'"gateway":"barn"' in answers["a"]
+    assert b"there is no query 'nonsense'" in answers["b"]
+    until(lambda: len(asking.of(Acknowledged)) == 2)
+    assert {each.refusal for each in asking.of(Acknowledged) if isinstance(each, Acknowledged)} == {
+        "",
+        "Payload format invalid",
+    }
+    asking.client.stop()
 
 
 @pytest.fixture
@@ -157,9 +172,12 @@ def closed_mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
 def test_a_refused_login_says_so(closed_mosquitto: Mosquitto) -> None:
     stranger = Watched(closed_mosquitto.port, "u", "wrong")
     stranger.client.start()
-    until(lambda: Phase.WAITING in stranger.phases)
-    stranger.client.stop()
+    until(lambda: Phase.REFUSED in stranger.phases)
     assert stranger.links[-1].reason == "the gateway refused the connection: Not authorized"
+    stranger.client.retry_now("right")
+    until(lambda: stranger.phases.count(Phase.REFUSED) == 2)
+    stranger.client.stop()
+    assert Phase.WAITING not in stranger.phases
 
 
 @pytest.mark.parametrize(
@@ -189,21 +207,18 @@ def test_a_peer_that_does_not_speak_mqtt_ends_only_the_connection(answer: bytes)
         accepted.close()
 
 
-def test_a_refused_subscription_is_posted() -> None:
+def test_a_refused_subscription_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         watched = Watched(int(server.getsockname()[1]))
         watched.client.start()
         accepted, _ = server.accept()
         accepted.recv(1_000)
         accepted.sendall(b"\x20\x03\x00\x00\x00")
-        received = b""
-        while received.count(b"\x82") < 2:
-            received += accepted.recv(1_000)
-        identifiers = received[2:4], received[received.index(b"\x82", 1) :][2:4]
-        accepted.sendall(b"\x90\x04" + identifiers[0] + b"\x00\x87")
-        accepted.sendall(b"\x90\x04" + identifiers[1] + b"\x00\x00")
-        until(lambda: watched.posted_a(SubscriptionRefused))
+        until(lambda: Phase.CONNECTED in watched.phases)
+        received = accepted.recv(1_000)
+        accepted.sendall(b"\x90\x05" + received[2:4] + b"\x00\x87\x00")
+        until(lambda: watched.of(Subscribed))
         watched.client.stop()
         accepted.close()
-    refused = [m for m in watched.posted if isinstance(m, SubscriptionRefused)]
-    assert [(m.topic_filter, m.reason) for m in refused] == [("told/#", "Not authorized")]
+    told = [Subscribed("told/#", "Not authorized"), Subscribed("sensors/#", "")]
+    assert watched.of(Subscribed) == told

@@ -1,6 +1,6 @@
 import pytest
 
-from tui.payload import MOST_PARSED, as_count, as_object, as_text, seconds_of, text_of
+from tui.payload import MOST_PARSED, as_number, as_object, as_text, seconds_of, text_of
 
 
 @pytest.mark.parametrize(
@@ -9,15 +9,15 @@ from tui.payload import MOST_PARSED, as_count, as_object, as_text, seconds_of, t
         (b"0", 0),
         (b"4912", 4_912),
         (b"", None),
-        (b"-1", None),
-        (b"1.5", None),
+        (b"-1", -1),
+        (b"1.5", 1.5),
         (b" 1", None),
         ("٣".encode(), None),
         (b"9" * 20, None),
     ],
 )
-def test_count(payload: bytes, count: int | None) -> None:
-    assert as_count(payload) == count
+def test_count(payload: bytes, count: float | None) -> None:
+    assert as_number(payload) == count
 
 
 @pytest.mark.parametrize(

@@ -1,117 +1,48 @@
-from tui.rates import OWN, ROUND_SPREAD, Rates
-
-NOW = 1_763_740_000.0
+from tui.rates import Rates
 
 
-def a_round(rates: Rates, uptime: int, at: float, retained: bool = False, **counts: int) -> None:
-    """Refresh as a gateway does: the uptime with what changed on either side of it."""
-    for position, (name, count) in enumerate(counts.items()):
-        if position == 1:
-            rates.begin_round(uptime, at, retained=retained)
-        rates.count(name, count)
-    if len(counts) < 2:
-        rates.begin_round(uptime, at, retained=retained)
-
-
-def test_nothing_is_known_after_one_round() -> None:
+def test_no_rate_before_two_rounds_with_the_same_counter() -> None:
     rates = Rates()
-    a_round(rates, 10, NOW, received=100)
-    assert rates.settle(NOW + 1)
-    assert rates.get("received") is None
+    rates.take_round(10, 100.0, {"in": 5_000})
+    assert rates.get("in") is None
+    rates.take_round(11, 101.0, {"in": 5_010, "late": 9_999})
+    assert rates.get("in") == 10
+    assert rates.get("late") is None
+    rates.take_round(12, 102.0, {"in": 5_020, "late": 10_003})
+    assert rates.get("late") == 4
 
 
-def test_the_difference_of_two_rounds_by_their_distance() -> None:
+def test_a_rate_is_over_ten_seconds() -> None:
     rates = Rates()
-    a_round(rates, 10, NOW, received=100, sent=10)
-    rates.settle(NOW + 1)
-    a_round(rates, 20, NOW + 10, received=150, sent=410)
-    rates.settle(NOW + 11)
-    assert rates.get("received") == 5
-    assert rates.get("sent") == 40
+    for second in range(30):
+        rates.take_round(second, float(second), {"in": 100 if second < 20 else 100 * (second - 18)})
+    assert rates.get("in") == 100
 
 
-def test_a_counter_that_is_not_refreshed_stands_still() -> None:
+def test_a_slow_network_does_not_change_a_rate() -> None:
     rates = Rates()
-    for uptime, count in ((10, 100), (20, 150)):
-        a_round(rates, uptime, NOW + uptime, received=count)
-        rates.settle(NOW + uptime + 1)
-    a_round(rates, 30, NOW + 30)
-    rates.settle(NOW + 31)
-    assert rates.get("received") == 0
+    for uptime, at in ((10, 100.0), (11, 108.0), (12, 109.0), (20, 110.0)):
+        rates.take_round(uptime, at, {"in": uptime * 7})
+    assert rates.get("in") == 7
 
 
-def test_a_counter_that_first_counts_began_at_0() -> None:
+def test_a_start_of_the_gateway_begins_anew() -> None:
     rates = Rates()
-    a_round(rates, 10, NOW)
-    rates.settle(NOW + 1)
-    a_round(rates, 20, NOW + 10, received=30)
-    rates.settle(NOW + 11)
-    assert rates.get("received") == 3
-    assert rates.get("never heard of") == 0
-
-
-def test_a_round_is_complete_only_after_its_spread() -> None:
-    rates = Rates()
-    a_round(rates, 10, NOW, received=100)
-    assert not rates.settle(NOW + ROUND_SPREAD / 2)
-    assert rates.settle(NOW + ROUND_SPREAD)
-    assert not rates.settle(NOW + 9)
-
-
-def test_retained_counts_are_as_old_as_the_gateway_says() -> None:
-    """The retained round was made 8 s before the connection; the next one comes 2 s after it."""
-    rates = Rates()
-    a_round(rates, 100, NOW, retained=True, received=1_000)
-    rates.settle(NOW + 1)
-    a_round(rates, 110, NOW + 2, received=1_050)
-    rates.settle(NOW + 3)
-    assert rates.get("received") == 5
-
-
-def test_two_rounds_within_a_gateway_second_give_nothing() -> None:
-    rates = Rates()
-    a_round(rates, 100, NOW, retained=True, received=1_000)
-    rates.settle(NOW + 1)
-    a_round(rates, 100, NOW + 1, received=1_001)
-    rates.settle(NOW + 2)
-    assert rates.get("received") is None
-
-
-def test_a_gateway_that_began_anew_is_not_compared() -> None:
-    rates = Rates()
-    for uptime, count in ((10, 100), (20, 150), (3, 7)):
-        a_round(rates, uptime, NOW + uptime, received=count)
-        rates.settle(NOW + 50)
-    assert rates.get("received") is None
-
-
-def test_a_rate_is_taken_over_ten_seconds() -> None:
-    rates = Rates()
-    counts = [0, 0, 0, 0, 0, 100, *[100] * 20]  # one burst
-    seen = []
-    for second, count in enumerate(counts):
-        a_round(rates, second, NOW + second, received=count)
-        rates.settle(NOW + second + 0.5)
-        seen.append(rates.get("received"))
-    assert seen[5] == 20  # five seconds are known
-    assert seen[10:15] == [10] * 5
-    assert seen[15:] == [0] * 11
-
-
-def test_what_this_screen_was_sent_is_counted_beside() -> None:
-    rates = Rates()
-    a_round(rates, 100, NOW, retained=True, sent=1_000)
-    rates.settle(NOW + 1, own=70)  # what was retained came after that count
-    a_round(rates, 110, NOW + 2, sent=1_100)
-    rates.settle(NOW + 3, own=100)
-    assert rates.get("sent") == rates.get(OWN) == 10
-
-
-def test_forget() -> None:
-    rates = Rates()
-    for uptime in (10, 20):
-        a_round(rates, uptime, NOW + uptime, received=uptime)
-        rates.settle(NOW + uptime + 1)
+    rates.take_round(500, 1.0, {"in": 9_000})
+    rates.take_round(1, 2.0, {"in": 5})
+    assert rates.get("in") is None
+    rates.take_round(2, 3.0, {"in": 4})
+    assert rates.get("in") == 0.0
     rates.forget()
-    assert rates.get("received") is None
-    assert not rates.settle(NOW + 99)
+    assert rates.get("in") is None
+
+
+def test_figures_are_stale_after_two_and_a_half_rounds() -> None:
+    rates = Rates()
+    assert rates.stale(100.0, since=90.0) is None
+    assert rates.stale(106.0, since=90.0) == 16.0
+    for second in range(3):
+        rates.take_round(10 + 2 * second, 100.0 + 2 * second, {})
+    assert rates.interval() == 2.0
+    assert rates.stale(108.9, since=90.0) is None
+    assert rates.stale(109.5, since=90.0) == 5.5

@@ -5,9 +5,11 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from collections.abc import Iterator
@@ -31,7 +33,8 @@ class Terminal:
     def __init__(self, command: list[str]) -> None:
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-        environment = os.environ | {"TERM": "xterm-256color"}
+        state = tempfile.mkdtemp()
+        environment = os.environ | {"TERM": "xterm-256color", "XDG_STATE_HOME": state}
         self.process = subprocess.Popen(
             command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
         )
@@ -97,18 +100,33 @@ def terminal(gateway: int) -> Iterator[Terminal]:
 
 
 def test_a_session_with_a_real_gateway(gateway: int, terminal: Terminal) -> None:
-    terminal.read_until("● connected")
     terminal.read_until("barn")
+    terminal.read_until("uplink")
     single(
         "sensors/n1/temperature", '{"value":21.5,"unit":"°C"}', hostname="127.0.0.1", port=gateway
     )
     terminal.read_until("n1/temperature")
     terminal.read_until("21.5")
+    terminal.type("4")
+    terminal.read_until("pause the uplink")
     terminal.type("p")
+    terminal.read_until("Pause the uplink?")
+    terminal.type("y")
     terminal.read_until("the uplink is paused")
-    terminal.read_until("‖ paused")
     terminal.type("q")
     assert terminal.end() == 0
+
+
+def test_a_terminal_that_has_ended_ends_the_command(gateway: int) -> None:
+    """Also where nobody tells it by a signal, as under nohup."""
+    hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        opened = Terminal([*TIDEGATE, "tui", f"mqtt://127.0.0.1:{gateway}"])
+    finally:
+        signal.signal(signal.SIGHUP, hangup)
+    opened.read_until("barn")
+    os.close(opened._ours)
+    assert opened.process.wait(SECONDS) != 0
 
 
 @pytest.mark.parametrize("url", ["localhost:1883", "http://127.0.0.1", "mqtt://u:secret@h:x"])
@@ -125,3 +143,18 @@ def test_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == (
         "tidegate tui: standard input and error must be a terminal\n"
     )
+
+
+def test_recordings_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text, problem in (
+        ("empty", "", "it is empty"),
+        ("odd", "[1]\n", "line 1 is no line of one"),
+        ("binary", "\x00", "line 1 is no line of one"),
+    ):
+        (tmp_path / name).write_text(text)
+        assert run(replay=tmp_path / name) == 2
+        assert problem in capsys.readouterr().err
+    assert run(replay=tmp_path / "nothing") == 2
+    assert "No such file" in capsys.readouterr().err
+    assert run(record=tmp_path / "no" / "folder") == 2
+    assert "No such file" in capsys.readouterr().err

@@ -1,44 +1,41 @@
-"""Every figure that the gateway tells of itself."""
+"""Every figure that the gateway tells of itself, filtered by `/`."""
 
-from typing import ClassVar
+from typing import Any
 
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
-from textual.content import Content
-from textual.screen import ModalScreen
+from tui.line import Line, box
+from tui.table import Column, Table
+from tui.view import View
 
-from tui.state import GatewayState
-from tui.widgets.live import Live
-from tui.widgets.pairs import pair_lines
-
-NOTHING = "The gateway has told nothing yet."
+Figure = tuple[str, str]
 
 
-class Figures(ModalScreen[None]):
-    """The parts of the gateway with their figures, as long as the list is; escape leads back."""
+class EveryFigure(View):
+    """A table of names and values."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f,enter,q", "dismiss", "Back")]
+    title = "figures"
 
-    def __init__(self, state: GatewayState) -> None:
-        super().__init__()
-        self._state = state
-        self._lines = Live(id="figures-lines")
-        self._box = VerticalScroll(self._lines, id="figures")
-        self._box.border_title = "Figures"
-        self._box.border_subtitle = "escape: back"
-
-    def compose(self) -> ComposeResult:
-        """Yield the box with the list."""
-        yield self._box
-
-    def show(self) -> None:
-        """Draw the list as it is at this moment."""
-        width = self._lines.content_size.width
-        parts = [
-            Content("\n").join(
-                [Content.assemble((part, "bold $primary")), pair_lines(pairs, width)]
-            )
-            for part, pairs in self._state.every_figure.parts()
+    def __init__(self, session: Any) -> None:
+        super().__init__(session)
+        columns = [
+            Column[Figure]("FIGURE", 0, lambda row: row[0], lambda row: row[0]),
+            Column[Figure]("VALUE", 30, lambda row: row[1], right=True),
         ]
-        self._lines.put(Content("\n\n").join(parts) if parts else Content(NOTHING))
+        self.table: Table[Figure] = Table(columns, lambda row: row[0], empty="nothing came yet")
+
+    def every_figure(self) -> bool:
+        """Return that it shows more than the usual figures."""
+        return True
+
+    def draw(self, cells: int, height: int) -> list[Line]:
+        """Return the table."""
+        self.table.fill(list(self.session.state.figures.shown()))
+        lines = self.table.draw(cells - 4, height - 2)
+        right = f"{len(self.table.rows)} of {self.table.total}"
+        return box("figures: docs/sys-topics.md says what each means", lines, cells, height, right)
+
+
+def show_figures(session: Any, words: str) -> None:
+    """Open the figures, filtered by words."""
+    view = EveryFigure(session)
+    view.table.filter = words
+    session.open(view)

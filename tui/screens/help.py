@@ -1,56 +1,54 @@
-"""The keys and the signs."""
+"""The keys of the screen in view, then those of all, and what the signs mean."""
 
-from typing import ClassVar
+from tui.line import HEAD, MUTED, Line, box, filled, fitted, line
+from tui.signs import SIGNS
+from tui.view import View
 
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
-from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Static
-
-KEYS = (
-    ("q", "quit"),
-    ("p", "pause or resume the uplinks; messages wait meanwhile"),
-    ("/", "filter the sensors by words of their topics"),
-    ("escape", "close what is open; show all sensors again"),
-    ("tab", "move between sensors, bridges and log"),
-    ("↑ ↓ j k", "move in the sensors; page up, page down, home and end too"),
-    ("enter", "all about the sensor at the cursor"),
-    ("f", "every figure that the gateway tells of itself"),
-    ("c", "the channels, and what waits in them"),
-    ("u", "the uplinks; p pauses or resumes one of them"),
-    ("z", "give the whole screen to the sensors or to the log, and back"),
-    ("r", "try now to connect again"),
-    ("ctrl+p", "more: colours, screenshot"),
-    ("?", "this help"),
-)
-SIGNS = (
-    ("•", "heard within the last second"),
-    ("!", "late: silent for three times as long as usual, and 30 s at least"),
-    ("—", "not known (yet): rates need two refreshes of the gateway's figures"),
-    ("● ◐ ◌", "up · being set up · waiting"),
-    ("‖ ✕ ○", "paused · down · off"),
-    ("▲ ▼", "the outbox grows · drains"),
+MORE = (
+    ("↑ ↓ j k", "move; page keys, ctrl+d, ctrl+u, g, G: further"),
+    ("enter", "into what is at the cursor"),
+    ("1 to 6", "Now, Topics, Clients, Queues, Nodes, Events"),
+    ("[ ]", "plots: ten minutes, three hours, a day"),
+    ("← →", "plots: back in time, and forth"),
+    ("/", "words that a row must contain; !word: must not; ~regex"),
+    (":", "a command; tab completes; every action is one"),
 )
 
 
-class Help(ModalScreen[None]):
-    """A box over the dashboard; any of its keys closes it."""
+class Help(View):
+    """Two columns where there is room."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,enter,q", "dismiss", "Close")
-    ]
+    title = "help"
 
-    def compose(self) -> ComposeResult:
-        """Yield the box."""
-        with VerticalScroll(id="help") as box:
-            box.border_title = "Keys and signs"
-            box.border_subtitle = "escape: close"
-            yield Static(_table(KEYS), markup=False)
-            yield Static(_table(SIGNS), markup=False, id="help-signs")
+    def __init__(self, session) -> None:  # type: ignore[no-untyped-def]
+        super().__init__(session)
+        self._below = session.view
+
+    def draw(self, cells: int, height: int) -> list[Line]:
+        """Return the keys of what is below, then all."""
+        here = [_row(each.shown or each.key, each.words) for each in self._below.actions()]
+        lines = [line((f"{self._below.name()}", HEAD)), *here, []]
+        lines += [line(("everywhere", HEAD))]
+        lines += [_row(key, words) for key, words in MORE]
+        shown = {each.key for each in self._below.actions()}
+        for each in self.session.common():
+            if not each.key.isdigit() and each.key not in shown | {"colon", "question_mark"}:
+                lines.append(_row(each.shown or each.key, each.words))
+        signs = [line((f"{sign} ", style), (word, MUTED)) for word, (sign, style) in SIGNS.items()]
+        lines += [[], line(("signs", HEAD)), _joined(signs)]
+        lines.append(line(("figures that are old are dim and say how old they are", MUTED)))
+        room = height - 2
+        if len(lines) > room and cells >= 76:
+            half = (cells - 4) // 2
+            left = filled(lines[:room], half, room)
+            right = filled(lines[room:], cells - 4 - half, room)
+            lines = [[*a, *b] for a, b in zip(left, right, strict=True)]
+        return box("keys and signs", lines, cells, height, "escape: back")
 
 
-def _table(rows: tuple[tuple[str, str], ...]) -> Content:
-    lines = [Content.assemble((f"{sign:<9}", "bold $text-accent"), text) for sign, text in rows]
-    return Content("\n").join(lines)
+def _row(key: str, words: str) -> Line:
+    return [*fitted(line((key, "key")), 11), (words, MUTED)]
+
+
+def _joined(parts: list[Line]) -> Line:
+    return [piece for part in parts for piece in [*part, ("  ", MUTED)]]

@@ -3,14 +3,14 @@
 import asyncio
 import time
 from collections.abc import Callable
-from typing import cast
 
 from textual import events
 from textual.app import App
 from textual.pilot import Pilot
 
 from tests.support.waiting import SECONDS
-from tui.app import TidegateApp
+
+CHARACTERS = {"space": " ", "colon": ":", "slash": "/", "question_mark": "?"}
 
 
 def rendered(app: App[None]) -> str:
@@ -50,11 +50,11 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
     Unlike Pilot.press this does not wait for an idle processor: a live dashboard has none.
     """
     for key in keys:
-        pilot.app.post_message(events.Key(key, " " if key == "space" else None))
+        character = CHARACTERS.get(key, key if len(key) == 1 else None)
+        pilot.app.post_message(events.Key(key, character))
         await pilot._wait_for_screen()
 
 
 async def connected(pilot: Pilot[None]) -> None:
-    """Return when the retained figures can be told: the subscription is in place."""
-    await shown(pilot, "● connected mqtt://")
-    await until(lambda: cast("TidegateApp", pilot.app).client.hears)
+    """Return when figures come: everything has been asked for."""
+    await shown(pilot, "● up")

@@ -1,0 +1,281 @@
+"""The screen says what is true, above all when something is wrong: one test for each finding."""
+
+import json
+
+from tests.support.silent_client import Bench
+from tui.line import MUTED
+from tui.link import Acknowledged, Link, Phase, Subscribed
+
+UPLINKS = {
+    "tidegate__uplink__state": "disconnected",
+    "tidegate__uplink__cloud__state": "connected",
+    "tidegate__uplink__cloud__acknowledged": 100,
+    "tidegate__uplink__cloud__waiting": 0,
+    "tidegate__uplink__plant__state": "disconnected",
+    "tidegate__uplink__plant__error": "10.0.0.7:1883: [Errno 111] Connection refused",
+    "tidegate__uplink__plant__waiting": 4_912,
+}
+
+
+def test_no_rate_is_invented_while_retained_figures_trickle_in() -> None:
+    bench = Bench()
+    bench.tell(uptime="100 seconds")
+    bench.round(101)
+    bench.tell(publish__messages__received=1_000_000)  # retained, and late
+    bench.round(102)
+    bench.round(103)
+    assert bench.session.state.incoming() in (None, 0.0)
+    bench.round(104, publish__messages__received=1_000_008)
+    bench.round(105)
+    incoming = bench.session.state.incoming()
+    assert incoming is not None
+    assert incoming <= 8
+
+
+def test_each_uplink_is_shown_as_itself() -> None:
+    bench = Bench()
+    bench.tell(**UPLINKS)
+    bench.round(10)
+    bench.round(11)
+    bench.round(12, tidegate__uplink__cloud__acknowledged=103)
+    for size in ((40, 12), (80, 24), (160, 50)):
+        lines = bench.screen(*size).splitlines()
+        cloud = next(each for each in lines if "● cloud" in each)
+        plant = next(each for each in lines if "✕ plant" in each and "disconnected" in each)
+        assert "/s" in cloud
+        assert "4,912 wait" in plant or size == (40, 12)
+
+
+def test_a_pause_asks_and_means_the_uplink_at_the_cursor() -> None:
+    bench = Bench()
+    bench.tell(**UPLINKS)
+    bench.press("4")
+    assert "pause cloud…" in bench.screen()
+    bench.press("j")
+    assert "pause plant…" in bench.screen()
+    bench.press("p")
+    asked = bench.screen()
+    assert "Pause uplink plant?" in asked
+    assert "restarts" in asked
+    bench.press("n")
+    assert bench.client.orders == []
+    bench.press("p", "y")
+    assert bench.client.orders == [("uplink/plant", "pause")]
+    bench.tell(tidegate__uplink__plant__state="paused")
+    assert "uplink plant is paused" in bench.screen()
+    bench.pass_time(7)
+    assert "resume plant…" in bench.screen()
+
+
+def test_a_pause_without_effect_or_refused_is_told() -> None:
+    bench = Bench()
+    bench.tell(**UPLINKS)
+    bench.press("4", "p", "y")
+    bench.pass_time(6)
+    bench.tell(uptime="1 seconds")
+    assert "no effect after 5 s of pause: uplink cloud is connected" in bench.screen(120, 30)
+    bench.press("p", "y")
+    bench.client.told.put(Acknowledged("order uplink/cloud", "Not authorized"))
+    bench.pass_time(0)
+    assert "the gateway refused to pause uplink cloud: Not authorized" in bench.screen(120, 30)
+
+
+def test_a_gateway_that_stands_still_is_not_connected() -> None:
+    bench = Bench()
+    for uptime in range(10, 14):
+        bench.round(uptime, clients__connected=3)
+    assert "● up" in bench.screen()
+    bench.pass_time(3.5, hears=False)
+    text = bench.screen()
+    assert "NO ANSWER for 4s" in text or "NO ANSWER for 3s" in text
+    assert "● " not in text.splitlines()[0]
+    body = bench.session.draw(80, 24)[2:-1]
+    assert {style for each in body for _, style in each} == {MUTED}
+
+
+def test_figures_that_stop_are_told_while_something_else_comes() -> None:
+    bench = Bench()
+    for uptime in range(10, 14):
+        bench.round(uptime)
+    bench.pass_time(2.0)
+    assert "no figures" not in bench.screen()
+    bench.pass_time(1.0)
+    assert "! no figures for 3s" in bench.screen()
+
+
+def test_nothing_that_screens_cause_is_traffic() -> None:
+    bench = Bench()
+    for second in range(14):
+        bench.hear("sensors/a", b"1")  # a sample, which the gateway counts as sent
+        bench.tell(  # in a round these stand before the uptime, and the others after it
+            retained=False,
+            tidegate__sys__messages_sent=30 * second,
+            tidegate__queries__answered=4 * second,
+            tidegate__queries__refused=0,
+            tidegate__bridges__readings=0,
+        )
+        bench.round(100 + second)
+        bench.tell(
+            retained=False,
+            publish__messages__received=4 * second,
+            publish__messages__sent=30 * second + 4 * second + second,
+        )
+    for size in ((40, 12), (80, 24), (160, 50)):
+        text = bench.screen(*size)
+        assert "0.0/s" in text
+        assert bench.session.state.incoming() == 0.0
+        assert bench.session.state.outgoing() == 0.0
+
+
+def test_refused_access_stays_in_a_banner() -> None:
+    bench = Bench()
+    for each in (
+        "$SYS/broker/uptime",
+        "$SYS/broker/tidegate/log",
+        "$CONTROL/answers/x",
+        "sensors/#",
+    ):
+        bench.client.told.put(Subscribed(each, "Not authorized"))
+    bench.client.refused = "Not authorized"
+    bench.pass_time(60)
+    text = bench.screen(150, 40)
+    assert "you may not read the figures (read $SYS/#), nor the gateway's answers" in text
+    assert "operator" in text
+    assert "messages on sensors/#" in text
+    assert "nothing needs you" not in text
+    assert "not known yet" in text
+
+
+def test_a_wrong_password_is_asked_for_and_not_tried_again() -> None:
+    bench = Bench(connected=False)
+    bench.client.told.put(Link(Phase.REFUSED, 1, "the gateway refused: Bad user name or password"))
+    bench.pass_time(0)
+    text = bench.screen(120, 30)
+    assert "LOGIN REFUSED: the gateway refused: Bad user name or password" in text
+    assert "password: " in text
+    bench.press(*"geheim")
+    assert "geheim" not in bench.screen(120, 30)
+    bench.press("enter")
+    assert bench.client.passwords == ["geheim"]
+    bench.press("P", "escape")
+    assert "P: give a password" in bench.screen(120, 30)
+
+
+def test_a_silent_sensor_from_before_the_start_is_there_and_late() -> None:
+    bench = Bench()
+    row = {
+        "topic": "sensors/attic/temperature",
+        "time": 100_000,
+        "payload": '{"value":21.4,"unit":"°C"}',
+        "size": 26,
+        "publisher": "serial:attic",
+        "count": 9,
+        "interval_seconds": 5.0,
+        "rate": 0.0,
+        "silent_seconds": 900.0,
+        "silent": True,
+    }
+    bench.client.answers["topics"] = {"total": 1, "offset": 0, "rows": [row]}
+    bench.tell(uptime="1 seconds")
+    bench.pass_time(6)
+    text = bench.screen(120, 30)
+    assert "attic/temperature" in text
+    assert "silent 15m 00s, usually every 5s" in text
+    assert "21.4 °C" in text
+    assert "15m" in text
+    bench.press("enter")
+    assert "silent for" in bench.screen()
+
+
+def test_a_cut_link_stays_in_a_banner_and_dims_what_is_shown() -> None:
+    bench = Bench()
+    bench.tell(**UPLINKS, uptime="5 seconds")
+    bench.client.told.put(Link(Phase.WAITING, 3, "connection refused", 1_009.0))
+    bench.pass_time(1)
+    text = bench.screen(120, 30)
+    assert "✕ NO CONNECTION: connection refused · attempt 3 in 8s · r: now" in text
+    assert "what is shown is of" in text
+    body = bench.session.draw(120, 30)[2:-1]
+    assert {style for each in body for _, style in each} == {MUTED}
+    bench.press("r")
+    assert bench.client.passwords == [None]
+    bench.press("4", "p")
+    assert "nothing was sent" in bench.screen(120, 30)
+
+
+def test_spans_of_channels_keep_their_unit() -> None:
+    bench = Bench()
+    row = {
+        "kind": "channel",
+        "name": "jobs",
+        "filter": "work/#",
+        "state": "open",
+        "depth": 12,
+        "oldest_seconds": 102.0,
+    }
+    bench.client.answers["queues"] = {"total": 1, "offset": 0, "rows": [row]}
+    bench.press("4")
+    bench.pass_time(3)
+    text = bench.screen()
+    assert "1m42s" in text
+    assert "jobs" in text
+
+
+def test_the_reason_of_an_outage_is_in_sight_at_80_columns() -> None:
+    bench = Bench()
+    bench.tell(**UPLINKS)
+    assert "plant     down: Connection refused" in bench.screen()
+    bench.press("4", "j")
+    assert "Connection refused" in bench.screen()
+
+
+def test_chatter_is_apart_from_events_and_lines_are_in_order() -> None:
+    bench = Bench()
+    lines = [
+        {"time": 1_000_000 + n, "level": "INFO", "logger": logger, "message": message}
+        for n, (logger, message) in enumerate([
+            ("gateway.broker.connecting.connection_lines", "client 'cron' connected"),
+            ("gateway.uplink.uplink", "uplink paused by ops"),
+        ])
+    ]  # fmt: skip
+    bench.tell(tidegate__log__recent=json.dumps(lines))
+    bench.press("6")
+    text = bench.screen()
+    assert "uplink paused by ops" in text
+    assert "cron" not in text
+    bench.press("c")
+    assert "cron" in bench.screen()
+    times = [each.time for each in bench.session.state.log]
+    assert times == sorted(times)
+
+
+def test_help_and_filter_are_always_in_the_footer() -> None:
+    bench = Bench()
+    for digit in "123456":
+        bench.press(digit)
+        assert " ? help" in bench.screen(80, 24).splitlines()[-1]
+        assert " ? help" in bench.screen(40, 12).splitlines()[-1]
+
+
+def test_figures_are_searched_and_use_the_width() -> None:
+    bench = Bench()
+    bench.tell(tidegate__aliases__in__hits=0, tidegate__storage__card_days=4_383)
+    bench.press(":")
+    bench.type("figures card")
+    text = bench.screen(120, 30)
+    assert ("$SYS/broker/#", 0) in bench.client.subscribed
+    assert "4,383 d" in text
+    assert "aliases" not in text
+    assert max(map(len, text.splitlines())) == 120
+    bench.press("escape")
+    assert "$SYS/broker/#" in bench.client.unsubscribed
+
+
+def test_every_line_fills_the_width_at_every_size() -> None:
+    bench = Bench()
+    bench.tell(**UPLINKS, uptime="5 seconds")
+    bench.hear("sensors/温度計/温度計", "温度計温度計".encode())
+    for digit in "123456":
+        bench.press(digit)
+        for size in ((1, 1), (10, 4), (20, 4), (40, 12), (76, 20), (80, 24), (120, 30), (200, 60)):
+            bench.screen(*size)

@@ -1,0 +1,48 @@
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.support.ports import free_port
+from tests.support.waiting import SECONDS
+
+pytest.importorskip("textual_serve", reason="pip install 'textual-serve>=1.1,<2'")
+
+
+def status(url: str, **headers: str) -> int:
+    """Return the status of a GET."""
+    request = urllib.request.Request(url, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as refusal:
+        return refusal.code
+
+
+def test_a_browser_needs_the_token_and_no_other_page_gets_in() -> None:
+    port = free_port()
+    tidegate = str(Path(sys.executable).with_name("tidegate"))
+    command = [tidegate, "tui", "--serve", f"--port={port}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            address = server.stdout.readline().split()[1]
+            assert address.startswith(f"http://127.0.0.1:{port}/?token=")
+            assert status(address) == 200
+            plain = address.partition("?")[0]
+            assert status(plain) == 403
+            assert status(plain + "?token=x") == 403
+            assert status(plain + "ws") == 403
+            assert status(address, Origin="http://elsewhere") == 403
+            assert status(address, Host="elsewhere") == 403
+            cookie = address.partition("token=")[2]
+            assert status(plain, Cookie=f"tidegate_tui={cookie}") == 200
+            with pytest.raises(OSError, match="refused"):
+                socket.create_connection(("127.0.0.2", port))
+        finally:
+            server.terminate()
+            server.wait(SECONDS)

@@ -1,0 +1,362 @@
+"""Keys, the stack of views, commands: without a terminal and without a gateway."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.silent_client import Bench
+from tui.prefs import Preferences
+from tui.screens import COMMANDS, SCREENS
+from tui.session import FLOOD
+
+CLIENT = {
+    "id": "tablet-7", "user": None, "connected": True, "window": 20, "inflight": 3, "waiting": 5,
+    "waiting_bytes": 999, "class": "application", "expiry": None, "shared_identifier": True,
+    "address": "10.0.0.7:4000", "listener": "0.0.0.0:1883", "version": "5", "since": 900_000,
+    "received_rate": 1.0, "sent_rate": 812.0, "silent_seconds": 1.0, "keep_alive": 60,
+}  # fmt: skip
+
+
+def rows(*found: object, **more: object) -> dict[str, object]:
+    return {"total": len(found), "offset": 0, "rows": list(found), **more}
+
+
+@pytest.fixture
+def bench() -> Bench:
+    made = Bench()
+    answers = made.client.answers
+    answers["clients"] = rows(CLIENT, {**CLIENT, "id": "x\x1b[2J", "shared_identifier": False})
+    answers["client"] = {
+        "client": CLIENT,
+        "subscriptions": [
+            {"filter": "s/#", "qos": 1, "where": "a > 1", "evaluated": 9, "passed": 3}
+        ],
+        "ends": [
+            {"time": 900_000, "seconds": 4.0, "reason": "taken over", "address": "10.0.0.8:1"}
+        ],
+        "drops": {"oldest": 88, "newest": 0},
+        "oldest_seconds": 12.0,
+    }
+    answers["client/disconnect"] = {"id": "tablet-7"}
+    answers["session/drop"] = {"id": "tablet-7", "messages": 5}
+    answers["bridges"] = rows({
+        "kind": "serial", "name": "tty", "place": "/dev/tty", "state": "waiting",
+        "error": "no such device", "age": None, "counted": {"frames": 5},
+        "troubles": {"n1": "late"},
+        "refused": [{"reason": "r", "count": 2, "example": "bad", "age": 1.0}],
+    })  # fmt: skip
+    reading = {"kind": "serial", "name": "tty", "node": "n1", "quantity": "t", "instance": "2",
+               "value": 21.5, "unit": "°C", "age": 7.0, "quality": "frozen"}  # fmt: skip
+    answers["readings"] = rows(reading)
+    answers["events"] = rows(
+        {"id": 7, "time": 900_000, "until": None, "severity": "error", "kind": "link",
+         "subject": "uplink plant", "text": "down", "count": 3},
+        last=7,
+    )  # fmt: skip
+    answers["topic"] = {"topic": None, "remembered": False, "receivers": ["tablet-7"],
+                        "filtered": ["ha"], "retained": None}  # fmt: skip
+    answers["why"] = {"lines": ["message 1", "  rule 0: TRUE"]}
+    answers["topics"] = {"error": "the gateway remembers no topics: set remembered_topics"}
+    answers["rules"] = rows({
+        "rule": "0@1", "uplinks": ["cloud"], "topic": "sensors/#", "where": "payload.value > 20",
+        "counters": {"evaluated": 100, "passed": 16, "bytes_saved": 24_000, "microseconds": 3.4},
+    })  # fmt: skip
+    answers["queues"] = rows(
+        {"kind": "uplink", "name": "cloud", "state": "connected", "depth": 0},
+        {"kind": "channel", "name": "jobs", "filter": "work/#", "state": "open", "depth": 12},
+        {"kind": "session", "name": "tablet-7", "state": "away", "depth": 5},
+    )
+    answers["status"] = {"gateway": "barn", "survives_seconds": 7_200, "uptime_seconds": 90,
+                         "uplinks": [], "clients": {"connected": 2, "away": 0}}  # fmt: skip
+    made.pass_time(12)
+    return made
+
+
+def test_digits_and_tabs(bench: Bench) -> None:
+    for index, screen in enumerate(SCREENS):
+        bench.press(str(index + 1))
+        assert f"[{index + 1} {screen.title}" in bench.screen()
+        bench.press(":")
+        bench.type(screen.title.lower())
+        assert bench.session.screen == index
+    first = bench.screen(120, 30).splitlines()[0]
+    bench.session.click(first.index("3 Clients"), 0)
+    assert bench.session.screen == 2
+
+
+def test_clients(bench: Bench) -> None:
+    bench.press("3")
+    bench.pass_time(4)
+    text = bench.screen(160, 40)
+    for part in ("! tablet-7", "! shared", "3/20", "x·[2J", "812"):
+        assert part in text
+    bench.press("enter")
+    bench.pass_time(0)
+    text = bench.screen(120, 40)
+    for part in (
+        "s/#  QoS 1",
+        "$where a > 1",
+        "3 of 9 pass",
+        "taken over",
+        "oldest 88",
+        "outlives",
+    ):
+        assert part in text
+    bench.press("K")
+    assert "Disconnect tablet-7?" in bench.screen()
+    bench.press("y")
+    assert ("client/disconnect", {"id": "tablet-7"}) in bench.client.asked
+    assert "disconnected tablet-7" in bench.screen()
+    bench.press("escape", "D")
+    assert "5 waiting messages and its subscriptions are gone" in bench.screen(100, 30)
+    bench.press("enter")
+    assert not any(what == "session/drop" for what, _ in bench.client.asked)
+    bench.press("D", "y")
+    assert ("session/drop", {"id": "tablet-7"}) in bench.client.asked
+
+
+def test_pages_and_server_side_sorting_of_many_clients(bench: Bench) -> None:
+    bench.client.answers["clients"] = rows(CLIENT) | {"total": 10_000}
+    bench.press("3", "s", "s", "s")
+    bench.pass_time(5)
+    bench.screen()
+    assert any(request.get("sort") == "received_rate" for _, request in bench.client.asked)
+    assert "1 to 100 of 10,000" in bench.screen(100, 30)
+    bench.press("n")
+    bench.pass_time(5)
+    bench.screen()
+    assert any(request.get("offset") == 100 for _, request in bench.client.asked)
+    bench.press("/")
+    bench.type("tablet")
+    bench.pass_time(5)
+    assert any(request.get("match") == "*tablet*" for _, request in bench.client.asked)
+
+
+def test_queues(bench: Bench) -> None:
+    bench.press("4")
+    bench.pass_time(5)
+    text = bench.screen(160, 50)
+    for part in ("jobs", "payload.value > 20", "16 %", "24.0 kB", "2.0 h"):
+        assert part in text
+    bench.press("j", "E", "y")
+    assert ("channel/jobs/empty", "") in bench.client.orders
+    bench.pass_time(6)
+    bench.press("p", "y")
+    assert ("channel/jobs/pause", "") in bench.client.orders
+    bench.press("enter")
+    bench.screen()
+    bench.press("escape", "j", "enter")
+    assert "tablet-7" in bench.session.view.name()
+
+
+def test_nodes(bench: Bench) -> None:
+    bench.press("5")
+    bench.pass_time(4)
+    text = bench.screen(120, 30)
+    for part in (
+        "serial tty",
+        "◌ waiting",
+        "no such device",
+        "n1: late",
+        "refused 2: bad",
+        "21.5 °C",
+        "frozen",
+    ):
+        assert part in text
+    bench.press("enter")
+    bench.pass_time(1)
+    assert "t/2" in bench.screen()
+
+
+def test_events_and_log(bench: Bench) -> None:
+    bench.press("6")
+    assert "down (3 times)" in bench.screen(120, 30)
+    bench.press("enter")
+    assert "event 7" in bench.screen()
+    bench.press("escape", "L")
+    odd = {"time": 1_000_000, "level": "ERROR", "logger": "gateway.uplink", "message": "[b]odd\x1b"}
+    bench.tell(tidegate__log__recent=json.dumps([odd]))
+    assert "[b]odd·" in bench.screen()
+    bench.press("space")
+    assert "held" in bench.screen()
+    bench.press("/")
+    bench.type("!odd")
+    assert "[b]odd" not in bench.screen()
+
+
+def test_topics_are_sampled_where_the_gateway_remembers_none(bench: Bench) -> None:
+    bench.press("2")
+    bench.pass_time(12)
+    assert ("#", 1_000) in bench.client.subscribed
+    bench.hear("sensors/a/\u202e[bold]", b"\x1b[2J[/red]")
+    bench.hear("sensors/a/t", b'{"value":21.5,"unit":"C"}')
+    bench.hear("sensors/a/t", b'{"value":22.5,"unit":"C"}')
+    text = bench.screen(120, 30)
+    assert "·[bold]" in text
+    assert "22.5 C" in text
+    assert "sampled each 1s" in text
+    bench.press("/", *"a/t", "enter")
+    assert "[bold]" not in bench.screen()
+    bench.press("G", "enter")
+    for _ in range(4):
+        assert "sensors/a/t" in bench.screen(100, 30)
+        bench.press("v")
+    bench.press("b")
+    assert "█" in bench.screen(100, 30)
+    bench.press("b", "w")
+    bench.pass_time(1)
+    text = bench.screen(100, 30)
+    for part in ("tablet-7", "gets each message", "ha", "a filter decides", "rule 0: TRUE"):
+        assert part in text
+    bench.press("escape", "escape", "1")
+    assert "#" in bench.client.unsubscribed
+
+
+def test_a_flood_of_samples_is_thinned_out(bench: Bench) -> None:
+    bench.press("2")
+    bench.pass_time(12)
+    for number in range(int(FLOOD) * 4):
+        bench.session.state.apply(f"t/{number % 50}", b"1", bench.client.now)
+    bench.pass_time(3)
+    assert bench.client.subscribed[-1] == ("#", 4_000)
+    assert bench.session.sampling_every == 4_000
+
+
+def test_branches_open_and_close(bench: Bench) -> None:
+    bench.press("2")
+    bench.hear("a/b/c", b"1")
+    bench.hear("a/b/d", b"2")
+    shown = bench.screen()
+    assert "c" in shown
+    bench.press("g", "h")
+    assert "b  " not in bench.screen().splitlines()[4]
+    bench.press("l", "j", "right", "left", "left")
+    bench.press("enter")
+    bench.press("$")
+    bench.press("ctrl+u")
+    bench.type("a/#")
+    assert "a/#" in bench.screen()
+
+
+def test_publish_and_clear_ask_first(bench: Bench) -> None:
+    bench.client.answers["retained/clear"] = {"filter": "a/b", "cleared": 1, "more": False}
+    bench.press("2")
+    bench.hear("a/b", b"1")
+    bench.screen()
+    bench.press("G", "P")
+    bench.type("x")
+    assert "Publish x on a/b?" in bench.screen()
+    bench.press("y")
+    assert bench.client.published == [("a/b", b"x")]
+    bench.press("P", "ctrl+u")
+    bench.type("a/# x")
+    assert "without wildcards" in bench.screen()
+    bench.press("X", "n", "X", "y")
+    assert bench.client.asked.count(("retained/clear", {"filter": "a/b"})) == 1
+    assert "cleared what was retained on a/b" in bench.screen()
+
+
+def test_the_verdict_leads_to_its_place(bench: Bench) -> None:
+    bench.tell(
+        uptime="9 seconds",
+        tidegate__alarm__disk='{"raised": 900000, "text": "the disk is full"}',
+    )
+    bench.client.answers["status"]["uplinks"] = [
+        {"name": "plant", "state": "disconnected", "error": "no route", "waiting": 12}
+    ]
+    bench.client.answers["status"]["troubles"] = ["publishers are refused"]
+    bench.client.answers["status"]["silent"] = [
+        {"kind": "serial", "name": "tty", "state": "silent", "error": ""}
+    ]
+    bench.pass_time(3)
+    text = bench.screen(140, 40)
+    for part in ("4 things need you", "publishers are refused", "no route · 12 wait", "down 1m"):
+        assert part in text
+    for part in ("serial bridge silent", "the disk is full", "room for 2.0 h"):
+        assert part in text
+    bench.press("j", "enter")
+    assert bench.session.view.title == "Queues"
+    bench.press("escape", "k", "enter")
+    assert bench.session.view.title == "Events"
+
+
+def test_plots_move_in_time_together(bench: Bench) -> None:
+    for step, until in ((1, 1_000_000), (10, 1_000_000), (60, 1_000_020)):
+        figures = {"messages_in": [1.0] * 20, "outbox_messages": [5.0] * 20}
+        bench.session.courses[step].take({"step": step, "until": until, "figures": figures}, "")
+    assert "last 10 min" in bench.screen(120, 40)
+    bench.press("left")
+    assert "10 min until" in bench.screen(120, 40)
+    bench.press("right", "]")
+    assert "last 3 h" in bench.screen(120, 40)
+    bench.press("]", "]")
+    assert "last 24 h" in bench.screen(120, 40)
+    bench.press("[")
+    assert bench.session.span == 1
+
+
+def test_events_are_new_until_they_are_marked(tmp_path: Path, bench: Bench) -> None:
+    bench.session.preferences = Preferences(tmp_path / "tui.json")
+    assert bench.session.unseen() == 0
+    bench.client.answers["events"] = rows(
+        {"id": 9, "time": 950_000, "until": None, "severity": "info", "kind": "order",
+         "subject": "pause", "text": "by ops", "count": 1},
+        last=9,
+    )  # fmt: skip
+    bench.pass_time(6)
+    assert "6 Events 1" in bench.screen(120, 30)
+    bench.press("m")
+    assert bench.session.unseen() == 0
+    assert Preferences(tmp_path / "tui.json").seen == {"barn": 9}
+
+
+def test_commands(bench: Bench) -> None:
+    bench.press(":")
+    assert "tab" not in bench.screen()
+    assert "clients" in bench.screen()
+    bench.type("nonsense")
+    assert "no command 'nonsense'" in bench.screen()
+    bench.press(":")
+    bench.type("topic a/b")
+    assert bench.session.view.name() == "a/b"
+    bench.press("escape", ":")
+    bench.type("theme tide-light")
+    assert bench.session.theme_wanted == "tide-light"
+    for name in COMMANDS:
+        assert name in dict(bench.session.commands())
+    bench.press(":")
+    bench.type("help")
+    assert "keys and signs" in bench.screen()
+    bench.press("?")
+    assert "keys and signs" not in bench.screen()
+
+
+def test_copy_zoom_scroll_paste_and_quit(bench: Bench) -> None:
+    bench.press("3")
+    bench.pass_time(4)
+    bench.press("y")
+    assert bench.copied
+    bench.session.scroll(1)
+    bench.session.click(10, 4)
+    bench.press("z", "escape", "S", "pagedown", "pageup", "home", "end", "ctrl+s", "T")
+    assert bench.session.screenshot_wanted
+    bench.press("/")
+    bench.session.paste("tab\x1b")
+    assert "/tab" in bench.screen()
+    bench.press("escape", "escape")
+    assert bench.session.view.title == "Now"
+    bench.press("q")
+    assert bench.session.ended
+
+
+def test_every_key_of_every_view_is_told_by_the_help(bench: Bench) -> None:
+    for digit in "123456":
+        bench.press(digit)
+        bench.screen()
+        actions = list(bench.session.view.actions())
+        bench.press("?")
+        text = bench.screen(160, 60)
+        for action in actions:
+            assert action.label in text
+        bench.press("escape")

@@ -1,0 +1,203 @@
+"""Events: what a person would want to have been told; below it the log as it comes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tui.line import MUTED, Line, box, line
+from tui.queries import EVENTS, Document, Query, number, text
+from tui.signs import severity
+from tui.state import LogLine
+from tui.table import Column, Table
+from tui.text import moment, span, time_of_day
+from tui.view import Action, View, dimmed
+
+LEVELS = {"error": "bad", "critical": "bad", "warning": "warn", "info": "text", "debug": MUTED}
+WIDEST = 200
+CHATTER = "connection_lines"
+"""the logger that says who came and went"""
+
+
+class Events(View):
+    """Events of the query `events`, with the log below."""
+
+    title = "Events"
+    about = "what happened, since when, and the log"
+
+    def __init__(self, session: Any) -> None:
+        super().__init__(session)
+        columns = [
+            Column[Document](" ", 1, lambda row: severity(text(row.get("severity")))),
+            Column[Document](
+                "WHEN", 13, self._when, lambda row: number(row.get("time")), right=True
+            ),
+            Column[Document]("FOR", 7, self._lasting, right=True, least=60),
+            Column[Document](
+                "KIND",
+                8,
+                lambda row: (text(row.get("kind")), MUTED),
+                lambda row: text(row.get("kind")),
+                least=70,
+            ),
+            Column[Document](
+                "WHO",
+                22,
+                lambda row: text(row.get("subject"), 80),
+                lambda row: text(row.get("subject")),
+            ),
+            Column[Document]("WHAT", 0, _what),
+        ]
+        self.table: Table[Document] = Table(
+            columns, lambda row: str(row.get("id")), empty="no event is known"
+        )
+        self._chatter = False
+
+    def queries(self) -> list[Query]:
+        """Return the query for events."""
+        return [EVENTS]
+
+    def actions(self) -> Sequence[Action]:
+        """Return what can be done here."""
+        return [
+            Action("enter", "open", self._enter, "⏎"),
+            Action("m", "mark as seen", self.session.mark_seen),
+            Action("L", "log", lambda: self.session.open(Log(self.session))),
+            Action("c", "who came and went", self._toggle),
+        ]
+
+    def draw(self, cells: int, height: int) -> list[Line]:
+        """Return events above, the log below."""
+        now = self.session.now
+        self.table.fill(self.answer(EVENTS).rows())
+        old = self.old(EVENTS, now)
+        above = height if height < 12 else max(6, height // 2)
+        unseen = self.session.unseen()
+        right = old or (f"{unseen} new · m: mark as seen" if unseen else "all seen")
+        lines = dimmed(self.table.draw(cells - 4, above - 2), old)
+        result = box(f"events {len(self.table.rows)}", lines, cells, above, right)
+        if height > above:
+            shown = log_lines(self.session.state.log, height - above - 2, chatter=self._chatter)
+            result += box("log", shown, cells, height - above, "L: all of it")
+        return result
+
+    def _when(self, row: Document) -> tuple[str, str]:
+        at = number(row.get("time"))
+        new = (number(row.get("id")) or 0) > self.session.seen_until()
+        return moment(at and at / 1_000, self.session.now), "accent" if new else MUTED
+
+    def _lasting(self, row: Document) -> tuple[str, str]:
+        begun, until = number(row.get("time")), number(row.get("until"))
+        if begun is None or row.get("kind") not in ("alarm", "link", "flapping", "shared"):
+            return "", MUTED
+        if until is None:
+            return span(self.session.now - begun / 1_000).replace(" ", ""), "warn"
+        return span((until - begun) / 1_000).replace(" ", ""), MUTED
+
+    def _enter(self) -> None:
+        if self.table.current is not None:
+            self.session.open(EventDetail(self.session, self.table.current))
+
+    def _toggle(self) -> None:
+        self._chatter = not self._chatter
+
+
+class EventDetail(View):
+    """One event in full."""
+
+    title = "event"
+
+    def __init__(self, session: Any, row: Document) -> None:
+        super().__init__(session)
+        self._row = row
+
+    def draw(self, cells: int, height: int) -> list[Line]:
+        """Return all of it, wrapped."""
+        now = self.session.now
+        row = self._row
+        begun, until = number(row.get("time")), number(row.get("until"))
+        pairs = [
+            ("what", text(row.get("kind"))),
+            ("who", text(row.get("subject"), 240)),
+            ("from", moment(begun and begun / 1_000, now)),
+            ("until", moment(until and until / 1_000, now) if until else "it lasts, or was once"),
+            ("times", text(row.get("count"))),
+        ]
+        lines = [line((f"{name:<7} ", MUTED), words) for name, words in pairs]
+        words = text(row.get("text"), 2_000)
+        inner = max(10, cells - 6)
+        lines += [[], *[line(words[at : at + inner]) for at in range(0, len(words), inner)]]
+        return box(f"event {text(row.get('id'))}", lines, cells, height, "escape: back")
+
+
+class Log(View):
+    """All lines of the log that are kept, filtered and with a cursor."""
+
+    title = "log"
+
+    def __init__(self, session: Any) -> None:
+        super().__init__(session)
+        columns = [
+            Column[LogLine](
+                "TIME", 8, lambda each: (time_of_day(each.time), MUTED), lambda each: each.time
+            ),
+            Column[LogLine](
+                "LEVEL",
+                7,
+                lambda each: (each.level, LEVELS.get(each.level, "text")),
+                lambda each: each.level,
+            ),
+            Column[LogLine]("FROM", 16, lambda each: (_part(each), MUTED), _part, least=70),
+            Column[LogLine]("LINE", 0, lambda each: each.message),
+        ]
+        self.table: Table[LogLine] = Table(
+            columns, lambda each: f"{each.time} {each.message}", empty="no line yet"
+        )
+        self._follows = True
+
+    def actions(self) -> Sequence[Action]:
+        """Return what can be done here."""
+        return [Action("space", "hold" if self._follows else "follow", self._hold)]
+
+    def draw(self, cells: int, height: int) -> list[Line]:
+        """Return the lines, the newest last."""
+        if self._follows or self.table.filter or not self.table.rows:
+            at_end = self.table.cursor >= len(self.table.rows) - 1
+            self.table.fill(list(self.session.state.log))
+            if self._follows and at_end:
+                self.table.move(len(self.table.rows))
+        lines = self.table.draw(cells - 4, height - 2)
+        right = "follows" if self._follows else "held"
+        return box(f"log {len(self.table.rows)} of {self.table.total}", lines, cells, height, right)
+
+    def _hold(self) -> None:
+        self._follows = not self._follows
+
+
+def _part(each: LogLine) -> str:
+    """Return the part of the gateway that a line is of."""
+    words = each.logger.split(".")
+    return words[1] if words[0] == "gateway" and len(words) > 1 else words[0]
+
+
+def log_lines(log: Sequence[LogLine], count: int, *, chatter: bool) -> list[Line]:
+    """Return the last lines of the log; without who came and went unless that is wanted."""
+    found: list[Line] = []
+    for each in reversed(log):
+        if len(found) >= count:
+            break
+        if not chatter and each.logger.endswith(CHATTER):
+            continue
+        style = LEVELS.get(each.level, "text")
+        found.append(
+            line(
+                (f"{time_of_day(each.time)} ", MUTED),
+                (f"{each.level:<7} ", style),
+                (f"{_part(each):<9.9} ", MUTED),
+                (each.message, style),
+            )
+        )
+    return found[::-1]
+
+
+def _what(row: Document) -> str:
+    times = number(row.get("count")) or 1
+    return text(row.get("text"), WIDEST) + (f" ({times:,.0f} times)" if times > 1 else "")

@@ -1,0 +1,186 @@
+"""Nodes: the bridges, what is wrong with their devices, and the last readings."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tui.line import MUTED, Line, box, line
+from tui.queries import Document, Query, number, query, text
+from tui.signs import state_cell
+from tui.table import Column, Table
+from tui.text import UNKNOWN, age
+from tui.view import Action, View, dimmed, trouble
+
+BRIDGES = query("bridges", 2.0, limit=200)
+READINGS = query("readings", 3.0, limit=500)
+
+
+def bridge_of(row: Document) -> str:
+    """Return the name of a bridge with its kind."""
+    return f"{text(row.get('kind'))} {text(row.get('name'), 80)}"
+
+
+def troubles(row: Document) -> list[str]:
+    """Return what is wrong with a bridge or its devices."""
+    found = [text(row.get("error"), 200)] if row.get("error") else []
+    told = row.get("troubles")
+    found += [f"{text(k)}: {text(v)}" for k, v in told.items()] if isinstance(told, dict) else []
+    refused = row.get("refused")
+    for each in refused if isinstance(refused, list) else []:
+        if isinstance(each, dict):
+            found.append(f"refused {text(each.get('count'))}: {text(each.get('example'), 160)}")
+    return found
+
+
+class Nodes(View):
+    """Bridges above, the readings of the one at the cursor below."""
+
+    title = "Nodes"
+    about = "bridges, their devices and the last readings"
+
+    def __init__(self, session: Any) -> None:
+        super().__init__(session)
+        columns = [
+            Column[Document]("BRIDGE", 0, bridge_of, bridge_of),
+            Column[Document](
+                "STATE",
+                10,
+                lambda row: state_cell(text(row.get("state"))),
+                lambda row: text(row.get("state")),
+            ),
+            Column[Document](
+                "HEARD",
+                6,
+                lambda row: (age(number(row.get("age"))), MUTED),
+                lambda row: number(row.get("age")),
+                right=True,
+            ),
+            Column[Document]("PLACE", 24, lambda row: (text(row.get("place")), MUTED), least=70),
+            Column[Document](
+                "TROUBLE", 30, lambda row: ("; ".join(troubles(row)), "warn"), least=100
+            ),
+        ]
+        self.table: Table[Document] = Table(columns, bridge_of, empty="no bridges are configured")
+
+    def queries(self) -> list[Query]:
+        """Return the queries for bridges and readings."""
+        return [BRIDGES, READINGS]
+
+    def actions(self) -> Sequence[Action]:
+        """Return what can be done here."""
+        return [Action("enter", "readings", self._enter, "⏎")]
+
+    def draw(self, cells: int, height: int) -> list[Line]:
+        """Return bridges and readings."""
+        now = self.session.now
+        answer, old = self.answer(BRIDGES), self.old(BRIDGES, now)
+        if answer.at is None:
+            return box("bridges", trouble(old, cells - 4, height - 2), cells, height)
+        rows = answer.rows()
+        self.table.fill(rows)
+        above = height if height < 10 else min(height - 6, max(4, len(rows) + 3))
+        lines = dimmed(self.table.draw(cells - 4, above - 2), old)
+        result = box(f"bridges {len(rows)}", lines, cells, above, old)
+        if height > above:
+            result += self._below(cells, height - above, now)
+        return result
+
+    def _below(self, cells: int, height: int, now: float) -> list[Line]:
+        row = self.table.current
+        if row is None:
+            return box("readings", [], cells, height)
+        lines = [line((f"! {each}", "warn")) for each in troubles(row)]
+        counted = row.get("counted")
+        if isinstance(counted, dict) and counted:
+            words = " · ".join(f"{text(k)} {v:,}" for k, v in counted.items() if isinstance(v, int))
+            lines.append(line((words, MUTED)))
+        lines += reading_lines(self._readings(row))
+        return box(f"readings of {bridge_of(row)}", lines, cells, height, self.old(READINGS, now))
+
+    def _readings(self, row: Document) -> list[Document]:
+        return [
+            each
+            for each in self.answer(READINGS).rows()
+            if each.get("kind") == row.get("kind") and each.get("name") == row.get("name")
+        ]
+
+    def _enter(self) -> None:
+        if self.table.current is not None:
+            self.session.open(BridgeReadings(self.session, self.table.current))
+
+
+class BridgeReadings(View):
+    """The last readings of one bridge in a table."""
+
+    title = "readings"
+
+    def __init__(self, session: Any, row: Document) -> None:
+        super().__init__(session)
+        self._name = bridge_of(row)
+        self._query = query("readings", 2.0, kind=row.get("kind"), name=row.get("name"), limit=500)
+        columns = [
+            Column[Document](
+                "NODE", 0, lambda row: text(row.get("node")), lambda row: text(row.get("node"))
+            ),
+            Column[Document]("QUANTITY", 20, _quantity, _quantity),
+            Column[Document]("VALUE", 16, _value, lambda row: number(row.get("value")), right=True),
+            Column[Document](
+                "AGE",
+                5,
+                lambda row: (age(number(row.get("age"))), MUTED),
+                lambda row: number(row.get("age")),
+                right=True,
+            ),
+            Column[Document](
+                "QUALITY", 16, lambda row: (text(row.get("quality")), "warn"), least=70
+            ),
+        ]
+        self.table: Table[Document] = Table(
+            columns,
+            lambda row: f"{row.get('node')}/{row.get('quantity')}/{row.get('instance')}",
+            0,
+            empty="no reading yet",
+        )
+
+    def name(self) -> str:
+        """Return the bridge's name."""
+        return self._name
+
+    def queries(self) -> list[Query]:
+        """Return the query for its readings."""
+        return [self._query]
+
+    def draw(self, cells: int, height: int) -> list[Line]:
+        """Return the table."""
+        now = self.session.now
+        answer, old = self.answer(self._query), self.old(self._query, now)
+        self.table.fill(answer.rows())
+        lines = dimmed(self.table.draw(cells - 4, height - 2), old)
+        return box(f"readings of {self._name}", lines, cells, height, old)
+
+
+def reading_lines(rows: Sequence[Document]) -> list[Line]:
+    """Return readings as lines."""
+    lines = []
+    for row in rows:
+        words = f"{text(row.get('node'))}/{_quantity(row)}"
+        quality = text(row.get("quality"))
+        shown = line(
+            f"{words:<32} ",
+            (f"{_value(row):>16}", "accent"),
+            (f"  {age(number(row.get('age')))}", MUTED),
+        )
+        if quality:
+            shown.append((f"  ! {quality}", "warn"))
+        lines.append(shown)
+    return lines or [line(("no reading yet", MUTED))]
+
+
+def _quantity(row: Document) -> str:
+    instance = text(row.get("instance"))
+    return text(row.get("quantity")) + (f"/{instance}" if instance else "")
+
+
+def _value(row: Document) -> str:
+    value = row.get("value")
+    words = f"{value:.7g}" if isinstance(value, float) else text(value, 40)
+    return f"{words} {text(row.get('unit'), 12)}".strip() or UNKNOWN

@@ -1,0 +1,502 @@
+"""Now: is all well, and if not, what needs a person; how messages flow; what was before."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tui import figures
+from tui.line import MUTED, Line, at_cursor, beside, box, filled, fitted, gauge, line, spread
+from tui.plot import plot, stretched
+from tui.queries import EVENTS, STATUS, Document, Query, number, query, text
+from tui.screens.plots import PLOTS, plots
+from tui.screens.topics import NO_MEMORY, TopicDetail, value_of
+from tui.series import SPANS
+from tui.signs import SIGNS, severity
+from tui.text import (
+    UNKNOWN,
+    age,
+    amount,
+    brief_rate,
+    long_span,
+    moment,
+    outage,
+    printable,
+    rate,
+    size,
+    span,
+    sparkline,
+)
+from tui.topics import Topic
+from tui.verdict import Finding
+from tui.view import Action, View
+
+READINGS = query("topics", 3.0, match="sensors/#", limit=60)
+SAMPLED = ("sensors/#", 5_000)
+"""what is sampled, and how many milliseconds apart, where the gateway remembers no topics"""
+WELL_BELOW = 0.15
+"""the part of a gauge below which it is told in the colour of a warning"""
+CARD_YEARS = 10 * 365
+ROOM = 7 * 86_400
+LEFT, MIDDLE = 24, 16
+"""cells of the flow's parts"""
+
+
+class Now(View):
+    """The screen that is kept open."""
+
+    title = "Now"
+    about = "is all well? what needs you, how messages flow, what was before"
+
+    def __init__(self, session: Any) -> None:
+        super().__init__(session)
+        self._at = 0
+        self._found: list[Finding] = []
+        self._first = 0
+
+    def queries(self) -> list[Query]:
+        """Return the queries for readings and for the plots."""
+        step = SPANS[self.session.span][0]
+        return [STATUS, self.session.courses[step].query(), READINGS, EVENTS]
+
+    def sampling(self) -> tuple[str, int] | None:
+        """Return a sample where the gateway remembers no topics, or does not answer."""
+        answer = self.answer(READINGS)
+        return (
+            SAMPLED if NO_MEMORY in answer.error or (answer.error and answer.at is None) else None
+        )
+
+    def actions(self) -> Sequence[Action]:
+        """Return what can be done here."""
+        found = []
+        if self._found:
+            found.append(Action("enter", "go to it", self._enter, "⏎"))
+            found += [
+                Action(key, "next", lambda: self._move(1), quiet=True) for key in ("down", "j")
+            ]
+            found += [
+                Action(key, "before", lambda: self._move(-1), quiet=True) for key in ("up", "k")
+            ]
+        found.append(Action("m", "mark as seen", self.session.mark_seen))
+        found += [
+            Action("]", "longer plots", lambda: self._span(1)),
+            Action("[", "shorter plots", lambda: self._span(-1), quiet=True),
+            Action("left", "plots back", lambda: self._go_back(1), "←"),
+            Action("right", "plots forth", lambda: self._go_back(-1), "→", quiet=True),
+        ]
+        shown = {"enter", "m", "]"}
+        return sorted(found, key=lambda each: each.key not in shown)
+
+    def click(self, y: int) -> None:
+        """Go to what needs a person at this line."""
+        if 0 <= y - self._first < len(self._found):
+            self._at = y - self._first
+            self._enter()
+
+    def draw(self, cells: int, height: int) -> list[Line]:
+        """Return as much as there is room for, the verdict first."""
+        now = self.session.now
+        self._found = self.session.findings()
+        self._at = min(self._at, max(0, len(self._found) - 1))
+        lines = self._verdict(cells, height)
+        flow = self._boxes(cells) if cells >= 120 and height >= 30 else self._flow(cells)
+        lines += filled(flow, cells, len(flow))
+        left = height - len(lines)
+        if left >= 6:
+            tall = min(16, max(6, left // 3 + 1)) if left >= 11 else left
+            count = 1 if cells < 60 else 2 if cells < 150 else 3
+            lines += plots(self, cells, tall, PLOTS[:count])
+            left = height - len(lines)
+        if left >= 3:
+            lines += self._below(cells, left, now)
+        return filled(lines, cells, height)
+
+    # The verdict
+
+    def _verdict(self, cells: int, height: int) -> list[Line]:
+        found = self._found
+        if not self._known():
+            self._first = 0
+            return [fitted(line(("  is all well? not known yet", MUTED)), cells)]
+        if not found:
+            self._first = 0
+            words = "✔ nothing needs you"
+            if self._answers_unknown():
+                words = "✔ no alarm, and uplinks are up; more is told to operators only"
+            return [fitted(line((f"  {words}", "good")), cells)]
+        most = max(1, min(len(found), height // 4))
+        first = max(0, min(self._at - most + 1, len(found) - most)) if self._at >= most else 0
+        rows = []
+        for index, each in enumerate(found[first : first + most], first):
+            sign, style = severity(each.severity)
+            shown = line((f"{sign} ", style), (f"{each.subject:<9.24} ", "head"), each.words)
+            inner = cells - 4 if height >= 16 else cells
+            shown = fitted(shown, inner)
+            rows.append(at_cursor(shown) if index == self._at else shown)
+        if height < 16:
+            self._first = -first
+            return rows
+        self._first = 1 - first
+        count = len(found)
+        title = "1 thing needs you" if count == 1 else f"{count} things need you"
+        worst = "bad" if any(each.severity == "error" for each in found) else "warn"
+        right = f"and {count - most} more" if count > most else "⏎ goes there"
+        return box(line((title, worst)), rows, cells, most + 2, right, worst)
+
+    def _known(self) -> bool:
+        state = self.session.state
+        told = state.uptime is not None or bool(state.figures.uplinks())
+        return told or not self._answers_unknown()
+
+    def _answers_unknown(self) -> bool:
+        return self.session.queries.get(STATUS).at is None
+
+    # The flow
+
+    def _numbers(self) -> dict[str, str]:
+        state, count = self.session.state, self.session.state.figures.count
+        status = self.answer(STATUS).document
+        clients = status.get("clients")
+        away = int(number(clients.get("away")) or 0) if isinstance(clients, dict) else None
+        rows, oldest = count(figures.OUTBOX_ROWS), state.figures.number(figures.OUTBOX_OLDEST)
+        topics = state.topics
+        return {
+            "in": rate(state.incoming()),
+            "out": rate(state.outgoing()),
+            "clients": amount(count(figures.CLIENTS)),
+            "away": UNKNOWN if away is None else amount(away),
+            "rows": amount(rows),
+            "oldest": span(oldest) if rows else "nothing waits",
+            "bytes": size(count(figures.OUTBOX_BYTES)),
+            "room": outage(count(figures.OUTBOX_SURVIVES)),
+            "heard": amount(len(topics)),
+            "silent": str(sum(each.silent for each in topics)),
+            "readings": rate(state.rates.get(figures.BRIDGE_READINGS)),
+        }
+
+    def _uplinks(self) -> list[Line]:
+        """Return a line for each uplink: its own state, what it delivers, what waits for it."""
+        state = self.session.state
+        lines = []
+        names = state.figures.uplinks()
+        longest = min(16, max((len(each or "uplink") for each in names), default=0))
+        for name in names:
+            begin = f"tidegate/uplink/{name}/" if name else "tidegate/uplink/"
+            word = state.figures.word(begin + "state")
+            sign, style = SIGNS.get(word, ("?", MUTED))
+            waiting = state.figures.count(begin + "waiting" if name else figures.OUTBOX_ROWS)
+            shown = line(
+                (f"{sign} ", style), (f"{printable(name or 'uplink', 16):<{longest}} ", "head")
+            )
+            if word == "connected":
+                delivered = rate(state.rates.get(begin + "acknowledged"))
+                shown += line(f"{delivered} ", (f"{amount(waiting)} behind", MUTED))
+            else:
+                delivered_rate = state.rates.get(begin + "acknowledged") or 0.0
+                delivered = f" {rate(delivered_rate)}" if delivered_rate else ""
+                shown += line(
+                    (word or UNKNOWN, style), (f"{delivered} {amount(waiting)} wait", MUTED)
+                )
+            lines.append(shown)
+        return lines or [line(("no uplink", MUTED))]
+
+    def _flow(self, cells: int) -> list[Line]:
+        told, uplinks = self._numbers(), self._uplinks()
+        if cells < 70:
+            return [
+                line(
+                    (" in ", MUTED),
+                    told["in"],
+                    ("  out ", MUTED),
+                    told["out"],
+                    ("  clients ", MUTED),
+                    told["clients"],
+                ),
+                line((" outbox ", MUTED), told["rows"], ("  oldest ", MUTED), told["oldest"]),
+                *[[(" ", "text"), *each] for each in uplinks],
+            ]
+        left = [
+            line(
+                (" in ", MUTED),
+                (f"{told['in']:<9}", "accent"),
+                ("out ", MUTED),
+                told["out"],
+            ),
+            line((f" {_plural(told['clients'], 'client')} · {told['away']} away", MUTED)),
+        ]
+        middle = [
+            line(
+                ("outbox ", MUTED), (f"{told['rows']}", "accent"), (f" {self._tendency()}", "warn")
+            ),
+            line((f"{told['oldest']}", MUTED)),
+        ]
+        height = max(2, len(uplinks))
+        across = cells - LEFT - MIDDLE - 8
+        arrows = [" ─▶ " if n == 0 else "    " for n in range(height)]
+        forks = [_fork(n, len(uplinks)) for n in range(height)]
+        return beside(
+            filled(left, LEFT, height),
+            [line((each, "plot")) for each in arrows],
+            filled(middle, MIDDLE, height),
+            [line((each, "plot")) for each in forks],
+            filled(uplinks, across, height),
+        )
+
+    def _tendency(self) -> str:
+        step = SPANS[0][0]
+        rows = [
+            each
+            for each in self.session.courses[step].values("outbox_messages")
+            if each is not None
+        ]
+        if len(rows) < 20 or rows[-1] == rows[-20]:
+            return ""
+        return "▲" if rows[-1] > rows[-20] else "▼"
+
+    def _boxes(self, cells: int) -> list[Line]:
+        told, uplinks = self._numbers(), self._uplinks()
+        height = max(5, len(uplinks) + 2)
+        arrow = 6
+        last = (cells - 3 * arrow) * 40 // 100
+        each_cells = (cells - 3 * arrow - last) // 3
+        last = cells - 3 * arrow - 3 * each_cells
+        source = [
+            line(f"{_plural(told['heard'], 'topic')} · {told['silent']} silent"),
+            line(("readings ", MUTED), told["readings"]),
+            line(("in       ", MUTED), (told["in"], "accent")),
+        ]
+        broker = [
+            line(("out      ", MUTED), (told["out"], "accent")),
+            line(f"{_plural(told['clients'], 'client')} · {told['away']} away"),
+            self._filtered(),
+        ]
+        outbox = [
+            line(f"{told['rows']} messages {self._tendency()}", (f" {told['bytes']}", MUTED)),
+            line(("oldest   ", MUTED), told["oldest"]),
+            line(("room     ", MUTED), told["room"]),
+        ]
+
+        def arrows(words: str) -> list[Line]:
+            middle = height // 2
+            return [
+                line(
+                    (
+                        " ──▶  "
+                        if n == middle
+                        else f"{words:^6.6}"
+                        if n == middle + 1
+                        else " " * 6,
+                        "plot",
+                    )
+                )
+                for n in range(height)
+            ]
+
+        up = self.session.state.rates.get(figures.ACKNOWLEDGED)
+        incoming = self.session.state.incoming()
+        return beside(
+            box("SOURCES", source, each_cells, height),
+            arrows("" if incoming is None else brief_rate(incoming)),
+            box("BROKER", broker, each_cells, height),
+            arrows(""),
+            box("OUTBOX", outbox, each_cells, height),
+            arrows("" if up is None else brief_rate(up)),
+            box("FLEET", uplinks, last, height),
+        )
+
+    def _filtered(self) -> Line:
+        matched, filtered = (
+            self.session.state.figures.number(each)
+            for each in (figures.RULES_MATCHED, figures.RULES_FILTERED)
+        )
+        if not matched or filtered is None:
+            return line(("rules    ", MUTED), UNKNOWN)
+        return line(("rules    ", MUTED), f"{100 * min(1.0, filtered / matched):.0f} % kept back")
+
+    # The plots
+
+    def _span(self, by: int) -> None:
+        self.session.span = min(len(SPANS) - 1, max(0, self.session.span + by))
+        self.session.back = 0
+
+    def _go_back(self, by: int) -> None:
+        steps = SPANS[self.session.span][1]
+        self.session.back = min(steps * 3 // 4, max(0, self.session.back + by * (steps // 10)))
+
+    # Readings, gauges, events
+
+    def _below(self, cells: int, height: int, now: float) -> list[Line]:
+        wide = cells >= 70
+        if wide and height >= 19:
+            courses = self._courses(cells, min(14, height - 10))
+            if courses:
+                return courses + self._below_courses(cells, height - len(courses), now)
+        return self._below_courses(cells, height, now)
+
+    def _courses(self, cells: int, height: int) -> list[Line]:
+        """Return plots of readings, silent ones and those that changed most first."""
+        topics = [each for each in self._heard() if len(each.recent) >= 3]
+        topics.sort(key=lambda each: (not each.silent, -_change(each.numbers()), each.name))
+        count = min(len(topics), cells // 48)
+        parts = []
+        for index, each in enumerate(sorted(topics[:count], key=lambda topic: topic.name)):
+            wide = cells // count + (index < cells % count)
+            begin, end = each.recent[0][0], each.recent[-1][0]
+            drawn = plot(
+                stretched(each.numbers(), 2 * wide), wide - 4, height - 2, begin, end, zero=False
+            )
+            sign = "! " if each.silent else ""
+            title = line(
+                (sign, "warn"), (printable(each.name.removeprefix("sensors/"), 60), "head")
+            )
+            parts.append(box(title, drawn, wide, height, value_of(each)))
+        return beside(*parts) if parts else []
+
+    def _heard(self) -> list[Topic]:
+        return [each for each in self.session.state.topics if each.name.startswith("sensors/")]
+
+    def _below_courses(self, cells: int, height: int, now: float) -> list[Line]:
+        wide = cells >= 70
+        readings = self._readings(
+            max(1, height - 2), now, (cells if not wide else cells * 3 // 5) - 4
+        )
+        if not wide:
+            return box("readings", readings, cells, height)
+        left = cells * 3 // 5
+        gauges = self._gauges(cells - left - 4)
+        right_height = min(height, len(gauges) + 2)
+        right = box("room", gauges, cells - left, right_height)
+        if height - right_height >= 3:
+            seen = self.session.unseen()
+            title = f"since you last looked: {seen} new" if seen else "lately"
+            right += box(
+                title,
+                self._events(height - right_height - 2, now),
+                cells - left,
+                height - right_height,
+                "m: seen" if seen else "",
+            )
+        else:
+            right = box("room", gauges, cells - left, height)
+        return beside(box("readings", readings, left, height), right)
+
+    def _readings(self, count: int, now: float, cells: int) -> list[Line]:
+        topics = self._heard()
+        topics.sort(key=lambda each: (not each.silent, each.name))
+        lines = [self._reading(each, now, cells) for each in topics[:count]]
+        return lines or [line((self._why_empty(), MUTED))]
+
+    def _why_empty(self) -> str:
+        if "sensors/#" in self.session.refusals:
+            return "you may not read sensors/#"
+        return "no message on sensors/# yet"
+
+    def _reading(self, topic: Topic, now: float, cells: int) -> Line:
+        style = "warn" if topic.silent else "text"
+        sign = "! " if topic.silent else "  "
+        course = sparkline(topic.numbers(), 12) if cells >= 56 else ""
+        right = line((f"{value_of(topic):>14.20}", "accent"), (f" {age(topic.age(now)):>4}", MUTED))
+        if cells >= 56:
+            right.append((f" {course:<12}", "plot"))
+        name = printable(topic.name.removeprefix("sensors/"), 120)
+        return spread(line((sign, style), (name, style)), right, cells)
+
+    def _gauges(self, cells: int) -> list[Line]:
+        state = self.session.state.figures
+        survives, card = state.count(figures.OUTBOX_SURVIVES), state.count(figures.CARD_DAYS)
+        matched, kept = state.number(figures.RULES_MATCHED), state.number(figures.RULES_FILTERED)
+        lost = state.count("tidegate/ledger/lost")
+        bar = 10 if cells >= 34 else 6
+        rows: list[Line] = []
+        rows.append(
+            _gauge("outage", outage(survives), None if survives is None else survives / ROOM, bar)
+        )
+        if card:
+            rows.append(_gauge("card", long_span(card), card / CARD_YEARS, bar))
+        if matched:
+            part = (kept or 0.0) / matched
+            saved = size(state.count(figures.RULES_SAVED))
+            rows.append(
+                [
+                    *line(
+                        (f"{'rules':<7}", MUTED),
+                        f"{100 * part:.0f} % back, {saved}"[: max(0, cells - 8 - bar)].ljust(
+                            max(0, cells - 8 - bar)
+                        ),
+                        " ",
+                    ),
+                    *gauge(part, bar, "plot"),
+                ]
+            )
+        disk = number(self.answer(STATUS).document.get("free_bytes"))
+        if disk is not None:
+            rows.append(line((f"{'disk':<7}", MUTED), f"{size(int(disk))} free"))
+        memory, limit = (
+            number(self.answer(STATUS).document.get(each))
+            for each in ("memory_bytes", "memory_limit")
+        )
+        if memory is not None and limit:
+            rows.append(_gauge("memory", f"{size(int(memory))}", 1 - memory / limit, bar))
+        rows.append(line((f"{'lost':<7}", MUTED), (amount(lost), "bad" if lost else "text")))
+        return [_aligned(each, cells, bar) for each in rows]
+
+    def _events(self, count: int, now: float) -> list[Line]:
+        seen, rows = self.session.seen_until(), self.answer(EVENTS).rows()[:count]
+        return [_event_line(row, seen, now) for row in rows] or [
+            line((self.old(EVENTS, now) or "nothing happened", MUTED))
+        ]
+
+    def _move(self, by: int) -> None:
+        self._at = min(max(0, self._at + by), max(0, len(self._found) - 1))
+
+    def _enter(self) -> None:
+        if not self._found:
+            return
+        found = self._found[self._at]
+        if found.place == "Topics" and found.row:
+            self.session.open(TopicDetail(self.session, found.row))
+        else:
+            self.session.go(found.place, found.row)
+
+
+def _change(numbers: Sequence[float]) -> float:
+    """Return by how much numbers differ, as a part of their size."""
+    size_of = max(abs(each) for each in numbers)
+    return (max(numbers) - min(numbers)) / size_of if size_of else 0.0
+
+
+def _plural(count: str, word: str) -> str:
+    return f"{count} {word}" if count == "1" else f"{count} {word}s"
+
+
+def _gauge(name: str, words: str, part: float | None, cells: int) -> Line:
+    style = "good" if part is None or part > WELL_BELOW else "warn"
+    return [(f"{name:<7}", MUTED), (words, "text"), *gauge(part, cells, style)]
+
+
+def _aligned(shown: Line, cells: int, bar: int) -> Line:
+    """Return a gauge's line with its bar at the right end."""
+    if len(shown) < 4:
+        return shown
+    head, end = shown[:-2], shown[-2:]
+    return [*fitted(head, max(0, cells - bar - 1)), (" ", "text"), *end]
+
+
+def _event_line(row: Document, seen: int, now: float) -> Line:
+    at = number(row.get("time"))
+    sign, style = severity(text(row.get("severity")))
+    when = moment(at and at / 1_000, now)
+    new = (number(row.get("id")) or 0) > seen
+    return line(
+        (f"{when[:-3] if len(when) == 8 else when} ", "accent" if new else MUTED),
+        (f"{sign} ", style),
+        f"{text(row.get('subject'), 40)} ",
+        (text(row.get("text"), 160), MUTED),
+    )
+
+
+def _fork(index: int, count: int) -> str:
+    """Return the arrow between the outbox and one of so many uplinks."""
+    if index >= count:
+        return "    "
+    if count <= 1:
+        return " ─▶ "
+    return " ┬▶ " if index == 0 else " └▶ " if index == count - 1 else " ├▶ "

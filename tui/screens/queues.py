@@ -1,0 +1,385 @@
+"""Queues: where messages wait, why, and until when; rules with what they save; pause, resume."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tui.line import MUTED, Line, box, fitted, gauge, line
+from tui.orders import Order
+from tui.queries import Document, Query, number, query, text
+from tui.screens.plots import PLOTS, plots
+from tui.series import SPANS
+from tui.signs import state_cell
+from tui.table import Column, Table
+from tui.text import UNKNOWN, amount, outage, printable, rate, size, span
+from tui.verdict import brief
+from tui.view import Action, View, dimmed, trouble
+
+QUEUES = query("queues", 2.0, seconds=1, limit=200)
+RULES = query("rules", 5.0, limit=100)
+ORDER = {"uplink": 0, "channel": 1, "delayed": 2, "session": 3}
+
+
+def label(row: Document) -> str:
+    """Return what a queue is called."""
+    name = text(row.get("name"), 80)
+    kind = text(row.get("kind"))
+    return name or {"uplink": "the uplink", "delayed": "delayed messages"}.get(kind, kind)
+
+
+def key(row: Document) -> str:
+    """Return what distinguishes a queue."""
+    return f"{row.get('kind')} {row.get('name')}"
+
+
+def rate_of(row: Document, name: str) -> str:
+    """Return a rate of a row."""
+    found = number(row.get(name))
+    return UNKNOWN if found is None else rate(found).removesuffix("/s")
+
+
+def whole(row: Document, name: str) -> str:
+    """Return a whole number of a row."""
+    found = number(row.get(name))
+    return UNKNOWN if found is None else amount(int(found))
+
+
+class Queues(View):
+    """The query `queues`, with the rules of the uplink at the cursor below it."""
+
+    title = "Queues"
+    about = "what waits, why and until when; rules; pause and resume"
+
+    def __init__(self, session: Any) -> None:
+        super().__init__(session)
+        self.table: Table[Document] = Table(self._columns(), key, empty="nothing waits anywhere")
+
+    def _columns(self) -> Sequence[Column[Document]]:
+        return [
+            Column("WHERE", 0, label, label),
+            Column(
+                "KIND",
+                8,
+                lambda row: (text(row.get("kind")), MUTED),
+                lambda row: text(row.get("kind")),
+            ),
+            Column(
+                "STATE",
+                14,
+                lambda row: state_cell(text(row.get("state"))) if row.get("state") else "",
+            ),
+            Column(
+                "WAITING",
+                9,
+                lambda row: whole(row, "depth"),
+                lambda row: number(row.get("depth")),
+                right=True,
+            ),
+            Column(
+                "OLDEST",
+                8,
+                lambda row: _short(row.get("oldest_seconds")),
+                lambda row: number(row.get("oldest_seconds")),
+                right=True,
+                least=60,
+            ),
+            Column(
+                "IN/S",
+                6,
+                lambda row: rate_of(row, "in_rate"),
+                lambda row: number(row.get("in_rate")),
+                right=True,
+                least=68,
+            ),
+            Column(
+                "OUT/S",
+                6,
+                lambda row: rate_of(row, "out_rate"),
+                lambda row: number(row.get("out_rate")),
+                right=True,
+                least=68,
+            ),
+            Column(
+                "EMPTY IN", 8, lambda row: _short(row.get("empty_seconds")), right=True, least=76
+            ),
+            Column("WHY", 44, lambda row: (brief(text(row.get("error"))), "bad"), least=130),
+        ]
+
+    def queries(self) -> list[Query]:
+        """Return the queries for queues and rules."""
+        return [QUEUES, RULES, self.session.courses[SPANS[self.session.span][0]].query()]
+
+    def actions(self) -> Sequence[Action]:
+        """Return what can be done with the queue at the cursor."""
+        row = self.table.current
+        found = []
+        if row is not None and row.get("kind") in ("uplink", "channel"):
+            paused = row.get("state") == "paused"
+            word = "resume" if paused else "pause"
+            found.append(
+                Action("p", f"{word} {label(row)}", lambda: self._pause(row, word), asks=True)
+            )
+        found.append(Action("enter", "open", self._enter, "⏎"))
+        if row is not None and row.get("kind") == "channel":
+            found.append(Action("E", "empty", lambda: self._empty(row), asks=True))
+        return found
+
+    def draw(self, cells: int, height: int) -> list[Line]:
+        """Return the queues, and below them the one at the cursor."""
+        now = self.session.now
+        answer, old = self.answer(QUEUES), self.old(QUEUES, now)
+        if answer.at is None:
+            rows = self._from_figures()
+            if not rows:
+                return box("queues", trouble(old, cells - 4, height - 2), cells, height)
+        else:
+            rows = sorted(
+                answer.rows(), key=lambda row: (ORDER.get(str(row.get("kind")), 9), label(row))
+            )
+        self.table.fill([self._as_told(row) for row in rows])
+        below = 0 if height < 12 else min(height // 2, 9 + len(self._rules_of(self.table.current)))
+        above = min(height - below, len(rows) + 3) if below else height
+        lines = dimmed(self.table.draw(cells - 4, above - 2), old)
+        right = old or (f"sort: {self.table.sorted_by()}" if self.table.sort is not None else "")
+        result = box(f"where messages wait {len(rows)}", lines, cells, above, right)
+        if not below:
+            return result
+        rest = height - above
+        if rest >= 18:
+            result += self._below(cells, rest - 12, now)
+            return result + plots(self, cells, 12, PLOTS[1:])
+        return result + self._below(cells, rest, now)
+
+    def _as_told(self, row: Document) -> Document:
+        """Return a row with the state of an uplink as its figures say, which come at once."""
+        if row.get("kind") != "uplink":
+            return row
+        name = row.get("name")
+        begin = f"tidegate/uplink/{name}/" if name else "tidegate/uplink/"
+        state = self.session.state.figures.word(begin + "state")
+        return {**row, "state": state} if state else row
+
+    def _from_figures(self) -> list[Document]:
+        """Return the uplinks as the figures tell, where the gateway does not answer us."""
+        state = self.session.state
+        found: list[Document] = []
+        for name in state.figures.uplinks():
+            begin = f"tidegate/uplink/{name}/" if name else "tidegate/uplink/"
+            found.append(
+                {
+                    "kind": "uplink",
+                    "name": name,
+                    "state": state.figures.word(begin + "state"),
+                    "error": state.figures.word(begin + "error"),
+                    "depth": state.figures.count(
+                        begin + "waiting" if name else "tidegate/outbox/rows"
+                    ),
+                    "out_rate": state.rates.get(begin + "acknowledged"),
+                }
+            )
+        return found
+
+    def _rules_of(self, row: Document | None) -> list[Document]:
+        if row is None or row.get("kind") != "uplink":
+            return []
+        return [
+            rule
+            for rule in self.answer(RULES).rows()
+            if row.get("name") in (found if isinstance(found := rule.get("uplinks"), list) else [])
+        ]
+
+    def _below(self, cells: int, height: int, now: float) -> list[Line]:
+        row = self.table.current
+        if row is None:
+            return [[] for _ in range(height)]
+        lines: list[Line] = []
+        if row.get("error"):
+            lines.append(line((text(row.get("error"), 200), "bad")))
+        status = self.session.queries.get_status()
+        if row.get("kind") == "uplink":
+            survives = number(status.document.get("survives_seconds"))
+            lines += [
+                line(("to        ", MUTED), text(each.get("destination"), 120))
+                for each in status.rows("uplinks")
+                if each.get("name") == row.get("name")
+            ]
+            room = line(("room      ", MUTED))
+            if survives is None:
+                room.append(("not known until ten minutes have been counted", MUTED))
+            else:
+                part = min(1.0, survives / (7 * 86_400))
+                room += [
+                    (outage(int(survives)) + "  ", "text"),
+                    *gauge(part, 10, "good" if part > 0.15 else "warn"),
+                    ("  until the outbox is full", MUTED),
+                ]
+            lines += [room, []]
+            lines += _rule_lines(self._rules_of(row), cells - 4)
+        elif row.get("filter"):
+            lines.append(line(("filter    ", MUTED), text(row.get("filter"), 120)))
+            lines.append(line(("in flight ", MUTED), whole(row, "inflight")))
+        octets = number(row.get("bytes"))
+        if octets is not None:
+            lines.append(line(("bytes     ", MUTED), size(int(octets))))
+        return box(label(row), lines, cells, height, self.old(RULES, now))
+
+    def _enter(self) -> None:
+        row = self.table.current
+        if row is not None and row.get("kind") == "session":
+            from tui.screens.clients import ClientDetail
+
+            self.session.open(ClientDetail(self.session, str(row.get("name"))))
+        elif row is not None:
+            self.session.open(QueueDetail(self.session, row))
+
+    def _pause(self, row: Document, word: str) -> None:
+        name, kind = str(row.get("name") or ""), str(row.get("kind"))
+        shown = f"{kind} {name}" if name else "the uplink"
+        survives = number(self.session.queries.get_status().document.get("survives_seconds"))
+        room = f", room for {outage(int(survives))}" if survives is not None else ""
+        consequence = f"Its messages wait{room}. The pause stays over restarts."
+        if word == "resume":
+            consequence = f"{whole(row, 'depth')} messages that wait begin to go."
+        if kind == "uplink":
+            part = f"uplink/{name}" if name else "uplink"
+            payload = word
+        else:
+            part, payload = f"channel/{name}/{word}", ""
+        order = Order(
+            word,
+            shown,
+            self.session.now,
+            lambda: self._state_of(kind, name),
+            lambda state: (state == "paused") == (word == "pause"),
+        )
+        self.session.ask(
+            f"{word.capitalize()} {printable(shown, 80)}?",
+            consequence,
+            lambda: self.session.give_order(part, payload, order),
+        )
+
+    def _state_of(self, kind: str, name: str) -> str:
+        """Return what the figures say, which come by themselves, or else the last answer."""
+        if kind == "uplink":
+            begin = f"tidegate/uplink/{name}/" if name else "tidegate/uplink/"
+            if told := str(self.session.state.figures.word(begin + "state")):
+                return told
+        for row in self.answer(QUEUES).rows():
+            if row.get("kind") == kind and row.get("name") == name:
+                return text(row.get("state"))
+        return ""
+
+    def _empty(self, row: Document) -> None:
+        name = str(row.get("name"))
+        shown = f"channel {name}"
+        order = Order(
+            "empty",
+            shown,
+            self.session.now,
+            lambda: self._depth_of(name),
+            lambda depth: depth == "empty",
+        )
+        self.session.ask(
+            f"Empty {printable(shown, 80)}?",
+            f"{whole(row, 'depth')} messages are gone for ever.",
+            lambda: self.session.give_order(f"channel/{name}/empty", "", order),
+        )
+
+    def _depth_of(self, name: str) -> str:
+        for row in self.answer(QUEUES).rows():
+            if row.get("kind") == "channel" and row.get("name") == name:
+                return "empty" if not row.get("depth") else f"{whole(row, 'depth')} deep"
+        return ""
+
+
+class QueueDetail(View):
+    """One queue with every figure that has its name."""
+
+    title = "queue"
+
+    def __init__(self, session: Any, row: Document) -> None:
+        super().__init__(session)
+        self._row = row
+
+    def name(self) -> str:
+        """Return what the queue is called."""
+        return label(self._row)
+
+    def queries(self) -> list[Query]:
+        """Return the queries for rules."""
+        return [RULES]
+
+    def every_figure(self) -> bool:
+        """Return that it shows figures that are not usual."""
+        return True
+
+    def draw(self, cells: int, height: int) -> list[Line]:
+        """Return its rules and its figures."""
+        name, kind = text(self._row.get("name")), text(self._row.get("kind"))
+        begin = {"uplink": "tidegate/uplink/", "channel": "tidegate/channels/"}.get(
+            kind, "tidegate/outbox/"
+        )
+        begin += f"{name}/" if name else ""
+        found = [
+            (each.removeprefix(begin), value)
+            for each, value in self.session.state.figures.shown()
+            if each.startswith(begin) and "/" not in each.removeprefix(begin)
+        ]
+        rules = [
+            rule
+            for rule in self.answer(RULES).rows()
+            if kind == "uplink"
+            and name in (x if isinstance(x := rule.get("uplinks"), list) else [])
+        ]
+        lines = _rule_lines(rules, cells - 4)
+        lines += [[]] if lines else []
+        column = max(30, (cells - 4) // max(1, (cells - 4) // 40))
+        across = max(1, (cells - 4) // column)
+        for at in range(0, len(found), across):
+            part: Line = []
+            for each, value in found[at : at + across]:
+                words = f"{each.replace('_', ' '):<{column - 14}} "
+                part += fitted(line((words[: column - 13], MUTED), value), column)
+            lines.append(part)
+        return box(label(self._row), lines, cells, height, "escape: back")
+
+
+def _rule_lines(rules: Sequence[Document], cells: int) -> list[Line]:
+    if not rules:
+        return []
+    wide = cells >= 90
+    lines = [
+        line((fitted_text("RULE", cells - 40) + "     SEEN     TOOK  KEPT     SAVED   µs", "head"))
+    ]
+    for rule in rules:
+        counters = rule.get("counters")
+        counted = counters if isinstance(counters, dict) else {}
+        seen, took = number(counted.get("evaluated")) or 0, number(counted.get("passed")) or 0
+        part = took / seen if seen else None
+        words = text(rule.get("topic"), 120)
+        if rule.get("where"):
+            words += f"  {text(rule.get('where'), 240)}"
+        kept = UNKNOWN if part is None else f"{100 * part:.0f} %"
+        saved = size(int(number(counted.get("bytes_saved")) or 0))
+        cost = number(counted.get("microseconds"))
+        bar = gauge(part, 0)
+        lines.append(
+            [
+                *fitted(line(words), cells - 40),
+                (f" {seen:>8,.0f} {took:>8,.0f} {kept:>5} {saved:>9} ", "text"),
+                (f"{cost:>4.1f}" if cost is not None else f"{UNKNOWN:>4}", MUTED),
+                *bar,
+            ]
+        )
+        if wide and part is not None:
+            lines.append(line("  ", *gauge(part, 20, "plot"), (" goes up", MUTED)))
+    return lines
+
+
+def fitted_text(words: str, cells: int) -> str:
+    """Return words padded to so many characters."""
+    return f"{words:<{max(0, cells)}}"
+
+
+def _short(value: object) -> tuple[str, str]:
+    seconds = number(value)
+    return (UNKNOWN if seconds is None else span(seconds).replace(" ", "")), "text"

@@ -1,0 +1,489 @@
+"""Topics: a live tree of everything that one may read, and one topic in detail."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tui.line import MUTED, Line, beside, box, line
+from tui.plot import plot, stretched
+from tui.queries import Query, query
+from tui.screens.why import Why
+from tui.table import Column, Table, filter_of
+from tui.text import UNKNOWN, age, brief_rate, moment, printable, rate, size, span, sparkline
+from tui.topics import Branch, Topic, TopicTree
+from tui.view import Action, View
+
+PAGE = 500
+"""topics of one answer; the gateway ends a page before 64 KiB"""
+EVERY = 1_000
+"""milliseconds between two sampled messages of a topic"""
+NO_MEMORY = "remembered_topics"
+"""what the gateway's refusal names when it remembers no topics"""
+
+
+class TopicsScreen(View):
+    """The tree; the gateway's memory of topics if it has one, else a sample of what comes."""
+
+    title = "Topics"
+    about = "a live tree of everything that you may read"
+
+    def __init__(self, session: Any) -> None:
+        super().__init__(session)
+        self.table: Table[Branch] = Table(
+            self._columns(), lambda row: row.path, empty="no message heard yet"
+        )
+        self._tree = TopicTree()
+        self._opened: set[str] = set()
+        self._known = False
+        self._filter = "#"
+        self._where = ""
+        self._next = 0
+        self._ahead = 0.0
+
+    def _columns(self) -> Sequence[Column[Branch]]:
+        return [
+            Column("TOPIC", 0, self._name),
+            Column("VALUE", 16, self._value, right=True),
+            Column("AGE", 4, lambda row: (age(self._age(row)), MUTED), right=True),
+            Column("EVERY", 6, _every, right=True, least=60),
+            Column("/S", 6, _rate, right=True, least=50),
+            Column("R", 1, lambda row: "R" if row.topic and row.topic.retained else " ", least=60),
+            Column("COURSE", 16, _course, least=76),
+            Column(
+                "FROM", 22, lambda row: (row.topic.publisher if row.topic else "", MUTED), least=130
+            ),
+        ]
+
+    def _pages(self) -> Query:
+        return query("topics", 1.0, match=self._filter, offset=self._next, limit=PAGE)
+
+    def remembered(self) -> bool | None:
+        """Return whether the gateway remembers topics; None before it has said so."""
+        answer = self.session.queries.get(self._pages())
+        if NO_MEMORY in answer.error or "no such query" in answer.error:
+            return False
+        if answer.error and answer.at is None:
+            return False
+        return True if len(self.session.state.topics) or answer.at is not None else None
+
+    def queries(self) -> list[Query]:
+        """Return the next page of topics."""
+        if self._where:
+            return []
+        answer = self.answer(self._pages())
+        following = answer.number("next")
+        if following is not None and self._next + PAGE < self.session.state.topics.limit:
+            self._next = int(following)
+        elif answer.at is not None and self._next:
+            self._next = 0
+        return [self._pages()]
+
+    def sampling(self) -> tuple[str, int] | None:
+        """Return a sample where the gateway remembers nothing."""
+        return (self._filter, EVERY) if self.remembered() is False else None
+
+    def actions(self) -> Sequence[Action]:
+        """Return what can be done with the topic at the cursor."""
+        found = [Action("enter", "open", self._enter, "⏎")]
+        found.append(Action("w", "why", self._why))
+        found.append(Action("$", "topic filter", self._ask_filter, "$"))
+        found += [
+            Action("right", "open branch", self._open, "→", quiet=True),
+            Action("left", "close branch", self._close, "←", quiet=True),
+            Action("l", "open branch", self._open, quiet=True),
+            Action("h", "close branch", self._close, quiet=True),
+            Action("X", "clear retained", self._clear, asks=True),
+            Action("P", "publish", self._publish, asks=True),
+        ]
+        return found
+
+    def draw(self, cells: int, height: int) -> list[Line]:
+        """Return the tree."""
+        topics = self.session.state.topics
+        wanted = None
+        if self.table.filter:
+            lets_through = filter_of(self.table.filter)
+            wanted = frozenset(each.name for each in topics if lets_through(each.name))
+        roots = self._tree.roots(topics)
+        if not self._known and roots:
+            self._known = True
+            self._opened |= {branch.path for branch in list(roots.values())[:3]}
+            if len(topics) <= 2 * height:
+                self._opened |= {each.name.rpartition("/")[0] for each in topics}
+                for each in topics:
+                    parts = each.name.split("/")
+                    self._opened |= {"/".join(parts[:n]) for n in range(1, len(parts))}
+        words, self.table.filter = self.table.filter, ""
+        self.table.fill(self._tree.visible(topics, self._opened, wanted))
+        self.table.filter = words
+        shown = len(wanted) if wanted is not None else len(topics)
+        title = f"topics {shown:,}" + (f" of {len(topics):,}" if wanted is not None else "")
+        silent = sum(each.silent for each in topics)
+        heads = line((title, "head"))
+        if silent:
+            heads.append((f" · {silent} silent", "warn"))
+        if self._filter != "#":
+            heads.append((f" · {printable(self._filter, 60)}", "accent"))
+        return box(heads, self.table.draw(cells - 4, height - 2), cells, height, self._source())
+
+    def _source(self) -> str:
+        topics, answer = self.session.state.topics, self.answer(self._pages())
+        if topics.dropped or topics.refused:
+            return f"{topics.dropped} more not kept, {topics.refused} too long"
+        total = answer.number("total")
+        if total is not None and total > topics.limit:
+            return f"{topics.limit:,} of {total:,.0f} kept: $ narrows them"
+        if self.remembered() is False:
+            return f"sampled each {self.session.sampling_every / 1000:g}s: no remembered_topics"
+        return self.old(self._pages(), self.session.now)
+
+    def _age(self, branch: Branch) -> float | None:
+        updated = branch.topic.updated if branch.topic else branch.updated()
+        return None if updated is None else max(0.0, self.session.now - updated)
+
+    def _name(self, branch: Branch) -> tuple[str, str]:
+        mark = " "
+        if branch.children:
+            mark = "▾" if branch.path in self._opened or self.table.filter else "▸"
+        silent = branch.topic.silent if branch.topic else bool(branch.silent())
+        sign = "! " if silent else ""
+        style = "warn" if silent else "text"
+        return "  " * min(branch.depth, 12) + f"{mark} {sign}{branch.label}", style
+
+    def _value(self, branch: Branch) -> tuple[str, str]:
+        if branch.topic is not None and not (branch.children and not branch.topic.messages):
+            return value_of(branch.topic), "text"
+        silent = branch.silent()
+        words = f"{len(branch.below):,} topics"
+        return (f"{len(branch.below):,} · {silent} silent" if silent else words), "muted"
+
+    def _enter(self) -> None:
+        branch = self.table.current
+        if branch is None:
+            return
+        if branch.topic is not None:
+            self.session.open(TopicDetail(self.session, branch.topic.name))
+        elif branch.path in self._opened:
+            self._close()
+        else:
+            self._open()
+
+    def _open(self) -> None:
+        if self.table.current is not None and self.table.current.children:
+            self._opened.add(self.table.current.path)
+
+    def _close(self) -> None:
+        branch = self.table.current
+        if branch is None:
+            return
+        if branch.path in self._opened and branch.children:
+            self._opened.discard(branch.path)
+        else:
+            self.table.point_at(branch.path.rpartition("/")[0])
+
+    def _why(self) -> None:
+        branch = self.table.current
+        if branch is not None and branch.topic is not None:
+            self.session.open(Why(self.session, branch.topic.name))
+
+    def _ask_filter(self) -> None:
+        self.session.prompt("topic filter: ", self._take_filter, self._filter)
+
+    def _take_filter(self, text: str) -> None:
+        self._filter = text.strip() or "#"
+        self._next = 0
+        self._known = False
+        self.session.state.topics.clear()
+
+    def _clear(self) -> None:
+        branch = self.table.current
+        if branch is not None:
+            name = branch.topic.name if branch.topic else branch.path + "/#"
+            clear_retained(self.session, name)
+
+    def _publish(self) -> None:
+        branch = self.table.current
+        publish(self.session, branch.path if branch is not None else "")
+
+
+class TopicDetail(View):
+    """One topic: its course, its last message in full, where it comes from and goes."""
+
+    title = "topic"
+
+    def __init__(self, session: Any, name: str) -> None:
+        super().__init__(session)
+        self._name = name
+        self._query = query("topic", 1.0, topic=name)
+        self._big = False
+        self._form = 0
+
+    def name(self) -> str:
+        """Return the topic."""
+        return self._name
+
+    def queries(self) -> list[Query]:
+        """Return the query for this topic."""
+        return [self._query]
+
+    def sampling(self) -> tuple[str, int] | None:
+        """Return a sample where the gateway does not remember it."""
+        remembered = self.answer(self._query).document.get("remembered")
+        return None if remembered else (self._name, EVERY)
+
+    def actions(self) -> Sequence[Action]:
+        """Return what can be done with it."""
+        return [
+            Action("b", "big", self._make_big),
+            Action("v", "json/hex/text/diff", self._next_form),
+            Action("w", "why", lambda: self.session.open(Why(self.session, self._name))),
+            Action(
+                "X", "clear retained", lambda: clear_retained(self.session, self._name), asks=True
+            ),
+            Action("P", "publish", lambda: publish(self.session, self._name), asks=True),
+        ]
+
+    def draw(self, cells: int, height: int) -> list[Line]:
+        """Return everything about it."""
+        now = self.session.now
+        answer = self.answer(self._query)
+        row = answer.document.get("topic")
+        sent = answer.number("time")
+        if isinstance(row, dict) and sent is not None and answer.at is not None:
+            self.session.state.topics.tell([row], sent / 1_000 - answer.at)
+        topic = self.session.state.topics.get(self._name)
+        if topic is None:
+            why = line((self.old(self._query, now) or "no message is known", "warn"))
+            return box(printable(self._name, 120), [why], cells, height)
+        if self._big:
+            return self._draw_big(topic, cells, height, now)
+        numbers = topic.numbers()
+        top = min(14, height // 2) if numbers and height >= 12 else 0
+        lines: list[Line] = []
+        if top:
+            title = line((printable(self._name, 120), "head"))
+            right = topic.reading.unit
+            begin, end = topic.recent[0][0], topic.recent[-1][0]
+            drawn = plot(stretched(numbers, 2 * cells), cells - 4, top - 2, begin, end, zero=False)
+            lines += box(title, drawn, cells, top, right)
+        rest = height - len(lines)
+        facts = self._facts(topic, now)
+        payload = self._payload(topic)
+        forms = ("json", "hex", "text", "difference")
+        head = line(
+            *[
+                (f"[{f}]" if n == self._form else f" {f} ", "accent" if n == self._form else MUTED)
+                for n, f in enumerate(forms)
+            ]
+        )
+        right = f"{size(topic.size)}" + (" retained" if topic.retained else "")
+        if cells >= 90:
+            half = min(cells // 2, 64)
+            return lines + beside(
+                box("what is known", facts, half, rest),
+                box(head, payload, cells - half, rest, right),
+            )
+        first = min(len(facts) + 2, max(3, rest - 5))
+        below = rest - first
+        return (
+            lines
+            + box("" if top else printable(self._name, 120), facts, cells, first)
+            + (box(head, payload, cells, below, right) if below > 2 else [[]] * below)
+        )
+
+    def _facts(self, topic: Topic, now: float) -> list[Line]:
+        numbers = topic.numbers()
+        pairs = [
+            (
+                "value",
+                f"{value_of(topic)}   {age(topic.age(now))} ago, {moment(topic.updated, now)}",
+            ),
+            (
+                "usual",
+                f"every {span_or(topic.interval)} · {rate(topic.rate)} · {topic.messages:,} came",
+            ),
+        ]
+        if numbers:
+            lowest, highest = f"{min(numbers):.7g}", f"{max(numbers):.7g}"
+            mean = sum(numbers) / len(numbers)
+            pairs.append(("seen", f"{lowest} to {highest}, mean {mean:.5g}, of {len(numbers)}"))
+        pairs.append(("from", topic.publisher or UNKNOWN))
+        document = self.answer(self._query).document
+        for key, name in (("receivers", "to"), ("filtered", "may go to")):
+            found = document.get(key)
+            if isinstance(found, list):
+                words = ", ".join(printable(str(each), 48) for each in found[:12]) or "nobody"
+                pairs.append((name, words))
+        lines = [line((f"{name:<9} ", MUTED), words) for name, words in pairs]
+        if topic.silent:
+            lines.insert(0, line((f"! silent for {span(topic.age(now))}", "warn")))
+        return lines
+
+    def _payload(self, topic: Topic) -> list[Line]:
+        if self._form == 1:
+            data = topic.payload
+            return [_hex_line(data, at) for at in range(0, min(len(data), 1_024), 16)]
+        if self._form == 3:
+            before, after = _pretty(topic.before), _pretty(topic.payload)
+            gone = [line((f"- {each}", "bad")) for each in before if each not in after]
+            return gone + [
+                line((f"  {each}", MUTED) if each in before else (f"+ {each}", "good"))
+                for each in after
+            ]
+        return [
+            line(each)
+            for each in (_pretty(topic.payload) if self._form == 0 else _text(topic.payload))
+        ]
+
+    def _make_big(self) -> None:
+        self._big = not self._big
+
+    def _next_form(self) -> None:
+        self._form = (self._form + 1) % 4
+
+    def _draw_big(self, topic: Topic, cells: int, height: int, now: float) -> list[Line]:
+        numbers = topic.numbers()
+        rows = big(topic.reading.text, cells - 8)
+        lines: list[Line] = [[], *[line(("  " + text, "big")) for text in rows]]
+        words = f"  {topic.reading.unit}   {age(topic.age(now))} ago"
+        if numbers:
+            words += f"   lowest {min(numbers):.7g}   highest {max(numbers):.7g}"
+        lines += [[], line((words, "head")), []]
+        room = height - 2 - len(lines)
+        if numbers and room >= 4:
+            lines += plot(
+                stretched(numbers, 2 * cells),
+                cells - 4,
+                room,
+                topic.recent[0][0],
+                topic.recent[-1][0],
+                zero=False,
+            )
+        return box(printable(self._name, 120), lines, cells, height, "b: small")
+
+
+DIGITS = {
+    "0": "█▀█ █ █ █▄█",
+    "1": "▄█   █  ▄█▄",
+    "2": "▀▀█ █▀▀ █▄▄",
+    "3": "▀▀█  ▀█ ▄▄█",
+    "4": "█ █ ▀▀█   █",
+    "5": "█▀▀ ▀▀█ ▄▄█",
+    "6": "█▀▀ █▀█ █▄█",
+    "7": "▀▀█   █   █",
+    "8": "█▀█ █▀█ █▄█",
+    "9": "█▀█ ▀▀█ ▄▄█",
+    "-": "    ▀▀▀    ",
+    "+": " ▄  ▀█▀    ",
+    ".": "          ▄",
+}
+"""three rows of three cells each"""
+
+
+def big(text: str, cells: int) -> list[str]:
+    """Return digits that can be read from across a room; other text as it is."""
+    if not text or any(each not in DIGITS for each in text):
+        return [text]
+    rows = ["", "", ""]
+    for each in text:
+        for number in range(3):
+            part = DIGITS[each][number * 4 : number * 4 + 3]
+            rows[number] += (part.strip() if each == "." else part).ljust(
+                1 if each == "." else 3
+            ) + " "
+    wide = cells // max(1, len(rows[0])) >= 3
+    if wide:
+        rows = (
+            ["".join(each * 2 for each in row) for row in rows for _ in range(2)]
+            if cells > 90
+            else ["".join(each * 2 for each in row) for row in rows]
+        )
+    return rows
+
+
+def value_of(topic: Topic) -> str:
+    """Return the value with its unit."""
+    return f"{topic.reading.text} {topic.reading.unit}".strip()
+
+
+def span_or(seconds: float | None) -> str:
+    """Return an interval as `0.3s`, `12s`, `5m 00s`."""
+    if seconds is None:
+        return UNKNOWN
+    return f"{seconds:.1f}s" if seconds < 10 else span(seconds)
+
+
+def open_topic(session: Any, name: str) -> None:
+    """Show one topic."""
+    if name:
+        session.open(TopicDetail(session, name))
+    else:
+        session.go("Topics")
+
+
+def clear_retained(session: Any, name: str) -> None:
+    """Ask, and clear what is retained there."""
+
+    def clear() -> None:
+        session.do(
+            query("retained/clear", 0.0, filter=name), f"cleared what was retained on {name}"
+        )
+
+    session.ask(
+        f"Clear what is retained on {printable(name, 100)}?",
+        "Subscribers and the fleet get an empty message for each of up to 1,000 topics.",
+        clear,
+    )
+
+
+def publish(session: Any, name: str) -> None:
+    """Have a topic and payload typed, and publish them at QoS 1 after a question."""
+
+    def accept(typed: str) -> None:
+        topic, _, payload = typed.strip().partition(" ")
+        if not topic or "#" in topic or "+" in topic:
+            session.tell("publish: a topic without wildcards, a space, the payload", good=False)
+            return
+        session.ask(
+            f"Publish {printable(payload, 60) or 'an empty message'} on {printable(topic, 100)}?",
+            "Everybody who subscribes gets it, and rules may send it up.",
+            lambda: session.client.publish(f"publish {topic}", topic, payload.encode()),
+        )
+
+    session.prompt("publish (topic payload): ", accept, f"{name} ")
+
+
+def _every(branch: Branch) -> tuple[str, str]:
+    return (span_or(branch.topic.interval) if branch.topic else ""), MUTED
+
+
+def _rate(branch: Branch) -> tuple[str, str]:
+    found = branch.topic.rate if branch.topic else branch.rate()
+    return (UNKNOWN if found is None else brief_rate(found).removesuffix("/s")), "text"
+
+
+def _course(branch: Branch) -> tuple[str, str]:
+    return (sparkline(branch.topic.numbers(), 16) if branch.topic else ""), "plot"
+
+
+def _pretty(payload: bytes) -> list[str]:
+    try:
+        document = json.loads(payload)
+    except (ValueError, RecursionError):
+        return _text(payload)
+    if not isinstance(document, dict | list):
+        return _text(payload)
+    try:
+        return json.dumps(document, indent=2, ensure_ascii=False).splitlines()[:200]
+    except RecursionError:
+        return _text(payload)
+
+
+def _text(payload: bytes) -> list[str]:
+    return payload[:4_096].decode(errors="replace").splitlines()[:200] or ["(empty)"]
+
+
+def _hex_line(payload: bytes, at: int) -> Line:
+    part = payload[at : at + 16]
+    text = "".join(chr(each) if 32 <= each < 127 else "·" for each in part)
+    return line((f"{at:04x}  ", MUTED), f"{part.hex(' '):<47}  ", (text, "accent"))

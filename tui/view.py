@@ -1,0 +1,111 @@
+"""What every screen and every detail is: queries it needs, lines it draws, keys it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tui.line import MUTED, Line, fitted, line, restyled
+from tui.queries import Answer, Query
+from tui.table import Table
+from tui.text import age
+
+if TYPE_CHECKING:
+    from tui.session import Session
+
+STALE_ANSWERS = 2.5
+"""intervals after which an answer is shown as old"""
+SLACK = 2.0
+"""seconds that an answer may take"""
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something that a key does; it is in the footer, the help and the palette."""
+
+    key: str
+    label: str
+    run: Callable[[], object]
+    shown: str = ""
+    """the key as the footer says it, if not by its name"""
+    asks: bool = False
+    """whether a question follows"""
+    quiet: bool = False
+    """whether the footer leaves it out: the help has it"""
+
+    @property
+    def words(self) -> str:
+        """The label as it is shown: with `…` where a question follows."""
+        return f"{self.label}…" if self.asks else self.label
+
+
+class View:
+    """A screen, or a detail on top of one. `open` is called when it comes into view."""
+
+    title: ClassVar[str] = ""
+    about: ClassVar[str] = ""
+    """one sentence for the help"""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.table: Table[Any] | None = None
+
+    def name(self) -> str:
+        """Return how the bread crumb calls it."""
+        return self.title
+
+    def queries(self) -> list[Query]:
+        """Return what the gateway is asked while it is in view."""
+        return []
+
+    def sampling(self) -> tuple[str, int] | None:
+        """Return a topic filter to sample, and the milliseconds between two messages of a topic."""
+        return None
+
+    def every_figure(self) -> bool:
+        """Return whether it shows figures beyond the usual ones."""
+        return False
+
+    def actions(self) -> Sequence[Action]:
+        """Return what can be done here now, the most useful first."""
+        return ()
+
+    def draw(self, cells: int, height: int) -> list[Line]:
+        """Return exactly so many lines of so many cells."""
+        raise NotImplementedError
+
+    def click(self, y: int) -> None:
+        """Take a click on a line of what was drawn last."""
+        if self.table is not None:
+            self.table.click(y - 1)
+
+    def closed(self) -> None:
+        """Take it that the person has left."""
+
+    def answer(self, wanted: Query) -> Answer:
+        """Return what is known of one of its queries."""
+        return self.session.queries.get(wanted)
+
+    def old(self, wanted: Query, now: float) -> str:
+        """Return how old an answer is if it is older than it should be, or why there is none."""
+        answer = self.answer(wanted)
+        if answer.error:
+            since = answer.age(now)
+            return answer.error if since is None else f"{answer.error}; {age(since)} old"
+        since = answer.age(now)
+        if since is None:
+            return "asking…"
+        limit = STALE_ANSWERS * wanted.every + SLACK
+        return f"{age(since)} old" if wanted.every and since > limit else ""
+
+
+def dimmed(lines: list[Line], old: str) -> list[Line]:
+    """Return lines as they are shown when their figures are old."""
+    return [restyled(each, MUTED) for each in lines] if old else lines
+
+
+def trouble(words: str, cells: int, height: int) -> list[Line]:
+    """Return the lines of a screen that has nothing to show but why."""
+    lines = [fitted([], cells), fitted(line(("  " + words, "warn")), cells)]
+    return (lines + [fitted([], cells)] * max(0, height - 2))[:height]
