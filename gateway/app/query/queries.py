@@ -46,7 +46,7 @@ class Queries:
         TopicQueries(run, core, self.responder, self.topics)
         WhyQuery(storage, self.responder)
         LogLevels(control, self.responder)
-        self.trials = RuleTrials(run, core, control, self.responder, watchers, check)
+        self.trials = RuleTrials(run, core, self.responder, watchers, check)
         Series(run, core).answer(self.responder)
         core.broker.notices.listeners.append(ClientEvents(run, ends).take)
 

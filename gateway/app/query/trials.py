@@ -1,10 +1,10 @@
 """Edited uplink rules that run beside those that are there: `rule/try`, `rule/trial`."""
 
 import asyncio
+import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gateway.app.control import Control
 from gateway.app.parts import Core, Run
 from gateway.app.query.topics import payload_of
 from gateway.app.query.watchers import Watchers
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gateway.uplink.rules.rule import Rule
     from gateway.uplink.rules.rules import RuleSet
     from gateway.uplink.rules.trial import Side, Trial
+
+logger = logging.getLogger(__name__)
 
 MAXIMUM_TRIALS = 4
 """Trials at once; those that have ended are forgotten for a new one."""
@@ -68,7 +70,6 @@ class RuleTrials:
         self,
         run: Run,
         core: Core,
-        control: Control,
         responder: Responder,
         watchers: Watchers,
         check: "Check",
@@ -77,7 +78,6 @@ class RuleTrials:
         self._watchers = watchers
         self._run = run
         self._core = core
-        self._control = control
         self._rules: RuleSet | None = None
         self._trials: dict[str, RunningTrial] = {}
         self._others: list[Trial] = []
@@ -178,8 +178,8 @@ class RuleTrials:
         rules, trial = self._rules, running.trial
         if rules is None:
             raise RequestError("nothing goes up: there is no [uplink]")
-        what = f"trial {running.name[:MAXIMUM_NAME]!r} of a rule for {running.seconds:,} s"
-        self._control.note_order(what, running.client_id)
+        line = "trial %.80r of a rule for %d s, asked for by client %.80r"
+        logger.info(line, running.name, running.seconds, running.client_id)
         running.began = self._run.clock.monotonic()
         self._trials[running.name] = running
         rules.before_numbers.append(trial.look)

@@ -101,8 +101,8 @@ async def test_nothing_more_is_sent_or_waits_for_a_trial(
     trial = await found(operator)
     assert (trial["old"], trial["new"]["messages"]) == (None, 2)
     assert [each["taken_by"] for each in trial["differences"]] == ["new", "new"]
-    accepted = gateway.counters.values["tidegate/rules/accepted"]
-    assert accepted == 1
+    assert gateway.counters.count("tidegate/rules/accepted") == 1
+    assert [each["kind"] for each in (await operator.ask("events"))["rows"]] == ["start"]
 
 
 async def test_a_rule_with_another_topic_and_one_that_goes(
