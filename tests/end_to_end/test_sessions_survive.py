@@ -157,3 +157,21 @@ async def test_nothing_is_kept_without_durability(tmp_path: Path) -> None:
         await clients.close()
     finally:
         gateway.kill()
+
+
+async def test_a_stop_hands_the_newest_message_to_a_conflated_session(
+    gateway: GatewayProcess, clients: Clients
+) -> None:
+    every = Properties(user_properties=(("$every", "3600000"),))
+    subscriber = await stay(clients)
+    await subscriber.subscribe("t", 1, every)
+    publisher = await clients.connect("p")
+    await publish(publisher, "t", b"1")
+    first = await take(subscriber, Publish)
+    await subscriber.send(PubAck(first.packet_id))
+    await publish(publisher, "t", b"2")
+    await publish(publisher, "t", b"3")
+    gateway.stop()
+    gateway.start()
+    again = await stay(clients)
+    assert (await take(again, Publish)).payload == b"3"

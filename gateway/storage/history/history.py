@@ -1,6 +1,6 @@
 """The messages that the gateway accepted, as far back as the configuration says."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.counters import Counters
@@ -149,8 +149,11 @@ class HistoryRecall:
         self._position = -1
         self._end = 0
 
-    async def read(self) -> list[HistoryRow] | None:
-        """Return the next messages, perhaps none; None at the end. Raises sqlite3.Error."""
+    async def read(self) -> Iterator[HistoryRow] | None:
+        """Return the next messages, perhaps none; None at the end. Raises sqlite3.Error.
+
+        Each is made of its row when it is asked for: all of a piece would keep others waiting.
+        """
         rows = self._database.queries.rows
         if self._position < 0:
             ((first, self._end),) = await rows(_EDGES)
@@ -164,4 +167,4 @@ class HistoryRecall:
         values = (self._position, up_to, window.first_time, window.last_time)
         found = await rows(_PIECE, (*values, window.epoch, window.epoch))
         self._position = up_to
-        return [from_history_columns(each) for each in found]
+        return map(from_history_columns, found)

@@ -6,6 +6,7 @@ import logging
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from gateway.counters import Counters
@@ -35,8 +36,12 @@ KEYS = ("id", "stream", "epoch", "from", "to", "first", "last", "topic", "where"
 MAX_RECALL_MESSAGES = 100_000
 """Maximum messages of one request; the answer says where to continue."""
 
-MAX_WAITING = 256
-"""Recalled messages in the outbox at a time: little is written twice when nobody takes them."""
+MAX_WAITING = 64
+"""Recalled messages in the outbox at a time: little is written twice when nobody takes them, and a
+commit that a publisher waits for writes few of them."""
+
+SLICE = 0.002
+"""Seconds for which messages are looked at before everybody else has a turn."""
 
 CAPACITY_SECONDS = 1.0
 """Seconds between two checks whether a full outbox has room."""
@@ -198,9 +203,12 @@ class Recall:
 
     async def _copy(self, request: RecallRequest, report: Report) -> None:
         history = HistoryRecall(self._database, request.window)
-        sent = 0
+        sent, until = 0, 0.0
         while (messages := await history.read()) is not None:
             for message in messages:
+                if perf_counter() >= until:
+                    await asyncio.sleep(0)
+                    until = perf_counter() + SLICE
                 number = request.number_of(message)
                 if number is None:
                     continue

@@ -440,6 +440,48 @@ def test_a_session_and_its_end_leave_nothing_behind() -> None:
     harness.pass_time(SECOND)
 
 
+def test_another_connection_of_the_session_gets_what_is_held() -> None:
+    harness = Harness()
+    client = harness.persistent()
+    subscribe(client, qos=1)
+    for payload in (b"1", b"2"):
+        harness.publish("a", payload, qos=1)
+        harness.publish("b", payload)
+    assert got(client) == "a1 b1"
+    again = harness.persistent()  # a take-over
+    harness.pass_time(SECOND)
+    assert got(again) == "a2 b2"
+
+
+def test_a_crash_loses_what_is_held_and_the_next_message_comes() -> None:
+    harness = DurableHarness()
+    client = harness.persistent()
+    subscribe(client, qos=1)
+    harness.publish("a", b"1", qos=1)
+    harness.publish("a", b"2", qos=1)
+    assert got(client) == "a1"
+    harness.crash()
+    client = harness.persistent()
+    harness.publish("a", b"3", qos=1)
+    harness.pass_time(SECOND)
+    assert got(client) == "a3"
+
+
+def test_messages_of_every_qos_are_held_and_keep_it() -> None:
+    harness = Harness()
+    client = harness.connect()
+    subscribe(client, qos=2)
+    for qos in (0, 1, 2):
+        harness.publish(f"q{qos}", b"1", qos=qos, retain=True)
+        harness.publish(f"q{qos}", b"2", qos=qos, retain=True)
+    sent = [each for each in client.take() if isinstance(each, Publish)]
+    harness.pass_time(SECOND)
+    sent += [each for each in client.take() if isinstance(each, Publish)]
+    assert [(each.topic, each.qos, each.payload) for each in sent] == [
+        (f"q{qos}", qos, payload) for payload in (b"1", b"2") for qos in (0, 1, 2)
+    ]
+
+
 def test_retained_messages_come_at_once_and_begin_no_time() -> None:
     harness = Harness()
     harness.publish("a", b"0", retain=True)

@@ -152,8 +152,23 @@ async def test_the_history_is_read_piece_by_piece(
         found += [row.numbers[0].number for row in rows]
     other = HistoryRecall(store.database, Window(epoch="ffffffffff"))
     while (rows := await other.read()) is not None:
-        assert rows == []
+        assert list(rows) == []
     assert found == [2, 3, 4, 5]
+
+
+async def test_others_have_their_turns_while_a_filter_passes_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall_module, "SLICE", 0.0)
+    await remember(store, 50)
+    reports: list[Report] = []
+    recall_of(store).begin(parse_request(b'{"where":"payload.x = 1"}'), reports.append)
+    turns = 0
+    while not reports:
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns > 50
+    assert reports[0]["messages"] == 0
 
 
 async def test_few_wait_at_a_time_and_one_request_runs(
