@@ -28,6 +28,7 @@ def change(state: State, settings: BrokerSettings, filters: SubscriptionFilters)
     state.subscription_filters = filters
     state.expressions.limit = settings.maximum_expressions
     state.shares.change(settings)
+    state.conflation.settings = settings
     state.channels.change(settings, settings.queue_when_full)
     state.admissions.p2p = settings.p2p
     state.admissions.maximum_bytes = settings.maximum_route_bytes

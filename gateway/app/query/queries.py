@@ -11,7 +11,7 @@ from gateway.app.query.log_levels import LogLevels
 from gateway.app.query.queues import QueueQueries
 from gateway.app.query.series import Series
 from gateway.app.query.status import StatusQuery
-from gateway.app.query.topics import TopicMemory, TopicQueries
+from gateway.app.query.topics import TopicQueries
 from gateway.app.query.trials import RuleTrials
 from gateway.app.query.watchers import Watchers
 from gateway.app.query.why import WhyQuery
@@ -42,8 +42,7 @@ class Queries:
         self._status = StatusQuery(run, storage, core, self.responder, events)
         events.answer(self.responder)
         watchers = Watchers(core.broker)
-        self.topics = TopicMemory(run, watchers)
-        TopicQueries(run, core, self.responder, self.topics)
+        self.topics = TopicQueries(run, core, self.responder, watchers)
         WhyQuery(storage, self.responder)
         LogLevels(control, self.responder)
         self.trials = RuleTrials(run, core, self.responder, watchers, check)

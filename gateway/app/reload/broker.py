@@ -8,7 +8,7 @@ from dataclasses import replace
 from gateway.app.listeners import between_turns
 from gateway.app.memory_limit import default_limit, for_clients, occupied
 from gateway.app.parts import Core
-from gateway.app.query.topics import TopicMemory
+from gateway.app.query.topics import TopicQueries
 from gateway.broker.change import change
 from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.config.configuration import Configuration
@@ -33,7 +33,7 @@ def broker_settings(configuration: Configuration, memory_limit: int) -> BrokerSe
 class BrokerPart:
     """Changes the broker and what has limits of `[broker]` beside it."""
 
-    def __init__(self, core: Core, sys_topics: SysTopics, topics: TopicMemory) -> None:
+    def __init__(self, core: Core, sys_topics: SysTopics, topics: TopicQueries) -> None:
         self._core = core
         self._sys_topics = sys_topics
         self._topics = topics

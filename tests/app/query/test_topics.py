@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.query import topics as module
-from gateway.app.query.topics import TopicMemory
-from gateway.app.query.watchers import Watchers
 from gateway.config.load import load
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.properties import Properties
@@ -123,21 +120,12 @@ async def test_payloads_are_text_or_base64(on: On) -> None:
 @pytest.mark.parametrize("most", [3])
 async def test_the_topics_without_a_message_for_longest_are_forgotten(on: On) -> None:
     for topic in ("a", "b", "c", "a", "d"):
+        on.step(1)
         await on.publish((topic, b"1"))
-        await on.operator.ask("topics")
     await on.publish(("x" * 2_000, b"1"))
     rows = (await on.operator.ask("topics"))["rows"]
     assert [row["topic"] for row in rows] == ["a", "c", "d"]
     assert on.gateway.counters.count("tidegate/topics/forgotten") == 1
-
-
-async def test_what_is_held_is_bounded(on: On, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAXIMUM_HELD", 2)
-    memory = TopicMemory(on.gateway, Watchers(on.gateway.broker))
-    for topic in ("a", "b", "c"):
-        await on.publish((topic, b"1"))
-    assert len(memory._held) < 2
-    assert len(memory.topics) >= 2
 
 
 async def test_a_topic_says_who_gets_it_and_what_is_retained(on: On) -> None:

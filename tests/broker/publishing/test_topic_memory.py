@@ -1,0 +1,94 @@
+"""What is remembered of topics: the last message, how many there were, and how often one comes."""
+
+from gateway.broker.publishing import topic_memory
+from gateway.broker.publishing.topic_memory import PAYLOAD_BYTES, TopicMemory
+from gateway.mqtt.packets import Publish
+from tests.support.broker.broker_harness import Harness
+
+
+class On:
+    """A broker that remembers topics."""
+
+    def __init__(self, maximum: int = 100) -> None:
+        self.harness = Harness()
+        self.memory = TopicMemory(self.harness.counters)
+        self.memory.limit(maximum)
+        self.harness.broker.watch = self.memory.note
+        self.client = self.harness.connect("p")
+
+    def publish(self, *messages: tuple[str, bytes]) -> None:
+        """Publish in one read, so that the broker takes together what it can."""
+        self.client.send(*[Publish(topic, payload) for topic, payload in messages])
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(name[2:].decode() for name in self.memory.topics)
+
+
+def test_messages_that_come_together_are_counted_each_to_its_topic() -> None:
+    on = On()
+    on.publish(*[(topic, b"%d" % number) for number in range(10) for topic in ("a", "a", "b")])
+    found = {
+        name: (topic.count, topic.payload, topic.size, topic.bytes, topic.client_id, topic.qos)
+        for name, topic in on.memory.topics.items()
+    }
+    assert found == {
+        b"\x00\x01a": (20, b"9", 1, 20, "p", 0),
+        b"\x00\x01b": (10, b"9", 1, 10, "p", 0),
+    }
+
+
+def test_a_large_payload_is_cut_and_does_not_keep_its_packet() -> None:
+    on = On()
+    for size in (300, 100_000):
+        on.publish(("a", b"x" * size))
+        (topic,) = on.memory.topics.values()
+        assert (topic.payload, topic.size) == (b"x" * PAYLOAD_BYTES, size)
+        assert topic.payload == b"x" * PAYLOAD_BYTES, "the same when it is asked for again"
+
+
+def test_the_interval_is_that_of_messages_of_a_quarter_second_together() -> None:
+    on = On()
+    for _ in range(3):
+        on.publish(("a", b"1"), ("a", b"2"))
+        on.harness.pass_time(1.0)
+    (topic,) = on.memory.topics.values()
+    third = 1 / 3  # of the two that came with the second, and one before
+    usual = third + topic_memory.WEIGHT * (0.5 - third)
+    assert (topic.count, round(topic.interval, 6)) == (6, round(usual, 6))
+    on.publish(("a", b"3"))
+    assert round(topic.interval, 6) == round(usual + topic_memory.WEIGHT * (1 - usual), 6)
+    on.harness.pass_time(0.1)
+    before = topic.interval
+    on.publish(("a", b"4"))
+    assert topic.interval == before, "it is not over yet"
+
+
+def test_what_had_no_message_for_longest_is_forgotten_for_what_is_new() -> None:
+    on = On(3)
+    for topic in ("a", "b", "c", "a", "d"):
+        on.harness.pass_time(1.0)
+        on.publish((topic, b"1"))
+    assert on.names == ["a", "c", "d"]
+    assert on.harness.counters.count("tidegate/topics/forgotten") == 1
+    on.memory.limit(1)
+    assert on.names == ["d"]
+    on.memory.limit(2)
+    on.publish(("e", b"1"))
+    assert on.names == ["d", "e"]
+
+
+def test_many_are_forgotten_at_once() -> None:
+    on = On(64)
+    for number in range(65):
+        on.publish((f"t/{number}", b"1"))
+    assert len(on.names) == 64 - 64 // topic_memory.FORGOTTEN + 1
+
+
+def test_own_topics_and_very_long_ones_are_not_remembered() -> None:
+    on = On()
+    on.harness.publish("$SYS/broker/uptime", b"1")
+    on.publish(("x" * (topic_memory.MAXIMUM_TOPIC + 1), b"1"))
+    assert on.names == []
+    on.publish(("x" * topic_memory.MAXIMUM_TOPIC, b"1"))
+    assert len(on.names) == 1
