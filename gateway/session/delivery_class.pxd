@@ -9,6 +9,6 @@ cdef class DeliveryClass:
     cdef public long long flushes
     cdef readonly object name
     cdef public long long packets
-    cdef readonly DeliveryPolicy policy
+    cdef public DeliveryPolicy policy
 
     cpdef note_delays(self, list arrivals, double now)
