@@ -1,13 +1,11 @@
 """The history between the broker, the uplink rules and the database."""
 
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.access.access import EVERYTHING
 from gateway.app.parts import Core, Run, Storage
+from gateway.broker.broker import Broker
 from gateway.broker.own_names import UPLINK_CLIENT
-from gateway.config.configuration import Configuration
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.subscriptions.subscription import Subscription
@@ -31,34 +29,51 @@ class Recorder:
 
     def __init__(self, history: History, rules: "RuleSet | None") -> None:
         self._history = history
-        self._rules = rules
+        self.rules = rules
 
     @property
     def topic_filters(self) -> list[str]:
         """What to subscribe to: the topics of the rules, and all that is recorded."""
-        filters = [] if self._rules is None else self._rules.topic_filters
+        filters = [] if self.rules is None else self.rules.topic_filters
         return list(dict.fromkeys([*filters, ALL]))
 
     @property
     def refusal(self) -> str:
         """Why the rules refuse a message."""
-        return "" if self._rules is None else self._rules.refusal
+        return "" if self.rules is None else self.rules.refusal
 
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
         """Hand the message to the rules; what they refuse is not recorded."""
-        if self._rules is None:
+        if self.rules is None:
             self._history.add(message, ())
             return ReasonCode.SUCCESS
-        code = self._rules.receive(message, topic_filters)
+        code = self.rules.receive(message, topic_filters)
         if code < FAILURE and ALL in topic_filters:
-            self._history.add(message, self._rules.numbers)
+            self._history.add(message, self.rules.numbers)
         return code
 
 
+class Recording(NamedTuple):
+    """The history, and, where it is on, the client that asks the rules and records."""
+
+    history: History
+    recorder: Recorder | None
+
+    def join(self, rules: "RuleSet", broker: Broker) -> None:
+        """Ask these rules from now on, which come while the gateway runs."""
+        self.history.record_rules(recorded(rules))
+        if self.recorder is None:
+            broker.subscribe_inline(rules, rules.topic_filters)
+            return
+        self.recorder.rules = rules
+        filters = [each for each in self.recorder.topic_filters if each != ALL]
+        broker.subscribe_inline(self.recorder, filters)
+
+
 async def record(
-    run: Run, storage: Storage, core: Core, rules: "RuleSet | None"
-) -> tuple[History, Recorder | None]:
-    """Begin the history; return it, and, where it is on, what then asks the rules itself."""
+    run: Run, storage: Storage, core: Core, rules: "RuleSet | None" = None
+) -> Recording:
+    """Begin the history, which asks the rules itself where it is on."""
     config = run.configuration.history
     history = History(
         storage.database, storage.writer, run.counters, config.keep, config.maximum_bytes
@@ -66,21 +81,10 @@ async def record(
     await history.begin(run.epoch, storage.starts, recorded(rules))
     await _record_subscriptions(storage, core, history)
     if not config.keep:
-        return history, None
+        return Recording(history, None)
     recorder = Recorder(history, rules)
     core.broker.subscribe_inline(recorder, recorder.topic_filters)
-    return history, recorder
-
-
-async def prepare_history(
-    history: History, _old: Configuration, new: Configuration, _stack: AsyncExitStack
-) -> Callable[[], Awaitable[None]]:
-    """Return what lets the history keep as much as a configuration says."""
-
-    async def switch() -> None:
-        history.change(new.history.keep, new.history.maximum_bytes)
-
-    return switch
+    return Recording(history, recorder)
 
 
 def recorded(rules: "RuleSet | None") -> list[RecordedRule]:

@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +28,6 @@ from gateway.app.disk.storage import open_storage
 from gateway.app.disk.wear import Wear
 from gateway.app.durable_sessions import StoreTime, open_store
 from gateway.app.full_queues import FullQueues
-from gateway.app.history import prepare_history, record
 from gateway.app.listeners import ListenerMaker, read_files, rights_of
 from gateway.app.memory_limit import default_limit, for_clients, occupied
 from gateway.app.metrics import bind_metrics, metrics_pages
@@ -39,7 +37,8 @@ from gateway.app.query.events import EventLog
 from gateway.app.query.queries import Queries
 from gateway.app.reload.broker import BrokerPart, broker_settings
 from gateway.app.reload.listeners import ListenersPart
-from gateway.app.reload.reload import Prepare, Reload
+from gateway.app.reload.reload import Reload
+from gateway.app.reload.uplinks import HistoryPart, UplinkNeeds
 from gateway.app.telemetry import Telemetry
 from gateway.app.watched_files import ListenerFiles
 from gateway.broker import access
@@ -184,7 +183,8 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     channels = ChannelCommands(run, storage, core, control, telemetry.sys_topics)
     queries = Queries(run, storage, core, control, events, check_configuration)
     core.broker.subscribe_inline(control, control.topic_filters)
-    change_uplinks = await _start_uplink(run, storage, core, control, telemetry, queries)
+    history = HistoryPart(UplinkNeeds(run, storage, core, control, telemetry, queries))
+    await history.start()
     restore(core.broker, kept, Instant(*clock_stamp.at_start()))
     await channels.restore_pauses()
     telemetry.sys_topics.say()  # what was restored, before anyone can ask
@@ -195,8 +195,8 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     bridges = await start_bridges(run, storage, core, control, queries.responder)
     _give_memory_back(run)
     reload = Reload(run, queries.responder, _follow_files(run, core, listeners))
+    reload.know(history.prepare)  # first: to begin with uplinks may fail
     reload.know(BrokerPart(core, telemetry.sys_topics, queries.topics).prepare)
-    reload.know(change_uplinks)
     reload.know(bridges.prepare)
     reload.know(ListenersPart(run, maker, listeners, operator_socket).prepare)
     if metrics is not None:
@@ -225,26 +225,6 @@ def _make_core(run: Run, storage: Storage, store: Store, clock_stamp: ClockStamp
     core = Core(broker, Turn(broker, storage.writer, run.clock), policies)
     run.stack.push_async_callback(_finish, run, storage.writer, core, clock_stamp)
     return core
-
-
-async def _start_uplink(
-    run: Run,
-    storage: Storage,
-    core: Core,
-    control: Control,
-    telemetry: Telemetry,
-    queries: Queries,
-) -> Prepare:
-    """Join the history to the broker, and what goes up, where the configuration has it.
-
-    Returns what lets another configuration hold for them.
-    """
-    if not run.configuration.uplinks:
-        history, _ = await record(run, storage, core, None)
-        return partial(prepare_history, history)
-    from gateway.app.uplink.uplinks import start_uplinks
-
-    return (await start_uplinks(run, storage, core, control, telemetry, queries)).prepare
 
 
 def _follow_files(run: Run, core: Core, listeners: Sequence[Listener]) -> ListenerFiles:

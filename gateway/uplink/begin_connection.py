@@ -1,8 +1,10 @@
 """How a connected socket and the protocol that speaks on it come together."""
 
 import asyncio
+import importlib
 import socket
 import ssl
+from asyncio import base_events, selector_events, sslproto
 from collections.abc import Awaitable, Callable
 
 TLS_SECONDS = 10.0
@@ -17,10 +19,23 @@ Raises OSError, or ValueError for a name that no certificate can have.
 """
 
 
+def give_asyncio_tls() -> None:
+    """Let asyncio use TLS, also where it was imported without (gateway/cli/interpreter.py).
+
+    A gateway that gets its first uplink while it runs was started without.
+    """
+    if vars(sslproto)["ssl"] is None:
+        importlib.reload(sslproto)
+        for module in (base_events, selector_events):
+            vars(module)["ssl"] = ssl
+
+
 async def begin_connection(
     sock: socket.socket, protocol: asyncio.Protocol, tls: ssl.SSLContext | None, host: str
 ) -> None:
     """Have asyncio serve the socket."""
+    if tls is not None:
+        give_asyncio_tls()
     await asyncio.get_running_loop().create_connection(
         lambda: protocol,
         sock=sock,

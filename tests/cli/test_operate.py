@@ -14,6 +14,7 @@ from gateway.cli.operate import (
     EXIT,
     client_lines,
     event_line,
+    reload_lines,
     since,
     status_lines,
     table,
@@ -138,6 +139,42 @@ async def test_a_client_is_kicked_and_the_events_say_by_whom(clients: Clients, a
     assert "'victim' is not connected" in ask("client", "kick", "victim", status=2)
     assert "--since 'x' is not 90s" in ask("events", "--since", "x", status=2)
     assert "is not a number from 1" in ask("events", "--limit", "0", status=2)
+
+
+async def test_a_reload_says_what_became_of_each_change(
+    gateway: GatewayProcess, ask: Asker
+) -> None:
+    assert ask("reload") == "nothing has changed in {}\n".format(gateway.folder / "gateway.toml")
+    gateway.configure(CONFIG.replace("> 20", "> 30") + '[[channel]]\nname = "a"\nfilter = "b"\n')
+    said = ask("reload").splitlines()
+    assert said == [
+        "changed         channel[0] is new",
+        'changed         uplink.rule[0].where: "payload.value > 20" -> "payload.value > 30"',
+    ]
+    gateway.configure(CONFIG.replace("barn", "shed") + "[log]\nlevel = 'info'\n[[uplink")
+    assert ask("reload", status=1).startswith("refused         ")
+    gateway.configure(CONFIG.replace('"barn"', '"shed"'))
+    lines = ask("reload", status=3)
+    assert 'needs a restart gateway.id: "barn" -> "shed" (the fleet, topics and' in lines
+    assert "changed         channel[0] is gone" in lines
+    gateway.configure(CONFIG)
+    assert ask.json("reload")["counts"]["restart"] == 0
+    events = ask("events", "--kind", "reload")
+    assert "info    reload channel[0], uplink.rule[0].where: asked for by client" in events
+    assert "error   reload refused: asked for by client" in events
+
+
+def test_a_reload_of_more_than_is_shown_counts_the_rest() -> None:
+    row = {"key": "a", "old": 1, "new": 2}
+    counts = {"changed": 5, "restart": 1, "refused": 0}
+    answer = {"file": "f", "refused": [], "changed": [row], "files": ["users have changed"]}
+    lines = list(reload_lines({**answer, "restart": [{**row, "reason": "r"}], "counts": counts}))
+    assert lines == [
+        "changed         a: 1 -> 2",
+        "needs a restart a: 1 -> 2 (r)",
+        "changed         users have changed",
+        "changed         4 more",
+    ]
 
 
 def following(gateway: GatewayProcess) -> "subprocess.Popen[str]":

@@ -2,6 +2,8 @@
 
 import json
 import signal
+import socket
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 from tests.support.fleet.fleet_collector import FleetCollector
 from tests.support.nodes.sensor_client import SensorClient
+from tests.support.ports import free_port
 from tests.support.processes.gateway_process import GatewayProcess, tidegate
 from tests.support.processes.mosquitto import Mosquitto
 from tests.support.waiting import until
@@ -175,3 +178,31 @@ def test_a_kill_amid_reloads_leaves_all_in_order(gateway: GatewayProcess, fleet:
     assert "salvage" not in gateway.log()
     assert gateway.stop() == 0
     told.close()
+
+
+def test_tls_comes_to_a_gateway_that_was_started_without(
+    tmp_path: Path, gateway: GatewayProcess
+) -> None:
+    files = Path(__file__).parents[1] / "support/tls"
+    names = {"certfile": files / "server.pem", "keyfile": files / "server.key"}
+    tls = "".join(f"{name} {file}\n" for name, file in names.items())
+    fleet = Mosquitto(tmp_path, f"listener {(port := free_port())} 127.0.0.1\n{tls}")
+    fleet.start()
+    told = Fleet(fleet)
+    gateway.configure("")
+    gateway.start(anew=True)
+    here = free_port()
+    certificate = f'tls_certificate = "{names["certfile"]}"\ntls_key = "{names["keyfile"]}"\n'
+    uplink = f'[uplink]\nurl = "mqtts://localhost:{port}"\nca_file = "{names["certfile"]}"\n'
+    listener = f"[[listener]]\n[[listener]]\nport = {here}\n{certificate}"
+    assert "uplink[0] is new" in reload(gateway, uplink + listener)
+    sensor = SensorClient(gateway.port, "sensors/n1/count")
+    sensor.publish(10)
+    until(lambda: told.values() == set(range(1, 11)), "it arrives by TLS", gateway.log)
+    context = ssl.create_default_context(cafile=str(names["certfile"]))
+    with socket.create_connection(("127.0.0.1", here), 10) as connection:
+        context.wrap_socket(connection, server_hostname="localhost").close()
+    sensor.close()
+    assert gateway.stop() == 0
+    told.close()
+    fleet.kill()

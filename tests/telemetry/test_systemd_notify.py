@@ -1,6 +1,7 @@
 import os
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,6 +110,17 @@ def test_a_gateway_as_a_service(tmp_path: Path) -> None:
     assert systemd.next() == f"READY=1\n{status}"
     assert systemd.next() == "WATCHDOG=1"
     assert systemd.next() == "WATCHDOG=1"
+    assert gateway.process is not None
+    before = time.monotonic_ns() // 1000
+    gateway.process.send_signal(signal.SIGHUP)
+    while (told := systemd.next()) == "WATCHDOG=1":
+        pass
+    word, clock = told.splitlines()
+    assert word == "RELOADING=1"
+    assert before <= int(clock.removeprefix("MONOTONIC_USEC=")) <= time.monotonic_ns() // 1000
+    while (told := systemd.next()) == "WATCHDOG=1":
+        pass
+    assert told == f"READY=1\n{status}"
     assert gateway.stop(signal.SIGTERM) == 0
     assert systemd.all()[-1] == "STOPPING=1"
     systemd.close()

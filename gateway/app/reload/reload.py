@@ -61,7 +61,8 @@ OF_UPLINK: Mapping[str, str] = {
 def needs_restart(old: Configuration, new: Configuration) -> dict[str, str]:
     """Return what a restart is needed for, with the reason, between two configurations."""
     found = dict(ALWAYS)
-    if [each.name for each in old.uplinks] != [each.name for each in new.uplinks]:
+    names = [each.name for each in old.uplinks]
+    if names and names != [each.name for each in new.uplinks]:
         found["uplink"] = "waiting messages know their uplinks by place: none can come or go"
     if (old.history.keep > 0) != (new.history.keep > 0):
         found["history"] = "recording begins and ends with a start"
@@ -146,18 +147,20 @@ class Reload:
     async def _reload(self) -> "Report":
         old = self._run.configuration
         try:
-            new = await asyncio.to_thread(self._run.read_again or _no_file)
-            new, report = self._sort(old, new)
+            new, report = await asyncio.to_thread(self._read, old)
             report.files = await self._apply(old, new)
         except (ConfigurationError, StartError) as error:
             self._run.alarm(ALARM, str(error))
             return Report(old.file, [], [], _refusals(error))
         self._run.alarm(ALARM, "")
-        self._run.configuration = new
         return report
 
-    def _sort(self, old: Configuration, new: Configuration) -> tuple[Configuration, "Report"]:
-        """Return the configuration that holds from now on, and which changes need a restart."""
+    def _read(self, old: Configuration) -> tuple[Configuration, "Report"]:
+        """Return the configuration that is to hold now, and which changes need a restart.
+
+        Runs in a thread: with a hundred rules it takes longer than others can wait.
+        """
+        new = (self._run.read_again or _no_file)()
         report, restart = Report(old.file), needs_restart(old, new)
         for change in differences(old, new):
             reason = _restart_reason(change.key, restart)
@@ -172,7 +175,12 @@ class Reload:
         async with AsyncExitStack() as stack:
             switches = [await prepare(old, new, stack) for prepare in self._parts]
             stack.pop_all()
-        return [line for switch in switches for line in await switch() or ()]
+        self._run.configuration = new
+        try:
+            return [line for switch in switches for line in await switch() or ()]
+        except StartError:  # of the first uplink, before anything else has changed
+            self._run.configuration = old
+            raise
 
     def _tell(self, report: "Report", by: str) -> None:
         """Write what became of it to the log, and tell who listens."""
@@ -260,7 +268,7 @@ def _without_restart(
     """Return the new configuration with the old values of what needs a restart."""
     tables = {key.name: key.attribute for key in keys_of(Configuration)}
     kept: dict[str, Any] = {"gateway_id": old.gateway_id}
-    if "uplink" not in restart:
+    if old.uplinks and "uplink" not in restart:
         kept["uplinks"] = tuple(
             replace(after, **{name: getattr(before, name) for name in OF_UPLINK})
             for before, after in zip(old.uplinks, new.uplinks, strict=True)

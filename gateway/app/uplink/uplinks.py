@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gateway.app.clock import ClockWatch
 from gateway.app.control import Control
-from gateway.app.history import Recorder, record, recorded
+from gateway.app.history import Recording, record, recorded
 from gateway.app.parts import Core, Run, Storage
 from gateway.app.query.queries import Queries
 from gateway.app.telemetry import Telemetry
@@ -41,7 +41,6 @@ from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_transport import SocketTransport
 from gateway.settings.uplink import RuleSettings, UplinkSettings
 from gateway.settings.uplinks import DEFAULT_RULE, PlacedRule, rules_of
-from gateway.storage.history.history import History
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
@@ -75,8 +74,12 @@ async def start_uplinks(
     control: Control,
     telemetry: Telemetry,
     queries: Queries,
+    begun: Recording | None = None,
 ) -> "UplinksPart":
-    """Join history, rules, outbox and uplinks to the broker; return what can change of them."""
+    """Join history, rules, outbox and uplinks to the broker; return what can change of them.
+
+    The history has `begun` where they come while the gateway runs.
+    """
     settings = run.configuration.uplinks
     placed = rules_of(settings)
     configured = uplink_rules(settings, placed)
@@ -91,8 +94,10 @@ async def start_uplinks(
     rules = await _rule_set(run, states, core, configured, outbox, ledger)
     rules.before_numbers.append(watch.before_number)
     run.at_stop += [rules.save, ledger.save]
-    history, recorder = await record(run, storage, core, rules)
-    if recorder is None:
+    recording = begun or await record(run, storage, core, rules)
+    if begun is not None:
+        begun.join(rules, core.broker)
+    elif recording.recorder is None:
         core.broker.subscribe_inline(rules, rules.topic_filters)
     maker = _Maker(run, storage, core, outbox, rejected, telemetry)
     uplinks = await maker.make_all(placed)
@@ -113,7 +118,7 @@ async def start_uplinks(
     reporting = [uplink for uplink, each in pairs if each.reports]
     report_ledger(run, storage, ledger, outbox, reporting)
     watch.report([uplink.control_messages for uplink in reporting])
-    return UplinksPart(maker, rules, states, uplinks, history, recorder, queries.trials.end_all)
+    return UplinksPart(maker, rules, states, uplinks, recording, queries.trials.end_all)
 
 
 async def _rule_set(
@@ -204,8 +209,7 @@ class UplinksPart:
         rules: RuleSet,
         states: RuleStates,
         uplinks: Sequence[Uplink],
-        history: History,
-        recorder: Recorder | None,
+        recording: Recording,
         end_trials: Callable[[], None],
     ) -> None:
         self._end_trials = end_trials
@@ -213,8 +217,8 @@ class UplinksPart:
         self._rules = rules
         self._states = states
         self._uplinks = uplinks
-        self._history = history
-        self._client = recorder or rules
+        self._history = recording.history
+        self._client = recording.recorder or rules
         self._credentials = [_credentials(each.settings) for each in uplinks]
 
     async def prepare(

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from gateway.mqtt.packets import Publish
 from tests.app.reload.conftest import Changing
 from tests.app.reload.test_broker_part import code_of, next_on
@@ -50,16 +52,9 @@ async def test_numbers_go_on_and_rules_keep_what_they_remember(
     await changing.changed(uplink + RULE.format("#"))
     await code_of(client, "z", b"1")
     await changing.changed(f'[uplink]\ndirectory = "{tmp_path / "other"}"\n')
-    last = {*(("main", n) for n in (1, 3, 5, 6)), *(("other", n) for n in (1, 2, 4, 5))}
-    await until(lambda: last <= set(landed(tmp_path / "landing")))  # its files are finished
-    numbers = landed(tmp_path / "landing")
-    assert [each for each in numbers if each[0] == "main"] == [
-        ("main", 1),
-        ("main", 3),
-        ("main", 5),
-        ("main", 6),
-    ]
-    assert [each[1] for each in numbers if each[0] == "other"] == [1, 2, 4, 5]
+    expected = [("main", number) for number in (1, 3, 5, 6)]
+    expected += [("other", number) for number in (1, 2, 4, 5)]
+    await until(lambda: landed(tmp_path / "landing") == expected)  # its files are finished
 
 
 async def test_a_folder_becomes_another_and_then_a_broker(
@@ -184,3 +179,19 @@ async def test_the_history_names_rules_as_they_were(changing: Changing, tmp_path
         assert any(expression in line for line in answer["lines"]), answer
     without = await changing.reload("[history]\nkeep = '2h'\n")
     assert without["restart"]
+
+
+@pytest.mark.parametrize("history", ["", '[history]\nkeep = "1h"\n'])
+async def test_the_first_uplink_comes_while_the_gateway_runs(
+    changing: Changing, tmp_path: Path, history: str
+) -> None:
+    await changing.start(history)
+    client = await changing.clients.connect("c")
+    await code_of(client, "sensors/1", b"before")
+    uplink = f'[[uplink]]\nname = "a"\ndirectory = "{tmp_path / "a"}"\n'
+    assert await changing.changed(history + uplink) == ["uplink[0]"]
+    await code_of(client, "sensors/1", b"after")
+    await changing.changed(history.replace("1h", "2h") + uplink.replace('/a"', '/b"'))
+    await until(lambda: landed(tmp_path / "a") == [("main", 1)])
+    assert (await changing.operator.ask("status"))["uplinks"]
+    assert (await changing.reload(history))["restart"]

@@ -1,0 +1,64 @@
+"""History and uplinks, also where the first uplink comes while the gateway runs."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, NamedTuple
+
+from gateway.app.control import Control
+from gateway.app.history import Recording, record
+from gateway.app.parts import Core, Run, Storage
+from gateway.app.query.queries import Queries
+from gateway.app.telemetry import Telemetry
+from gateway.config.configuration import Configuration
+
+if TYPE_CHECKING:
+    from gateway.app.uplink.uplinks import UplinksPart
+
+
+class UplinkNeeds(NamedTuple):
+    """What uplinks are made from."""
+
+    run: Run
+    storage: Storage
+    core: Core
+    control: Control
+    telemetry: Telemetry
+    queries: Queries
+
+
+class HistoryPart:
+    """Changes the history; with uplinks, which are in memory only where there are any, they do."""
+
+    def __init__(self, needs: UplinkNeeds) -> None:
+        self._needs = needs
+        self._recording: Recording | None = None
+        self._uplinks: UplinksPart | None = None
+
+    async def start(self) -> None:
+        """Join the history to the broker, and what goes up, where the configuration has it."""
+        run, storage, core, *_ = self._needs
+        if run.configuration.uplinks:
+            await self._start_uplinks()
+        else:
+            self._recording = await record(run, storage, core)
+
+    async def _start_uplinks(self) -> None:
+        from gateway.app.uplink.uplinks import start_uplinks
+
+        self._uplinks = await start_uplinks(*self._needs, self._recording)
+
+    async def prepare(
+        self, old: Configuration, new: Configuration, stack: AsyncExitStack
+    ) -> Callable[[], Awaitable[list[str] | None]]:
+        """Return what lets a configuration hold."""
+        if self._uplinks is not None:
+            return await self._uplinks.prepare(old, new, stack)
+        recording = self._recording
+
+        async def switch() -> None:
+            if recording is not None and old.history != new.history:
+                recording.history.change(new.history.keep, new.history.maximum_bytes)
+            if new.uplinks:
+                await self._start_uplinks()
+
+        return switch
