@@ -384,6 +384,8 @@ def reload_lines(answer: Row) -> Iterator[str]:
         yield f"{'needs a restart':16}{_line(_change(each))} ({_line(each['reason'])})"
     for each in answer["files"]:
         yield f"{'changed':16}{_line(each)}"
+    for each in answer["warnings"]:
+        yield f"{'warning':16}{_line(each)}"
     for what, count in answer["counts"].items():
         if count > len(answer[what]):
             yield f"{what:16}{count - len(answer[what]):,} more"

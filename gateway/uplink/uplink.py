@@ -187,7 +187,8 @@ class Uplink:
 
         Another broker, or another client of it, knows nothing of the present session.
         """
-        old, session = self.settings, self.session
+        coming = self._coming or self._context
+        old, session = coming.settings, coming.session
         if (old.url, old.client_id) != (settings.url, settings.client_id):
             session = RemoteSession(
                 self.control_messages,

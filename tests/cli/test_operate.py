@@ -168,11 +168,13 @@ def test_a_reload_of_more_than_is_shown_counts_the_rest() -> None:
     row = {"key": "a", "old": 1, "new": 2}
     counts = {"changed": 5, "restart": 1, "refused": 0}
     answer = {"file": "f", "refused": [], "changed": [row], "files": ["users have changed"]}
+    answer["warnings"] = ["anybody may connect"]
     lines = list(reload_lines({**answer, "restart": [{**row, "reason": "r"}], "counts": counts}))
     assert lines == [
         "changed         a: 1 -> 2",
         "needs a restart a: 1 -> 2 (r)",
         "changed         users have changed",
+        "warning         anybody may connect",
         "changed         4 more",
     ]
 

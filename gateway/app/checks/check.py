@@ -1,5 +1,6 @@
 """What a configuration says beyond its form: files, topic filters and expressions work."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
@@ -57,6 +58,7 @@ def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[Con
         yield from _circling_dead_letters(configuration)
     if not any(key.startswith("listener") for key in wrong):
         yield from _different_addresses(configuration)
+    yield from (each for each in _different_ports(configuration) if not _is_known(each, wrong))
     for index in range(len(configuration.listeners)):
         if not any(key.startswith(f"listener[{index}].") for key in wrong):
             yield from _mistake_of_listener(configuration, index, service)
@@ -127,6 +129,28 @@ def _circling_dead_letters(configuration: Configuration) -> Iterator[Configurati
             key = f"channel[{index}].dead_letter_topic"
             allowed = f"a topic that is not the channel's own: its filter is {channel.topic_filter}"
             yield ConfigurationError(configuration.file, key, topic, allowed)
+
+
+def _different_ports(configuration: Configuration) -> Iterator[ConfigurationError]:
+    """Give bridges at a serial port that one before them has: one alone can read it."""
+    taken: dict[str, str] = {}
+    numbers: Counter[str] = Counter()
+    for bridge in configuration.bridges:
+        kind, port = bridge.kind.name, getattr(bridge.settings, "port", None)
+        key = f"{kind}[{numbers[kind]}].port"
+        numbers[kind] += 1
+        if port is None or "://" in port:
+            continue
+        if port in taken:
+            allowed = f"a port that no other bridge has; {taken[port]} has it"
+            yield ConfigurationError(configuration.file, key, port, allowed)
+        taken.setdefault(port, key.removesuffix(".port"))
+
+
+def _is_known(error: ConfigurationError, wrong: Sequence[str]) -> bool:
+    """Return whether another table of the kind is wrong: what is left of it has other numbers."""
+    kind = error.key.partition("[")[0]
+    return any(key.startswith(kind) for key in wrong)
 
 
 def _different_addresses(configuration: Configuration) -> Iterator[ConfigurationError]:

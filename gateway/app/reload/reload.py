@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from gateway.app.checks.check import check_configuration
+from gateway.app.checks.warnings import warnings
 from gateway.app.parts import Run
 from gateway.app.reload.difference import Change, differences
 from gateway.app.responder import Answer, Request, Responder
@@ -168,7 +169,10 @@ class Reload:
                 report.changed.append(change)
             else:
                 report.restart.append((change, reason))
-        return _without_restart(old, new, restart), report
+        new = _without_restart(old, new, restart)
+        known = set(warnings(old, self._run.data))
+        report.warnings = [each for each in warnings(new, self._run.data) if each not in known]
+        return new, report
 
     async def _apply(self, old: Configuration, new: Configuration) -> list[str]:
         """Prepare every part, and then let all of them change."""
@@ -187,6 +191,8 @@ class Reload:
         text = report.text()
         for each in report.refused:
             logger.error("reload, asked for by %s, is refused: %s", by, each["error"])
+        for warning in report.warnings:
+            logger.warning("%s", warning)
         if not report.refused:
             logger.info("reload, asked for by %s: %s", by, text)
         severity = "error" if report.refused else "warning" if report.restart else "info"
@@ -210,6 +216,7 @@ class Report:
         self.restart = restart or []
         self.refused = refused or []
         self.files: list[str] = []
+        self.warnings: list[str] = []
 
     def answer(self) -> Answer:
         """Return it as the query answers."""
@@ -222,6 +229,7 @@ class Report:
             ],
             "refused": self.refused[:MAXIMUM_SHOWN],
             "files": self.files[:MAXIMUM_SHOWN],
+            "warnings": self.warnings[:MAXIMUM_SHOWN],
             "counts": dict(zip(("changed", "restart", "refused"), counts, strict=True)),
         }
 

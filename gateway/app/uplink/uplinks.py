@@ -39,6 +39,7 @@ from gateway.config.credentials import secret_path
 from gateway.counters import Counters
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_transport import SocketTransport
+from gateway.settings.outbox import StreamSettings
 from gateway.settings.uplink import RuleSettings, UplinkSettings
 from gateway.settings.uplinks import DEFAULT_RULE, PlacedRule, rules_of
 from gateway.storage.ledger.ledger import Ledger
@@ -303,8 +304,9 @@ class _ComingLink(NamedTuple):
 
 
 def _of_link(settings: UplinkSettings) -> UplinkSettings:
-    """Return the settings for which a link connects anew: without what rules and streams say."""
-    return replace(settings, rules=(), streams=(), commit_within=0.0)
+    """Return the settings for which a link connects anew: without what rules and bounds say."""
+    streams = tuple(StreamSettings(each.name, each.priority) for each in settings.streams)
+    return replace(settings, rules=(), streams=streams, commit_within=0.0)
 
 
 def _streams_of(configuration: Configuration) -> list[object]:

@@ -219,3 +219,16 @@ def test_two_listeners_at_one_address(tmp_path: Path, first: str, second: str, t
     with pytest.raises(ConfigurationError, match="no other listener has") as raised:
         check(tmp_path, text)
     assert raised.value.key in ("listener[1].port", "listener[1].path")
+
+
+def test_two_bridges_at_one_port(tmp_path: Path) -> None:
+    serial = '[[serial]]\nname = "{}"\nport = "{}"\n'
+    with pytest.raises(ConfigurationError, match="no other bridge has") as raised:
+        check(tmp_path, serial.format("a", "/dev/ttyX") + serial.format("b", "/dev/ttyX"))
+    assert raised.value.key == "serial[1].port"
+    check(tmp_path, serial.format("a", "topic://n/a") + serial.format("b", "/dev/ttyX"))
+    file = tmp_path / "gateway.toml"  # a table with a mistake is left out: the others move up
+    file.write_text(serial.format("a", "/dev/ttyX") * 2 + serial.format("b", "/dev/ttyX"))
+    with pytest.raises(ConfigurationError) as raised:
+        check_configuration(*read(file))
+    assert "no other bridge has" not in str(raised.value)

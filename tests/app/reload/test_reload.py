@@ -38,6 +38,15 @@ async def test_one_answer_says_what_changed_and_what_needs_a_restart(changing: C
     assert any("changed log.level; a restart is needed for gateway.id" in each for each in texts)
 
 
+async def test_what_deserves_a_look_is_told_once(changing: Changing) -> None:
+    uplink = f'[uplink]\ndirectory = "{changing.folder / "landing"}"\n'
+    await changing.start(uplink)
+    drops = uplink + '[outbox]\nwhen_full = "drop-oldest"\n'
+    (warning,) = (await changing.reload(drops))["warnings"]
+    assert warning.startswith('outbox.when_full: "drop-oldest" gives up acknowledged messages')
+    assert (await changing.reload(drops + "[log]\nserver = 'info'\n"))["warnings"] == []
+
+
 async def test_a_file_with_a_mistake_changes_nothing(changing: Changing) -> None:
     await changing.start('[log]\nlevel = "info"\n')
     before = changing.gateway.configuration
