@@ -141,7 +141,7 @@ def test_signals_amid_traffic_change_and_lose_nothing(
         gateway.process.send_signal(signal.SIGHUP)
     gateway.configure(text + "[brok")
     gateway.process.send_signal(signal.SIGHUP)
-    until(lambda: "is refused" in gateway.log(), "the last is refused", gateway.log)
+    until(lambda: "end of a table declaration" in gateway.log(), "it is refused", gateway.log)
     sensor.wait(1000)
     until(lambda: told.values() >= set(range(1, 1001)), "all of it is there", gateway.log)
     assert gateway.stop() == 0

@@ -13,7 +13,7 @@ from gateway.app.checks.warnings import warnings
 from gateway.app.parts import Run
 from gateway.app.reload.difference import Change, differences
 from gateway.app.responder import Answer, Request, Responder
-from gateway.app.watched_files import ListenerFiles
+from gateway.app.watched_files import ListenerFiles, snapshot
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError, ManyConfigurationErrors
 from gateway.config.load import load
@@ -26,7 +26,12 @@ logger = logging.getLogger(__name__)
 
 QUERY = "reload"
 
+SIGNAL = "SIGHUP"
+
 ALARM = "configuration"
+
+MAXIMUM_BYTES = 64 * 1024
+"""Bytes at the beginning of a file of which one that is no blank says that it is not empty."""
 
 MAXIMUM_SHOWN = 100
 """Keys of each kind that an answer names; it counts them all."""
@@ -78,10 +83,17 @@ def read_again(
     Raises ConfigurationError or StartError.
     """
     try:
-        open_named(file).close()  # to read a pipe would wait for somebody to write it
+        with open_named(file) as opened:  # to read a pipe would wait for somebody to write it
+            empty = not opened.read(MAXIMUM_BYTES).strip()
     except OSError as error:
         raise ConfigurationError(str(file), "", None, error.strerror or str(error)) from error
+    if empty:
+        said = "it is empty, and may be half written; a comment says that it is meant so"
+        raise ConfigurationError(str(file), "", None, said)
+    seen = snapshot([file])
     configuration = and_then(load(file))
+    if snapshot([file]) != seen:
+        raise ConfigurationError(str(file), "", None, "it was written while it was read")
     check_configuration(configuration)
     return configuration
 
@@ -95,7 +107,7 @@ class Reload:
         self._parts: list[Prepare] = [_levels]
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[Answer]] = set()
-        self._signalled: asyncio.Task[Answer] | None = None
+        self._signal_waits = False  # for a reload to begin, which reads what there is by then
         self.before: Callable[[], None] = lambda: None
         self.after: Callable[[], None] = lambda: None
         """Called when a reload begins and when it has ended."""
@@ -108,8 +120,9 @@ class Reload:
 
     def signal(self) -> None:
         """Reload because of SIGHUP; of several that come meanwhile one more follows."""
-        if self._signalled is None or self._signalled.done() or not self._lock.locked():
-            self._signalled = self._begin("SIGHUP")
+        if not self._signal_waits:
+            self._signal_waits = True
+            self._begin(SIGNAL)
 
     async def close(self) -> None:
         """Wait until what is under way is done, so that nothing ends half changed."""
@@ -131,6 +144,8 @@ class Reload:
 
     async def _in_turn(self, by: str) -> Answer:
         async with self._lock:
+            if by is SIGNAL:
+                self._signal_waits = False
             self.before()
             try:
                 report = await self._reload()

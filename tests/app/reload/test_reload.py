@@ -5,9 +5,12 @@ import logging
 import os
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from gateway.config.configuration import Configuration
+from gateway.config.load import load
 from tests.app.reload.conftest import Changing
 
 pytestmark = pytest.mark.usefixtures("_levels")
@@ -77,7 +80,8 @@ async def test_what_cannot_be_read_is_refused(changing: Changing) -> None:
     for make, undo, said in (
         (file.mkdir, file.rmdir, "Is a directory"),
         (partial(os.mkfifo, file), file.unlink, "no regular file"),
-        (file.touch, file.unlink, ""),  # an empty file is one: the defaults hold
+        (file.touch, file.unlink, "it is empty, and may be half written"),
+        (partial(file.write_text, "# nothing\n"), file.unlink, ""),  # the defaults hold
         (partial(file.write_bytes, b"\xe9"), file.unlink, "not UTF-8 at byte 0"),
     ):
         make()
@@ -97,6 +101,32 @@ async def test_reloads_at_one_time_come_one_after_the_other(changing: Changing) 
     assert all(answer["refused"] == [] for answer in answers)
     reload.signal()
     await reload.close()
+
+
+async def test_of_many_signals_the_last_is_heard(changing: Changing) -> None:
+    await changing.start("")
+    reload = changing.gateway.parts.reload
+    for number in range(30):
+        changing.write(f"[broker]\nmaximum_inflight = {number + 1}\n")
+        reload.signal()
+        await asyncio.sleep(0.001 * (number % 3))
+    await reload.close()
+    assert changing.gateway.broker.settings.maximum_inflight == 30
+
+
+async def test_a_file_that_is_written_meanwhile_is_refused(
+    changing: Changing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await changing.start("")
+
+    def written(file: Path) -> Configuration:
+        with file.open("a") as more:
+            more.write("# more\n")
+        return load(file)
+
+    monkeypatch.setattr("gateway.app.reload.reload.load", written)
+    (refusal,) = (await changing.reload("[broker]\np2p = true\n"))["refused"]
+    assert "written while it was read" in refusal["error"]
 
 
 async def test_a_gateway_without_a_file_says_so(changing: Changing) -> None:
