@@ -4,10 +4,10 @@ import re
 
 from gateway.settings.declaration import check
 
-MAXIMUM_WINDOW = 60_000
+MAXIMUM_WINDOW = 120_000
 """Milliseconds that a commit may be put off by `batch(<ms>)`: a publisher waits all that time."""
 
-_BATCH = re.compile(r"batch\(([1-9][0-9]{0,4})\)")
+_BATCH = re.compile(r"batch\(([1-9][0-9]{0,5})\)")
 
 ALLOWED = f'"commit", "memory" or "batch(<ms>)" with 1 to {MAXIMUM_WINDOW} ms'
 
@@ -15,7 +15,7 @@ ALLOWED = f'"commit", "memory" or "batch(<ms>)" with 1 to {MAXIMUM_WINDOW} ms'
 @check(
     '`"commit"`, `"memory"`, `"batch(<ms>)"`',
     type="string",
-    pattern=r"^(commit|memory|batch\([1-9][0-9]{0,4}\))$",
+    pattern=r"^(commit|memory|batch\([1-9][0-9]{0,5}\))$",
 )
 def durability(value: object) -> str:
     """Accept the name of a durability class; raise ValueError with what is allowed."""

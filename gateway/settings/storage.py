@@ -16,7 +16,7 @@ class StorageSettings:
     durability: str = key(
         durability,
         "[durability class](durability.md) if nothing else names one; `batch(<ms>)` "
-        "takes 1 to 60000",
+        "takes 1 to 120000",
         "commit",
     )
     commit_delay: int = key(

@@ -176,6 +176,13 @@ class UplinkSettings:
         "messages wait in the outbox",
         DELETE,
     )
+    landing_interval: float | None = key(
+        duration(1, 3_600),
+        "for how long messages are gathered in the database, up to 1,000, before they "
+        "[land](#landing-files); the [ledger](fleet.md#ledger) is not said more often",
+        None,
+        shown="`0.5`",
+    )
     username: str | None = key(
         text,
         "user name for the fleet's broker",
@@ -385,8 +392,8 @@ class UplinkSettings:
             yield "tls_certificate", self.tls_certificate, "only with mqtts:// or wss:// in url"
         if {"username", "username_file"} <= given:
             yield "username_file", self.username_file, "either username or username_file"
-        for name in ("landing_maximum_bytes", "landing_maximum_age", "landing_when_full"):
-            if self.url is not None and name in given:
+        for name in (each for each in given if each.startswith("landing_")):
+            if self.url is not None:
                 yield name, getattr(self, name), "only without url"
         if self.down and self.url is None:
             yield "down", self.down[0].topic, "only with url"

@@ -46,7 +46,7 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         "[[durability]]\ntopic = 'a'\nclass = 'batch(0)'",
         "durability[0].class",
         "batch(0)",
-        '"batch(<ms>)" with 1 to 60000 ms',
+        '"batch(<ms>)" with 1 to 120000 ms',
     ),
     ("[[channel]]\nname = 'a b'\nfilter = 'a'", "channel[0].name", "a b", "letters, digits"),
     (

@@ -29,6 +29,12 @@ LIVES = 2
 FRAMES = 10
 """Serial frames in each life."""
 
+GROUPED = """
+[[durability]]
+topic = "sensors/#"
+class = "batch(300)"
+"""
+
 
 @pytest.fixture
 def line(tmp_path: Path) -> Any:
@@ -46,6 +52,8 @@ async def record(make_gateway: MakeGateway, line: SerialLine, seed: int) -> list
     random = Random(seed)
     for number in range(LIVES):
         trace = folder / f"trace{number}"
+        if number:  # frames whose commits wait for others
+            text += GROUPED
         gateway = make_gateway(text, wrapper=recorder(trace))
         gateway.data = folder / "disk" / "data"
         await gateway.start()

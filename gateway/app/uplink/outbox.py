@@ -117,12 +117,17 @@ def report_ledger(
     """Start reporting to the fleet by each uplink how numbers ended there."""
     counters = run.counters
     ledger.starts.listeners = len(uplinks)
+    intervals = {
+        each.name or "": each.landing_interval or 0.0 for each in run.configuration.uplinks
+    }
     for uplink in uplinks:
         pages = LedgerPages(
             storage.database, storage.writer, counters, ledger, lambda: outbox.rows, uplink.name
         )
         reports = LedgerReports(
-            *(pages, ledger.starts, uplink.control_messages, counters, run.clock), uplink.name
+            *(pages, ledger.starts, uplink.control_messages, counters, run.clock),
+            uplink=uplink.name,
+            interval=intervals.get(uplink.name, 0.0),
         )
         reports.start()
         run.stack.push_async_callback(reports.close)

@@ -63,6 +63,8 @@ class ReadingPublisher:
         """The last reading of each series, by its topic."""
         self.refusals: dict[str, Refusals] = {}
         """What was refused, by the kind of reason."""
+        self.commit_within: float | None = 0.0
+        """How soon the last reading that was taken has to be on disk: by the class of its topic."""
         self._title = f"{kind} {name}"
         self._of_kind = f"tidegate/{kind}"
         self._of_bridge = f"tidegate/{kind}/{name}"
@@ -109,6 +111,7 @@ class ReadingPublisher:
             if self._is_new(code.name):
                 logger.warning("%s: readings are not taken: %s", self.client_id, code.name)
             return False
+        self.commit_within = message.commit_within
         services.counters.add_each(self._figures)
         if topic in self.last or len(self.last) < SERIES_MAX:
             self.last[topic] = reading

@@ -1,6 +1,7 @@
 """What becomes of a node's frames: published, remembered, and acknowledged after the commit."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -130,6 +131,13 @@ class NodeStarts:
         return starts.apart.get(boot, "")
 
 
+GROUP_MAX = 8
+"""Frames of a node that wait for their commit, with which it begins at once whatever their class:
+a node sends no more before it has an answer."""
+
+WAITING_MAX = 512
+"""Frames of a port that wait for their commit, with which it begins at once."""
+
 PARTLY_MAX = 64
 """Frames of which only the first readings were taken; the oldest is forgotten beyond it."""
 
@@ -140,8 +148,9 @@ FrameName = tuple[str, int, int]
 class FrameIntake:
     """Takes what a port in the format `frames` delivers.
 
-    A frame is acknowledged through `answer` once it is on disk, and again whenever it is repeated;
-    one that the broker does not take stays without an answer, so that the node sends it again.
+    A frame is acknowledged through `answer` once it is on disk, and again whenever it is repeated
+    after that; one that the broker does not take stays without an answer, so that the node sends it
+    again. When the commit begins is said by the durability class of the readings.
     `on_node` gets the node and boot id of a frame that was taken, `on_answer` a node's answer to a
     command.
     """
@@ -164,6 +173,8 @@ class FrameIntake:
         self._figures = NodeFigures(host)
         self._decoder = FrameDecoder(host.count)
         self._partly: dict[FrameName, int] = {}
+        self._waiting: set[FrameName] = set()
+        self._waiting_of_node: Counter[str] = Counter()
         self._starts = NodeStarts()
 
     def restart(self) -> None:
@@ -196,16 +207,16 @@ class FrameIntake:
             self._figures.note_dropped(frame.node, frame.boot, frame.dropped)
         if self._frames.seen(*name):
             self._host.count("duplicates")
-            self._acknowledge(Status.STORED, frame.boot, frame.sequence)
+            if name not in self._waiting:  # else it is acknowledged with the commit
+                self._acknowledge(Status.STORED, frame.boot, frame.sequence)
             return
         readings, refusals = self._check(frame)
-        if not self._publish(name, readings):
+        taken, within = self._publish(name, readings)
+        if not taken:
             return
         for reason in refusals:
             self._host.publisher.reject(reason)
-        self._frames.remember(*name)
-        status = Status.REFUSED if refusals else Status.STORED
-        self._acknowledge(status, frame.boot, frame.sequence)
+        self._remember(name, Status.REFUSED if refusals else Status.STORED, within)
         if readings and not frame.earlier:  # the name is one that a topic can have
             self._on_node(frame.node, frame.boot)
             self._figures.note(readings)
@@ -233,15 +244,40 @@ class FrameIntake:
                 readings.append(reading)
         return readings, refusals
 
-    def _publish(self, name: FrameName, readings: list[Reading]) -> bool:
-        """Publish what an earlier sending of the frame did not; return whether all is taken."""
+    def _publish(self, name: FrameName, readings: list[Reading]) -> tuple[bool, float | None]:
+        """Publish what an earlier sending of the frame did not; return whether all is taken.
+
+        Beside it the shortest time in which a reading has to be on disk, None for `memory`.
+        """
         published = self._partly.pop(name, 0)
+        classes = []
         for reading in readings[published:]:
             if not self._host.publish(reading):
                 self._remember_partly(name, published)
-                return False
+                return False, None
+            classes.append(self._host.publisher.commit_within)
             published += 1
-        return True
+        promised = [each for each in classes if each is not None]
+        return True, min(promised, default=None if classes else 0.0)
+
+    def _remember(self, name: FrameName, status: Status, within: float | None) -> None:
+        """Remember the frame, and acknowledge it with the commit, which a full group begins."""
+        node, boot, sequence = name
+        of_node = self._waiting_of_node
+        of_node[node] += 1
+        self._waiting.add(name)
+        if of_node[node] >= GROUP_MAX or len(self._waiting) >= WAITING_MAX:
+            within = 0.0
+        self._frames.remember(node, boot, sequence, within)
+        self._when_on_disk(partial(self._acknowledge_waiting, name, status))
+
+    def _acknowledge_waiting(self, name: FrameName, status: Status) -> None:
+        node, boot, sequence = name
+        self._waiting.discard(name)
+        self._waiting_of_node[node] -= 1
+        if not self._waiting_of_node[node]:
+            del self._waiting_of_node[node]
+        self._answer(encode_frame(encode_acknowledgement(status, boot, sequence)))
 
     def _remember_partly(self, name: FrameName, published: int) -> None:
         if published == 0:

@@ -36,8 +36,11 @@ class NodeFrames(Protocol):
     def seen(self, node: str, boot: int, sequence: int) -> bool:
         """Return whether this frame was remembered before, also by an earlier run."""
 
-    def remember(self, node: str, boot: int, sequence: int) -> None:
-        """Gather the frame for the transaction that holds what was published before."""
+    def remember(self, node: str, boot: int, sequence: int, within: float | None = 0.0) -> None:
+        """Gather the frame for the transaction that holds what was published before.
+
+        It begins at most `within` seconds later, None for the class `memory`.
+        """
 
 
 class PacketCounters(Protocol):

@@ -32,7 +32,8 @@ class NodeFrames:
 
     A node counts its frames up within a boot and takes a new boot id with each start; a frame
     is repeated when its acknowledgement was lost. `remember` is in force at once, and its row
-    goes to disk in the batch that holds the frame's readings.
+    goes to disk in the batch that holds the frame's readings, which begins at most `within` seconds
+    later, None for the class `memory`.
     """
 
     def __init__(self, database: Database, writer: Writer) -> None:
@@ -55,7 +56,7 @@ class NodeFrames:
         behind = highest - sequence
         return behind >= 0 and (behind >= WINDOW or bool(bits >> behind & 1))
 
-    def remember(self, node: str, boot: int, sequence: int) -> None:
+    def remember(self, node: str, boot: int, sequence: int, within: float | None = 0.0) -> None:
         """Note the frame as taken and gather its row."""
         boots = self._boots(node)
         highest, bits = boots.get(boot, _NOTHING)
@@ -67,19 +68,22 @@ class NodeFrames:
         boots[boot] = (highest, bits)
         boots.move_to_end(boot)
         self._used += 1
-        self._writer.add(_SAVE, (node, boot, self._used, highest, bits.to_bytes(8, "big")))
-        self._evict(boots, node)
+        row = (node, boot, self._used, highest, bits.to_bytes(8, "big"))
+        self._writer.add(_SAVE, row, within)
+        self._evict(boots, node, within)
 
     def _boots(self, node: str) -> OrderedDict[int, tuple[int, int]]:
         boots = self._nodes.setdefault(node, OrderedDict())
         self._nodes.move_to_end(node)
         return boots
 
-    def _evict(self, boots: OrderedDict[int, tuple[int, int]], node: str) -> None:
+    def _evict(
+        self, boots: OrderedDict[int, tuple[int, int]], node: str, within: float | None
+    ) -> None:
         if len(boots) > BOOTS_OF_A_NODE:
             boot, _ = boots.popitem(last=False)
-            self._writer.add(_FORGET, (node, boot))
+            self._writer.add(_FORGET, (node, boot), within)
         if len(self._nodes) > MAX_NODES:
             silent, forgotten = self._nodes.popitem(last=False)
             for boot in forgotten:
-                self._writer.add(_FORGET, (silent, boot))
+                self._writer.add(_FORGET, (silent, boot), within)

@@ -8,6 +8,9 @@ from gateway.storage.engine.writer import Writer
 DEVICES_MAX = 2_048
 """Devices remembered, each with one key; the one that was silent the longest is forgotten."""
 
+COMMIT_WITHIN = 60.0
+"""Seconds after which a counter is committed that no reading has taken along."""
+
 _SAVE = (
     "INSERT INTO packet_counters (address, key, used, counter) VALUES (?, ?, ?, ?)"
     " ON CONFLICT DO UPDATE SET used = excluded.used, counter = excluded.counter"
@@ -19,7 +22,8 @@ _ALL = "SELECT address, key, used, counter FROM packet_counters ORDER BY used"
 class PacketCounters:
     """The last counter by a device's address and the hash of its key.
 
-    `remember` is in force at once, and its row goes to disk in the batch of the packet's readings.
+    `remember` is in force at once, and its row goes to disk in the batch of the packet's readings,
+    whose durability class says when.
     """
 
     def __init__(self, database: Database, writer: Writer) -> None:
@@ -45,10 +49,10 @@ class PacketCounters:
         self._counters[name] = counter
         self._counters.move_to_end(name)
         self._used += 1
-        self._writer.add(_SAVE, (address, key, self._used, counter))
+        self._writer.add(_SAVE, (address, key, self._used, counter), COMMIT_WITHIN)
         if len(self._counters) > DEVICES_MAX:
             silent, _ = self._counters.popitem(last=False)
-            self._writer.add(_FORGET, silent)
+            self._writer.add(_FORGET, silent, COMMIT_WITHIN)
 
     def forget(self, address: str) -> int:
         """Forget the counters of a device under all keys; return how many there were."""

@@ -20,7 +20,8 @@ FILE_LINES = 1_000
 """Lines at which a landing file is closed."""
 
 FILE_SECONDS = 5.0
-"""Seconds after its first line at which a landing file is closed."""
+"""Seconds after its first line at which a landing file is closed, where `landing_interval` does not
+say otherwise."""
 
 MAX_COLLECTED_BYTES = 8 * 1024 * 1024
 """Bytes of all open files, or of rows in memory, at which files are closed: large payloads."""

@@ -27,8 +27,9 @@ class LiveLanding:
     """Appends live rows to open `files`, one of each epoch and stream, and ends the rows.
 
     It is the outbox's `LiveSender`. Publishers are answered when their lines are on disk: a row
-    that lands within `[uplink] commit_within` is never written to the database. `land` runs in the
-    destination's task.
+    that lands within `[uplink] commit_within` is never written to the database. Rows that nobody
+    waits for are gathered for `landing_interval`, or UNHURRIED_SECONDS, and FILE_LINES at most.
+    `land` runs in the destination's task.
     """
 
     def __init__(
@@ -54,6 +55,8 @@ class LiveLanding:
         self._awaited = False
         self._check_at = 0.0
         self._since: float | None = None  # the first row in memory came at this monotonic time
+        self._interval = context.settings.landing_interval or UNHURRIED_SECONDS
+        self._gathers = context.settings.landing_interval is not None
 
     def send(self, row: OutboxRow) -> None:
         """Keep a live row that was just added until the destination's task lands it."""
@@ -62,7 +65,8 @@ class LiveLanding:
             self._since = self._context.clock.monotonic()
             if not row.awaits_commit:  # else its commit wakes the link
                 self._link.wake.set()
-        if row.barrier is not None and not self._awaited:
+        awaited = row.barrier is not None or len(self._lanes.fresh) >= landing_file.FILE_LINES
+        if awaited and not self._awaited:
             self._awaited = True
             self._link.wake.set()
 
@@ -70,13 +74,13 @@ class LiveLanding:
         """Return the seconds until there is something to do without being woken."""
         due = [min(file.due, self._check_at) for file in self._files.values()]
         if self._since is not None:
-            due.append(self._since + UNHURRIED_SECONDS)
+            due.append(self._since + self._interval)
         return max(0.0, min(due) - self._context.clock.monotonic()) if due else None
 
     async def land(self, *, all_rows: bool = False) -> bool:
         """Land the rows that are awaited or old enough, and what is read; return if it did."""
         begun = self._context.clock.monotonic()
-        due = self._since is not None and begun >= self._since + UNHURRIED_SECONDS
+        due = self._since is not None and begun >= self._since + self._interval
         if not (self._awaited or due or all_rows or self._is_behind):
             return False
         self._since, self._awaited = None, False
@@ -87,7 +91,7 @@ class LiveLanding:
             if self._context.outbox.claim(row, wall, self._context.uplink):
                 by_key.setdefault((row.epoch, row.stream), []).append(row)
         for key, group in by_key.items():
-            await self._append(key, group, wall)
+            await self._append(key, group, wall, gathered=due and self._gathers)
         if rows and self.live is not None:
             self.live.delay = self._context.clock.monotonic() - begun
         return bool(rows)
@@ -116,7 +120,9 @@ class LiveLanding:
                 break
             rows.append(row)
             size += row.size
-        if self._lanes.fresh:
+        if self._lanes.fresh and self._gathers:
+            self._since = self._context.clock.monotonic()
+        elif self._lanes.fresh:
             self._awaited = True  # of what waits for its commit, that wakes the link
         return rows
 
@@ -127,14 +133,17 @@ class LiveLanding:
             row = await self._lanes.live()
         return row
 
-    async def _append(self, key: FileKey, rows: Sequence[OutboxRow], wall: int) -> None:
-        """Bring rows of one epoch and stream to disk."""
+    async def _append(
+        self, key: FileKey, rows: Sequence[OutboxRow], wall: int, *, gathered: bool
+    ) -> None:
+        """Bring rows of one epoch and stream to disk; what was `gathered` waits for no more."""
         while rows:
             file = self._files.get(key)
             if file is None:
                 await self._delete_oldest()
-                due = self._context.clock.monotonic() + landing_file.FILE_SECONDS
-                file = LandingFile(self._folder, self._context.settings, due)
+                settings, now = self._context.settings, self._context.clock.monotonic()
+                seconds = landing_file.FILE_SECONDS if gathered else self._file_seconds
+                file = LandingFile(self._folder, settings, now + seconds)
                 self._files[key] = file
             left = landing_file.FILE_LINES - file.lines
             part, rows = rows[:left], rows[left:]
@@ -145,6 +154,10 @@ class LiveLanding:
             elif self._open_bytes >= landing_file.MAX_COLLECTED_BYTES:
                 for each in list(self._files):
                     await self._finish(each)
+
+    @property
+    def _file_seconds(self) -> float:
+        return self._interval if self._gathers else landing_file.FILE_SECONDS
 
     @property
     def _open_bytes(self) -> int:

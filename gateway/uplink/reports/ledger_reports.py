@@ -32,7 +32,8 @@ MAX_ENTRY_BYTES = 8 * 1024
 SUFFIX = "ledger"
 
 PASS_SECONDS = 30.0
-"""Between two passes through the ledger: what ends meanwhile collapses into fewer ranges."""
+"""Between two passes through the ledger, at least: what ends meanwhile collapses into fewer ranges.
+"""
 
 PASS_RANGES = 2_000
 """Ranges from which a pass does not wait for its time."""
@@ -92,7 +93,10 @@ def _json(value: object) -> bytes:
 
 
 class LedgerReports:
-    """A task that goes through the ledger again and again, as fast as the fleet takes entries."""
+    """A task that goes through the ledger again and again, as fast as the fleet takes entries.
+
+    Between two passes are `interval` seconds, and PASS_SECONDS at least.
+    """
 
     def __init__(
         self,
@@ -102,7 +106,9 @@ class LedgerReports:
         counters: Counters,
         clock: Clock,
         uplink: str = "",
+        interval: float = 0.0,
     ) -> None:
+        self._interval = max(interval, PASS_SECONDS)
         self._uplink = uplink
         self._pages = pages
         self._starts = starts
@@ -136,7 +142,7 @@ class LedgerReports:
             for entry in ledger_entries(page, self._starts):
                 self._messages.send(entry.payload, partial(self._pages.reported, entry.ranges))
             if self._pages.between_passes:
-                self._pass_at = self._clock.monotonic() + PASS_SECONDS
+                self._pass_at = self._clock.monotonic() + self._interval
                 return
 
     def announce(self) -> None:

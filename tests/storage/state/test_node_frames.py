@@ -15,7 +15,7 @@ LARGEST = 2**32 - 1
 class _NoWriter:
     """Takes rows and forgets them: the property below is about what is in memory."""
 
-    def add(self, statement: str, row: tuple[object, ...]) -> int:
+    def add(self, statement: str, row: tuple[object, ...], within: float | None) -> int:
         return 0
 
 
@@ -60,6 +60,17 @@ async def test_a_frame_is_on_disk_with_the_batch_of_its_readings(store: Store) -
     batch = store.writer.add("INSERT INTO meta VALUES (?, ?)", ("reading", 1))
     store.node_frames.remember("n1", 1, 1)
     assert store.writer.commit_number() == batch
+
+
+async def test_frames_of_a_longer_class_share_a_commit(store: Store) -> None:
+    before = store.counters.count("tidegate/storage/commits")
+    for sequence in range(1, 8):
+        store.node_frames.remember("n1", 1, sequence, 60.0)
+        store.writer.hand_over()
+    assert store.writer.commit_number() == store.writer.batch  # what an acknowledgement waits for
+    store.node_frames.remember("n1", 1, 8, 0.0)
+    await store.settle()
+    assert store.counters.count("tidegate/storage/commits") == before + 1
 
 
 async def test_old_boots_and_silent_nodes_make_room_in_memory_and_on_disk(tmp_path: Path) -> None:

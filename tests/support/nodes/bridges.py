@@ -27,9 +27,12 @@ class Broker:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self.code = ReasonCode.SUCCESS
+        self.commit_within: dict[str, float | None] = {}
+        """The durability class of topics that have another than `commit`."""
 
     def publish(self, message: Message) -> ReasonCode:
         if self.code < 0x80:
+            message.commit_within = self.commit_within.get(message.topic, 0.0)
             self.messages.append(message)
         return self.code
 
@@ -63,12 +66,14 @@ class MemoryFrames:
 
     def __init__(self) -> None:
         self.remembered: list[tuple[str, int, int]] = []
+        self.within: list[float | None] = []
 
     def seen(self, node: str, boot: int, sequence: int) -> bool:
         return (node, boot, sequence) in self.remembered
 
-    def remember(self, node: str, boot: int, sequence: int) -> None:
+    def remember(self, node: str, boot: int, sequence: int, within: float | None = 0.0) -> None:
         self.remembered.append((node, boot, sequence))
+        self.within.append(within)
 
 
 class MemoryCounters:

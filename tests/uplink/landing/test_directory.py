@@ -88,6 +88,25 @@ async def test_large_payloads_close_files_earlier(
     ]
 
 
+async def test_what_nobody_waits_for_is_gathered_and_lands_together(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landing_file_module, "FILE_LINES", 5)
+    settings = uplink_settings(directory=tmp_path / "landing", landing_interval=3_600.0)
+    folder = tmp_path / "landing" / "barn"
+    async with running(store, settings) as uplink:
+        await connected(uplink)
+        for number in range(1, 5):
+            add_rows(store, number, number)
+            await store.settle()
+        assert (folder_files(folder), store.outbox.rows) == ([], 4)
+        add_rows(store, 5, 5)  # as many as a file may have; this one is not on disk yet
+        await until(lambda: store.outbox.rows == 1)
+        await store.settle()
+        assert folder_files(folder) == [".00a1b2c3d4.main.1.jsonl.open"]
+    assert folder_files(folder) == ["00a1b2c3d4.main.1-5.5.jsonl"]
+
+
 async def test_left_over_files_go_and_others_stay(store: Store, tmp_path: Path) -> None:
     folder = tmp_path / "barn"
     folder.mkdir()

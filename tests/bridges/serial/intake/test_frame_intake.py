@@ -3,12 +3,15 @@
 from collections.abc import Callable
 
 import pytest
+from node.buffer import WINDOW
 from node.frames import encode_reading
 
 from gateway.bridges.serial.frame_intake import (
+    GROUP_MAX,
     NODES_MAX,
     PARTLY_MAX,
     STARTS_MAX,
+    WAITING_MAX,
     FrameIntake,
     NodeStarts,
 )
@@ -18,7 +21,8 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.bridges.serial.intake.node_frames import BOOT, HUMIDITY, TEMPERATURE, frame, statuses
 from tests.support.clocks import NOW, ManualClock
-from tests.support.nodes.bridges import Broker, Disk, MemoryFrames
+from tests.support.nodes.bridges import Broker, Disk, Gateway, MemoryFrames
+from tests.support.table import table
 
 
 def test_a_frame_becomes_a_message_for_each_reading(
@@ -66,7 +70,58 @@ def test_a_repeated_frame_is_dropped_and_acknowledged_again_after_the_commit(
     assert counters.count("tidegate/serial/duplicates") == 1
     assert answers == []
     disk.commit()
+    assert statuses(answers) == [(1, 0)]  # for both
+    intake.feed(frame(age=2000))
+    disk.commit()
     assert statuses(answers) == [(1, 0), (1, 0)]
+
+
+@table(
+    "within",
+    [
+        ({}, 0.0),
+        ({"sensors/n1/temperature": 5.0, "sensors/n1/humidity": 60.0}, 5.0),
+        ({"sensors/n1/temperature": 60.0}, 0.0),
+        ({"sensors/n1/temperature": None, "sensors/n1/humidity": 60.0}, 60.0),
+        ({"sensors/n1/temperature": None, "sensors/n1/humidity": None}, None),
+    ],
+)
+def test_a_frame_has_the_shortest_class_of_its_readings(
+    within: tuple[dict[str, float | None], float | None],
+) -> None:
+    gateway = Gateway.make()
+    gateway.broker.commit_within, expected = within
+    intake = FrameIntake(gateway.host("serial", "ttyUSB0"), lambda _: None)
+    intake.feed(frame(1, TEMPERATURE, HUMIDITY))
+    assert isinstance(gateway.frames, MemoryFrames)
+    assert gateway.frames.within == [expected]
+
+
+def test_a_frame_is_committed_at_once_when_its_node_waits_for_an_answer(
+    intake: FrameIntake, broker: Broker, frames: MemoryFrames, disk: Disk, answers: list[bytes]
+) -> None:
+    disk.waits = True
+    broker.commit_within = dict.fromkeys(("sensors/n1/temperature", "sensors/n2/temperature"), 60.0)
+    assert GROUP_MAX == WINDOW  # the frames that a node sends without an answer
+    intake.feed(b"".join(map(frame, range(1, GROUP_MAX))) + frame(1, node="n2"))
+    assert set(frames.within) == {60.0}
+    intake.feed(frame(GROUP_MAX))
+    assert frames.within[-1] == 0.0
+    disk.commit()
+    assert len(answers) == GROUP_MAX + 1
+    intake.feed(frame(GROUP_MAX + 1))
+    assert frames.within[-1] == 60.0
+
+
+def test_no_more_frames_of_a_port_wait_than_the_bound(
+    intake: FrameIntake, broker: Broker, frames: MemoryFrames, disk: Disk
+) -> None:
+    disk.waits = True
+    nodes = [f"n{number}" for number in range(WAITING_MAX)]
+    broker.commit_within = {f"sensors/{node}/temperature": 60.0 for node in nodes}
+    for node in nodes:
+        intake.feed(frame(node=node))
+    assert frames.within == [60.0] * (WAITING_MAX - 1) + [0.0]
 
 
 def test_the_same_number_of_another_boot_or_node_is_another_frame(
