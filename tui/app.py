@@ -233,19 +233,12 @@ def _colours(variables: Mapping[str, str]) -> dict[str, str]:
 
 def _difference(old: Strip, new: Strip) -> tuple[int, int]:
     """Return the first cell that differs, and the one after the last."""
-    if old.cell_length != new.cell_length:
-        return 0, max(old.cell_length, new.cell_length)
-    before = [(c, s.style) for s in old for c in s.text]
-    after = [(c, s.style) for s in new for c in s.text]
-    if len(before) != len(after) or len(after) != new.cell_length:
-        return 0, new.cell_length  # wide characters: cells are not characters
-    begin = next(
-        (n for n, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]), 0
-    )
-    end = len(after)
-    while end > begin and before[end - 1] == after[end - 1]:
-        end -= 1
-    return begin, end
+    before = [(character, segment.style) for segment in old for character in segment.text]
+    after = [(character, segment.style) for segment in new for character in segment.text]
+    if not len(before) == len(after) == old.cell_length == new.cell_length:
+        return 0, max(old.cell_length, new.cell_length)  # cells are not characters
+    differ = [at for at, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
+    return (differ[0], differ[-1] + 1) if differ else (0, 0)
 
 
 class Watch:

@@ -31,7 +31,7 @@ class Course:
         """Return what to ask: everything at first, then the newest."""
         most = min(self.steps, 8_192 // len(self._names))
         last = RENEWED if self.end else most
-        every = max(1.0 if self.end else 0.0, min(self.step * 5.0, 60.0))
+        every = max(1.0 if self.end else 0.0, min(self.step * 10.0, 60.0))
         return query("series", every, figures=",".join(self._names), step=self.step, last=last)
 
     def take(self, document: Document, error: str) -> None:

@@ -31,7 +31,7 @@ from tui.record import Recorder, Replay
 from tui.screens import COMMANDS, SCREENS
 from tui.series import SPANS, Course
 from tui.state import GatewayState
-from tui.text import printable, time_of_day, up_time
+from tui.text import lasting, printable, time_of_day
 from tui.verdict import Finding, findings
 from tui.view import Action, View
 
@@ -47,6 +47,8 @@ FLOOD = 1_000.0
 """sampled messages a second at which sampling is thinned out"""
 THINNER = 4
 """by what its interval is multiplied then"""
+RAREST = 60_000
+"""milliseconds beyond which nothing is sampled any more"""
 
 
 class Question:
@@ -110,6 +112,8 @@ class Session:
         self._last_connected: float | None = None
         self._sampling: tuple[str, int] | None = None
         self._sampled: tuple[float, int] = (0.0, 0)
+        self.flooded = ""
+        """a topic filter of which more comes than can be sampled; empty for none"""
         self._everything = False
         self._tabs: list[tuple[int, int]] = []
         self._body_at = 1
@@ -164,7 +168,7 @@ class Session:
         if link.phase is Phase.CONNECTED:
             self.state.begin(now)
             self.refusals.clear()
-            self._sampling, self._everything = None, False
+            self._sampling, self._everything, self.flooded = None, False, ""
             self.client.subscribe_to_answers()
             self.client.subscribe([figures.ROOT + each for each in figures.WATCHED])
             self.state.note("info", f"connected to {self.client}", now)
@@ -200,6 +204,8 @@ class Session:
             sent = answer.number("time")
             if not answer.error and sent is not None:
                 self.state.topics.tell(answer.rows(), sent / 1_000 - now)
+                if key != SILENT.key:  # its rows are kept as topics, once
+                    answer.document = {**answer.document, "rows": []}
 
     def _take_arrivals(self, clock: Callable[[], float]) -> None:
         end = clock() + MOST_WORK
@@ -215,9 +221,13 @@ class Session:
         if wanted is not None and self._sampling is not None and wanted[0] == self._sampling[0]:
             wanted = wanted[0], max(wanted[1], self._sampling[1])
             if now - since >= 2.0:
-                if (self.state.sampled - count) / (now - since) > FLOOD and wanted[1] < 60_000:
+                if (self.state.sampled - count) / (now - since) > FLOOD:
                     wanted = wanted[0], wanted[1] * THINNER
                 self._sampled = now, self.state.sampled
+        if wanted is not None and wanted[1] > RAREST:
+            self.flooded = wanted[0]  # such as by a gateway that does not know `$every`
+        if wanted is not None and wanted[0] == self.flooded:
+            wanted = None
         if wanted != self._sampling:
             if self._sampling is not None and (wanted is None or wanted[0] != self._sampling[0]):
                 self.client.unsubscribe([self._sampling[0]])
@@ -662,7 +672,7 @@ class Session:
         state = self.old()
         if not state:
             up = self.queries.get(STATUS).number("uptime_seconds") or self.state.uptime
-            state = "up " + up_time(up) if up is not None else "connected"
+            state = "up " + lasting(up) if up is not None else "connected"
         name = printable(self.gateway(), max(8, cells // 5))
         begin = line((f" {name} ", HEAD), sign, (f" {state} ", MUTED))
         tabs = self._tab_names(cells - width(begin))

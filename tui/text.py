@@ -93,8 +93,10 @@ def age(seconds: float | None) -> str:
     return f"{whole // 3_600}h" if whole < 86_400 else f"{whole // 86_400:,}d"
 
 
-def up_time(seconds: float) -> str:
-    """Return how long something has run as `12s`, `5m`, `3h 05m`, `4d 03h`."""
+def lasting(seconds: float | None) -> str:
+    """Return how long something has lasted as `12s`, `5m`, `3h 05m`: with few changes to write."""
+    if seconds is None:
+        return UNKNOWN
     return f"{seconds // 60:.0f}m" if 60 <= seconds < 3_600 else span(seconds)
 
 

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -37,7 +37,8 @@ class Topic:
     silent: bool = False
     publisher: str = ""
     messages: int = 0
-    recent: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=MAX_RECENT))
+    recent: list[tuple[float, float]] = field(default_factory=list)
+    """when its last numbers came, and which"""
     reading: Reading = field(default_factory=lambda: Reading(""))
 
     def age(self, now: float) -> float | None:
@@ -55,7 +56,7 @@ class Topic:
         self.updated = self.reading.time if retained else now
         self.messages += 1
         if self.reading.number is not None and not retained:
-            self.recent.append((now, self.reading.number))
+            self._keep(now, self.reading.number)
 
     def tell(self, row: Document, ahead: float) -> None:
         """Take what the gateway knows; `ahead` is by how much its clock is ahead of ours."""
@@ -65,7 +66,7 @@ class Topic:
         if at is not None and at != self.updated:
             self._take(payload, int(number(row.get("size")) or len(payload)))
             if self.reading.number is not None and (not self.recent or at > self.recent[-1][0]):
-                self.recent.append((at, self.reading.number))
+                self._keep(at, self.reading.number)
         self.updated = at
         self.retained = row.get("retained") is True
         self.silent = row.get("silent") is True
@@ -73,6 +74,11 @@ class Topic:
         self.rate = number(row.get("rate"))
         self.messages = int(number(row.get("count")) or 0)
         self.publisher = text(row.get("publisher"), 128) or "the gateway"
+
+    def _keep(self, at: float, value: float) -> None:
+        self.recent.append((at, value))
+        if len(self.recent) > MAX_RECENT:
+            del self.recent[0]
 
     def _take(self, payload: bytes, size: int) -> None:
         self.before, self.payload = self.payload[:MAX_BEFORE], payload[:MAX_PAYLOAD]

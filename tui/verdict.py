@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tui.queries import Answer, Document, number, text
 from tui.state import GatewayState
-from tui.text import amount, outage, span
+from tui.text import amount, lasting, outage
 
 ERRNO = re.compile(r"^\S+: \[Errno -?\d+\] ")
 
@@ -44,8 +44,8 @@ def findings(
             row = f"uplink {name}"
             found.append(Finding(grave, name or "uplink", " · ".join(words), "Queues", row))
     for name, alarm in state.alarms.items():
-        lasting = "" if alarm.raised is None else f" · since {span(now - alarm.raised)}"
-        found.append(Finding("warning", name, alarm.text + lasting, "Events"))
+        since_when = "" if alarm.raised is None else f" · for {lasting(now - alarm.raised)}"
+        found.append(Finding("warning", name, alarm.text + since_when, "Events"))
     found += [_silent_bridge(row) for row in status.rows("silent")]
     found += [_silent_topic(row) for row in silent.rows()]
     found += [_event(row) for row in events.rows() if _is_open_event(row)]
@@ -97,8 +97,8 @@ def brief(error: str) -> str:
 
 def _lasting(word: str, begun: float | None, now: float, error: str) -> str:
     error = brief(error)
-    lasting = word if begun is None else f"{word} {span(now - begun)}"
-    return f"{lasting}: {error}" if error else lasting
+    words = word if begun is None else f"{word} {lasting(now - begun)}"
+    return f"{words}: {error}" if error else words
 
 
 def _silent_bridge(row: Document) -> Finding:
@@ -111,7 +111,7 @@ def _silent_bridge(row: Document) -> Finding:
 
 def _silent_topic(row: Document) -> Finding:
     usual = number(row.get("interval_seconds"))
-    words = f"silent {span(number(row.get('silent_seconds')))}"
+    words = f"silent {lasting(number(row.get('silent_seconds')))}"
     if usual is not None:
         words += (
             f", usually every {usual:.0f}s" if usual >= 1 else ", usually more than one a second"

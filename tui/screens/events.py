@@ -8,7 +8,7 @@ from tui.queries import EVENTS, Document, Query, number, text
 from tui.signs import severity
 from tui.state import LogLine
 from tui.table import Column, Table
-from tui.text import moment, span, time_of_day
+from tui.text import lasting, moment, span, time_of_day
 from tui.view import Action, View, dimmed
 
 LEVELS = {"error": "bad", "critical": "bad", "warning": "warn", "info": "text", "debug": MUTED}
@@ -89,7 +89,7 @@ class Events(View):
         if begun is None or row.get("kind") not in ("alarm", "link", "flapping", "shared"):
             return "", MUTED
         if until is None:
-            return span(self.session.now - begun / 1_000).replace(" ", ""), "warn"
+            return lasting(self.session.now - begun / 1_000).replace(" ", ""), "warn"
         return span((until - begun) / 1_000).replace(" ", ""), MUTED
 
     def _enter(self) -> None:

@@ -16,13 +16,13 @@ from tui.text import (
     age,
     amount,
     brief_rate,
+    lasting,
     long_span,
     moment,
     outage,
     printable,
     rate,
     size,
-    span,
     sparkline,
 )
 from tui.topics import Topic
@@ -164,7 +164,7 @@ class Now(View):
             "clients": amount(count(figures.CLIENTS)),
             "away": UNKNOWN if away is None else amount(away),
             "rows": amount(rows),
-            "oldest": span(oldest) if rows else "nothing waits",
+            "oldest": lasting(oldest) if rows else "nothing waits",
             "bytes": size(count(figures.OUTBOX_BYTES)),
             "room": outage(count(figures.OUTBOX_SURVIVES)),
             "heard": amount(len(topics)),

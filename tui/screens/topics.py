@@ -133,6 +133,8 @@ class TopicsScreen(View):
         total = answer.number("total")
         if total is not None and total > topics.limit:
             return f"{topics.limit:,} of {total:,.0f} kept: $ narrows them"
+        if self.session.flooded == self._filter:
+            return "more comes than can be sampled: $ narrows it"
         if self.remembered() is False:
             return f"sampled each {self.session.sampling_every / 1000:g}s: no remembered_topics"
         return self.old(self._pages(), self.session.now)

@@ -1,0 +1,138 @@
+"""What the screen costs, counted: cells written, messages, questions, modules; no times."""
+
+import subprocess
+import sys
+
+from rich.segment import Segment
+from textual.strip import Strip
+
+from tests.support.silent_client import Bench
+from tui import figures
+from tui.app import _difference
+from tui.theme import Palette
+
+SECONDS = 60
+MOST_CELLS = 220
+"""cells written a second at 80 by 24: about 1 kB with their colours"""
+MOST_QUESTIONS = 2.0
+"""queries a second on any screen"""
+
+
+def strips(bench: Bench, palette: Palette) -> list[Strip]:
+
+    lines = bench.session.draw(80, 24)
+    return [Strip([Segment(text, palette.style(style)) for text, style in each]) for each in lines]
+
+
+def busy(bench: Bench, second: int) -> None:
+    """Have a second of a gateway with traffic pass."""
+    bench.round(
+        1_000 + second,
+        publish__messages__received=812 * second + second % 3,
+        publish__messages__sent=1_600 * second,
+        tidegate__sys__messages_sent=20 * second,
+        tidegate__bridges__readings=3 * second,
+        tidegate__outbox__rows=4_912 + second,
+        tidegate__outbox__oldest_seconds=7_000 + second,
+        tidegate__uplink__cloud__state="connected",
+        tidegate__uplink__cloud__acknowledged=118 * second,
+        tidegate__uplink__plant__state="disconnected",
+        tidegate__uplink__plant__waiting=4_912 + second,
+        tidegate__uplink__plant__error="no route",
+    )
+    if second % 3 == 0:
+        for name in ("boiler/temperature", "boiler/flow", "attic/temperature"):
+            bench.hear(f"sensors/{name}", b'{"value":%d.5,"unit":"C"}' % (second % 50))
+
+
+def test_cells_written_a_second() -> None:
+    bench, palette = Bench(), Palette(None)
+    for second in range(10):
+        busy(bench, second)
+    before = strips(bench, palette)
+    written = 0
+    for second in range(10, 10 + SECONDS):
+        busy(bench, second)
+        after = strips(bench, palette)
+        for old, new in zip(before, after, strict=True):
+            begin, end = _difference(old, new)
+            written += end if end > begin else 0  # a terminal is sent a line up to its last change
+        before = after
+    assert written / SECONDS < MOST_CELLS
+
+
+def test_questions_a_second() -> None:
+    for digit in "123456":
+        bench = Bench()
+        for what in (
+            "status",
+            "topics",
+            "events",
+            "series",
+            "clients",
+            "queues",
+            "rules",
+            "bridges",
+        ):
+            bench.client.answers[what] = {"rows": [], "total": 0, "offset": 0, "figures": {}}
+        bench.client.answers["readings"] = bench.client.answers["topics"]
+        bench.press(digit)
+        for _ in range(SECONDS * 4):
+            bench.pass_time(0.25)
+        assert len(bench.client.asked) / SECONDS <= MOST_QUESTIONS, digit
+
+
+def test_what_is_subscribed_to() -> None:
+    bench = Bench()
+    assert len(bench.client.subscribed) == len(figures.WATCHED) <= 20
+    assert not [each for each, _ in bench.client.subscribed if each in ("#", "$SYS/#")]
+    bench.client.answers["topics"] = {"error": "set remembered_topics"}
+    bench.pass_time(12)
+    bench.press("2")
+    bench.pass_time(12)
+    sampled = [
+        (each, every) for each, every in bench.client.subscribed if not each.startswith("$SYS")
+    ]
+    assert sampled
+    assert all(every >= 1_000 for _, every in sampled)
+
+
+def test_a_flood_that_cannot_be_thinned_out_is_left() -> None:
+    bench = Bench()
+    bench.client.answers["topics"] = {"error": "set remembered_topics"}
+    bench.press("2")
+    bench.pass_time(12)
+    for _ in range(8):
+        bench.session.state.sampled += 100_000
+        bench.pass_time(3)
+    assert bench.client.unsubscribed[-1] == "#"
+    assert "more comes than can be sampled" in bench.screen()
+    count = len(bench.client.subscribed)
+    bench.pass_time(30)
+    assert len(bench.client.subscribed) == count
+
+
+def test_a_hundred_thousand_topics_are_bounded_and_told() -> None:
+    bench = Bench()
+    row = {"time": 1_000_000, "payload": "1", "size": 1, "count": 1, "rate": 0.1, "retained": False}
+    rows = [{**row, "topic": f"t/{n // 500}/{n}"} for n in range(5_200)]
+    bench.session.state.topics.tell(rows, 0.0)
+    bench.client.answers["topics"] = {"total": 100_000, "offset": 0, "rows": rows[:10]}
+    bench.press("2")
+    bench.pass_time(12)
+    text = bench.screen()
+    assert len(bench.session.state.topics) == 5_000
+    assert "not kept" in text
+
+
+def modules(code: str) -> set[str]:
+    """Return the modules that are imported by this code, in a process of its own."""
+    command = [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"]
+    return set(subprocess.check_output(command, text=True).split())
+
+
+def test_modules() -> None:
+    session = {each.partition(".")[0] for each in modules("import tui.session")}
+    assert not session & {"textual", "gateway", "aiohttp"}
+    application = {each.partition(".")[0] for each in modules("import tui.app")}
+    assert not application & {"gateway", "aiohttp", "textual_serve", "msgspec", "aiosqlite"}
