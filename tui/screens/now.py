@@ -412,20 +412,10 @@ class Now(View):
         if card:
             rows.append(_gauge("card", long_span(card), card / CARD_YEARS, bar))
         if matched:
-            part = (kept or 0.0) / matched
-            saved = size(state.count(figures.RULES_SAVED))
-            rows.append(
-                [
-                    *line(
-                        (f"{'rules':<7}", MUTED),
-                        f"{100 * part:.0f} % back, {saved}"[: max(0, cells - 8 - bar)].ljust(
-                            max(0, cells - 8 - bar)
-                        ),
-                        " ",
-                    ),
-                    *gauge(part, bar, "plot"),
-                ]
-            )
+            part, saved = (kept or 0.0) / matched, size(state.count(figures.RULES_SAVED))
+            words = f"{100 * part:.0f} % back"
+            words += f", {saved}" if len(words) + len(saved) + 11 + bar <= cells else ""
+            rows.append([*line((f"{'rules':<7}", MUTED), words), *gauge(part, bar, "plot")])
         disk = number(self.answer(STATUS).document.get("free_bytes"))
         if disk is not None:
             rows.append(line((f"{'disk':<7}", MUTED), f"{size(int(disk))} free"))

@@ -61,6 +61,7 @@ class Queues(View):
                 8,
                 lambda row: (text(row.get("kind")), MUTED),
                 lambda row: text(row.get("kind")),
+                least=58,
             ),
             Column(
                 "STATE",
