@@ -41,8 +41,7 @@ def metrics_pages(
 
     from gateway.app.certificates import certificate_files
     from gateway.telemetry.certificates import certificate_metrics
-    from gateway.telemetry.health import trouble
-    from gateway.telemetry.heartbeat import Heartbeat
+    from gateway.telemetry.health import Heartbeat, trouble
     from gateway.telemetry.http_server import Page
     from gateway.telemetry.metrics import CONTENT_TYPE, exposition
     from gateway.telemetry.process_metrics import process_metrics

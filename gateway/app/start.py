@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from gateway.access.listeners import Listeners
 from gateway.app.access import access_policies
-from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.authenticators import Passwords
 from gateway.app.bridges import Bridges, start_bridges
 from gateway.app.certificates import watch_certificates
@@ -29,7 +28,13 @@ from gateway.app.disk.wear import Wear
 from gateway.app.durable_sessions import StoreTime, open_store
 from gateway.app.full_queues import FullQueues
 from gateway.app.listeners import ListenerMaker, read_files, rights_of
-from gateway.app.memory_limit import default_limit, for_clients, occupied
+from gateway.app.memory import (
+    default_limit,
+    for_clients,
+    give_back_regularly,
+    keep_buffers,
+    occupied,
+)
 from gateway.app.metrics import bind_metrics, metrics_pages
 from gateway.app.operator_socket import bind_operator_socket
 from gateway.app.parts import Core, Run, Storage

@@ -11,16 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.listeners import check_listener
+from gateway.access.acl_file import AclRules, parse
+from gateway.app import listeners as file_changes
+from gateway.app.listeners import NAMED, changed_rules, changed_users, check_listener
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
 from gateway.extras import how_to_install
 from gateway.mqtt.packets import Publish
+from gateway.pieces import LINES, complete
+from gateway.server.passwords.file import PasswordFile
+from gateway.server.passwords.hashing import Password
 from gateway.settings.listener import ListenerSettings
 from tests.support.ports import free_port
 from tests.support.processes.certificates import Authority
 from tests.support.processes.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients
+from tests.support.table import table
 from tests.support.waiting import until
 
 ALARM = "$SYS/broker/tidegate/alarm/listener"
@@ -178,4 +184,48 @@ def test_without_its_extra_a_websocket_listener_says_what_to_install(
     assert done.returncode == 2
     assert done.stderr == (
         f"tidegate: a WebSocket listener needs its extra: {how_to_install('websocket')}\n"
+    )
+
+
+TWO = "user anna\ntopic read a\nuser ben\ntopic write b\n"
+
+RULES = [
+    ("", "", ""),
+    (TWO, TWO, ""),
+    (TWO, f"\n\n{TWO}", ""),
+    (TWO, "user ben\ntopic write b\nuser anna\ntopic read a\n", ""),
+    ("", "topic read a\n", "1 rules came, 0 went: without a user name +1 -0"),
+    (TWO, "user ben\ntopic b\n", "1 rules came, 2 went: user 'anna' +0 -1, user 'ben' +1 -1"),
+    ("pattern read a\n", "", "0 rules came, 1 went: everybody +0 -1"),
+    ("", f"user {'x' * 50}\ntopic a\n", f"1 rules came, 0 went: user '{'x' * 40}' +1 -0"),
+]
+
+
+@table("old, new, said", RULES)
+def test_changed_rules(old: str, new: str, said: str) -> None:
+    assert complete(changed_rules(parse(old), parse(new))) == said
+
+
+def test_files_that_come_and_go() -> None:
+    assert complete(changed_rules(None, None)) == ""
+    assert complete(changed_rules(None, parse(TWO))).startswith("2 rules came")
+    assert complete(changed_rules(parse(TWO), None)).startswith("0 rules came, 2 went")
+
+
+def test_a_line_is_bounded_and_made_in_pieces() -> None:
+    rules = parse("".join(f"user {each:04}\ntopic a\n" for each in range(3 * LINES)))
+    pieces = changed_rules(AclRules(), rules)
+    assert sum(1 for _ in pieces) == 3
+    line = complete(changed_rules(AclRules(), rules))
+    assert line.endswith(f" and {3 * LINES - NAMED} more")
+    assert len(line) < 100 + NAMED * (file_changes.SHOWN + 20)
+
+
+def test_changed_users() -> None:
+    one, other = Password("7", 1, b"a", b"x"), Password("7", 1, b"b", b"x")
+    old = PasswordFile({"anna": one, "ben": one, "cleo": one})
+    assert changed_users(old, old) == ""
+    new = PasswordFile({"anna": one, "ben": other, "dora": one})
+    assert changed_users(old, new) == (
+        "1 users came: 'dora', 1 users went: 'cleo', 1 users have another password: 'ben'"
     )

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.config.load import load
 from gateway.errors import StartError
 from gateway.storage.engine import writer
-from gateway.telemetry.heartbeat import INTERVAL
+from gateway.telemetry.health import INTERVAL
 from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 
@@ -126,7 +126,7 @@ async def test_a_full_disk_and_a_full_writer_are_trouble(
 async def test_a_loop_that_stood_still_is_trouble(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.telemetry.heartbeat.STILL", -1.0)  # any beat is late
+    monkeypatch.setattr("gateway.telemetry.health.STILL", -1.0)  # any beat is late
     await asyncio.sleep(2 * INTERVAL)  # it has beaten by now, however late
     status, _, text = await asked.get("/healthz")
     assert status == 503

@@ -7,10 +7,9 @@ import pytest
 
 from gateway.bridges.serial.port import PluggedIn
 from gateway.cli.firmware import ports
-from gateway.cli.firmware.flash import command_flash, command_update
+from gateway.cli.firmware.flash import Reporter, command_flash, command_update
 from gateway.cli.firmware.new import write_new
 from gateway.cli.firmware.ports import only_port, show_ports
-from gateway.cli.firmware.reporter import Reporter
 from gateway.errors import TidegateError
 from tests.support.table import table
 

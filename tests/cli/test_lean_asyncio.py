@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.cli.interpreter import needs_tls
+from gateway.cli.run import needs_tls
 from gateway.config.load import bare
 from gateway.settings.listener import ListenerSettings
 from gateway.settings.uplink import UplinkSettings
 
 LOOK = """
 import sys
-from gateway.cli.interpreter import import_asyncio
+from gateway.cli.run import import_asyncio
 {before}
 import_asyncio(tls={tls})
 early = "_ssl" in sys.modules

@@ -12,8 +12,7 @@ from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_transport import SocketTransport
 from gateway.server.tls.connection import TlsConnection
 from gateway.server.transport import ClientTransport
-from gateway.server.websocket.connection import WebSocketConnection
-from gateway.server.websocket.frame_transport import FrameTransport
+from gateway.server.websocket.connection import FrameTransport, WebSocketConnection
 from tests.support.disk.storage import until
 from tests.support.places import KINDS, open_place
 from tests.support.processes.certificates import Authority, Pair

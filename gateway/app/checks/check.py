@@ -7,7 +7,6 @@ from typing import Any
 
 from gateway.app.access import access_policies
 from gateway.app.checks.service import Service, find_service, knows_credential
-from gateway.app.checks.topic_lengths import rules_without_topic
 from gateway.app.listeners import check_listener
 from gateway.config.configuration import Configuration
 from gateway.config.credentials import secret_path
@@ -19,7 +18,8 @@ from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter, topic_matches
 from gateway.settings import checks
 from gateway.settings.declaration import Check
 from gateway.settings.listener import ListenerSettings
-from gateway.settings.uplinks import DEFAULT_RULE, rules_of
+from gateway.settings.uplink import UplinkSettings
+from gateway.settings.uplinks import DEFAULT_RULE, PlacedRule, place_of, rules_of
 from gateway.where.compile import compile_where
 from gateway.where.language.errors import WhereError
 
@@ -250,6 +250,43 @@ def _window(text: str) -> None:
     from gateway.uplink.link.cron import parse_window
 
     parse_window(text)
+
+
+def rules_without_topic(configuration: Configuration) -> Iterator[ConfigurationError]:
+    """Give the rules whose shortest topic at the fleet is too long for one of their uplinks."""
+    uplinks = configuration.uplinks
+    if not any(uplink.url for uplink in uplinks):
+        return
+    from gateway.uplink.topic_bounds import TopicBounds
+
+    for placed in rules_of(uplinks):
+        for place in placed.uplinks:
+            uplink = uplinks[place]
+            bounds = TopicBounds(uplink.maximum_topic_bytes, uplink.maximum_topic_levels)
+            topic = _shortest_topic(configuration.gateway_id, uplink, placed)
+            # an empty one is that of a message with too few levels, others may have more
+            if topic and (problem := bounds.problem(topic.encode())):
+                name, value = _named(placed, place_of(uplinks, place), uplink)
+                allowed = f"a shorter topic: of its shortest message, {problem}"
+                yield ConfigurationError(configuration.file, name, value, allowed)
+                break
+
+
+def _shortest_topic(gateway_id: str, uplink: UplinkSettings, placed: PlacedRule) -> str:
+    from gateway.uplink.rules.targets import fill
+
+    levels = placed.rule.topic.removesuffix("#").removesuffix("/").split("/")
+    topic = "/".join("" if level == "+" else level for level in levels)
+    target = placed.rule.target or f"{uplink.prefix}/{{gateway}}/data/{{topic}}"
+    return fill(target, gateway_id, topic)
+
+
+def _named(placed: PlacedRule, place: str, uplink: UplinkSettings) -> tuple[str, str]:
+    """Return the key to shorten, and its value."""
+    if not placed.key:  # the rule that nobody wrote
+        return f"{place}.prefix", uplink.prefix
+    name = "topic" if placed.rule.target is None else "target"
+    return f"{placed.key}.{name}", placed.rule.target or placed.rule.topic
 
 
 MEANINGS: dict[Check[Any], Callable[[str], None]] = {

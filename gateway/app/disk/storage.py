@@ -1,11 +1,12 @@
-"""Opens the database and writer of a gateway, raises alarms about its disk, and waits for one."""
+"""Opens the database and writer of a gateway, shows their durability, and watches its disk."""
 
 import asyncio
 from functools import partial
 
 from gateway.app.disk.damage import watch_for_damage
-from gateway.app.durability import show_durability
 from gateway.app.parts import Run, Storage
+from gateway.config.configuration import Configuration
+from gateway.counters import Counters
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.storage.engine.database import COUNT_START, Database, open_database, start_number
 from gateway.storage.engine.database_file import takes_again
@@ -94,3 +95,27 @@ async def _until_it_takes(run: Run, database: Database) -> None:
             run.start_anew()
             return
         await asyncio.sleep(CHECK_SECONDS)
+
+
+def show_durability(configuration: Configuration, counters: Counters, *, durable: bool) -> None:
+    """Show the durability classes under `$SYS`."""
+    storage = configuration.storage
+    counters.set("tidegate/storage/durability", storage.durability if durable else "memory")
+    counters.set("tidegate/storage/durability_classes", _described(configuration))
+    counters.set("tidegate/storage/commit_delay", storage.commit_delay)
+
+
+def _described(configuration: Configuration) -> str:
+    """Return each class that is not the default with whom it is for, such as "a/#: memory"."""
+    entries = [
+        f"client {each.client}: {each.durability}"
+        if each.topic is None
+        else f"topic {each.topic}: {each.durability}"
+        for each in configuration.durability
+    ]
+    listeners = [
+        f"listener[{index}]: {each.durability}"
+        for index, each in enumerate(configuration.listeners)
+        if each.durability is not None
+    ]
+    return "; ".join(entries + listeners)

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from gateway.app.listeners import between_turns
-from gateway.app.memory_limit import default_limit, for_clients, occupied
+from gateway.app.memory import default_limit, for_clients, occupied
 from gateway.app.parts import Core
 from gateway.app.query.topics import TopicQueries
 from gateway.broker.change import change

@@ -118,7 +118,7 @@ def _flash(options: argparse.Namespace) -> int:
 
 
 def _monitor(options: argparse.Namespace) -> int:
-    from gateway.cli.firmware.monitor import monitor
+    from gateway.cli.firmware.flash import monitor
 
     return monitor(options)
 

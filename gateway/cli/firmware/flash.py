@@ -1,9 +1,10 @@
-"""`tidegate firmware flash` and `update`: a node onto one board, or onto all there are."""
+"""`tidegate firmware flash`, `update` and `monitor`: a node onto boards, and what it sends."""
 
 import argparse
+import contextlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gateway.bridges.serial.frame_body import ReadingsFrame
@@ -11,20 +12,42 @@ from gateway.bridges.serial.port import PortError, find_device, plugged_in
 from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.cli.firmware.borrowing import borrowed
 from gateway.cli.firmware.ports import only_port
-from gateway.cli.firmware.reporter import Reporter
 from gateway.cli.own_gateway import first_url
 from gateway.cli.run import gateway_url
 from gateway.config.bridges import BridgeConfig
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import load
 from gateway.errors import TidegateError
-from gateway.flashing.board import Board
+from gateway.flashing.board import Board, Progress
 from gateway.flashing.errors import FlashingError
 from gateway.flashing.esp32 import write_esp32
+from gateway.flashing.first_reading import Listener
 from gateway.flashing.flash import Flashed, flash
 from gateway.flashing.port import Port, retried
 from gateway.flashing.settings import board_settings, read_settings
 from gateway.flashing.uf2 import copy_uf2, find_drive
+
+
+class Reporter:
+    """Prints lines; shows a bar where standard output is a terminal."""
+
+    def say(self, line: str) -> None:
+        """Show a line."""
+        print(line, flush=True)
+
+    @contextlib.contextmanager
+    def progress(self, what: str, total: int) -> Iterator[Progress]:
+        """Show how many of `total` bytes are done; the function takes how many more."""
+        if not total or not sys.stdout.isatty():
+            yield lambda _count: None
+            return
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+        with Progress(*columns) as bar:
+            task = bar.add_task(what, total=total)
+            yield lambda count: bar.advance(task, count)
+
 
 PLUG_SECONDS = 30.0
 """Seconds in which a board with a new MicroPython answers."""
@@ -124,3 +147,26 @@ def shown(frame: ReadingsFrame) -> str:
         f"{each.quantity} {each.value}{f' {each.unit}' if each.unit else ''}"
         for each in frame.readings
     )
+
+
+def monitor(options: argparse.Namespace) -> int:
+    """Print each frame once, and text between frames; nothing is acknowledged."""
+    with (
+        borrowed(options, only_port(options.port)) as port,
+        contextlib.closing(Listener(port)) as listener,
+    ):
+        _show_frames(listener, options.seconds)
+    return 0
+
+
+def _show_frames(listener: Listener, seconds: float | None) -> None:
+    last: tuple[str, int, int] | None = None
+    for frame in listener.frames(seconds):
+        for line in listener.take_text():
+            print(f"# {line}", flush=True)
+        if frame is None:
+            continue
+        name = (frame.node, frame.boot, frame.sequence)
+        if last is None or name[:2] != last[:2] or frame.sequence > last[2]:
+            print(f"{frame.node} {frame.sequence}:{shown(frame)}", flush=True)
+            last = name

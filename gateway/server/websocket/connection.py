@@ -7,7 +7,7 @@ and unmasks in C.
 import asyncio
 import logging
 from http import HTTPStatus
-from typing import cast
+from typing import Any, cast
 
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
@@ -17,7 +17,6 @@ from websockets.typing import Subprotocol
 
 from gateway.counters import Counters
 from gateway.server.transport import ClientTransport, peer_name
-from gateway.server.websocket.frame_transport import FrameTransport
 from gateway.server.websocket.handshake import (
     MAXIMUM_REQUEST,
     answer,
@@ -26,6 +25,56 @@ from gateway.server.websocket.handshake import (
     shown_origin,
 )
 from gateway.server.websocket.origins import Origins
+
+
+class FrameTransport(asyncio.Transport):
+    """Writes and closes through frames; all else is the socket's."""
+
+    def __init__(self, frames: "WebSocketConnection", transport: asyncio.Transport) -> None:
+        super().__init__()
+        self._frames = frames
+        self._transport = transport
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send the bytes as one binary frame."""
+        self._frames.write(data)
+
+    def can_write_eof(self) -> bool:
+        """Return False: a WebSocket has no half-close."""
+        return False
+
+    def close(self) -> None:
+        """Begin the closing handshake; the socket is closed when the peer has answered."""
+        self._frames.close()
+
+    def abort(self) -> None:
+        """Close the socket now."""
+        self._transport.abort()
+
+    def is_closing(self) -> bool:
+        """Return whether nothing can be written any more."""
+        return self._frames.closing or self._transport.is_closing()
+
+    def pause_reading(self) -> None:
+        """Leave what comes in the socket."""
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        self._transport.resume_reading()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Say how many bytes may wait for the socket."""
+        self._transport.set_write_buffer_limits(high, low)
+
+    def get_write_buffer_size(self) -> int:
+        """Return how many bytes wait for the socket."""
+        return self._transport.get_write_buffer_size()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Return what the socket, or TLS on it, knows of itself."""
+        return self._transport.get_extra_info(name, default)
+
 
 logger = logging.getLogger(__name__)
 _core_logger = logging.getLogger(f"{__name__}.core")

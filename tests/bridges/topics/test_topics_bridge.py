@@ -9,8 +9,13 @@ import pytest
 
 from gateway.bridges.readings.reading_map import reading_map
 from gateway.bridges.supervision.supervisor import Supervisor
-from gateway.bridges.topics.topic_pattern import TopicPattern
-from gateway.bridges.topics.topics_bridge import KIND, PAYLOAD_MAX, WAITING_MAX, TopicsSettings
+from gateway.bridges.topics.topics_bridge import (
+    KIND,
+    PAYLOAD_MAX,
+    WAITING_MAX,
+    TopicPattern,
+    TopicsSettings,
+)
 from gateway.config.bridges import BridgeConfig
 from tests.support.disk.storage import until
 from tests.support.nodes.bridges import Gateway

@@ -15,8 +15,7 @@ from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_5, Packet, PingReq, Publish, Subscribe, SubscriptionRequest
 from gateway.server import transport as transport_module
 from gateway.server.transport import ClientTransport
-from gateway.server.websocket.connection import READ_BYTES, WebSocketConnection
-from gateway.server.websocket.frame_transport import FrameTransport
+from gateway.server.websocket.connection import READ_BYTES, FrameTransport, WebSocketConnection
 from tests.support.disk.storage import until
 from tests.support.frames import next_frame
 from tests.support.websockets import (
@@ -214,7 +213,7 @@ async def test_of_pings_whose_answers_nobody_reads_the_last_is_answered(
 
 def answer_held_back(transport: ClientTransport) -> bytes:
     frames = cast("FrameTransport", transport._transport)._frames
-    return cast("WebSocketConnection", frames)._pong
+    return frames._pong
 
 
 # --- whatever the cuts ----------------------------------------------------------------------

@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from gateway.telemetry import heartbeat
-from gateway.telemetry.heartbeat import INTERVAL, REMEMBERED, STILL, Heartbeat
+from gateway.telemetry import health as heartbeat
+from gateway.telemetry.health import INTERVAL, REMEMBERED, STILL, Heartbeat
 
 
 class LoopClock:
