@@ -199,11 +199,12 @@ async def start(run: Run, *, durable: bool) -> Gateway:
         await operator_socket.serve()
     bridges = await start_bridges(run, storage, core, control, queries.responder)
     _give_memory_back(run)
+    listening = ListenersPart(run, maker, listeners, operator_socket)
     reload = Reload(run, queries.responder, _follow_files(run, core, listeners))
     reload.know(history.prepare)  # first: to begin with uplinks may fail
     reload.know(BrokerPart(core, telemetry.sys_topics, queries.topics).prepare)
     reload.know(bridges.prepare)
-    reload.know(ListenersPart(run, maker, listeners, operator_socket).prepare)
+    reload.know(listening.prepare)
     if metrics is not None:
         metrics.pages = metrics_pages(run, storage.writer, telemetry.sys_topics, bridges)
         await metrics.serve()

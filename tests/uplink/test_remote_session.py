@@ -1,5 +1,6 @@
 """The session at the fleet's broker: kept over connections, and repeated by the book."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -204,3 +205,25 @@ def test_each_repetition_is_counted_within_a_bound(monkeypatch: pytest.MonkeyPat
     session.note_sent(rows[2:])
     session.note_sent(rows[:1])
     assert session.count_resent(rows) == 1  # the others were too many to be known
+
+
+async def test_another_broker_gets_what_the_last_one_did_not_acknowledge(
+    store: Store, fleet_broker: FleetBroker
+) -> None:
+    other = FleetBroker()
+    await other.start()
+    fleet_broker.puback = _silent
+    settings = uplink_settings(fleet_broker.port)
+    async with running(store, settings) as uplink:
+        await connected(uplink)
+        heard: list[int] = []
+        uplink.control_messages.send(ControlMessage("ledger", b"{}", heard.append))
+        add_rows(store, 1, 3)
+        await until(lambda: len(fleet_broker.data) == 3)
+        uplink.change(replace(settings, url=f"mqtt://127.0.0.1:{other.port}"))
+        uplink.change(replace(uplink.settings, window=7, retry_refused_for=9))
+        await until(lambda: len(other.data) == 3)
+        await until(lambda: heard == [0])
+        assert [each.payload for each in other.data] == [each.payload for each in fleet_broker.data]
+        assert uplink.session.resumable
+    await other.stop()

@@ -139,3 +139,24 @@ async def test_a_channel_that_holds_messages_keeps_its_kind(changing: Changing) 
     assert channel.persistent
     await changing.changed('[[channel]]\nname = "other#tmp"\nfilter = "x"\n')
     assert [each.settings.share_name for each in changing.gateway.broker.channels] == ["jobs"]
+
+
+async def test_channels_of_consumers_become_configured_ones_and_stay(changing: Changing) -> None:
+    kind = "[broker]\nunconfigured_channels = '{}'\n"
+    await changing.start(kind.format("durable") + '[[channel]]\nname = "t#tmp"\nfilter = "t"\n')
+    worker = await changing.clients.connect("worker")
+    await worker.subscribe("$share/jobs/work/#", 1)
+    await worker.subscribe("$share/t/t", 1)
+    shares = changing.gateway.broker.shares.channels
+    assert shares.total == 1
+    await changing.changed(kind.format("durable") + JOBS + "max_attempts = 2\n")
+    assert shares.total == 0  # it is the configuration's
+    channels = {each.settings.share_name: each for each in changing.gateway.broker.channels}
+    assert channels["jobs"].settings.max_attempts == 2
+    assert set(channels) == {"jobs", "t"}  # the temporary one has a consumer
+    await changing.changed(kind.format("temporary"))
+    assert channels["jobs"].settings.max_attempts == 0
+    sender = await changing.clients.connect("sender")
+    for topic in ("work/1", "t"):
+        assert await code_of(sender, topic) == 0
+        assert (await next_on(worker, topic)).payload == b"x"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.mqtt.packets import ConnAck, Connect, Disconnect, Publish
+from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.passwords.hashing import hash_password
 from tests.app.reload.conftest import Changing
@@ -176,3 +177,23 @@ async def test_a_unix_socket_changes_its_permissions(changing: Changing, tmp_pat
     assert mode_of(path) == 0o660
     await changing.changed("")
     assert not listens_at(path)
+
+
+async def test_a_session_whose_listener_is_gone_has_what_all_others_allow(
+    changing: Changing, tmp_path: Path
+) -> None:
+    acl = tmp_path / "acl"
+    acl.write_text("topic read a/#\n")
+    await changing.start("")
+    port = free_port()
+    other = f"[[listener]]\nport = {port}\n"
+    await changing.changed(other + f'acl_file = "{acl}"\n')
+    properties = Properties(session_expiry_interval=600)
+    away = await changing.at(port).connect("away", properties=properties)
+    await away.subscribe("#")
+    await away.send(Disconnect())
+    session = changing.gateway.broker.sessions["away"]
+    await until(lambda: session.connection is None)
+    assert session.access.restricted
+    await changing.changed("")
+    await until(lambda: not session.access.restricted)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.errors import StartError
 from gateway.mqtt.packets import Publish
 from tests.app.reload.conftest import Changing
 from tests.app.reload.test_broker_part import code_of, next_on
@@ -195,3 +196,17 @@ async def test_the_first_uplink_comes_while_the_gateway_runs(
     await until(lambda: landed(tmp_path / "a") == [("main", 1)])
     assert (await changing.operator.ask("status"))["uplinks"]
     assert (await changing.reload(history))["restart"]
+
+
+async def test_a_first_uplink_that_cannot_begin_changes_nothing(
+    changing: Changing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> None:
+        raise StartError("the disk takes no new epoch")
+
+    await changing.start("")
+    before = changing.gateway.configuration
+    monkeypatch.setattr("gateway.app.uplink.uplinks.start_uplinks", refuse)
+    (refusal,) = (await changing.reload('[uplink]\ndirectory = "a"\n'))["refused"]
+    assert refusal["error"] == "the disk takes no new epoch"
+    assert changing.gateway.configuration is before
