@@ -5,7 +5,7 @@ from pathlib import Path
 from gateway.access.access import AccessPolicy, Role
 from gateway.access.acl_file import MAXIMUM_OF_ONE, AclError, AclRules, filter_fault, in_pieces
 from gateway.access.rule import WORDS, Rule
-from gateway.broker.client_pattern import client_matcher
+from gateway.broker.client_classes import client_matcher
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
 from gateway.config.named_file import open_named

@@ -162,7 +162,7 @@ async def _services(run: Run, storage: Storage, core: Core, update: "Update") ->
 def _subscribe(
     broker: Broker, client_id: str, topic_filter: str, receive: "Receive"
 ) -> Callable[[], None]:
-    from gateway.bridges.supervision.subscriber import Subscriber
+    from gateway.bridges.supervision.supervised import Subscriber
 
     subscriber, router = Subscriber(client_id, receive), broker.router
     broker.subscribe_inline(subscriber, [topic_filter])

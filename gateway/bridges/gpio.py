@@ -8,8 +8,8 @@ from gateway.bridges.kind import BridgeKind
 from gateway.bridges.readings.reading import series_topic
 from gateway.bridges.settings import BridgeSettings, bridge_name, instance, key
 from gateway.bridges.supervision.control import SWITCH, number_said
-from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
+from gateway.bridges.supervision.interfaces import BridgeError
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings.checks import boolean, one_of, text

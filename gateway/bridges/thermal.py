@@ -7,8 +7,8 @@ from pathlib import Path
 
 from gateway.bridges.kind import BridgeKind
 from gateway.bridges.settings import BridgeSettings, key
-from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
+from gateway.bridges.supervision.interfaces import BridgeError
 from gateway.settings.checks import text
 from gateway.settings.quantities import duration
 

@@ -8,16 +8,15 @@ from gateway.broker import bounds
 from gateway.broker.channels.channel import Channel
 from gateway.broker.channels.channels import Channels
 from gateway.broker.client import Client
+from gateway.broker.client_classes import DeliveryClasses, DurabilityClasses
 from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.connecting.connection_lines import ConnectionLines
 from gateway.broker.connecting.failed_logins import FailedLogins
 from gateway.broker.connecting.keep_alive import KeepAlive
 from gateway.broker.deadlines import Deadlines
-from gateway.broker.delivery_classes import DeliveryClasses
 from gateway.broker.memory_budget import MemoryBudget
 from gateway.broker.notices import Notices
 from gateway.broker.publishing import delays
-from gateway.broker.publishing.durability_classes import DurabilityClasses
 from gateway.broker.publishing.expiry import Expiry
 from gateway.broker.publishing.inline import Publish
 from gateway.broker.publishing.refusals import Refusals

@@ -80,7 +80,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from gateway.cli.where_explain import explain_expression
+    from gateway.cli.where_check import explain_expression
 
     return explain_expression(options.expression, options.message)
 

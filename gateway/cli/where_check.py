@@ -1,11 +1,15 @@
-"""`tidegate where check` and what the other commands say of an expression that is in error."""
+"""`tidegate where check` and `explain`, and how an error in an expression is shown."""
 
 import sys
+from pathlib import Path
 from unicodedata import combining, east_asian_width
 
+from gateway.cli.where_message import read_message
 from gateway.where.compile import compile_where
+from gateway.where.explain import Explanation, explain, tree
 from gateway.where.language.errors import WhereError
 from gateway.where.language.likely_mistakes import likely_mistakes
+from gateway.where.language.spelling import spell_value
 from gateway.where.rule import compile_rule
 
 _BEFORE = 60
@@ -53,3 +57,25 @@ def _width(text: str) -> int:
     return sum(
         0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text
     )
+
+
+def explain_expression(text: str, file: Path) -> int:
+    """Print what each part of `text` is for the message in `file`; return 0, or 1 on an error."""
+    message = read_message(file)
+    try:
+        explanation = explain(text, message)
+    except WhereError as error:
+        tell_error(text, error)
+        return 1
+    for line in lines(explanation):
+        print(line)
+    return 0
+
+
+def lines(explanation: Explanation) -> list[str]:
+    """Return a line for each part, the value first, and the verdict."""
+    passes = "passes" if explanation.result else "does not pass"
+    verdict = f"result: {spell_value(explanation.result)}, the message {passes}"
+    if explanation.stateful:
+        verdict += " as the first one on its topic"
+    return [*tree(explanation), verdict]

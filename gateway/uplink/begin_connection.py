@@ -20,7 +20,7 @@ Raises OSError, or ValueError for a name that no certificate can have.
 
 
 def give_asyncio_tls() -> None:
-    """Let asyncio use TLS, also where it was imported without (gateway/cli/interpreter.py).
+    """Let asyncio use TLS, also where it was imported without (gateway/cli/run.py).
 
     A gateway that gets its first uplink while it runs was started without.
     """

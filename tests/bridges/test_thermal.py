@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.bridges.supervision.errors import BridgeError
+from gateway.bridges.supervision.interfaces import BridgeError
 from gateway.bridges.thermal import ThermalBridge, ThermalSettings
 from tests.support.disk.storage import until
 from tests.support.nodes.bridges import Gateway

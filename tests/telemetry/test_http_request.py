@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.telemetry.http_exchange import Request, RequestError, parse
+from gateway.telemetry.http_server import Request, RequestError, parse
 from tests.support.table import table
 
 HOST = b"Host: barn:9234\r\n"

@@ -8,13 +8,14 @@ import pytest
 
 from gateway.counters import Counters
 from gateway.errors import StartError
-from gateway.telemetry import http_exchange
-from gateway.telemetry.http_exchange import MAXIMUM_REQUEST, Request
+from gateway.telemetry import http_server as http_exchange
 from gateway.telemetry.http_server import (
     MAXIMUM_CONNECTIONS,
     MAXIMUM_OF_ADDRESS,
+    MAXIMUM_REQUEST,
     HttpServer,
     Page,
+    Request,
 )
 from tests.support.disk.storage import until
 

@@ -15,7 +15,7 @@ from gateway.app.responder import (
 )
 from gateway.broker import sessions
 from gateway.broker.client import Client
-from gateway.broker.client_pattern import client_matcher
+from gateway.broker.client_classes import client_matcher
 from gateway.broker.connecting.connack import VERSIONS
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.subscriptions.subscription import Subscription

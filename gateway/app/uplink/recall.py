@@ -14,7 +14,7 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.outbox.outbox import Outbox
 from gateway.uplink.context import RECALL_ANSWERS
-from gateway.uplink.recalls.recall import Recall, RecallError, Report, parse_request
+from gateway.uplink.recall import Recall, RecallError, Report, parse_request
 from gateway.uplink.reports.control_messages import ControlMessage, ControlMessages
 from gateway.uplink.uplink import Uplink
 

@@ -21,8 +21,8 @@ from gateway.bridges.ble.packet_counter import PacketCounter
 from gateway.bridges.ble.scan import Scan
 from gateway.bridges.kind import BridgeKind, FoundTable, ScanOptions
 from gateway.bridges.readings.reading import Value, series_topic
-from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
+from gateway.bridges.supervision.interfaces import BridgeError
 
 if TYPE_CHECKING:
     from bleak.backends.device import BLEDevice

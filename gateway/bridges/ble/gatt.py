@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from gateway.bridges.ble.ble_settings import BleDevice, Characteristic
 from gateway.bridges.ble.scan import RefusedError, answered
-from gateway.bridges.supervision.backoff import Backoff
-from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
+from gateway.bridges.supervision.interfaces import BridgeError
+from gateway.bridges.supervision.supervised import Backoff
 
 if TYPE_CHECKING:
     from bleak import BleakClient

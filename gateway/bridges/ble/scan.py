@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gateway.bridges.supervision.errors import BridgeError
+from gateway.bridges.supervision.interfaces import BridgeError
 
 if TYPE_CHECKING:
     from bleak import BleakScanner

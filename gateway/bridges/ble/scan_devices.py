@@ -14,7 +14,7 @@ from gateway.bridges.ble.decoders import (
 )
 from gateway.bridges.ble.scan import Scan
 from gateway.bridges.kind import FoundTable, ScanOptions
-from gateway.bridges.supervision.errors import BridgeError
+from gateway.bridges.supervision.interfaces import BridgeError
 
 if TYPE_CHECKING:
     from bleak.backends.device import BLEDevice

@@ -15,8 +15,8 @@ from gateway.bridges.modbus.register import Register, is_news
 from gateway.bridges.modbus.requests import FAILURES_MAX, Device, Request, plan
 from gateway.bridges.readings.reading import Value
 from gateway.bridges.serial.serial_settings import port_name
-from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
+from gateway.bridges.supervision.interfaces import BridgeError
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
 

@@ -9,7 +9,7 @@ import termios
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gateway.bridges.supervision.errors import BridgeError
+from gateway.bridges.supervision.interfaces import BridgeError
 
 if TYPE_CHECKING:
     from serial import Serial

@@ -3,7 +3,7 @@
 from gateway.bridges.readings.event_time import named_time
 from gateway.bridges.readings.written import text_of
 from gateway.bridges.serial.sample import NoReadingError, Parse, Sample, measured
-from gateway.bridges.supervision.errors import BridgeError
+from gateway.bridges.supervision.interfaces import BridgeError
 from gateway.extras import how_to_install
 
 GROUPS_MAX = 64

@@ -1,4 +1,4 @@
-"""What bridges need from the parts that the application joins them with."""
+"""What bridges need from what the application joins them with, and how they report a fault."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -10,6 +10,14 @@ from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
+
+
+class BridgeError(Exception):
+    """What a bridge needs is not there or was lost: a device, a host, an extra.
+
+    Its text says which in a few words. It is tried again, and logged without a traceback.
+    """
+
 
 Publish = Callable[[Message], ReasonCode]
 """Takes a message into the broker; a code of 0x80 or above says that it was not taken."""

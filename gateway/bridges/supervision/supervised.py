@@ -1,17 +1,39 @@
-"""One bridge that is kept running: started again after a loss, a fault or a silence."""
+"""One bridge that is kept running: started again, later each time, whatever its faults."""
 
 import asyncio
 import logging
 from collections.abc import Iterable
 from importlib import import_module
 
+from gateway.access.access import EVERYTHING
 from gateway.bridges.kind import BridgeKind
 from gateway.bridges.settings import BridgeSettings
-from gateway.bridges.supervision.backoff import Backoff
-from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
-from gateway.bridges.supervision.interfaces import Bridge, Services
+from gateway.bridges.supervision.interfaces import Bridge, BridgeError, Receive, Services
 from gateway.extras import how_to_install
+from gateway.mqtt.message import Message
+from gateway.mqtt.reason_codes import ReasonCode
+
+
+class Backoff:
+    """Waits in seconds: `first`, then `growth` times as long each time, at most `most`."""
+
+    def __init__(self, first: float, growth: float, most: float) -> None:
+        self._first = first
+        self._growth = growth
+        self._most = most
+        self._following = first
+
+    def next(self) -> float:
+        """Return how long to wait now."""
+        wait = self._following
+        self._following = min(wait * self._growth, self._most)
+        return wait
+
+    def reset(self) -> None:
+        """Begin with `first` again."""
+        self._following = self._first
+
 
 RESTART_FIRST = 1.0
 """Seconds from a bridge's fault to its next start; doubled at each further fault."""
@@ -184,3 +206,23 @@ class Supervised:
 def _load(modules: Iterable[str]) -> None:
     for name in modules:
         import_module(name)
+
+
+class Subscriber:
+    """An inline client that hands messages to a bridge; a fault of it refuses the message."""
+
+    inline = True
+    access = EVERYTHING
+
+    def __init__(self, client_id: str, receive: Receive) -> None:
+        self.client_id = client_id
+        self.refusal = f"{client_id} takes no messages now"
+        self._receive = receive
+
+    def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:  # noqa: ARG002 - an inline client's shape
+        """Take a message."""
+        try:
+            return self._receive(message)
+        except Exception:
+            logger.exception("%s: fault with a message on %.80r", self.client_id, message.topic)
+            return ReasonCode.UNSPECIFIED_ERROR

@@ -5,7 +5,7 @@ from functools import partial
 from gateway.access.access import Access
 from gateway.access.rule import WRITE
 from gateway.access.topics import DELAY, DELAY_FAULT, delay_of, is_guarded, may_publish
-from gateway.broker.publishing.durability_classes import DurabilityClasses
+from gateway.broker.client_classes import DurabilityClasses
 from gateway.mqtt.codec.fields import to_text, write_string
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.reason_codes import ReasonCode

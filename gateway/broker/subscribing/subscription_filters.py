@@ -5,7 +5,7 @@ MQTT 3.1.1 has no user properties, and so no `$where` of its own ($where languag
 
 from collections.abc import Callable, Iterable
 
-from gateway.broker.client_pattern import client_matcher
+from gateway.broker.client_classes import client_matcher
 from gateway.settings.broker import SubscriptionFilter
 from gateway.where.compile import Where, compile_where
 

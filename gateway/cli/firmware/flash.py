@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -10,7 +11,6 @@ from pathlib import Path
 from gateway.bridges.serial.frame_body import ReadingsFrame
 from gateway.bridges.serial.port import PortError, find_device, plugged_in
 from gateway.bridges.serial.serial_settings import SerialSettings
-from gateway.cli.firmware.borrowing import borrowed
 from gateway.cli.firmware.ports import only_port
 from gateway.cli.own_gateway import first_url
 from gateway.cli.run import gateway_url
@@ -19,13 +19,45 @@ from gateway.config.errors import ConfigurationError
 from gateway.config.load import load
 from gateway.errors import TidegateError
 from gateway.flashing.board import Board, Progress
-from gateway.flashing.errors import FlashingError
+from gateway.flashing.errors import BusyPortError, FlashingError
 from gateway.flashing.esp32 import write_esp32
 from gateway.flashing.first_reading import Listener
 from gateway.flashing.flash import Flashed, flash
 from gateway.flashing.port import Port, retried
 from gateway.flashing.settings import board_settings, read_settings
 from gateway.flashing.uf2 import copy_uf2, find_drive
+
+SECONDS = 15
+"""In which the gateway stays away from its port; while we have it open it is locked."""
+
+
+@contextlib.contextmanager
+def borrowed(options: argparse.Namespace, path: str) -> Iterator[Port]:
+    """Give a port for which the gateway is asked where it has it open."""
+    asked = False
+
+    def borrow() -> None:
+        nonlocal asked
+        asked = True
+        _ask(options, path, SECONDS)
+
+    try:
+        yield Port(path, borrow)
+    finally:
+        if asked:
+            with contextlib.suppress(FlashingError):  # the gateway comes back by itself, too
+                _ask(options, path, 0)
+
+
+def _ask(options: argparse.Namespace, path: str, seconds: int) -> None:
+    from gateway.cli.control_request import ask_gateway
+    from gateway.cli.local_broker import LocalBroker
+
+    request = json.dumps({"port": str(Path(path).resolve()), "seconds": seconds})
+    try:
+        ask_gateway(LocalBroker.of(options), "port", request, "does not let go of it")
+    except TidegateError as error:
+        raise BusyPortError(f"{path}: another program has it open, and {error}") from error
 
 
 class Reporter:

@@ -14,7 +14,7 @@ from node.frames import encode_reading, encode_readings
 from gateway.bridges.readings.reading_map import reading_map
 from gateway.bridges.serial.serial_bridge import KIND
 from gateway.bridges.serial.serial_settings import SerialSettings, port_name
-from gateway.bridges.supervision.backoff import Backoff
+from gateway.bridges.supervision.supervised import Backoff
 from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.config.bridges import BridgeConfig
 from gateway.counters import Counters

@@ -11,9 +11,9 @@ import pytest
 from gateway.bridges.kind import BridgeKind
 from gateway.bridges.settings import BridgeSettings
 from gateway.bridges.supervision import supervised
-from gateway.bridges.supervision.backoff import Backoff
-from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
+from gateway.bridges.supervision.interfaces import BridgeError
+from gateway.bridges.supervision.supervised import Backoff
 from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.config.bridges import BridgeConfig
 from gateway.extras import how_to_install

@@ -1,7 +1,7 @@
 import pytest
 
 from gateway.access.access import EVERYTHING
-from gateway.broker.publishing.durability_classes import DurabilityClasses
+from gateway.broker.client_classes import DurabilityClasses
 from gateway.broker.publishing.topic_admissions import LARGEST, TopicAdmission, TopicAdmissions
 from gateway.counters import Counters
 from gateway.mqtt.codec.fields import write_string

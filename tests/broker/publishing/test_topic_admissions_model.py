@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from gateway.broker.publishing.durability_classes import DurabilityClasses
+from gateway.broker.client_classes import DurabilityClasses
 from gateway.broker.publishing.topic_admissions import TopicAdmissions
 from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.topics import TopicLimits

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import gateway.storage.history.history as history_recall_module
-import gateway.uplink.recalls.recall as recall_module
+import gateway.uplink.recall as recall_module
 from gateway.mqtt.message import Message
 from gateway.settings.when_full import WhenFull
 from gateway.storage.history.history import EVER, History, HistoryRecall, Window
@@ -20,7 +20,7 @@ from gateway.storage.outbox.row import (
     Outcome,
 )
 from gateway.uplink.lanes import Lanes
-from gateway.uplink.recalls.recall import (
+from gateway.uplink.recall import (
     MAX_REQUEST_BYTES,
     Recall,
     RecallError,

@@ -1,4 +1,4 @@
-from gateway.bridges.supervision.backoff import Backoff
+from gateway.bridges.supervision.supervised import Backoff
 
 
 def test_waits_grow_to_the_bound_and_begin_anew_after_success() -> None:

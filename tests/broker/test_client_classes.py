@@ -2,19 +2,48 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.broker.client_classes import DeliveryClasses, DurabilityClasses
 from gateway.broker.connecting.connection_info import ConnectionInfo
-from gateway.broker.publishing.durability_classes import DurabilityClasses
 from gateway.broker.publishing.topic_admissions import TopicAdmission
+from gateway.mqtt.delivery_policy import EACH, DeliveryPolicy
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import PubAck, Publish, PubRec, Will
 from gateway.routing.route import NOWHERE, Route
 from gateway.session.durability_class import DurabilityClass
 from gateway.settings.broker import BrokerSettings
+from gateway.settings.delivery import DeliveryClassSettings, DeliverySettings
 from gateway.settings.durability import commit_within
 from gateway.settings.storage import DurabilityRule
 from tests.support.broker.broker_harness import Harness
 from tests.support.broker.inline import Inline
 from tests.support.disk.held_disk import Disk
+
+BUFFERED = DeliveryClassSettings("buffered")
+
+
+def policies(settings: DeliverySettings) -> list[DeliveryPolicy]:
+    """Return those of `device`, `device_persistent` and `application`."""
+    return [each.policy for each in DeliveryClasses(settings)]
+
+
+def terms(policy: DeliveryPolicy) -> tuple[int, int, float]:
+    return policy.count, policy.size, policy.delay
+
+
+def test_every_message_leaves_at_once_unless_the_configuration_says_else() -> None:
+    assert policies(DeliverySettings()) == [EACH, EACH, EACH]
+
+
+def test_each_class_has_bounds_of_its_own() -> None:
+    device, persistent, application = policies(
+        DeliverySettings(7, 20, BUFFERED, BUFFERED, BUFFERED)
+    )
+    assert terms(device) == terms(persistent) == (5, 65_536, 0.2)
+    assert terms(application) == (10, 65_536, 0.0)
+    assert device.step == 0.02
+    other = DeliveryClassSettings("buffered", 3, 100, 50)
+    assert terms(policies(DeliverySettings(application=other))[2]) == (3, 100, 0.05)
+
 
 MEMORY = DurabilityRule("memory", topic="position/+")
 SENSORS = DurabilityRule("batch(50)", client="sensor-*")
