@@ -66,9 +66,11 @@ class Connection:
         """bytes of topics and payloads that were heard"""
         self._client = self._new_client(client_id)
 
-    def subscribe(self, topic_filters: Sequence[str], every: int = 0) -> None:
+    def subscribe(self, topic_filters: Sequence[str], every: int = 0, where: str = "") -> None:
         """Ask for these messages at QoS 0; the newest of each topic `every` so many ms if not 0."""
-        self._requests.put(lambda: self._send_subscribe(topic_filters, every))
+        asked = (("$every", str(every or "")), ("$where", where))
+        properties = [(name, value) for name, value in asked if value]
+        self._requests.put(lambda: self._send_subscribe(topic_filters, properties))
 
     def subscribe_to_answers(self) -> None:
         """Ask for the answers to queries."""
@@ -138,10 +140,12 @@ class Connection:
                 return
             request()
 
-    def _send_subscribe(self, topic_filters: Sequence[str], every: int) -> None:
+    def _send_subscribe(
+        self, topic_filters: Sequence[str], user_properties: list[tuple[str, str]]
+    ) -> None:
         properties = Properties(PacketTypes.SUBSCRIBE)  # type: ignore[no-untyped-call]  # paho's gap
-        if every:
-            properties.UserProperty = ("$every", str(every))
+        if user_properties:
+            properties.UserProperty = user_properties
         options = SubscribeOptions(qos=0)
         pairs = [(each, options) for each in topic_filters]
         _, packet_identifier = self._client.subscribe(pairs, properties=properties)

@@ -66,9 +66,9 @@ class GatewayClient:
         """Ask for the answers to queries."""
         self._connection.subscribe_to_answers()
 
-    def subscribe(self, topic_filters: Sequence[str], every: int = 0) -> None:
+    def subscribe(self, topic_filters: Sequence[str], every: int = 0, where: str = "") -> None:
         """Ask for messages at QoS 0, the newest of each topic `every` so many milliseconds."""
-        self._connection.subscribe(topic_filters, every)
+        self._connection.subscribe(topic_filters, every, where)
 
     def unsubscribe(self, topic_filters: Sequence[str]) -> None:
         """Ask for messages no longer."""

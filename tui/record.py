@@ -104,7 +104,7 @@ class Replay:
     def subscribe_to_answers(self) -> None:
         """Do nothing: answers are in the recording."""
 
-    def subscribe(self, _topic_filters: Sequence[str], _every: int = 0) -> None:
+    def subscribe(self, _topic_filters: Sequence[str], _every: int = 0, _where: str = "") -> None:
         """Do nothing: messages are in the recording."""
 
     def unsubscribe(self, _topic_filters: Sequence[str]) -> None:

@@ -107,10 +107,12 @@ class Session:
         self.screen = 0
         self.now = 0.0
         self.screenshot_wanted = False
+        self._check: Callable[[str], str] | None = None
         self._accept: Callable[[str], object] = lambda _: None
         self._note: tuple[str, str, float] = ("", TEXT, 0.0)
         self._last_connected: float | None = None
         self._sampling: tuple[str, int] | None = None
+        self._where = ""
         self._sampled: tuple[float, int] = (0.0, 0)
         self.flooded = ""
         """a topic filter of which more comes than can be sampled; empty for none"""
@@ -217,6 +219,8 @@ class Session:
     def _keep_sampling(self, now: float) -> None:
         """Subscribe to what the view samples, less often if more comes than a screen needs."""
         wanted = self.view.sampling()
+        if self._where != self.view.where:
+            self._where, self._sampling, self.flooded = self.view.where, None, ""
         since, count = self._sampled
         if wanted is not None and self._sampling is not None and wanted[0] == self._sampling[0]:
             wanted = wanted[0], max(wanted[1], self._sampling[1])
@@ -232,7 +236,7 @@ class Session:
             if self._sampling is not None and (wanted is None or wanted[0] != self._sampling[0]):
                 self.client.unsubscribe([self._sampling[0]])
             if wanted is not None:
-                self.client.subscribe([wanted[0]], wanted[1])
+                self.client.subscribe([wanted[0]], wanted[1], self._where)
             self._sampling, self._sampled = wanted, (now, self.state.sampled)
         if self.view.every_figure() != self._everything:
             self._everything = not self._everything
@@ -431,9 +435,11 @@ class Session:
         accept: Callable[[str], object],
         text: str = "",
         choices: Sequence[str] = (),
+        check: Callable[[str], str] | None = None,
     ) -> Editor:
-        """Have the person type a line."""
+        """Have the person type a line; what `check` says of it stands beside it."""
         self.editor = Editor(prompt, text, choices)
+        self._check = check
         self._accept = accept
         return self.editor
 
@@ -533,6 +539,8 @@ class Session:
             self.editor = None
             if editor.prompt == "/" and self.view.table is not None:
                 self.view.table.filter = ""
+        elif said == "changed" and self._check is not None:
+            editor.note = self._check(editor.text)
         elif said == "changed" and editor.prompt == "/" and self.view.table is not None:
             self.view.table.filter = editor.text
 

@@ -50,6 +50,8 @@ class View:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.table: Table[Any] | None = None
+        self.where = ""
+        """the `$where` of what is sampled"""
 
     def name(self) -> str:
         """Return how the bread crumb calls it."""

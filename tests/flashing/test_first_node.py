@@ -150,8 +150,14 @@ def test_the_page_leads_to_a_plot(board: StandInBoard, tmp_path: Path) -> None:
     assert re.match(rf"barn1 \d+:  {re.escape(expected)}\n", reader.run(monitor))
     reader.run(check)
     with reader.gateway(run):
-        # The third row, when all are there, is the temperature; its page has the plot.
-        reader.screen(tui, (b"barn1/pressure", b"\x1b[B\x1b[B\r"), (b"sensors/barn1/temp", b""))
+        # Below sensors, barn1, humidity and pressure is the temperature; its page has the plot.
+        down = b"\x1b[B" * 4
+        steps = (
+            (b"barn1/pressure", b"2"),
+            (b"temperature", down + b"\r"),
+            (b"sensors/barn1/temp", b""),
+        )
+        reader.screen(tui, *steps)
         assert "1 of 1 nodes have this version" in reader.run(update)
         assert reader.order(*ORDER.findall(PAGE)) == {"command": "update", "status": "done"}
 

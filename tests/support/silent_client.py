@@ -27,6 +27,7 @@ class SilentClient(Replay):
         self.published: list[tuple[str, bytes]] = []
         self.subscribed: list[tuple[str, int]] = []
         self.unsubscribed: list[str] = []
+        self.wheres: list[str] = []
         self.passwords: list[str | None] = []
 
     def __str__(self) -> str:
@@ -41,8 +42,9 @@ class SilentClient(Replay):
     def retry_now(self, password: str | None = None) -> None:
         self.passwords.append(password)
 
-    def subscribe(self, topic_filters: Sequence[str], every: int = 0) -> None:
+    def subscribe(self, topic_filters: Sequence[str], every: int = 0, where: str = "") -> None:
         self.subscribed += [(each, every) for each in topic_filters]
+        self.wheres.append(where)
 
     def unsubscribe(self, topic_filters: Sequence[str]) -> None:
         self.unsubscribed += topic_filters

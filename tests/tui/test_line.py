@@ -56,7 +56,7 @@ def test_parts_of_lines() -> None:
     assert plain(tail(line("温度"), 1)) == " 度"
     assert plain(spread(line("left"), line("right"), 12)) == "left   right"
     assert plain(spread(line("a longer left"), line("right"), 12)) == "a lon… right"
-    assert plain(spread(line("a longer left"), line("right"), 7)) == "a long…"
+    assert plain(spread(line("a longer left"), line("right"), 6)) == "a lon…"
     assert [style for _, style in at_cursor(line("a", ("b", "head")))] == ["text@", "head@"]
     assert plain(gauge(0.5, 4)) == "▓▓░░"
     assert plain(gauge(None, 4)) == "░░░░"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ports import free_port
-from tests.support.waiting import SECONDS
+from tests.support.waiting import SECONDS, listens, until
 
 pytest.importorskip("textual_serve", reason="pip install 'textual-serve>=1.1,<2'")
 
@@ -32,6 +32,7 @@ def test_a_browser_needs_the_token_and_no_other_page_gets_in() -> None:
             assert server.stdout is not None
             address = server.stdout.readline().split()[1]
             assert address.startswith(f"http://127.0.0.1:{port}/?token=")
+            until(lambda: listens(port), "the server listens")
             assert status(address) == 200
             plain = address.partition("?")[0]
             assert status(plain) == 403

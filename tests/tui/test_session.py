@@ -233,7 +233,7 @@ def test_branches_open_and_close(bench: Bench) -> None:
     assert "b  " not in bench.screen().splitlines()[4]
     bench.press("l", "j", "right", "left", "left")
     bench.press("enter")
-    bench.press("$")
+    bench.press("f")
     bench.press("ctrl+u")
     bench.type("a/#")
     assert "a/#" in bench.screen()
@@ -360,3 +360,23 @@ def test_every_key_of_every_view_is_told_by_the_help(bench: Bench) -> None:
         for action in actions:
             assert action.label in text
         bench.press("escape")
+
+
+def test_a_where_is_checked_while_it_is_typed(bench: Bench) -> None:
+    bench.press("2")
+    bench.hear("a/b", b"1")
+    bench.press("$", *"payload.value >")
+    assert "✔ accepted" not in bench.screen(140, 30)
+    bench.press("enter")
+    assert "$where: " in bench.screen(140, 30)
+    assert bench.client.wheres[-1] == ""
+    bench.press("$", *"payload.value > 60")
+    assert "✔ accepted" in bench.screen(140, 30)
+    bench.press("enter")
+    assert bench.client.wheres[-1] == "payload.value > 60"
+    text = bench.screen(140, 30)
+    assert "topics 0 · $where payload.value > 60" in text
+    assert "what passes, each topic at most every 1s" in text
+    bench.press("$", "ctrl+u", "enter")
+    bench.pass_time(0)
+    assert "$where" not in bench.screen(140, 30).splitlines()[1]

@@ -36,7 +36,6 @@ class TopicsScreen(View):
         self._opened: set[str] = set()
         self._known = False
         self._filter = "#"
-        self._where = ""
         self._next = 0
         self._ahead = 0.0
 
@@ -68,7 +67,7 @@ class TopicsScreen(View):
 
     def queries(self) -> list[Query]:
         """Return the next page of topics."""
-        if self._where:
+        if self.where:
             return []
         answer = self.answer(self._pages())
         following = answer.number("next")
@@ -80,13 +79,14 @@ class TopicsScreen(View):
 
     def sampling(self) -> tuple[str, int] | None:
         """Return a sample where the gateway remembers nothing."""
-        return (self._filter, EVERY) if self.remembered() is False else None
+        return (self._filter, EVERY) if self.where or self.remembered() is False else None
 
     def actions(self) -> Sequence[Action]:
         """Return what can be done with the topic at the cursor."""
         found = [Action("enter", "open", self._enter, "⏎")]
         found.append(Action("w", "why", self._why))
-        found.append(Action("$", "topic filter", self._ask_filter, "$"))
+        found.append(Action("$", "where", self._ask_where))
+        found.append(Action("f", "topic filter", self._ask_filter))
         found += [
             Action("right", "open branch", self._open, "→", quiet=True),
             Action("left", "close branch", self._close, "←", quiet=True),
@@ -124,6 +124,8 @@ class TopicsScreen(View):
             heads.append((f" · {silent} silent", "warn"))
         if self._filter != "#":
             heads.append((f" · {printable(self._filter, 60)}", "accent"))
+        if self.where:
+            heads.append((f" · $where {printable(self.where, 80)}", "accent"))
         return box(heads, self.table.draw(cells - 4, height - 2), cells, height, self._source())
 
     def _source(self) -> str:
@@ -132,9 +134,11 @@ class TopicsScreen(View):
             return f"{topics.dropped} more not kept, {topics.refused} too long"
         total = answer.number("total")
         if total is not None and total > topics.limit:
-            return f"{topics.limit:,} of {total:,.0f} kept: $ narrows them"
+            return f"{topics.limit:,} of {total:,.0f} kept: f narrows them"
         if self.session.flooded == self._filter:
-            return "more comes than can be sampled: $ narrows it"
+            return "more comes than can be sampled: f narrows it"
+        if self.where:
+            return f"what passes, each topic at most every {self.session.sampling_every / 1000:g}s"
         if self.remembered() is False:
             return f"sampled each {self.session.sampling_every / 1000:g}s: no remembered_topics"
         return self.old(self._pages(), self.session.now)
@@ -190,6 +194,18 @@ class TopicsScreen(View):
 
     def _ask_filter(self) -> None:
         self.session.prompt("topic filter: ", self._take_filter, self._filter)
+
+    def _ask_where(self) -> None:
+        self.session.prompt("$where: ", self._take_where, self.where, check=where_problem)
+
+    def _take_where(self, text: str) -> None:
+        problem = where_problem(text)
+        if text.strip() and problem != ACCEPTED:
+            self.session.tell(f"$where: {problem}", good=False)
+            return
+        self.where = text.strip()
+        self._known = False
+        self.session.state.topics.clear()
 
     def _take_filter(self, text: str) -> None:
         self._filter = text.strip() or "#"
@@ -401,6 +417,23 @@ def big(text: str, cells: int) -> list[str]:
             else ["".join(each * 2 for each in row) for row in rows]
         )
     return rows
+
+
+ACCEPTED = "✔ accepted"
+
+
+def where_problem(text: str) -> str:
+    """Return what is wrong with a `$where` expression, or that it is accepted."""
+    from gateway.where.compile import compile_where
+    from gateway.where.language.errors import WhereError
+
+    if not text.strip():
+        return "empty: everything"
+    try:
+        compile_where(text)
+    except WhereError as error:
+        return printable(str(error), 160)
+    return ACCEPTED
 
 
 def value_of(topic: Topic) -> str:
