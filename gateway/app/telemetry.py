@@ -17,11 +17,10 @@ from gateway.server.flush_wheel import FlushWheel
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_selector import SocketSelector
 from gateway.server.turn import Turn
-from gateway.telemetry.broker_metrics import BROKER_FIGURES
 from gateway.telemetry.figure import begin_at_zero
 from gateway.telemetry.line_output import HeldLines, LineOutput
 from gateway.telemetry.logs import SysHandler
-from gateway.telemetry.own_metrics import OWN_FIGURES
+from gateway.telemetry.own_metrics import BROKER_FIGURES, OWN_FIGURES
 from gateway.telemetry.sys_topics import SysTopics
 
 if TYPE_CHECKING:

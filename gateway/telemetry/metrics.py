@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from gateway.telemetry.broker_metrics import BROKER_FIGURES
 from gateway.telemetry.figure import Figure, Kind
-from gateway.telemetry.own_metrics import OWN_FIGURES
+from gateway.telemetry.own_metrics import BROKER_FIGURES, OWN_FIGURES
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

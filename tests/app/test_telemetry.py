@@ -5,9 +5,8 @@ from pathlib import Path
 
 from gateway.config.load import bare, load
 from gateway.mqtt.packets import Publish
-from gateway.telemetry.broker_metrics import BROKER_FIGURES
 from gateway.telemetry.figure import Kind
-from gateway.telemetry.own_metrics import OWN_FIGURES
+from gateway.telemetry.own_metrics import BROKER_FIGURES, OWN_FIGURES
 from tests.support.disk.storage import until
 from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port

@@ -19,8 +19,7 @@ from gateway.mqtt.codec.acknowledgements import (
     write_pubrec,
     write_pubrel,
 )
-from gateway.mqtt.codec.connack import read_connack, write_connack
-from gateway.mqtt.codec.connect import read_connect, write_connect
+from gateway.mqtt.codec.connect import read_connack, read_connect, write_connack, write_connect
 from gateway.mqtt.codec.publish import FLAGS, read_publish, write_publish, wrong_flags
 from gateway.mqtt.codec.reason_code_codec import (
     read_auth,
