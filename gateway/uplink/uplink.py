@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random as random_module
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -30,6 +31,13 @@ ALONE_SECONDS = 60.0
 
 ALARM = "uplink_taken_over"
 
+TAKE_OVERS = 3
+"""Take-overs within TAKE_OVER_SECONDS after which another gateway has the same identity: one of
+the two has to stay away, or each ends the other's connection for ever."""
+
+TAKE_OVER_SECONDS = 120.0
+"""Two that come back RECONNECT_LONGEST after each other reach TAKE_OVERS within it."""
+
 
 RECONNECT_FIRST, RECONNECT_LONGEST = 1.0, 10.0
 """Seconds before the next attempt after one that failed (Backoff)."""
@@ -44,20 +52,38 @@ STABLE_SECONDS = 30.0
 class TakeOvers:
     """Follows how connections end; `alarm` gets the name and text, "" when it is over.
 
+    After TAKE_OVERS within TAKE_OVER_SECONDS `stop` is called, which is to pause the uplink.
     Only what the fleet's broker says is a take-over (0x8E): a connection that ends without a word
     may as well have ended with the broker.
     """
 
     def __init__(self, uplink: str = "") -> None:
         self._alarm_name = f"{ALARM}_{uplink}" if uplink else ALARM
+        self._resume = f"tidegate uplink resume {uplink}".rstrip()
         self.alarm: Callable[[str, str], None] = lambda _name, _text: None
+        self.stop: Callable[[], None] = lambda: None
         self._raised = False
+        self._recent: deque[float] = deque(maxlen=TAKE_OVERS)
 
-    def ended(self, error: LinkError) -> None:
-        """Raise the alarm if a connection ended by a take-over."""
-        if isinstance(error, TakenOverError) and not self._raised:
-            self._raised = True
-            self.alarm(self._alarm_name, str(error))
+    def ended(self, error: LinkError, now: float) -> None:
+        """Raise the alarm if a connection ended by a take-over, `now` (monotonic seconds)."""
+        if not isinstance(error, TakenOverError):
+            return
+        recent = self._recent
+        recent.append(now)
+        if len(recent) == TAKE_OVERS and now - recent[0] <= TAKE_OVER_SECONDS:
+            recent.clear()
+            self._report(
+                f"{error}: paused after {TAKE_OVERS} times within {TAKE_OVER_SECONDS:.0f} s; give"
+                f" one of the two another [gateway] id, or stop it, then `{self._resume}` here"
+            )
+            self.stop()
+        elif not self._raised:
+            self._report(str(error))
+
+    def _report(self, text: str) -> None:
+        self._raised = True
+        self.alarm(self._alarm_name, text)
 
     def check(self, seconds_up: float) -> None:
         """End the alarm once a link has been up for long enough."""
@@ -125,6 +151,7 @@ class Uplink:
         self.paused = False
         self.on_state: list[Callable[[], None]] = []
         self.take_overs = TakeOvers(self.name)
+        self.take_overs.stop = self.pause
         self._counters = counters
         self._clock = clock
         self._backoff = Backoff(RECONNECT_FIRST, RECONNECT_LONGEST, random)
@@ -254,7 +281,7 @@ class Uplink:
             await self.destination.run(link)
         except LinkError as error:
             if not link.stopping:
-                self.take_overs.ended(error)
+                self.take_overs.ended(error, self._clock.monotonic())
                 return self._failed(str(error), error.end, lasting=error.lasting, soon=error.soon)
             logger.info(
                 "uplink to %s: stopped without DISCONNECT: %s", self.destination.name, error

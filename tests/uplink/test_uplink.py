@@ -16,6 +16,7 @@ from gateway.uplink.uplink import ALARM, ALONE_SECONDS, TakeOvers, Uplink
 from tests.support.disk.storage import Store, until
 from tests.support.fleet.fleet_broker import FleetBroker
 from tests.support.fleet.uplinks import add_rows, connected, make_uplink, running, uplink_settings
+from tests.support.table import table
 
 
 def test_one_that_is_named_raises_the_alarm_once_and_ends_it() -> None:
@@ -23,8 +24,8 @@ def test_one_that_is_named_raises_the_alarm_once_and_ends_it() -> None:
     looking = TakeOvers()
     looking.alarm = lambda name, text: alarms.append((name, text))
     error = TakenOverError("tidegate-barn")
-    looking.ended(error)
-    looking.ended(error)
+    looking.ended(error, 0.0)
+    looking.ended(error, 1.0)
     assert alarms == [(ALARM, str(error))]
     looking.check(ALONE_SECONDS - 1)
     assert len(alarms) == 1
@@ -39,10 +40,36 @@ def test_no_other_end_is_one_however_often_it_comes(end: End) -> None:
     looking = TakeOvers("cloud")
     looking.alarm = lambda name, _text: alarms.append(name)
     for _ in range(3):
-        looking.ended(LinkError("it ended", end))
+        looking.ended(LinkError("it ended", end), 0.0)
     assert not alarms
-    looking.ended(TakenOverError("tidegate-barn"))
+    looking.ended(TakenOverError("tidegate-barn"), 0.0)
     assert alarms == [f"{ALARM}_cloud"]
+
+
+@table(
+    "times, stops",
+    [
+        ([0, 60, 120], 1),
+        ([0, 60, 121], 0),
+        ([0, 60, 121, 179], 1),
+        ([0, 1, 2, 3, 4], 1),
+        ([0, 1, 2, 3, 4, 5], 2),
+    ],
+)
+def test_an_identity_that_two_have_stops_one_of_them(times: list[float], stops: int) -> None:
+    alarms: list[str] = []
+    stopped: list[None] = []
+    looking = TakeOvers("cloud")
+    looking.alarm = lambda _name, text: alarms.append(text)
+    looking.stop = lambda: stopped.append(None)
+    for now in times:
+        looking.ended(TakenOverError("tidegate-barn"), now)
+    assert len(stopped) == stops
+    assert len(alarms) == 1 + stops
+    if stops:
+        assert alarms[-1].endswith(
+            "another [gateway] id, or stop it, then `tidegate uplink resume cloud` here"
+        )
 
 
 class _Script:

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -332,6 +333,7 @@ async def restore_pauses(storage: Storage, control: Control, uplinks: Sequence[U
     """
     _obey(storage, control, "uplink", uplinks)
     for uplink in uplinks:
+        uplink.take_overs.stop = partial(_pause, storage, [uplink])
         if uplink.name:
             _obey(storage, control, f"uplink/{uplink.name}", [uplink])
         if await is_noted(storage.database, note_of(PAUSED, uplink.name)):
@@ -343,18 +345,20 @@ async def restore_pauses(storage: Storage, control: Control, uplinks: Sequence[U
             uplink.pause()
 
 
-def _obey(storage: Storage, control: Control, part: str, uplinks: Sequence[Uplink]) -> None:
-    def pause() -> None:
-        for uplink in uplinks:
-            note(storage.writer, note_of(PAUSED, uplink.name))
-            uplink.pause()
+def _pause(storage: Storage, uplinks: Sequence[Uplink]) -> None:
+    """Pause uplinks until somebody resumes them, also after a restart."""
+    for uplink in uplinks:
+        note(storage.writer, note_of(PAUSED, uplink.name))
+        uplink.pause()
 
+
+def _obey(storage: Storage, control: Control, part: str, uplinks: Sequence[Uplink]) -> None:
     def resume() -> None:
         for uplink in uplinks:
             note(storage.writer, note_of(PAUSED, uplink.name), there=False)
             uplink.resume()
 
-    control.know(part, "pause", pause)
+    control.know(part, "pause", partial(_pause, storage, uplinks))
     control.know(part, "resume", resume)
 
 

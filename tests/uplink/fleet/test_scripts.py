@@ -359,6 +359,23 @@ async def test_what_a_bounded_outbox_drops_meanwhile_is_counted(
     assert store.counters.count("tidegate/outbox/evicted/drop-oldest") == len(evicted)
 
 
+async def test_the_uplink_pauses_where_another_gateway_has_its_identity(
+    store: Store, fleet: ScriptedFleet
+) -> None:
+    alarms: list[str] = []
+    fleet.script = for_connections(3, lambda talk, _publish: talk.disconnect(0x8E))
+    uplink = make_uplink(store, uplink_settings(fleet.port))
+    uplink.take_overs.alarm = lambda _name, text: alarms.append(text)
+    await uplink.start()
+    add_rows(store, 1, 3)
+    await until(lambda: uplink.state == "paused")
+    assert "paused after 3 times" in alarms[-1]
+    assert store.outbox.rows == 3
+    uplink.resume()
+    await until(lambda: store.outbox.rows == 0)
+    await uplink.close()
+
+
 async def test_a_take_over_is_named_and_ends(
     store: Store, fleet: ScriptedFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
