@@ -51,16 +51,21 @@ def parse_address(
     username: str | None = None,
     password_file: Path | None = None,
     ca_file: Path | None = None,
+    cert: Path | None = None,
+    key: Path | None = None,
 ) -> Address:
     """Return the address that these options of the command give.
 
     The user name is `username`, or else the URL's. The password is the first line of
-    `password_file`, or else the variable TIDEGATE_PASSWORD, or else the URL's.
+    `password_file`, or else the variable TIDEGATE_PASSWORD, or else the URL's. `cert` is a client
+    certificate, whose private key is in the same file or in `key`.
     Raises AddressError, without repeating a password.
     """
     parts = _split(url)
     if ca_file is not None and parts.scheme != "mqtts":
         raise AddressError(f"CA file {str(ca_file)!r} is of use only with an mqtts:// URL")
+    if (cert or key) is not None and parts.scheme != "mqtts":
+        raise AddressError(f"certificate {str(cert or key)!r} is of use only with an mqtts:// URL")
     user = username if username is not None else _unquoted(parts.username) or None
     password = _password(parts, password_file)
     if user is None and (password_file is not None or parts.password is not None):
@@ -69,7 +74,7 @@ def parse_address(
         *_place(parts),
         user,
         None if user is None else password,
-        _tls_context(ca_file) if parts.scheme == "mqtts" else None,
+        _tls_context(ca_file, cert, key) if parts.scheme == "mqtts" else None,
     )
 
 
@@ -130,10 +135,24 @@ def _read_password(file: Path) -> str:
     return password
 
 
-def _tls_context(ca_file: Path | None) -> ssl.SSLContext:
+def _tls_context(ca_file: Path | None, cert: Path | None, key: Path | None) -> ssl.SSLContext:
     try:
-        return ssl.create_default_context(cafile=ca_file)
+        context = ssl.create_default_context(cafile=ca_file)
     except ssl.SSLError as problem:
         raise AddressError(f"CA file {str(ca_file)!r}: {problem.reason or problem}") from None
     except OSError as problem:
         raise AddressError(f"CA file {str(ca_file)!r}: {problem.strerror}") from None
+    if cert is None and key is not None:
+        raise AddressError(f"key {str(key)!r} is of use only with a certificate")
+    if cert is not None:
+        try:
+            context.load_cert_chain(cert, key, password=_no_passphrase)
+        except (OSError, ValueError) as problem:
+            reason = getattr(problem, "strerror", "") or problem
+            raise AddressError(f"certificate {str(cert)!r}: {reason}") from None
+    return context
+
+
+def _no_passphrase() -> str:
+    """Refuse a key with a passphrase, which OpenSSL would ask the terminal for."""
+    raise ValueError("the key has a passphrase, which this program does not ask for")

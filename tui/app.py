@@ -264,6 +264,9 @@ def run(
     ca_file: Path | None = None,
     record: Path | None = None,
     replay: Path | None = None,
+    *,
+    cert: Path | None = None,
+    key: Path | None = None,
 ) -> int:
     """Show the gateway at `url`, or a recording, until the person quits; return the exit status.
 
@@ -272,7 +275,7 @@ def run(
     """
     try:
         client = (
-            GatewayClient(parse_address(url, username, password_file, ca_file))
+            GatewayClient(parse_address(url, username, password_file, ca_file, cert, key))
             if replay is None
             else Replay(replay)
         )

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ class LocalBroker:
     username: str | None
     password: str | None
     ca_file: Path | None
+    cert: Path | None = None
+    key: Path | None = None
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> "LocalBroker":
@@ -44,6 +47,8 @@ class LocalBroker:
         if not known:
             allowed = "mqtt://host:port, mqtts://host:port or mqtt+unix:///path"
             raise TidegateError(f"{url!r} is not {allowed}")
+        if parts.scheme != "mqtts" and (options.cert or options.key):
+            raise TidegateError(f"--cert is of use only with an mqtts:// URL, not {url!r}")
         password = os.environ.get("TIDEGATE_PASSWORD")
         if options.password_file is not None:
             try:
@@ -57,6 +62,8 @@ class LocalBroker:
             options.username or (unquote(parts.username) if parts.username else None),
             password or (unquote(parts.password) if parts.password else None),
             options.ca_file,
+            options.cert,
+            options.key,
         )
 
     @property
@@ -84,10 +91,7 @@ class LocalBroker:
         if self.username is not None:
             client.username_pw_set(self.username, self.password)
         if parts.scheme == "mqtts":
-            try:
-                client.tls_set(ca_certs=str(self.ca_file) if self.ca_file else None)
-            except OSError as error:  # ssl's own errors are among them
-                raise TidegateError(f"{self.ca_file}: {error.strerror or error}") from error
+            client.tls_set_context(tls_context(self.ca_file, self.cert, self.key))
         try:
             if by_socket:
                 path = unquote(parts.path)
@@ -100,6 +104,28 @@ class LocalBroker:
         except (OSError, ValueError) as error:
             raise TidegateError(f"no gateway at {self.name}: {error}") from error
         return client
+
+
+def tls_context(ca_file: Path | None, cert: Path | None, key: Path | None) -> ssl.SSLContext:
+    """Return what checks the gateway's certificate and shows one's own; raise TidegateError."""
+    try:
+        context = ssl.create_default_context(cafile=ca_file)
+    except OSError as error:  # ssl's own errors are among them
+        raise TidegateError(f"{ca_file}: {error.strerror or error}") from error
+    if cert is None and key is not None:
+        raise TidegateError(f"--key {key}: only with --cert")
+    if cert is not None:
+        try:
+            context.load_cert_chain(cert, key, password=_no_passphrase)
+        except (OSError, ValueError) as error:
+            named = cert if key is None else f"{cert} with {key}"
+            raise TidegateError(f"{named}: {getattr(error, 'strerror', '') or error}") from error
+    return context
+
+
+def _no_passphrase() -> str:
+    """Refuse a key with a passphrase, which OpenSSL would ask the terminal for."""
+    raise ValueError("the key has a passphrase; a command cannot ask for it")
 
 
 def is_here(url: str) -> bool:

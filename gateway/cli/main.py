@@ -280,7 +280,8 @@ def _tui(options: argparse.Namespace) -> int:
         return serve(options.port)
     url = options.url or default_url(options.username)
     login = options.username, options.password_file, options.ca_file
-    return tui(url, *login, options.record, options.replay)
+    own = {"cert": options.cert, "key": options.key}
+    return tui(url, *login, options.record, options.replay, **own)
 
 
 def _subscribe(options: argparse.Namespace) -> int:

@@ -59,3 +59,9 @@ def add_user_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--username", metavar="NAME")
     parser.add_argument("--password-file", type=Path, metavar="FILE")
     parser.add_argument("--ca-file", type=Path, metavar="FILE")
+    parser.add_argument(
+        "--cert", type=Path, metavar="FILE", help="client certificate for an mqtts:// URL"
+    )
+    parser.add_argument(
+        "--key", type=Path, metavar="FILE", help="its private key, if it is in another file"
+    )

@@ -16,10 +16,14 @@ def tui(
     ca_file: Path | None,
     record: Path | None = None,
     replay: Path | None = None,
+    *,
+    cert: Path | None = None,
+    key: Path | None = None,
 ) -> int:
     """Run the terminal UI until it is closed; return its exit code."""
     application = _needs("tui.app", ("textual", "rich"), "tui", "the terminal UI")
-    return int(application.run(url, username, password_file, ca_file, record, replay))
+    login = username, password_file, ca_file
+    return int(application.run(url, *login, record, replay, cert=cert, key=key))
 
 
 def serve(port: int) -> int:

@@ -8,7 +8,9 @@ from gateway.errors import TidegateError
 
 
 def options(url: str | None = "mqtt://127.0.0.1", **given: object) -> argparse.Namespace:
-    values: dict[str, object] = {"username": None, "password_file": None, "ca_file": None}
+    values: dict[str, object] = dict.fromkeys(
+        ("username", "password_file", "ca_file", "cert", "key")
+    )
     return argparse.Namespace(url=url, **{**values, **given})
 
 

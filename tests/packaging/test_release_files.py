@@ -65,6 +65,22 @@ def test_two_debian_packages_of_a_wheel_are_the_same_bytes(tmp_path: Path) -> No
     assert digests(first) == digests(second)
 
 
+def test_pipx_installs_the_wheel(tmp_path: Path) -> None:
+    """As docs/install.md says, with what the wheel needs from the registry."""
+    own = tmp_path / "pipx"
+    subprocess.run([sys.executable, "-m", "venv", str(own)], check=True)
+    subprocess.run([own / "bin/pip", "install", "--quiet", "pipx"], check=True)
+    wheel = found("tidegate-*-none-any.whl")
+    shutil.copy(wheel, tmp_path)
+    places = {"PIPX_HOME": str(tmp_path / "home"), "PIPX_BIN_DIR": str(tmp_path / "bin")}
+    command = [str(own / "bin/pipx"), "install", f"./{wheel.name}[serial,tui,websocket]"]
+    subprocess.run(command, cwd=tmp_path, env={**os.environ, **places}, check=True)
+    told = subprocess.run(
+        [tmp_path / "bin/tidegate", "--version"], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.startswith(f"tidegate {wheel.name.split('-')[1].partition('+')[0]}")
+
+
 def test_a_wheel_is_installed_without_an_index(tmp_path: Path) -> None:
     """As pipx does it: an environment of its own, and the file; what it needs is at hand here."""
     wheel = found("tidegate-*-none-any.whl")
