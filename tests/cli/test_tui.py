@@ -1,4 +1,5 @@
 import importlib
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -37,15 +38,15 @@ def test_a_mistake_of_ours_is_not_taken_for_a_missing_extra(
 def test_the_screen_is_given_what_the_command_line_says(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[tuple[object, ...]] = []
 
-    def run(*arguments: object) -> int:
-        given.append(arguments)
+    def run(*arguments: object, cert: object, key: object) -> int:
+        given.append((*arguments, cert, key))
         return 3
 
     monkeypatch.setattr(importlib, "import_module", lambda _: SimpleNamespace(run=run))
     monkeypatch.setattr(own_gateway, "socket_url", lambda: None)  # gateways of other tests run
     assert main(["tui", "mqtt://barn", "--username", "anna"]) == 3
-    assert main(["tui"]) == 3
+    assert main(["tui", "--cert", "a.pem", "--key", "a.key"]) == 3
     assert given == [
-        ("mqtt://barn", "anna", None, None, None, None),
-        ("mqtt://127.0.0.1:1883", None, None, None, None, None),
+        ("mqtt://barn", "anna", None, None, None, None, None, None),
+        ("mqtt://127.0.0.1:1883", None, None, None, None, None, Path("a.pem"), Path("a.key")),
     ]
