@@ -1,5 +1,6 @@
 from gateway.broker.deadlines cimport Deadlines
 from gateway.broker.publishing.topic_admissions cimport TopicAdmissions
+from gateway.broker.publishing.topic_memory cimport Watcher
 from gateway.broker.subscribing.replays cimport Replays
 from gateway.counters cimport Counters
 from gateway.mqtt.codec.publish cimport PropertyCache
@@ -49,6 +50,6 @@ cdef class State:
     cdef public object subscription_filters
     cdef public object topic_limits
     cdef public Traffic traffic
-    cdef public object watch
+    cdef public Watcher watch
 
     cpdef packet_size(self, info)

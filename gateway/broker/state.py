@@ -1,7 +1,6 @@
 """What the broker's parts share: the objects that hold its state, made in order."""
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 from gateway.access.listeners import Listeners
 from gateway.broker import bounds
@@ -21,6 +20,7 @@ from gateway.broker.publishing.expiry import Expiry
 from gateway.broker.publishing.inline import Publish
 from gateway.broker.publishing.refusals import Refusals
 from gateway.broker.publishing.topic_admissions import TopicAdmissions
+from gateway.broker.publishing.topic_memory import Watcher
 from gateway.broker.shares import Shares
 from gateway.broker.store import Durability, Store
 from gateway.broker.subscribing.conflated import Conflation
@@ -31,15 +31,12 @@ from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.counters import Counters
 from gateway.mqtt.aliases.topic_aliases import InboundFigures
 from gateway.mqtt.codec.publish import PropertyCache
-from gateway.mqtt.publication import Publication
 from gateway.routing.budget import Budget
 from gateway.routing.retained.retained import RetainedMessages
 from gateway.routing.router import Router
 from gateway.session.session import Session
 from gateway.session.traffic import Traffic
 from gateway.settings.broker import BrokerSettings
-
-Watch: TypeAlias = Callable[[Publication, int, int], None]
 
 
 class State:
@@ -110,8 +107,8 @@ class State:
         self.store = store
         self.new_client_id = new_client_id
         self.traffic = Traffic()
-        self.watch: Watch | None = None
-        """Called with messages that are delivered, from which number on, and how many."""
+        self.watch: Watcher | None = None
+        """Looks at the messages that are delivered."""
         self.deadlines = Deadlines()
         self.sockets = 0  # network connections since the start
         self.connects = 0  # CONNECT packets since the start

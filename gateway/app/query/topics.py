@@ -38,7 +38,6 @@ class TopicQueries:
         self._clock = run.clock
         self._watchers = watchers
         self._memory = TopicMemory(run.counters)
-        self._note = self._memory.note
         responder.know("topics", self._topics, "match", "state", "sort", "offset", "limit")
         responder.know("topic", self._topic, "topic")
         self.remember(run.configuration.broker.remembered_topics)
@@ -47,9 +46,9 @@ class TopicQueries:
         """Remember so many topics from now on, 0 for none."""
         self._memory.limit(maximum)
         if maximum:
-            self._watchers.add(self._note)
+            self._watchers.add(self._memory)
         else:
-            self._watchers.discard(self._note)
+            self._watchers.discard(self._memory)
 
     async def _topics(self, request: Request) -> Answer:
         if not self._memory.maximum:

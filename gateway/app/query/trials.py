@@ -11,6 +11,7 @@ from gateway.app.query.watchers import Watchers
 from gateway.app.responder import SHOWN, Answer, Request, RequestError, Responder
 from gateway.broker.client import Client
 from gateway.broker.own_names import UPLINK_CLIENT
+from gateway.broker.publishing.topic_memory import Watcher
 from gateway.config.errors import ConfigurationError
 from gateway.errors import TidegateError
 from gateway.mqtt.publication import Publication
@@ -59,7 +60,7 @@ class RunningTrial:
         self.over = asyncio.Event()
 
 
-class RuleTrials:
+class RuleTrials(Watcher):
     """Tries rules on live messages while somebody has asked for it, and looks at none else.
 
     A message that a rule is for is looked at before it is numbered, when rules remember only what
@@ -185,7 +186,7 @@ class RuleTrials:
         rules.before_numbers.append(trial.look)
         if trial.new is not None and trial.new.rule.topic not in rules.topic_filters:
             self._others.append(trial)
-            self._watchers.add(self._note)
+            self._watchers.add(self)
         task = asyncio.get_running_loop().create_task(self._mind(running))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -202,7 +203,7 @@ class RuleTrials:
                 return
         self._forget(running)
 
-    def _note(self, publication: Publication, first: int, count: int) -> None:
+    def note(self, publication: Publication, first: int, count: int) -> None:
         """Look at messages that no rule is for."""
         if publication.client_id == UPLINK_CLIENT:  # it came down, and goes up by no rule
             return
@@ -224,7 +225,7 @@ class RuleTrials:
         if running.trial in self._others:
             self._others.remove(running.trial)
             if not self._others:
-                self._watchers.discard(self._note)
+                self._watchers.discard(self)
 
     def _forget(self, running: RunningTrial) -> None:
         self._end(running, OVER)

@@ -191,7 +191,7 @@ def _disk_has_room(state: State, publication: Publication) -> bool:
 def _remember(state: State, publication: Publication, first: int, count: int) -> None:
     """Keep messages that are to be retained, and tell who watches of all."""
     if state.watch is not None:
-        state.watch(publication, first, count)
+        state.watch.note(publication, first, count)
     if publication.retain:
         _retain(state, publication, first, count)
 

@@ -29,8 +29,10 @@ cdef class Topic:
     @cython.locals(packets=PacketBatch, payload=bytes)
     cdef _read(self)
 
-@cython.final
-cdef class TopicMemory:
+cdef class Watcher:
+    cpdef note(self, Publication publication, Py_ssize_t first, Py_ssize_t count)
+
+cdef class TopicMemory(Watcher):
     cdef object _counters
     cdef readonly Py_ssize_t maximum
     cdef readonly dict topics

@@ -111,7 +111,17 @@ class Topic:
             self._payload, self._size = bytes(payload[:PAYLOAD_BYTES]), len(payload)
 
 
-class TopicMemory:
+class Watcher:
+    """Whoever looks at messages that are being delivered."""
+
+    __slots__ = ()
+
+    def note(self, publication: Publication, first: int, count: int) -> None:
+        """Look at so many messages, from number `first` on."""
+        raise NotImplementedError
+
+
+class TopicMemory(Watcher):
     """Remembers topics; those that had no message for longest are forgotten for new ones.
 
     `topics` are by name, as it stands in a PUBLISH behind its length. Topics that begin with `$`

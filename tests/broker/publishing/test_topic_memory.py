@@ -13,7 +13,7 @@ class On:
         self.harness = Harness()
         self.memory = TopicMemory(self.harness.counters)
         self.memory.limit(maximum)
-        self.harness.broker.watch = self.memory.note
+        self.harness.broker.watch = self.memory
         self.client = self.harness.connect("p")
 
     def publish(self, *messages: tuple[str, bytes]) -> None:
