@@ -8,11 +8,13 @@ import time
 from pathlib import Path
 
 from tests.support.ports import free_port
-from tests.support.processes.screen import press
-from tests.support.waiting import listens, until
+from tests.support.processes.screen import press, until
+from tests.support.waiting import listens
+from tests.support.waiting import until as wait_until
 from tui.address import parse_address
 from tui.app import TidegateApp
 from tui.gateway_client import GatewayClient
+from tui.queries import EVENTS
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = """
@@ -60,7 +62,7 @@ PICTURES = (
 SECONDS = 90
 """How long the gateway runs before the first picture: plots want something to show."""
 WATCHED = 8
-"""How long a screen watches before its picture."""
+"""How long a screen is watched once its figures are known."""
 
 
 def main() -> None:
@@ -74,7 +76,7 @@ def main() -> None:
             [*command, "--data", Path(folder, "data")], stderr=subprocess.DEVNULL
         )
         try:
-            until(lambda: listens(port), "the gateway listens")
+            wait_until(lambda: listens(port), "the gateway listens")
             time.sleep(SECONDS)
             for name, size, keys in PICTURES:
                 shown = asyncio.run(picture(f"mqtt://127.0.0.1:{port}", size, keys))
@@ -88,7 +90,8 @@ async def picture(url: str, size: tuple[int, int], keys: tuple[str, ...]) -> str
     """Return what is shown of the gateway at `url` after these keys, as SVG."""
     app = TidegateApp(GatewayClient(parse_address(url)))
     async with app.run_test(size=size) as pilot:
-        await asyncio.sleep(WATCHED)
+        session = app.session
+        await until(lambda: session.state.incoming() is not None and session.queries.get(EVENTS).at)
         await press(pilot, *keys)
         await asyncio.sleep(WATCHED)
         return app.export_screenshot(title="tidegate tui")
