@@ -139,7 +139,8 @@ class GatewayState:
             **{name: each for name, each in numbers.items() if name not in EARLY},
             **self._before,
         }
-        self._before = {name: numbers[name] for name in EARLY if name in numbers} | {OWN: self._own}
+        # A counter of questions is not there before the first one is answered: until then it is 0.
+        self._before = {name: numbers.get(name, 0.0) for name in EARLY} | {OWN: self._own}
         if self._settled:
             self.rates.take_round(self.uptime, now, counts)
         self._settled = True

@@ -51,3 +51,18 @@ def test_a_new_connection_tells_everything_anew() -> None:
     state.apply("$SYS/broker/version", b"v", 1.0)
     state.begin(9.0)
     assert (state.uptime, state.figures.word("version"), state.since) == (None, "", 9.0)
+
+
+def test_the_first_questions_of_a_gateway_are_no_traffic() -> None:
+    state = GatewayState()
+
+    def tell(name: str, value: object) -> None:
+        state.apply(f"$SYS/broker/{name}", str(value).encode(), now)
+
+    for second in range(12):
+        now = 100.0 + second
+        if second >= 4:
+            tell("tidegate/queries/answered", 2 * (second - 3))
+        tell("uptime", f"{second} seconds")
+        tell("publish/messages/received", 2 * max(0, second - 3))
+        assert state.incoming() in (None, 0.0)
