@@ -26,7 +26,7 @@ from bench.harness import builds
 from bench.harness.errors import MeasurementError
 from bench.harness.machine import describe
 from bench.harness.markdown import README, replace_section, table
-from gateway.app.memory import give_back_freed_memory
+from gateway.app.process_limits import give_back_freed_memory
 from gateway.broker.client_classes import DurabilityClasses
 from gateway.broker.publishing.topic_admissions import TopicAdmissions
 from gateway.mqtt.codec.fields import write_string

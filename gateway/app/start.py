@@ -19,7 +19,6 @@ from gateway.app.checks.check import check_configuration
 from gateway.app.checks.warnings import warnings
 from gateway.app.clock_stamp import ClockStamp, open_clock_stamp
 from gateway.app.control import Control
-from gateway.app.descriptors import connection_limit, raise_limit, reserve_descriptors
 from gateway.app.disk.damage import have_it_salvaged
 from gateway.app.disk.data_folder import DataFolder, keep_private
 from gateway.app.disk.own_files import watch_files
@@ -28,16 +27,19 @@ from gateway.app.disk.wear import Wear
 from gateway.app.durable_sessions import StoreTime, open_store
 from gateway.app.full_queues import FullQueues
 from gateway.app.listeners import ListenerMaker, read_files, rights_of
-from gateway.app.memory import (
+from gateway.app.metrics import bind_metrics, metrics_pages
+from gateway.app.operator_socket import bind_operator_socket
+from gateway.app.parts import Core, Run, Storage
+from gateway.app.process_limits import (
+    connection_limit,
     default_limit,
     for_clients,
     give_back_regularly,
     keep_buffers,
     occupied,
+    raise_limit,
+    reserve_descriptors,
 )
-from gateway.app.metrics import bind_metrics, metrics_pages
-from gateway.app.operator_socket import bind_operator_socket
-from gateway.app.parts import Core, Run, Storage
 from gateway.app.query.events import EventLog
 from gateway.app.query.queries import Queries
 from gateway.app.reload.broker import BrokerPart, broker_settings

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from gateway.app.checks.finding import Installation
+from gateway.app.checks.findings import Installation
 from gateway.cli.doctor import broker_of
 from gateway.cli.uplink_status import figures
 from gateway.compiled import build

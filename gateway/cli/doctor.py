@@ -4,10 +4,9 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from gateway.app.checks.finding import Finding, Health, Installation
-from gateway.app.checks.findings import findings_of
+from gateway.app.checks.findings import Finding, Health, Installation, findings_of
 from gateway.app.disk.data_folder import holder
-from gateway.app.memory import default_limit, occupied
+from gateway.app.process_limits import default_limit, occupied
 from gateway.cli.local_broker import LocalBroker
 from gateway.cli.own_gateway import url_of
 from gateway.cli.parser import LOCAL_BROKER

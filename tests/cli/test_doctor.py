@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from gateway.app.checks import findings
-from gateway.app.checks.finding import Health, Installation
-from gateway.app.checks.findings import findings_of
+from gateway.app.checks.findings import Health, Installation, findings_of
 from gateway.cli.doctor import alarms, counted, largest, links
 from gateway.cli.main import main
 from gateway.config.load import load

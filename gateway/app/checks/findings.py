@@ -5,12 +5,13 @@ import resource
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 
 from gateway.app.certificates import WARN_DAYS, certificates, spell_end
 from gateway.app.checks.file_warnings import NOBODY, user_name
-from gateway.app.checks.finding import Finding, Health, Installation
 from gateway.app.checks.service import find_service, service_warnings
 from gateway.app.uplink.landing import landing_directory
 from gateway.config.configuration import Configuration
@@ -28,6 +29,32 @@ from gateway.telemetry.block_device import BlockDevice, block_device
 from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes, spell_days
 from gateway.telemetry.mount import mount_of
 from gateway.uplink.landing.folder import landed_files
+
+
+class Health(StrEnum):
+    """How a finding is to be taken."""
+
+    OK = "ok"
+    NOTE = "note"
+    WARNING = "warning"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    health: Health
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The gateway that is looked at, running or not."""
+
+    data: Path
+    configuration: Configuration | None
+
 
 LITTLE_SPACE = 0.05
 """The part of a file system that should stay free: SD cards wear faster when they are full."""

@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from gateway.app.listeners import between_turns
-from gateway.app.memory import default_limit, for_clients, occupied
 from gateway.app.parts import Core
+from gateway.app.process_limits import default_limit, for_clients, occupied
 from gateway.app.query.topics import TopicQueries
 from gateway.broker.change import change
 from gateway.broker.subscribing.subscription_filters import SubscriptionFilters

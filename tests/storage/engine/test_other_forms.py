@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from gateway.app.checks.finding import Health, Installation
-from gateway.app.checks.findings import findings_of
+from gateway.app.checks.findings import Health, Installation, findings_of
 from gateway.clock import Clock
 from gateway.salvage.bring_in import carry_over
 from gateway.salvage.form import PAGE_BYTES

@@ -1,23 +1,31 @@
 import asyncio
 import ctypes
 import os
+import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from gateway.app import memory as allocator
-from gateway.app.memory import (
+from gateway.app import process_limits
+from gateway.app.process_limits import (
     LEAST,
     MOST,
+    RESERVED,
+    TABLE,
+    UNLIMITED,
+    connection_limit,
     default_limit,
     for_clients,
     give_back_freed_memory,
     give_back_regularly,
     keep_buffers,
     occupied,
+    raise_limit,
+    reserve_descriptors,
 )
 
 MIB = 1024 * 1024
@@ -91,7 +99,7 @@ def test_the_buffers_of_a_turn_are_kept(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
     monkeypatch.setattr(sys, "platform", "linux")
     assert keep_buffers()
-    assert library.options == {-1: allocator.KEPT, -3: allocator.MAPPED_FROM}
+    assert library.options == {-1: process_limits.KEPT, -3: process_limits.MAPPED_FROM}
 
 
 def test_nothing_happens_where_the_library_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +116,7 @@ def test_nothing_happens_on_another_system(monkeypatch: pytest.MonkeyPatch) -> N
 
 TURNS = """
 import resource
-from gateway.app.memory import keep_buffers
+from gateway.app.process_limits import keep_buffers
 
 def faults() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -150,11 +158,65 @@ async def test_it_goes_on_until_it_is_cancelled(monkeypatch: pytest.MonkeyPatch)
             third.set()
         return True
 
-    monkeypatch.setattr(allocator, "INTERVAL", 0.0)
-    monkeypatch.setattr(allocator, "give_back_freed_memory", count)
+    monkeypatch.setattr(process_limits, "INTERVAL", 0.0)
+    monkeypatch.setattr(process_limits, "give_back_freed_memory", count)
     task = asyncio.get_running_loop().create_task(give_back_regularly())
     await asyncio.wait_for(third.wait(), 60)
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
     assert task.cancelled()
+
+
+@pytest.fixture
+def limits() -> Iterator[tuple[int, int]]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield before
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_the_soft_limit_is_raised_to_the_hard_one(limits: tuple[int, int]) -> None:
+    _, hard = limits
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
+    for _ in range(2):
+        assert raise_limit() == hard
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+
+
+@pytest.mark.parametrize(
+    ("soft", "connections"),
+    [(256, 256 - RESERVED), (40, 1), (resource.RLIM_INFINITY, UNLIMITED)],
+)
+def test_connections_leave_descriptors_for_the_rest(
+    monkeypatch: pytest.MonkeyPatch, soft: int, connections: int
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, soft))
+    assert connection_limit() == connections
+
+
+def table_size() -> int:
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("FDSize:"))
+
+
+def open_descriptors() -> set[str]:
+    return {each.name for each in Path("/proc/self/fd").iterdir()}
+
+
+def test_the_table_of_descriptors_has_room_from_the_start(limits: tuple[int, int]) -> None:
+    _, hard = limits
+    raise_limit()
+    before = open_descriptors()
+    reserve_descriptors()
+    assert table_size() >= min(TABLE, hard)
+    assert open_descriptors() == before
+
+
+def test_a_table_whose_last_place_is_in_use_is_large_enough(limits: tuple[int, int]) -> None:
+    _, hard = limits
+    last = os.dup2(0, max(map(int, open_descriptors())) + 20)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (last + 1, hard))
+    before = open_descriptors()
+    reserve_descriptors()
+    assert open_descriptors() == before
+    os.close(last)
