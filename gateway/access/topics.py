@@ -25,12 +25,25 @@ LARGEST = "$SYS/broker/tidegate/shares/largest"
 QUEUE_FULL = "$SYS/broker/tidegate/alarm/queue_full"
 """Which clients lose messages."""
 
+CONNECTION = "$SYS/broker/connection/"
+STATE = "/state"
+"""Before and behind a client's identifier, where a bridge says whether it is connected. Nobody else
+may write it, and it may whatever rules say, as in Mosquitto."""
+
 _NAMING = (LOG, LONGEST, LARGEST, QUEUE_FULL)
 
 
 def may_publish(topic: str) -> bool:
     """Return whether any client may write the topic: `$` topics are the gateway's own."""
     return not topic.startswith("$") or topic.startswith((CONTROL, DELAY))
+
+
+def is_state_of(topic: str, client_id: str) -> bool:
+    """Return whether a bridge says there whether it is connected, which it may by itself.
+
+    It is where Mosquitto's bridges do, with the client identifier that they have here.
+    """
+    return topic == f"{CONNECTION}{client_id}{STATE}"
 
 
 def undelayed(topic: str) -> str:

@@ -4,6 +4,7 @@ import logging
 
 from gateway.access.listeners import Listeners
 from gateway.access.rule import WRITE
+from gateway.access.topics import is_state_of
 from gateway.broker.access import current
 from gateway.broker.client import Client
 from gateway.broker.deadlines import Deadlines
@@ -92,6 +93,8 @@ def _fault(listeners: Listeners, session: Session, will: Will) -> str:
     """Return why its user may not have the will published now, nothing if it may."""
     if not listeners.has_user(session.username, session.origin):
         return "the user is gone"
+    if is_state_of(will.topic, session.client_id):
+        return ""
     if not current(session.granted, session).rights(will.topic) & WRITE:
         return "the user may not write the topic"
     return ""

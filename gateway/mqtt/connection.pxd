@@ -38,6 +38,7 @@ cdef class Connection:
     cdef public int receive_maximum
     cdef public bint touched
     cdef public int version
+    cdef public bint bridge
 
     cpdef next_packet(self)
     @cython.locals(framer=Framer, buffer=bytes, first_byte=int, start=Py_ssize_t, end=Py_ssize_t)

@@ -67,6 +67,7 @@ class Connection:
         "_aliases",
         "answers",
         "barrier",
+        "bridge",
         "framer",
         "maximum_packet_size",
         "maximum_unsent",
@@ -107,6 +108,7 @@ class Connection:
         self.on_output = on_output  # called once before each data_to_send that has news
         self.touched = False
         self.version = 0  # unknown until CONNECT
+        self.bridge = False
         self.maximum_unsent = MAXIMUM_UNSENT
         self.maximum_packet_size = NO_LIMIT
         self.receive_maximum = receive_maximum
@@ -131,7 +133,7 @@ class Connection:
             raise
         self.packets_received += 1
         if isinstance(packet, Connect) and not self.version:
-            self.version = packet.protocol_version
+            self.version, self.bridge = packet.protocol_version, packet.bridge
         elif isinstance(packet, Publish):
             name = self._resolve_alias(packet.topic.encode(), packet.properties.topic_alias)
             packet.topic = name.decode()

@@ -45,7 +45,11 @@ class Will:
 
 @dataclass(slots=True)
 class Connect:
-    """A client asks for a connection (section 3.1); `protocol_version` is 3, 4 or 5."""
+    """A client asks for a connection (section 3.1); `protocol_version` is 3, 4 or 5.
+
+    A `bridge` is another broker, which says so by BRIDGE_BIT; MQTT 5 has subscription options for
+    what that means.
+    """
 
     client_id: str = ""
     protocol_version: int = MQTT_5
@@ -55,6 +59,7 @@ class Connect:
     password: bytes | None = None
     will: Will | None = None
     properties: Properties = NO_PROPERTIES
+    bridge: bool = False
 
 
 @dataclass(slots=True)

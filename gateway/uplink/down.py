@@ -13,7 +13,7 @@ from gateway.mqtt.errors import MqttError
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Publish, SubscriptionRequest, message_size
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.mqtt.topics import check_topic_name, topic_matches
+from gateway.mqtt.topics import SHARED_PREFIX, check_topic_name, topic_matches
 from gateway.uplink.envelope import has_hop, with_hop
 from gateway.uplink.rules.targets import fill
 
@@ -119,7 +119,11 @@ class Down:
         """What to subscribe to at the fleet's broker."""
         return [
             SubscriptionRequest(
-                topic, rule.qos, retain_as_published=True, retain_handling=NEW_SUBSCRIPTION
+                topic,
+                rule.qos,
+                no_local=not topic.startswith(SHARED_PREFIX),  # [MQTT-3.8.3-4]
+                retain_as_published=True,
+                retain_handling=NEW_SUBSCRIPTION,
             )
             for topic, rule in self._rules
         ]

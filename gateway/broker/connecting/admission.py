@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from gateway.access.rule import WRITE
+from gateway.access.topics import is_state_of
 from gateway.broker.access import access_of, is_owner, origin_of
 from gateway.broker.client import SHOWN, Client, user_of
 from gateway.broker.own_names import is_own_name
@@ -106,7 +107,8 @@ def _examine_will(state: State, client: Client, packet: Connect) -> Refusal | No
     if fault:
         state.counters.add("tidegate/refused/topic_names")
         return Refusal(ReasonCode.TOPIC_NAME_INVALID, f"the will's topic {fault}")
-    if not access_of(client, packet).rights(will.topic) & WRITE:
+    own = is_state_of(will.topic, packet.client_id)
+    if not own and not access_of(client, packet).rights(will.topic) & WRITE:
         state.counters.add("tidegate/access/wills")
         reason = f"the will's topic {will.topic[:SHOWN]!r} is not writable"
         return Refusal(ReasonCode.NOT_AUTHORIZED, reason)

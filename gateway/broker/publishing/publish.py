@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import cast
 
+from gateway.access.topics import is_state_of
 from gateway.broker.client import Client, Pieces
 from gateway.broker.instant import Instant
 from gateway.broker.notices import Denial
@@ -321,6 +322,10 @@ def _refusal(
             return None
         state.counters.add("tidegate/refused/payload_formats")
         return _not_taken(publication, ReasonCode.PAYLOAD_FORMAT_INVALID, "payload is not UTF-8")
+    if code is ReasonCode.NOT_AUTHORIZED and is_state_of(
+        publication.topic, publication.client_id or ""
+    ):
+        return None
     if admission.fault:
         state.counters.add("tidegate/refused/topic_names", publication.packets.count)
         return _not_taken(publication, code, f"topic name {admission.fault}")

@@ -306,11 +306,12 @@ def _stored(
     asked: _Asked,
 ) -> StoredSubscription:
     """Return what the session's journal has to keep of a subscription."""
+    bridge = client.connection.bridge  # before MQTT 5 a bridge cannot ask for these two
     return StoredSubscription(
         request.topic_filter,
         request.qos,
-        request.no_local,
-        request.retain_as_published,
+        request.no_local or (bridge and not request.topic_filter.startswith(SHARED_PREFIX)),
+        request.retain_as_published or bridge,
         identifier,
         None if asked.where is None else asked.where.text,
         client.info.where_identity,

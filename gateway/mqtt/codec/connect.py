@@ -29,6 +29,10 @@ _BEGINNINGS = {b"\0\4MQTT\4": MQTT_3_1_1, b"\0\4MQTT\5": MQTT_5}
 
 _BEGINNING = 7
 
+BRIDGE_BIT = 0x80
+"""The bit of the protocol version by which bridges of Mosquitto's kind tell what they are, before
+MQTT 5: their own messages do not come back to them, and retained ones are marked as published."""
+
 RESERVED = 0x01
 CLEAN_START = 0x02
 WILL_FLAG = 0x04
@@ -41,8 +45,8 @@ USER_NAME = 0x80
 def read_protocol_version(buffer: bytes, position: int, end: int) -> tuple[int, int]:
     """Read the protocol name and version at the start of a CONNECT; returns 3, 4 or 5.
 
-    Raises MalformedPacket for another name and ProtocolError for a version that the name does not
-    have, both with UNSUPPORTED_PROTOCOL_VERSION.
+    3 and 4 may have the BRIDGE_BIT. Raises MalformedPacket for another name and ProtocolError for
+    a version that the name does not have, both with UNSUPPORTED_PROTOCOL_VERSION.
     """
     name, position = read_string(buffer, position, end, "protocol name")
     version, position = read_byte(buffer, position, end, "protocol version")
@@ -51,7 +55,8 @@ def read_protocol_version(buffer: bytes, position: int, end: int) -> tuple[int, 
             f"protocol name {name[:20]!r}; only MQTT and MQIsdp are known",
             ReasonCode.UNSUPPORTED_PROTOCOL_VERSION,
         )
-    if PROTOCOL_NAMES.get(version) != name:  # [MQTT-3.1.2-2]
+    bare = version & ~BRIDGE_BIT if version != MQTT_5 | BRIDGE_BIT else version
+    if PROTOCOL_NAMES.get(bare) != name:  # [MQTT-3.1.2-2]
         raise ProtocolError(
             f"version {version} of protocol {name}; MQTT 4 and 5 and MQIsdp 3 are supported",
             ReasonCode.UNSUPPORTED_PROTOCOL_VERSION,
@@ -66,9 +71,10 @@ def read_connect(buffer: bytes, position: int, end: int, _version: int) -> Conne
         position += _BEGINNING
     else:
         version, position = read_protocol_version(buffer, position, end)
+    bridge, version = version & BRIDGE_BIT != 0, version & ~BRIDGE_BIT
     flags, position = read_byte(buffer, position, end, "connect flags")
     _check_flags(flags, version)
-    connect = Connect("", version, bool(flags & CLEAN_START))
+    connect = Connect("", version, bool(flags & CLEAN_START), bridge=bridge)
     connect.keep_alive, position = read_two_byte_integer(buffer, position, end, "keep alive")
     connect.properties, position = read_properties(
         buffer, position, end, PacketType.CONNECT, version
@@ -119,7 +125,7 @@ def write_connect(packet: Connect, _version: int) -> bytes:
     version = packet.protocol_version
     parts = [
         write_string(PROTOCOL_NAMES[version]),
-        write_byte(version),
+        write_byte(version | BRIDGE_BIT * packet.bridge),
         write_byte(_flags(packet)),
         write_two_byte_integer(packet.keep_alive),
         write_properties(packet.properties, PacketType.CONNECT, version),

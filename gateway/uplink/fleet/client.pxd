@@ -6,6 +6,7 @@ from gateway.mqtt.framing cimport Framer
 cdef class FleetClient:
     cdef object _acknowledged
     cdef object _begin_connection
+    cdef bint _bridge
     cdef bint _closed
     cdef object _error
     cdef Framer _framer

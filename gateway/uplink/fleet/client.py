@@ -154,6 +154,7 @@ class FleetClient:
     __slots__ = (
         "_acknowledged",
         "_begin_connection",
+        "_bridge",
         "_closed",
         "_error",
         "_framer",
@@ -181,9 +182,11 @@ class FleetClient:
         on_acknowledged: Callable[[int, int], None],
         *,
         mqtt_5: bool = True,
+        bridge: bool = False,
         begin: BeginConnection = begin_connection,
     ) -> None:
         self.version = MQTT_5 if mqtt_5 else MQTT_3_1_1
+        self._bridge = bridge
         self.session_present = False
         self.limits: ServerLimits | None = None
         self.packet_identifiers = PacketIdentifiers()
@@ -209,7 +212,9 @@ class FleetClient:
         target = urlsplit(self._settings.url or "")
         host, port = target.hostname or "", target.port or PORTS[target.scheme]
         try:
-            packet = connect_packet(self._settings, will, self.version, clean_start=clean_start)
+            packet = connect_packet(
+                self._settings, will, self.version, clean_start=clean_start, bridge=self._bridge
+            )
             tls = tls_context(self._settings) if target.scheme in TLS else None
         except OSError as error:  # ssl.SSLError is one
             raise LinkError(str(error)) from error
@@ -448,7 +453,7 @@ class FleetClient:
 
     def _connected(self, connack: ConnAck) -> None:
         self.session_present = connack.session_present
-        error = refusal_of(connack, self.version)
+        error = refusal_of(connack, self.version, bridge=self._bridge)
         if error is not None:
             self._end(error)
             return

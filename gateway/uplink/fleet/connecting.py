@@ -26,7 +26,12 @@ SERVER_RECEIVE_MAXIMUM = 65_535
 
 
 def connect_packet(
-    settings: UplinkSettings, will: Will | None, version: int, *, clean_start: bool
+    settings: UplinkSettings,
+    will: Will | None,
+    version: int,
+    *,
+    clean_start: bool,
+    bridge: bool = False,
 ) -> Connect:
     """Return the CONNECT; raise OSError without the password.
 
@@ -53,6 +58,7 @@ def connect_packet(
         password,
         will,
         properties,
+        bridge,
     )
 
 
@@ -95,10 +101,10 @@ def limits_of(said: Properties, version: int) -> ServerLimits:
     )
 
 
-def refusal_of(connack: ConnAck, version: int) -> LinkError | None:
+def refusal_of(connack: ConnAck, version: int, *, bridge: bool = False) -> LinkError | None:
     """Return why nothing can be sent on a connection of this MQTT version, None if it can."""
     code = connack.reason_code
-    if code == ReasonCode.UNSUPPORTED_PROTOCOL_VERSION and version == MQTT_5:
+    if code == ReasonCode.UNSUPPORTED_PROTOCOL_VERSION and (version == MQTT_5 or bridge):
         return OldBrokerError()
     if code == ReasonCode.RETAIN_NOT_SUPPORTED:
         return RetainError(f"the fleet's broker refused the connection: {in_words(code)}")

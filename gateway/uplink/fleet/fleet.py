@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from gateway.mqtt.packets import Publish, SubscriptionRequest, Will
@@ -37,10 +38,30 @@ HOLD_FIRST, HOLD_LONGEST = 1.0, 60.0
 """Seconds without sending after a PUBACK that asks to wait (Backoff)."""
 
 
+UNANSWERED = 2
+"""Connections that the fleet's broker closes without a CONNACK until an older MQTT is tried."""
+
+
+class Dialect(NamedTuple):
+    """The MQTT that is spoken: its version, and whether it is with Mosquitto's bridge bit."""
+
+    name: str
+    mqtt_5: bool = False
+    bridge: bool = False
+
+
+MQTT_5_ALONE = Dialect("MQTT 5", mqtt_5=True)
+BRIDGE = Dialect("MQTT 3.1.1 of bridges", bridge=True)
+"""What went up does not come down again, which MQTT 5 says with a subscription (No Local)."""
+
+PLAIN = Dialect("MQTT 3.1.1")
+
+
 class FleetDestination:
     """Sends rows to the broker of `settings.url`, a connection for each run.
 
-    With batches it goes on with MQTT 3.1.1 at a broker that does not speak MQTT 5.
+    With batches or plain messages it goes on with MQTT 3.1.1 at a broker that does not speak
+    MQTT 5.
     """
 
     def __init__(self, context: UplinkContext, random: Callable[[], float]) -> None:
@@ -53,7 +74,11 @@ class FleetDestination:
         self._clock = context.clock
         self._hold = Backoff(HOLD_FIRST, HOLD_LONGEST, random)
         self._pacing = Pacing(context.settings, context.clock.monotonic())
-        self._mqtt_5 = True
+        self._dialects = [MQTT_5_ALONE, PLAIN]
+        if context.settings.down:
+            self._dialects.insert(1, BRIDGE)
+        self._dialect = 0
+        self._unanswered = 0  # connections in this dialect that were closed without a CONNACK
         self._retains = True
         self._session = context.session
 
@@ -65,7 +90,8 @@ class FleetDestination:
             self._settings,
             link.wake.set,
             inflight.acknowledged,
-            mqtt_5=self._mqtt_5,
+            mqtt_5=self._dialects[self._dialect].mqtt_5,
+            bridge=self._dialects[self._dialect].bridge,
             begin=self._context.begin_connection,
         )
         self._context.metering.begin()
@@ -75,10 +101,10 @@ class FleetDestination:
                 await self._send(client, limits, inflight, link)
                 await self._wait_for_acknowledgements(client, inflight, link)
         except OldBrokerError:
-            if self._settings.batch is None and not self._settings.plain:
+            text = f"the fleet's broker does not speak {self._dialects[self._dialect].name}"
+            if not self._try_next_dialect():
                 raise
-            self._mqtt_5 = False
-            text = "the fleet's broker does not speak MQTT 5: trying 3.1.1"
+            text += f": trying {self._dialects[self._dialect].name}"
             raise LinkError(text, End.REFUSED) from None
         except RetainError as error:
             self._retains = False
@@ -102,10 +128,39 @@ class FleetDestination:
         elif session.suspects.blamed is not None:
             inflight.log_suspected(session.suspects.blamed)
 
+    def _try_next_dialect(self) -> bool:
+        """Speak an older dialect from now on; return False if there is none, or it cannot be."""
+        if self._dialect + 1 == len(self._dialects):
+            return False
+        if self._settings.batch is None and not self._settings.plain:
+            return False  # what goes up needs user properties
+        self._dialect += 1
+        self._unanswered = 0
+        return True
+
+    def _note_unanswered(self, error: LinkError) -> None:
+        """Try an older dialect after two connections that were closed without a CONNACK.
+
+        Some brokers of MQTT 3.1.1 end the connection of a version that they do not know. After a
+        connection that failed otherwise MQTT 5 is tried again: the broker may be another one.
+        """
+        if error.end in (End.CLOSED, End.RESET):
+            self._unanswered += 1
+            if self._unanswered < UNANSWERED:
+                return
+            name = self._dialects[self._dialect].name
+            if self._try_next_dialect():
+                logger.warning(
+                    "uplink to %s: %d connections in %s were closed without an answer: trying %s",
+                    *(self.name, UNANSWERED, name, self._dialects[self._dialect].name),
+                )
+                return
+        self._dialect = self._unanswered = 0
+
     def _failed(self, client: FleetClient, error: LinkError) -> None:
         """Tell the pacing of a lost connection; ask for MQTT 5 again after one that failed."""
         if client.limits is None:
-            self._mqtt_5 = True
+            self._note_unanswered(error)
         elif error.end is End.TOO_FAST:
             self._pacing.slow_down(self._clock.monotonic())
         elif not isinstance(error, FetchAgainError):

@@ -2,7 +2,15 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, SubAck, Subscribe, Unsubscribe
+from gateway.mqtt.packets import (
+    MQTT_3_1_1,
+    MQTT_5,
+    Disconnect,
+    Publish,
+    SubAck,
+    Subscribe,
+    Unsubscribe,
+)
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings.broker import MAXIMUM_TOPIC_LEVELS, BrokerSettings
 from tests.support.broker.broker_harness import UNSHARED, Harness
@@ -84,3 +92,24 @@ def test_one_client_has_so_many_shared_subscriptions() -> None:
     client.take()
     assert client.subscribe("$share/i/t") == ReasonCode.SUCCESS
     assert harness.broker.router.sharing(harness.broker.sessions["c"]) == 2
+
+
+# --- bridges before MQTT 5 -------------------------------------------------------------------
+
+
+def test_a_bridge_gets_nothing_of_its_own_and_retained_messages_as_published(
+    harness: Harness,
+) -> None:
+    bridge = harness.connect("mill", MQTT_3_1_1, bridge=True)
+    other = harness.connect("c", MQTT_3_1_1)
+    bridge.send(Subscribe(1, [request("a/#", 1), request("$share/g/b", 1)]))
+    bridge.take()
+    assert {
+        (one.topic_filter, one.no_local) for _, one in harness.broker.router.subscriptions()
+    } == {
+        ("a/#", True),
+        ("$share/g/b", False),  # where No Local is an error
+    }
+    bridge.send(Publish("a/own", b"1", 0))
+    other.send(Publish("a/other", b"2", 0, retain=True))
+    assert bridge.take() == [Publish("a/other", b"2", 0, retain=True)]

@@ -33,6 +33,18 @@ PACKETS = [
         shortest=False,
     ),
     PacketCase(
+        "connect, MQTT 3.1, a bridge",
+        3,
+        b"\x10\x10\x00\x06MQIsdp\x83\x02\x00\x00\x00\x02c1",
+        Connect("c1", 3, bridge=True),
+    ),
+    PacketCase(
+        "connect, MQTT 3.1.1, a bridge",
+        4,
+        b"\x10\x0e\x00\x04MQTT\x84\x02\x00\x00\x00\x02c1",
+        Connect("c1", 4, bridge=True),
+    ),
+    PacketCase(
         "connect, MQTT 3.1.1, the least",
         4,
         b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00",
@@ -155,7 +167,10 @@ MALFORMED = [
     protocol_error("MQTT 6", UNKNOWN, 0x10, b"\x00\x04MQTT\x06\x02\x00\x00\x00\x00", VERSION),
     protocol_error("MQTT 3", UNKNOWN, 0x10, b"\x00\x04MQTT\x03\x02\x00\x00\x00\x00", VERSION),
     protocol_error(
-        "a bridge's version", UNKNOWN, 0x10, b"\x00\x04MQTT\x84\x02\x00\x00\x00\x00", VERSION
+        "a bridge of MQTT 5", UNKNOWN, 0x10, b"\x00\x04MQTT\x85\x02\x00\x00\x00\x00\x00", VERSION
+    ),
+    protocol_error(
+        "a bridge of MQTT 3", UNKNOWN, 0x10, b"\x00\x04MQTT\x83\x02\x00\x00\x00\x00", VERSION
     ),
     protocol_error("MQIsdp 4", UNKNOWN, 0x10, b"\x00\x06MQIsdp\x04\x02\x00\x00\x00\x01c", VERSION),
     malformed("no flags", UNKNOWN, 0x10, _MQTT_4),
