@@ -290,7 +290,7 @@ class MemoryBudget:
         """Count a session no more."""
         self.idle -= session_bytes(session.client_id) + text_bytes(session.username)
 
-    def has_room_for(self, client_id: str, username: str | None) -> bool:
+    def has_memory_for(self, client_id: str, username: str | None) -> bool:
         """Return whether there is room for a session with these names."""
         size = session_bytes(client_id) + text_bytes(username)
         if self.idle + size <= self.limit // RESERVE:

@@ -69,7 +69,7 @@ def _restore_session(state: State, kept: RestoredSession, instant: Instant) -> N
     restore_rights(state.listeners, session, kept.home)
     session.durability_class = state.durability_classes.of_client(kept.client_id, None)
     session.expiry_interval = kept.expiry_interval
-    session.keep_in(kept.journal)
+    session.persist_in(kept.journal)
     shortened = _shorten_expiry(state.settings, session)
     if session.persistent:
         sessions.count_session(state.shares, session, persistent=True)
@@ -102,7 +102,7 @@ def _shorten_expiry(settings: BrokerSettings, session: Session) -> bool:
     if session.username is not None or session.expiry_interval <= longest:
         return False
     session.expiry_interval = longest
-    session.journal.keep(longest, None)
+    session.journal.store(longest, None)
     return True
 
 

@@ -31,7 +31,7 @@ def set_will(state: State, session: Session, will: Will | None) -> None:
     if will is None or session.durability_class.commit_within is None:
         state.store.drop_will(session.client_id)
     else:
-        state.store.keep_will(session.client_id, session.username, session.origin, will)
+        state.store.store_will(session.client_id, session.username, session.origin, will)
 
 
 def count_will(shares: Shares, session: Session, will: Will | None) -> None:
@@ -163,12 +163,12 @@ def set_expiry(state: State, session: Session, interval: int) -> None:
         count_session(state.shares, session, persistent=interval > 0)
     within = session.durability_class.commit_within
     if interval and not session.persistent and within is not None:
-        session.keep_in(state.store.open(session.client_id, within))
+        session.persist_in(state.store.open(session.client_id, within))
     elif not interval and not session.queue.paged:
         _close_journal(session)
     session.expiry_interval = interval
     if session.journal is not NO_JOURNAL:
-        session.journal.keep(interval, session.username, session.home)
+        session.journal.store(interval, session.username, session.home)
 
 
 def count_session(shares: Shares, session: Session, *, persistent: bool) -> None:

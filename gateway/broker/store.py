@@ -95,7 +95,7 @@ class Store(Protocol):
         """
         ...
 
-    def keep_retained(self, publication: Publication) -> None:
+    def store_retained(self, publication: Publication) -> None:
         """Keep a retained message in place of its topic's last one; an empty one deletes that."""
         ...
 
@@ -103,7 +103,7 @@ class Store(Protocol):
         """Forget retained messages that have expired."""
         ...
 
-    def keep_will(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
+    def store_will(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
         """Keep the will of a client that came so, in place of its last one."""
         ...
 
@@ -138,13 +138,13 @@ class StoresNothing:
         """Return the journal that notes nothing."""
         return NO_JOURNAL
 
-    def keep_retained(self, publication: Publication) -> None:
+    def store_retained(self, publication: Publication) -> None:
         """Do nothing."""
 
     def forget_retained(self, topics: Iterable[str]) -> None:
         """Do nothing."""
 
-    def keep_will(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
+    def store_will(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
         """Do nothing."""
 
     def postpone_will(self, client_id: str, due: int) -> None:

@@ -55,7 +55,7 @@ class Listener:
             data = self._serial.read(self._serial.in_waiting or 1)
             if not data:
                 yield None
-            self._look_for_text(data)
+            self._find_text(data)
             for body in self._decoder.feed(data):
                 try:
                     frame = decode_frame(body)
@@ -70,7 +70,7 @@ class Listener:
         self._text.clear()
         return lines
 
-    def _look_for_text(self, data: bytes) -> None:
+    def _find_text(self, data: bytes) -> None:
         """Take what stands between frames; text has no zero behind it, so a pause ends it too."""
         *pieces, rest = (self._rest + data).split(b"\0")
         self._rest = rest[-TEXT_MAX:]

@@ -243,7 +243,7 @@ class Connection:
         if end == len(buffer) and (buffer[body] or buffer[body + 1]):  # it is alone, as most are
             self.packets_received += 1
             return (buffer[body] << 8 | buffer[body + 1],)
-        found = acknowledged_by(framer.look_back(_LARGEST), framer.first_byte)
+        found = acknowledged_by(framer.last_bytes(_LARGEST), framer.first_byte)
         if 0 in found:
             found = found[: list(found).index(0)]
         if found:
@@ -281,7 +281,7 @@ class Connection:
             )
 
     @property
-    def room_for_publishes(self) -> int:
+    def publish_capacity(self) -> int:
         """How many more PUBLISHes the Receive Maximum allows."""
         if self.version != MQTT_5:
             return MAXIMUM_RECEIVE_MAXIMUM

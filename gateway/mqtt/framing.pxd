@@ -35,7 +35,7 @@ cdef class Framer:
         self, PacketBatch batch, long long most, long long most_bytes, bytes properties,
         same_route) except -1
     cpdef bytes take_rest(self)
-    cpdef bytes look_back(self, Py_ssize_t size)
+    cpdef bytes last_bytes(self, Py_ssize_t size)
     cpdef go_on(self, Py_ssize_t size)
     @cython.locals(first_byte=int)
     cdef _wait(self, Py_ssize_t missing, int version)

@@ -219,7 +219,7 @@ class Framer:
         self._position = self._missing = 0
         return rest
 
-    def look_back(self, size: int) -> bytes:
+    def last_bytes(self, size: int) -> bytes:
         """Return at most `size` bytes from the start of the packet that was returned last."""
         return self.buffer[self.start : self.start + size]
 

@@ -283,7 +283,7 @@ class ClientTransport:
                     or not (
                         session.queue.messages  # waits for the room that there is now
                         or (data is not None and session.inflight.resend)
-                        or (data is not None and (session.on_room or session.consumes))
+                        or (data is not None and (session.on_capacity or session.consumes))
                     )
                 ):
                     break

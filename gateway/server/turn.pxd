@@ -53,7 +53,7 @@ cdef class Turn:
     @cython.locals(committed="long long", batch="long long", held=dict)
     cdef bint _write(self, dict waiting, now, double until) except -1
     cpdef _go_on(self)
-    cdef _keep_promises(self)
+    cdef _run_committed(self)
     cdef _arm(self)
     @cython.locals(wake_up=WakeUp)
     cpdef _await_wake_up(self)

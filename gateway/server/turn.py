@@ -246,7 +246,7 @@ class Turn:
         self._instant = self.client = None
         self.scheduled = False  # what comes of a promise kept belongs to the next turn
         if self._promises:
-            self._keep_promises()
+            self._run_committed()
         # A timer that is due too early costs one turn; a new one for each turn would cost more.
         if self._timer is None or self.broker.deadlines.earliest < self._armed_for:
             self._arm()
@@ -319,7 +319,7 @@ class Turn:
         if not self.scheduled:
             self.schedule()
 
-    def _keep_promises(self) -> None:
+    def _run_committed(self) -> None:
         """Run what waited for a commit, in the order it was asked for."""
         committed = self._writer.committed
         while self._promises and self._promises[0][0] <= committed:

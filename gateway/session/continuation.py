@@ -62,4 +62,4 @@ def _restore_queue(queue: DeliveryQueue, read: list[Span], tail: StoredTail) -> 
     messages = tail.messages + sum(each.count for each in read)
     size = tail.bytes + sum(each.disk_bytes for each in read)
     queue.restore_tail(tail.after, tail.up_to, messages, size)
-    queue.take_page(read, complete=False)
+    queue.accept_page(read, complete=False)

@@ -44,7 +44,7 @@ class Incoming:
         return len(self) >= self.maximum or self._memory.full
 
     @property
-    def room(self) -> int:
+    def capacity(self) -> int:
         """How many identifiers may be added."""
         memory = self._memory
         by_memory = -((memory.bytes - memory.maximum_bytes) // IDENTIFIER_OVERHEAD)

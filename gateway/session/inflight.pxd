@@ -20,9 +20,9 @@ cdef class Inflight:
     cdef readonly set withheld
 
     @cython.locals(spans=dict, packet_id=Py_ssize_t)
-    cpdef Py_ssize_t room(self, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
+    cpdef Py_ssize_t capacity(self, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
     @cython.locals(spans=dict, packet_id=Py_ssize_t, number=Py_ssize_t)
-    cdef Py_ssize_t _room_for_several(
+    cdef Py_ssize_t _capacity_for_several(
         self, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
     @cython.locals(packet_id=Py_ssize_t, count=Py_ssize_t, publication=Publication, size="long long")
     cpdef add(self, Span span)

@@ -59,16 +59,16 @@ class Inflight:
         return len(self._spans)
 
     @property
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         """False while the client's Receive Maximum is reached [MQTT-3.3.4-9], or our own bounds."""
-        return self.has_room_behind(0)
+        return self.has_capacity_behind(0)
 
-    def has_room_behind(self, ahead: int) -> bool:
+    def has_capacity_behind(self, ahead: int) -> bool:
         """Return whether a message has room behind so many others, small ones, that are to come."""
         room = self._bytes < _MAXIMUM_BYTES or bool(self.resend)  # which costs nothing more
         return room and len(self._spans) - len(self.resend) + ahead < self.limit
 
-    def room(self, publication: Publication, first: int, most: int) -> int:
+    def capacity(self, publication: Publication, first: int, most: int) -> int:
         """Return how many messages from number `first` on may be sent with one span, 0 for none.
 
         That is for a session that has nothing to `resend`.
@@ -81,9 +81,9 @@ class Inflight:
         while packet_id in spans:
             packet_id = packet_id + 1 if packet_id < _MAXIMUM_PACKET_ID else 1
         self._next = packet_id
-        return 1 if most == 1 else self._room_for_several(publication, first, most)
+        return 1 if most == 1 else self._capacity_for_several(publication, first, most)
 
-    def _room_for_several(self, publication: Publication, first: int, most: int) -> int:
+    def _capacity_for_several(self, publication: Publication, first: int, most: int) -> int:
         """Return for how many there is room of bytes, and of free identifiers from `_next` on."""
         spans, packet_id = self._spans, self._next
         if self._bytes + publication.size(first, most) > _MAXIMUM_BYTES:

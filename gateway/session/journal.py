@@ -32,7 +32,7 @@ class Journal(Protocol):
     a second where losing them only makes something come twice that may.
     """
 
-    def keep(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
+    def store(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
         """Note that the session has a connection, whose it is, and how long it stays."""
         ...
 
@@ -112,7 +112,7 @@ class NoJournal:
 
     __slots__ = ()
 
-    def keep(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
+    def store(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
         """Do nothing."""
 
     def disconnect(self, wall: int) -> None:

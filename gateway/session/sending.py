@@ -144,7 +144,7 @@ def send_waiting(session: "Session", connection: Connection, now: float) -> None
         if count > 1:
             count = publication.fitting(span.first, count, room)
         if span.qos:
-            count = inflight.room(publication, span.first, count)
+            count = inflight.capacity(publication, span.first, count)
             if not count:
                 return
         span = queue.take(count)
@@ -193,7 +193,7 @@ def _readable(session: "Session", span: Span) -> int:
 def resend(session: "Session", connection: Connection, now: float) -> None:
     """Send in the original order what an earlier connection left over [MQTT-4.4.0-1]."""
     inflight = session.inflight
-    while inflight.resend and inflight.has_room and not connection.congested:
+    while inflight.resend and inflight.has_capacity and not connection.congested:
         packet_id, span = inflight.pop_resend()
         commit = session.journal.resent(span) if span.qos == 2 else 0
         if packet_id in inflight.released:

@@ -31,7 +31,7 @@ cdef class Session:
     cdef public Inflight inflight
     cdef public object journal
     cdef public object limits
-    cdef public object on_room
+    cdef public object on_capacity
     cdef public object origin
     cdef public DeliveryQueue queue
     cdef public Traffic traffic
@@ -46,7 +46,7 @@ cdef class Session:
     cpdef Connection clear_connection(self)
     cpdef bint ready(self, int qos, Py_ssize_t ahead=*) except -1
     @cython.locals(waiting=Py_ssize_t, sent=Py_ssize_t)
-    cpdef Py_ssize_t room(
+    cpdef Py_ssize_t capacity(
         self, Publication publication, Py_ssize_t first, Py_ssize_t most, int qos) except -1
     @cython.locals(
         connection=Connection, span=Span, number=Py_ssize_t, before=Py_ssize_t, latest=double)

@@ -62,7 +62,7 @@ class Session:
         "inflight",
         "journal",
         "limits",
-        "on_room",
+        "on_capacity",
         "origin",
         "queue",
         "traffic",
@@ -106,7 +106,7 @@ class Session:
         self.consumes: tuple[Session, ...] = ()  # channels
         self.conflated: Session | None = None  # takes its messages once one is to be conflated
         # called with monotonic seconds when there may be room for more; set while more waits
-        self.on_room: Callable[[Session, float], None] | None = None
+        self.on_capacity: Callable[[Session, float], None] | None = None
 
     @property
     def persistent(self) -> bool:
@@ -146,7 +146,7 @@ class Session:
         if access is self.access and granted is self.granted:
             return
         self.access, self.granted = access, granted
-        self.queue.take_up_held_back()
+        self.queue.queue_held_back()
         self.unchecked = self.queue.messages > 0 or granted is not access
         if self.connection is not None:
             self._withhold()
@@ -204,7 +204,7 @@ class Session:
                 self.inflight.remove((packet_id,), 0)
                 span.channel.given_back(span, span.first + packet_id - span.packet_id)
 
-    def keep_in(self, journal: Journal) -> None:
+    def persist_in(self, journal: Journal) -> None:
         """Let this journal take down what happens from now on, and hold what is not in memory."""
         self.journal = journal
         journal.serve(self.queue)
@@ -314,21 +314,23 @@ class Session:
     def ready(self, qos: int, ahead: int = 0) -> bool:
         """Return whether a message of this QoS would be sent at once, behind so many others."""
         return self.clear_connection() is not None and (
-            qos == 0 or self.inflight.has_room_behind(ahead)
+            qos == 0 or self.inflight.has_capacity_behind(ahead)
         )
 
-    def room(self, publication: Publication, first: int, most: int, qos: int) -> int:
+    def capacity(self, publication: Publication, first: int, most: int, qos: int) -> int:
         """Return how many messages, from number `first` on, are surely not lost on the session.
 
         That is `most` where the session may lose messages of this QoS.
         """
-        if not overflow.must_keep(self, qos):
+        if not overflow.must_hold(self, qos):
             return most
-        waiting = self.queue.room(publication, first, most)
+        waiting = self.queue.capacity(publication, first, most)
         if waiting >= most or self.clear_connection() is None:
             return waiting
-        sent = self.inflight.room(publication, first, most)
-        return sent + self.queue.room(publication, first + sent, most - sent) if sent else waiting
+        sent = self.inflight.capacity(publication, first, most)
+        return (
+            sent + self.queue.capacity(publication, first + sent, most - sent) if sent else waiting
+        )
 
     def accept(
         self,
@@ -385,7 +387,7 @@ class Session:
             if self.unchecked:
                 self._send_checked(now)
         # nothing is held by a window that is full: what would open it is the client's answer
-        if before >= 0 and connection is not None and self.inflight.has_room:
+        if before >= 0 and connection is not None and self.inflight.has_capacity:
             latest = held_until(publication, now)
             connection.output.hold(before, count, policy, now, latest)
 
@@ -395,7 +397,7 @@ class Session:
         """Send as much of a span of QoS 1 or 2 as the window has room for, and queue the rest."""
         if connection is not None and span.qos:
             while True:
-                count = self.inflight.room(span.publication, span.first, span.count)
+                count = self.inflight.capacity(span.publication, span.first, span.count)
                 if not count:
                     break
                 rest = None
@@ -444,8 +446,8 @@ class Session:
         if self.queue.messages:
             sending.send_waiting(self, connection, now)
             self.page_in()  # behind the sending: what is asked for fills what that has emptied
-        if self.on_room is not None:
-            self.on_room(self, now)
+        if self.on_capacity is not None:
+            self.on_capacity(self, now)
         for channel in self.consumes:
             channel.pump(now)
 
@@ -456,7 +458,7 @@ class Session:
             return
 
         def take(spans: list[Span], complete: bool, now: float) -> None:
-            queue.take_page(spans, complete=complete)
+            queue.accept_page(spans, complete=complete)
             overflow.drop_oldest(self)
             self.pump(now)
 

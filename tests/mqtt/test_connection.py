@@ -209,12 +209,12 @@ def test_acknowledgements_give_back_our_receive_maximum_when_they_have_left() ->
     connection = connected()
     connection.receive_maximum = 3
     publishes(connection, 3)
-    assert (connection.unacknowledged, connection.room_for_publishes) == (3, 0)
+    assert (connection.unacknowledged, connection.publish_capacity) == (3, 0)
     connection.answer(PUBACK, (1,), 1)  # a PUBREC, say
     connection.answer(PUBACK, (1, 258), 1, last=True)
     assert (connection.unacknowledged, connection.packets_sent) == (3, 3)
     assert sent(connection, 1) == b"\x40\x02\x00\x01" * 2 + b"\x40\x02\x01\x02"
-    assert (connection.unacknowledged, connection.room_for_publishes) == (1, 2)
+    assert (connection.unacknowledged, connection.publish_capacity) == (1, 2)
     publishes(connection, 2)
     with pytest.raises(ProtocolError) as raised:
         publishes(connection, 1)
@@ -225,7 +225,7 @@ def test_before_mqtt_5_clients_know_of_no_receive_maximum() -> None:
     connection = connected(MQTT_3_1_1)
     connection.receive_maximum = 3
     publishes(connection, 9)
-    assert connection.room_for_publishes == MAXIMUM_RECEIVE_MAXIMUM
+    assert connection.publish_capacity == MAXIMUM_RECEIVE_MAXIMUM
 
 
 def test_congestion_is_a_matter_of_unsent_bytes() -> None:

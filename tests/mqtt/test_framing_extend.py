@@ -101,8 +101,8 @@ def test_what_was_returned_last_can_be_looked_at_and_counted_anew() -> None:
     framer = Framer(1 << 20)
     framer.feed(b"\x40\2\0\1\x40\2\0\2\xc0\0")
     assert next_frame(framer) is not None
-    assert framer.look_back(6) == b"\x40\2\0\1\x40\2"
-    assert framer.look_back(99) == b"\x40\2\0\1\x40\2\0\2\xc0\0"
+    assert framer.last_bytes(6) == b"\x40\2\0\1\x40\2"
+    assert framer.last_bytes(99) == b"\x40\2\0\1\x40\2\0\2\xc0\0"
     framer.go_on(8)
     frame = next_frame(framer)
     assert frame is not None

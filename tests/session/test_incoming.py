@@ -52,7 +52,7 @@ def test_identifiers_that_rise_are_released_from_the_front() -> None:
     assert incoming.add_all(range(8, 10))
     assert not incoming.add_all(range(9, 11))
     assert not incoming.add_all((50, 50))
-    assert (len(incoming), incoming.room, list(incoming)) == (5, 15, [5, 6, 7, 8, 9])
+    assert (len(incoming), incoming.capacity, list(incoming)) == (5, 15, [5, 6, 7, 8, 9])
     assert incoming.remove_all(range(5, 7))
     assert incoming.remove(7)
     assert not incoming.remove_all(range(8, 11))

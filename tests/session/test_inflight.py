@@ -43,8 +43,8 @@ class InflightAgainstList(RuleBasedStateMachine):
         while room < most and len(self.sent) + room < self.limit and size < MAXIMUM_BYTES:
             size += publication.size(first + room, 1)
             room += 1
-        found = self.inflight.room(publication, first, most)
-        assert (found > 0) == (room > 0) == self.inflight.has_room
+        found = self.inflight.capacity(publication, first, most)
+        assert (found > 0) == (room > 0) == self.inflight.has_capacity
         assert found <= room
         if not room:
             return
@@ -95,7 +95,7 @@ class InflightAgainstList(RuleBasedStateMachine):
     @precondition(lambda self: self.resend)
     @rule()
     def send_again(self) -> None:
-        if self.inflight.has_room:
+        if self.inflight.has_capacity:
             packet_id = self.resend.pop(0)
             assert self.inflight.pop_resend() == (packet_id, self.sent[packet_id][0])
 
@@ -120,7 +120,7 @@ class InflightAgainstList(RuleBasedStateMachine):
         assert [*inflight.resend] == self.resend
         assert inflight.released == self.released
         size = self.bytes() < MAXIMUM_BYTES or len(self.resend) > 0
-        assert inflight.has_room == (size and len(self.sent) - len(self.resend) < self.limit)
+        assert inflight.has_capacity == (size and len(self.sent) - len(self.resend) < self.limit)
 
 
 InflightAgainstList.TestCase.settings = settings(max_examples=200, deadline=None)
@@ -156,7 +156,7 @@ def test_a_window_that_is_empty_again_takes_no_memory(count: int) -> None:
 def test_the_bytes_of_a_window_are_those_of_every_message(sizes: list[int]) -> None:
     inflight, sent = Inflight(1_000), 0
     publication = publish([b"x" * size for size in sizes] * 20)
-    while count := inflight.room(publication, sent, publication.count - sent):
+    while count := inflight.capacity(publication, sent, publication.count - sent):
         inflight.add(Span(publication, sent, count, 1))
         sent += count
     assert MAXIMUM_BYTES <= publication.size(0, sent) < MAXIMUM_BYTES + 201_000
@@ -184,7 +184,7 @@ def test_identifiers_that_are_not_free_are_passed_over() -> None:
     inflight.restore([(span, False) for span in spans])
     inflight._next = 3
     publication = publish([b"1"] * 5)
-    assert inflight.room(publication, 0, 5) == 2
+    assert inflight.capacity(publication, 0, 5) == 2
     span = Span(publication, 0, 2, 1)
     inflight.add(span)
     assert span.packet_id == 5

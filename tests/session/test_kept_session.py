@@ -23,7 +23,7 @@ from tests.support.broker.spans import kept
 
 def noted(journal: NotedJournal, limits: SessionLimits | None = None) -> Session:
     session = persistent(limits)
-    session.keep_in(journal)
+    session.persist_in(journal)
     return session
 
 
@@ -141,7 +141,7 @@ def test_the_tail_is_read_while_the_head_is_sent() -> None:
     while came := sent(connection):
         acknowledge(session, *(packet.packet_id for packet in came))
     assert (len(session.queue), connection.packets_sent) == (1, 6)
-    session.queue.take_page([kept(7)], complete=True)
+    session.queue.accept_page([kept(7)], complete=True)
     session.pump(0.0)
     assert (len(session.queue), connection.packets_sent) == (0, 7)
 

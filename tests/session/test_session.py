@@ -39,27 +39,27 @@ def test_a_session_that_has_ended_keeps_nothing() -> None:
 def test_room_is_what_a_persistent_session_has_in_its_queue() -> None:
     session = persistent(SessionLimits(maximum_queued_messages=3))
     publication = publish(many(5))
-    assert session.room(publication, 0, 5, 1) == 3
-    assert session.room(publication, 0, 5, 0) == 5
+    assert session.capacity(publication, 0, 5, 1) == 3
+    assert session.capacity(publication, 0, 5, 0) == 5
     deliver(session, b"1", b"2")
-    assert session.room(publication, 1, 4, 2) == 1
+    assert session.capacity(publication, 1, 4, 2) == 1
     deliver(session, b"3", b"4", b"5")
-    assert (len(session.queue), session.room(publication, 0, 5, 1)) == (3, 0)
+    assert (len(session.queue), session.capacity(publication, 0, 5, 1)) == (3, 0)
     assert (session.counters.count(DROPPED), session.counters.count(REJECTED)) == (2, 2)
     session.expiry_interval = 0
-    assert session.room(publication, 0, 5, 1) == 5
+    assert session.capacity(publication, 0, 5, 1) == 5
 
 
 def test_a_connection_adds_the_room_of_its_window() -> None:
     session, connection = attached(4, SessionLimits(maximum_queued_messages=3))
     publication = publish(many(9))
-    assert session.room(publication, 0, 9, 1) == 4 + 3
+    assert session.capacity(publication, 0, 9, 1) == 4 + 3
     session.accept(publication, 0, 7, 1, promised=True)
     assert payloads(connection) == many(4)
     assert [span.count for span in session.queue] == [3]
-    assert session.room(publication, 7, 2, 1) == 0
+    assert session.capacity(publication, 7, 2, 1) == 0
     acknowledge(session, 1)
-    assert session.room(publication, 7, 2, 1) == 1
+    assert session.capacity(publication, 7, 2, 1) == 1
 
 
 @pytest.mark.parametrize("qos", [1, 2])
@@ -68,8 +68,8 @@ def test_where_all_sessions_memory_is_full_only_what_need_not_wait_is_taken(qos:
     other, publication = unkept(), publish(many(3), qos)
     session.limits.memory.maximum_bytes = 1
     session.limits.memory.add(other)  # by some other session
-    assert session.room(publication, 0, 3, qos) == 2
-    assert session.room(publication, 0, 3, 0) == 3
+    assert session.capacity(publication, 0, 3, qos) == 2
+    assert session.capacity(publication, 0, 3, 0) == 3
     session.accept(publication, 0, 3, qos)
     assert payloads(connection) == many(2)
     assert session.traffic.messages_sent == session.traffic.bytes_sent == 2
@@ -77,12 +77,12 @@ def test_where_all_sessions_memory_is_full_only_what_need_not_wait_is_taken(qos:
         "publish/messages/dropped": 1,
         "tidegate/queues/rejected_for_memory": 1,
     }
-    assert session.room(publication, 0, 3, qos) == 0
+    assert session.capacity(publication, 0, 3, qos) == 0
     session.limits.memory.remove(other)
     deliver(session, qos=qos)
     assert len(session.queue) == 1
     session.detach()
-    assert session.room(publication, 0, 3, qos) == 0
+    assert session.capacity(publication, 0, 3, qos) == 0
 
 
 def test_a_session_without_a_connection_counts_what_is_inflight_too() -> None:
@@ -196,7 +196,7 @@ def test_what_is_queued_last_comes_soon_while_it_is_less_than_a_window() -> None
 def test_whoever_waits_for_room_is_told() -> None:
     session, _ = attached(receive_maximum=1)
     told: list[tuple[Session, float]] = []
-    session.on_room = lambda who, now: told.append((who, now))
+    session.on_capacity = lambda who, now: told.append((who, now))
     session.pump(7.0)
     assert told == [(session, 7.0)]
 

@@ -105,7 +105,7 @@ class RuleTrials(Watcher):
         owner = self._core.broker.clients.get(request.client_id)
         if owner is None:
             raise RequestError("the client that asked is not connected any more")
-        self._make_room(name, request.client_id)
+        self._evict(name, request.client_id)
         trial = self._make(edit, new)
         running = RunningTrial(name, request.client_id, owner, edit, trial)
         running.seconds = seconds
@@ -143,7 +143,7 @@ class RuleTrials(Watcher):
             raise RequestError("the rules are being changed; ask again")
         return edit, new
 
-    def _make_room(self, name: str, client_id: str) -> None:
+    def _evict(self, name: str, client_id: str) -> None:
         """End the owner's trial of this name, or forget one that is over."""
         if len(name) > MAXIMUM_NAME:
             raise RequestError(f"name has {len(name)} characters, not at most {MAXIMUM_NAME}")
@@ -183,7 +183,7 @@ class RuleTrials(Watcher):
         logger.info(line, running.name, running.seconds, running.client_id)
         running.began = self._run.clock.monotonic()
         self._trials[running.name] = running
-        rules.before_numbers.append(trial.look)
+        rules.before_numbers.append(trial.evaluate)
         if trial.new is not None and trial.new.rule.topic not in rules.topic_filters:
             self._others.append(trial)
             self._watchers.add(self)
@@ -211,7 +211,7 @@ class RuleTrials(Watcher):
             topic = publication.topic_of(number)
             for trial in self._others:
                 if trial.wants(topic):
-                    trial.look_at_other(publication.message(number))
+                    trial.evaluate_other(publication.message(number))
 
     def _end(self, running: RunningTrial, reason: str) -> None:
         """Look at no more messages; what was found stays."""
@@ -221,7 +221,7 @@ class RuleTrials(Watcher):
         running.ended = self._run.clock.monotonic()
         running.over.set()
         if self._rules is not None:
-            self._rules.before_numbers.remove(running.trial.look)
+            self._rules.before_numbers.remove(running.trial.evaluate)
         if running.trial in self._others:
             self._others.remove(running.trial)
             if not self._others:

@@ -294,7 +294,7 @@ class HomeAssistant:
         if node is not None:
             return node
         stranger = name in self._host.services.strangers
-        if not self._has_room(stranger=stranger):
+        if not self._has_capacity(stranger=stranger):
             self._host.count("left_out")
             return None
         announced = Announced(name, stranger=stranger)
@@ -302,7 +302,7 @@ class HomeAssistant:
         node = self._nodes[name] = Node(announced, silence, self._now)
         return node
 
-    def _has_room(self, *, stranger: bool) -> bool:
+    def _has_capacity(self, *, stranger: bool) -> bool:
         """Return whether one more can be announced; a stranger makes room for one that is none."""
         strangers = [name for name, node in self._nodes.items() if node.announced.stranger]
         if stranger and len(strangers) >= STRANGERS_MAX:

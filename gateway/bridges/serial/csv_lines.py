@@ -53,7 +53,7 @@ class CsvLines:
         """Return what a line says; raise NoReadingError for text, RefusedReadingError for cells."""
         cells = self._cells(line)
         if not self._has_values(cells):
-            self._look_for_header(cells)
+            self._find_header(cells)
             raise NoReadingError("no cell is a number")
         if not self._fits(cells, self._columns) and self._fits(cells, self._candidate):
             self._take_header(self._candidate)
@@ -97,7 +97,7 @@ class CsvLines:
         extra = len(cells) - len(columns)
         return bool(columns) and (extra == 0 or (extra == 1 and not cells[-1]))
 
-    def _look_for_header(self, cells: list[str]) -> None:
+    def _find_header(self, cells: list[str]) -> None:
         while cells and not cells[-1]:
             cells = cells[:-1]
         cells = [each.lstrip(COMMENT) if place == 0 else each for place, each in enumerate(cells)]

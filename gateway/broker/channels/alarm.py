@@ -8,13 +8,13 @@ from gateway.broker.instant import Instant
 
 
 class Alarm:
-    """Calls `look_after` at the earliest of the monotonic seconds that it was set to."""
+    """Calls `check_deadlines` at the earliest of the monotonic seconds that it was set to."""
 
-    __slots__ = ("_deadlines", "_look_after", "second")
+    __slots__ = ("_deadlines", "_on_due", "second")
 
-    def __init__(self, deadlines: Deadlines, look_after: Callable[[Instant], None]) -> None:
+    def __init__(self, deadlines: Deadlines, check_deadlines: Callable[[Instant], None]) -> None:
         self._deadlines = deadlines
-        self._look_after = look_after
+        self._on_due = check_deadlines
         self.second = inf
 
     def set(self, second: float) -> None:
@@ -29,4 +29,4 @@ class Alarm:
 
     def _ring(self, _key: object, instant: Instant) -> None:
         self.second = inf
-        self._look_after(instant)
+        self._on_due(instant)

@@ -43,7 +43,7 @@ cdef class Channel(Session):
     cdef bint _accept_span(self, Span span, double now, bint promised) except -1
     cdef bint _goes_at_once(self, Span span, double now, bint promised) except -1
     @cython.locals(alike=Py_ssize_t)
-    cpdef Py_ssize_t room(
+    cpdef Py_ssize_t capacity(
         self, Publication publication, Py_ssize_t first, Py_ssize_t most, int qos) except -1
     @cython.locals(left=Py_ssize_t)
     cpdef pump(self, double now)

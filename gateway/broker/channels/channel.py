@@ -49,9 +49,9 @@ class MessageSizes:
         packets = publication.packets
         if not self._smallest and packets.payloads <= self._largest:
             return most
-        return self._look(publication, first, most)
+        return self._count_fitting(publication, first, most)
 
-    def _look(self, publication: Publication, first: int, most: int) -> int:
+    def _count_fitting(self, publication: Publication, first: int, most: int) -> int:
         """Return what `fitting` does, for messages of which some may not fit."""
         sizes = (publication.packets.payload_bytes(n, 1) for n in range(first, first + most))
         fits, alike = next(groupby(sizes, lambda size: self._smallest <= size <= self._largest))
@@ -113,7 +113,7 @@ class Channel(Session):
         self.settings = settings
         self._sizes = MessageSizes(settings.minimum_message_size, settings.maximum_message_size)
         self.figures = figures = ChannelFigures()
-        self.alarm = Alarm(deadlines, self.look_after)
+        self.alarm = Alarm(deadlines, self.check_deadlines)
         self.waiting = waiting = Waiting(self.queue, settings.memory_messages)
         self.deliveries = deliveries = Deliveries(
             self, figures, self.alarm, settings.inflight_timeout, self._come_back
@@ -176,12 +176,12 @@ class Channel(Session):
     def comes_soon(self) -> bool:
         """Whether a consumer gets at once what is queued last, and may so spare the disk."""
         waiting = self.waiting
-        return not waiting.paused and not len(waiting.returned) and self.consumers.have_room
+        return not waiting.paused and not len(waiting.returned) and self.consumers.have_capacity
 
     def restore(self, kept: RestoredSession) -> None:
         """Take up what an earlier run left."""
         self.expiry_interval = NEVER
-        self.keep_in(kept.journal)
+        self.persist_in(kept.journal)
         self.waiting.earlier = EarlierRun(kept)
         continuation.restore(self, kept.spans, kept.tail, connected=False)
         if kept.attempts:
@@ -239,13 +239,13 @@ class Channel(Session):
             self.waiting.passes()
             and self.consumers.take_any()
             and not span.publication.expired(now)
-            and (self.journal is NO_JOURNAL or (promised and overflow.must_keep(self, span.qos)))
+            and (self.journal is NO_JOURNAL or (promised and overflow.must_hold(self, span.qos)))
         )
 
-    def room(self, publication: Publication, first: int, most: int, qos: int) -> int:
+    def capacity(self, publication: Publication, first: int, most: int, qos: int) -> int:
         """Return how many messages are surely kept, or are none that the channel takes."""
         alike = self._sizes.fitting(publication, first, most)
-        return Session.room(self, publication, first, alike, qos) if alike > 0 else -alike
+        return Session.capacity(self, publication, first, alike, qos) if alike > 0 else -alike
 
     def pump(self, now: float) -> None:
         """Give consumers what they have room for, in the order in which it came."""
@@ -257,7 +257,7 @@ class Channel(Session):
             self.alarm.set(math.nextafter(now, math.inf))
         self.page_in()
 
-    def look_again(self) -> None:
+    def offer_again(self) -> None:
         """Give out what no consumer might have, now that one has come or rights have changed."""
         if self.waiting.returned.put_aside:
             self.go_on()
@@ -267,11 +267,11 @@ class Channel(Session):
         self.waiting.resume()
         self.alarm.set(0.0)
 
-    def look_after(self, instant: Instant) -> None:
+    def check_deadlines(self, instant: Instant) -> None:
         """Take back what has timed out, bury dead letters, and give out what there is room for."""
         now = instant.monotonic
         later = self.waiting.returned.come_back(now)
-        self.deliveries.look_after(now)
+        self.deliveries.check_deadlines(now)
         self._dead_letters.send(instant)
         self.pump(now)
         self.alarm.set(min(later, self.deliveries.next_due(now)))

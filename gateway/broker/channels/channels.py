@@ -168,12 +168,12 @@ class Channels:
     def rules_changed(self) -> None:
         """Look again at what nobody might read: access rules have changed."""
         for channel in self:
-            channel.look_again()
+            channel.offer_again()
 
     def connected(self, session: Session) -> None:
         """Look again at what nobody might read: a consumer has another connection."""
         for channel in [each for each in self if each in session.consumes]:
-            channel.look_again()
+            channel.offer_again()
 
     def pause(self, channel: Channel) -> None:
         """Give out nothing more until `resume`; messages go on to be queued."""
@@ -252,9 +252,9 @@ class Channels:
 
     def _keep(self, channel: Channel) -> None:
         """Keep the channel and its messages from now on."""
-        channel.keep_in(self._store.open(channel.client_id, 0.0))
+        channel.persist_in(self._store.open(channel.client_id, 0.0))
         channel.expiry_interval = NEVER
-        channel.journal.keep(NEVER, None)
+        channel.journal.store(NEVER, None)
 
     def _joined(self, _: int, subscription: Subscription) -> None:
         """Let a new consumer's session know its channel, which begins with it if there is none."""
@@ -267,7 +267,7 @@ class Channels:
             channel = self._begin_with_consumer(topic_filter, session)
         if channel is not None and channel not in session.consumes:
             session.consumes = (*session.consumes, channel)
-            channel.look_again()
+            channel.offer_again()
 
     def _begin_with_consumer(self, topic_filter: str, session: Session) -> Channel | None:
         """Return the channel that begins with its first consumer, None if none does."""

@@ -32,4 +32,4 @@ cdef class Consumers:
 
 cpdef Session session_of(member)
 
-cdef bint _has_room(member, Publication publication) except -1
+cdef bint _has_capacity(member, Publication publication) except -1

@@ -130,7 +130,7 @@ class Consumers:
         return len(self.members)
 
     @property
-    def have_room(self) -> bool:
+    def have_capacity(self) -> bool:
         """Whether one of them would be sent a message at once."""
         for each in self.members:
             if (each.qos or not self._durable) and session_of(each).ready(each.qos):
@@ -208,10 +208,10 @@ class Consumers:
         ]
         selection.forget_parts()
         if not wanting:
-            self._look_at_rights(selection, [session_of(each) for each in connected])
+            self._check_rights(selection, [session_of(each) for each in connected])
         return wanting
 
-    def _look_at_rights(self, selection: Selection, connected: list["Session"]) -> None:
+    def _check_rights(self, selection: Selection, connected: list["Session"]) -> None:
         """Raise NobodyMayHaveItNow if it is rights that let nobody have it.
 
         Another consumer may come that may read it: what it would get is not given up because
@@ -226,7 +226,9 @@ class Consumers:
         if not late:
             return members
         return [
-            each for each in members if session_of(each) not in late or _has_room(each, publication)
+            each
+            for each in members
+            if session_of(each) not in late or _has_capacity(each, publication)
         ]
 
     def _next_ready(self, publication: Publication) -> Subscription | None:
@@ -248,7 +250,7 @@ class Consumers:
         self, members: list[Subscription], publication: Publication, number: int
     ) -> Subscription | None:
         del number
-        ready = [each for each in members if _has_room(each, publication)]
+        ready = [each for each in members if _has_capacity(each, publication)]
         return ready[self._randrange(len(ready))] if ready else None
 
     def _stick(
@@ -257,7 +259,7 @@ class Consumers:
         """Return the topic's consumer if it has room; one that comes or goes moves few topics."""
         topic = publication.topic_of(number)
         chosen = max(members, key=lambda each: _weight(topic, session_of(each).client_id))
-        if not _has_room(chosen, publication) or self._moves.waits(topic, session_of(chosen)):
+        if not _has_capacity(chosen, publication) or self._moves.waits(topic, session_of(chosen)):
             return None
         return chosen
 
@@ -273,13 +275,13 @@ def _weight(topic: str, client_id: str) -> bytes:
 def _first(
     members: list[Subscription], publication: Publication, _number: int
 ) -> Subscription | None:
-    return next((each for each in members if _has_room(each, publication)), None)
+    return next((each for each in members if _has_capacity(each, publication)), None)
 
 
 def _least_inflight(
     members: list[Subscription], publication: Publication, _number: int
 ) -> Subscription | None:
-    ready = [each for each in members if _has_room(each, publication)]
+    ready = [each for each in members if _has_capacity(each, publication)]
     return min(ready, key=lambda each: len(session_of(each).inflight), default=None)
 
 
@@ -293,5 +295,5 @@ def _maximum_packet_size(member: Subscription) -> int:
     return 0 if connection is None else connection.maximum_packet_size
 
 
-def _has_room(member: Subscription, publication: Publication) -> bool:
+def _has_capacity(member: Subscription, publication: Publication) -> bool:
     return session_of(member).ready(min(member.qos, publication.qos))

@@ -63,7 +63,7 @@ class Deliveries:
 
     What they do not acknowledge within `timeout` seconds, or give back, goes to `come_back`, with
     the monotonic second before which it is not to be given out. `channel` has the journal, and the
-    `alarm` rings when `look_after` has something to do.
+    `alarm` rings when `check_deadlines` has something to do.
     `late` has the consumers of what has timed out and still takes room of their windows.
     """
 
@@ -123,7 +123,7 @@ class Deliveries:
         return delivery
 
     def next_due(self, now: float) -> float:
-        """Return the second at which `look_after` has something to do, infinite if it never has."""
+        """Return the second at which `check_deadlines` has work, infinite if it never has."""
         if not self._by_span:
             return inf
         first: Delivery = next(iter(self._by_span.values()))
@@ -160,7 +160,7 @@ class Deliveries:
         above = connection.maximum_packet_size
         self._come_back(Offer(source, delivery.attempts - 1, delivery.consumer, above), 0.0)
 
-    def look_after(self, now: float) -> None:
+    def check_deadlines(self, now: float) -> None:
         """Take back what was not acknowledged in time, and note the attempts of what takes long.
 
         A consumer's packet identifier stays in use until it acknowledges it all the same.

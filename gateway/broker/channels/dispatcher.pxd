@@ -31,7 +31,7 @@ cdef class Dispatcher:
     @cython.locals(waiting=Waiting, figures=ChannelFigures, offer=Offer, span=Span,
                    count=Py_ssize_t)
     cpdef bint give_next(self, double now) except -1
-    cdef Py_ssize_t _room(
+    cdef Py_ssize_t _capacity(
         self, Span span, Py_ssize_t first, Py_ssize_t most, member) except -1
     cdef _give_up(self, Span span)
     @cython.locals(consumer=Session, connection=Connection, policy=DeliveryPolicy,

@@ -80,7 +80,7 @@ class Dispatcher:
             span.publication.share_forms()
         while member is not None:
             first = span.first + given
-            room = self._room(span, first, min(share, count - given), member)
+            room = self._capacity(span, first, min(share, count - given), member)
             self._give(span if room == count else span.part(first, room), member, 0, now)
             given += room
             if given == count:
@@ -120,15 +120,15 @@ class Dispatcher:
         count = 1
         if span.count > 1 and not waiting.earlier.counted:  # else each has attempts of its own
             count = self._consumers.share(span.count)
-        count = self._room(span, span.first, count, member)
+        count = self._capacity(span, span.first, count, member)
         self._give(waiting.take(count), member, offer.attempts, now)
         return True
 
-    def _room(self, span: Span, first: int, most: int, member: Subscription) -> int:
+    def _capacity(self, span: Span, first: int, most: int, member: Subscription) -> int:
         """Return how many messages, from number `first` on, a consumer takes that has room."""
         if not min(span.qos, member.qos):
             return most
-        return session_of(member).inflight.room(span.publication, first, most)
+        return session_of(member).inflight.capacity(span.publication, first, most)
 
     def _give_up(self, span: Span) -> None:
         self._channel.journal.done(span, span.first, span.count)
@@ -145,7 +145,7 @@ class Dispatcher:
         else:
             for number in range(source.first, source.first + source.count):
                 self._send(source.part(number, 1), member, consumer, connection, 0, now)
-        if policy.holds and consumer.inflight.has_room:
+        if policy.holds and consumer.inflight.has_capacity:
             latest = min(
                 held_until(source.publication, now), now + self.settings.inflight_timeout / 2
             )

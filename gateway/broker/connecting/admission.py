@@ -123,7 +123,7 @@ def _examine_session(state: State, client: Client, packet: Connect) -> Refusal |
     session, shares = state.sessions.get(packet.client_id), state.shares
     limit = state.settings.maximum_persistent_sessions
     reason = ""
-    if session is None and not state.memory.has_room_for(packet.client_id, packet.username):
+    if session is None and not state.memory.has_memory_for(packet.client_id, packet.username):
         reason = "there is no memory left for a session"
     elif (session is None or not session.persistent) and granted_expiry(
         state.settings, client, packet

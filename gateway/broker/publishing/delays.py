@@ -78,7 +78,7 @@ class Delays(Session):
     def restore(self, kept: RestoredSession) -> None:
         """Take up what an earlier run left."""
         self.expiry_interval = NEVER
-        self.keep_in(kept.journal)
+        self.persist_in(kept.journal)
         for each in kept.spans:
             self._hold(each.span)
         tail = kept.tail
@@ -120,9 +120,9 @@ class Delays(Session):
     def _open(self) -> None:
         """See to it that what waits is kept on disk."""
         if not self.persistent:
-            self.keep_in(self._store.open(DELAYS, 0.0))
+            self.persist_in(self._store.open(DELAYS, 0.0))
             self.expiry_interval = NEVER
-            self.journal.keep(NEVER, None)
+            self.journal.store(NEVER, None)
 
     def _hold(self, span: Span) -> None:
         publication = span.publication

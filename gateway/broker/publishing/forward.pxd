@@ -18,10 +18,10 @@ cpdef tuple forward(
     bint promised)
 
 @cython.locals(kept=bint, destination=Destination, session=Session, qos=int)
-cdef Py_ssize_t _room(
+cdef Py_ssize_t _capacity(
     State state, Publication publication, Py_ssize_t first, Py_ssize_t count, Route route) except -1
 
-cdef Py_ssize_t _retained_room(
+cdef Py_ssize_t _retained_capacity(
     State state, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
 
 cdef _remember(State state, Publication publication, Py_ssize_t first, Py_ssize_t count)
@@ -37,7 +37,7 @@ cdef tuple _offer(
     bint promised)
 
 @cython.locals(kept=bint, destination=Destination, session=Session, qos=int, more=Py_ssize_t)
-cdef bint _has_room(
+cdef bint _has_capacity(
     State state, Publication publication, Py_ssize_t first, list selected, dict given) except -1
 
 @cython.locals(

@@ -90,9 +90,9 @@ def forward(
         state.refusals.reason = "too many subscriptions match its topic"
         return count, _QUOTA_EXCEEDED, None
     if promised:
-        count = _room(state, publication, first, count, route)
+        count = _capacity(state, publication, first, count, route)
         if count and publication.retain:
-            count = _retained_room(state, publication, first, count)
+            count = _retained_capacity(state, publication, first, count)
         if not count:
             return 0, _SUCCESS, _QUOTA_EXCEEDED
     selected, refusal, unfinished = None, None, False
@@ -133,7 +133,7 @@ def _forward_elsewhere(
     count, qos = publication.packets.count - first, publication.qos
     if session is None or not state.admissions.rights(admission, session.access) & READ:
         return count, _NO_MATCHING_SUBSCRIBERS, None
-    count = session.room(publication, first, count, qos)
+    count = session.capacity(publication, first, count, qos)
     if not count:
         state.refusals.for_queue(session)
         return 0, _SUCCESS, _QUOTA_EXCEEDED
@@ -144,7 +144,7 @@ def _forward_elsewhere(
     return count, _SUCCESS, None
 
 
-def _retained_room(state: State, publication: Publication, first: int, most: int) -> int:
+def _retained_capacity(state: State, publication: Publication, first: int, most: int) -> int:
     """Return how many of the messages are surely retained: 0, which is counted, for none."""
     retained, shares = state.retained, state.shares
     if retained.has_capacity(publication, first, most) and shares.may_retain(
@@ -160,7 +160,7 @@ def _retained_room(state: State, publication: Publication, first: int, most: int
     return 0
 
 
-def _room(state: State, publication: Publication, first: int, count: int, route: Route) -> int:
+def _capacity(state: State, publication: Publication, first: int, count: int, route: Route) -> int:
     """Return how many of the messages no session would lose that always gets them.
 
     0, which is counted, for none.
@@ -173,14 +173,14 @@ def _room(state: State, publication: Publication, first: int, count: int, route:
             qos = min(destination.qos, publication.qos)
             if session.connection is None and not session.comes_soon:
                 publication.barrier = None  # who is away cannot spare the disk what others could
-            count = session.room(publication, first, count, qos)
+            count = session.capacity(publication, first, count, qos)
             if not count:
                 state.refusals.for_queue(session)
                 return 0
-    return count if not kept or _disk_has_room(state, publication) else 0
+    return count if not kept or _disk_has_space(state, publication) else 0
 
 
-def _disk_has_room(state: State, publication: Publication) -> bool:
+def _disk_has_space(state: State, publication: Publication) -> bool:
     """Return False, and count it, if nothing more can be promised to be kept."""
     if publication.commit_within is None or not state.store.full:
         return True
@@ -205,7 +205,7 @@ def _retain(state: State, publication: Publication, first: int, count: int) -> N
         before = retained.get(one.topic)
         if not shares.refuse_retained(one) and retained.set(one):
             shares.count_retained(before, retained.get(one.topic))
-            state.store.keep_retained(one)
+            state.store.store_retained(one)
         else:
             state.counters.add("tidegate/retained/rejected")
 
@@ -245,7 +245,7 @@ def _offer(
                 selected = state.router.select(route, publication, number, given, rights)
             if budget.unfinished:
                 break
-        if promised and not _has_room(state, publication, first, selected, given):
+        if promised and not _has_capacity(state, publication, first, selected, given):
             return number - first, _QUOTA_EXCEEDED, found
         for destination in route.inline:
             client: InlineClient = destination.subscriber
@@ -262,7 +262,7 @@ def _offer(
     return number - first, None, found
 
 
-def _has_room(
+def _has_capacity(
     state: State,
     publication: Publication,
     first: int,
@@ -285,10 +285,10 @@ def _has_room(
         if qos and session.expiry_interval:
             kept = True
             more = given[session]
-            if session.room(publication, first, more, qos) < more:
+            if session.capacity(publication, first, more, qos) < more:
                 state.refusals.for_queue(session)
                 return False
-    return not kept or _disk_has_room(state, publication)
+    return not kept or _disk_has_space(state, publication)
 
 
 def _deliver(

@@ -195,9 +195,9 @@ def _extend(
             members = sum([len(group.members) for group in route.groups])
             most = max(1, min(most, MAXIMUM_ASKED // max(1, members)))
     if qos:
-        most = min(most, connection.room_for_publishes)
+        most = min(most, connection.publish_capacity)
         if qos == 2:
-            most = min(most, session.incoming.room)
+            most = min(most, session.incoming.capacity)
     if most > 1:
         room = traffic.full_at - traffic.bytes_sent
         joins = None
@@ -321,21 +321,21 @@ def _refusal(
         if is_what_it_says(publication):
             return None
         state.counters.add("tidegate/refused/payload_formats")
-        return _not_taken(publication, ReasonCode.PAYLOAD_FORMAT_INVALID, "payload is not UTF-8")
+        return _refused(publication, ReasonCode.PAYLOAD_FORMAT_INVALID, "payload is not UTF-8")
     if code is ReasonCode.NOT_AUTHORIZED and is_state_of(
         publication.topic, publication.client_id or ""
     ):
         return None
     if admission.fault:
         state.counters.add("tidegate/refused/topic_names", publication.packets.count)
-        return _not_taken(publication, code, f"topic name {admission.fault}")
+        return _refused(publication, code, f"topic name {admission.fault}")
     state.counters.add("tidegate/clients/not_authorized", publication.packets.count)
     who = publication.client_id or ""
     state.notices.give(Denial(who, publication.username, "write", publication.topic))
     return code
 
 
-def _not_taken(publication: Publication, code: ReasonCode, reason: str) -> ReasonCode:
+def _refused(publication: Publication, code: ReasonCode, reason: str) -> ReasonCode:
     """Return the code for PUBACK or PUBREC; what has neither is told by DISCONNECT."""
     if publication.qos == 0:
         raise ProtocolError(reason, code)
@@ -397,7 +397,7 @@ def _answer(
         packet = _explained(state, client, PubRec(0, code)) or packet
         connection.answer(packet, identifiers, commit, barrier, last=True)
         return
-    _keep_incoming(session, identifiers)
+    _store_incoming(session, identifiers)
     if session.journal is not NO_JOURNAL:
         session.journal.note_incoming(identifiers, released=False)
         commit, barrier = max(commit, state.durability.commit_number()), None
@@ -415,7 +415,7 @@ def _explained(state: State, client: Client, answer: PubAck | PubRec) -> bytes:
     return encode(answer, connection.version)
 
 
-def _keep_incoming(session: Session, identifiers: Sequence[int]) -> None:
+def _store_incoming(session: Session, identifiers: Sequence[int]) -> None:
     if len(identifiers) == 1 or not session.incoming.add_all(identifiers):
         for packet_id in identifiers:
             session.incoming.add(packet_id)

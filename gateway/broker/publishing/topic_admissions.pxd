@@ -54,6 +54,6 @@ cdef class TopicAdmissions:
     @cython.locals(size=Py_ssize_t, route=Route)
     cdef _keep(self, bytes topic_name, TopicAdmission admission)
     @cython.locals(room=Py_ssize_t, admission=TopicAdmission)
-    cdef _make_room(self)
+    cdef _evict(self)
     @cython.locals(route=Route)
     cdef _discard(self, TopicAdmission admission)

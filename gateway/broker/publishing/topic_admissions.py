@@ -237,7 +237,7 @@ class TopicAdmissions:
             if admission.epoch == self._epoch:
                 self._bytes += RIGHTS_OVERHEAD
                 if self._bytes > self.maximum_bytes:
-                    self._make_room()
+                    self._evict()
         return known
 
     def reader(self, admission: TopicAdmission) -> Rights | None:
@@ -277,12 +277,12 @@ class TopicAdmissions:
         route.topics += 1  # before others are forgotten, of which one may be its last
         self._bytes += size
         if self._bytes > self.maximum_bytes:
-            self._make_room()
+            self._evict()
         admission.epoch = self._epoch
         self._routes[route.match] = route
         self._young[topic_name] = admission
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         room = self.maximum_bytes - self.maximum_bytes // FREED
         while self._bytes > room:
             if not self._old:

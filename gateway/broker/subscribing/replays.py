@@ -104,7 +104,7 @@ class Replays:
     """All replays that wait for later turns, by session.
 
     Sessions that can take messages stand in a ring; the others come back to it when they say that
-    they have room (`Session.on_room`).
+    they have room (`Session.on_capacity`).
     """
 
     __slots__ = (
@@ -389,7 +389,7 @@ class Replays:
         self._waiting.setdefault(session, {})[one.subscription.topic_filter] = one
         self.count += 1
         self._counters.add("tidegate/replays/deferred")
-        session.on_room = self.ready
+        session.on_capacity = self.ready
         self._note(one)
         self.ready(session, math.nextafter(instant.monotonic, math.inf))
 
@@ -402,7 +402,7 @@ class Replays:
         self._retained.log.close(one.cursor)
         if not waiting:
             del self._waiting[session]
-            session.on_room = None
+            session.on_capacity = None
             self._ring.pop(session, None)
 
     def _note(self, one: Replay) -> None:

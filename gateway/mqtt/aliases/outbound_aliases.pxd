@@ -20,7 +20,7 @@ cdef class OutboundAliases:
     cpdef close(self)
     cdef Py_ssize_t _add(self, bytes topic, Py_ssize_t size) except -1
     @cython.locals(room=bint)
-    cdef bint _make_room(self, Py_ssize_t size) except -1
+    cdef bint _admit(self, Py_ssize_t size) except -1
     cdef bint _fits(self, Py_ssize_t size) except -1
     cdef bint _replace(self, Py_ssize_t size) except -1
     @cython.locals(mapping=Mapping, size=Py_ssize_t)

@@ -89,7 +89,7 @@ class OutboundAliases:
             return mapping.alias, True
         figures.misses += 1
         size = len(topic) + MAPPING_OVERHEAD
-        if len(topic) < SHORTEST_TOPIC or not self._make_room(size):
+        if len(topic) < SHORTEST_TOPIC or not self._admit(size):
             return 0, False
         figures.mappings += 1
         figures.bytes_saved -= ALIAS_PROPERTY
@@ -109,7 +109,7 @@ class OutboundAliases:
         self._budget.figures.bytes_held += size
         return alias
 
-    def _make_room(self, size: int) -> bool:
+    def _admit(self, size: int) -> bool:
         """Return whether one more topic may have an alias, having taken it from another if needed.
 
         The connection's own bounds and the soft limit let it keep its number of aliases, the hard

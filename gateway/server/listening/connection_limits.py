@@ -106,7 +106,7 @@ class ConnectionLimits:
             self._newcomers = None
 
     @property
-    def heard_at_least(self) -> int:
+    def least_heard(self) -> int:
         """How many connections may come at once, so that each is heard before it has to go."""
         return max(1, self.maximum // ROUNDS)
 
@@ -120,10 +120,10 @@ class ConnectionLimits:
         if self._rate is not None and not self._rate.allows(now):
             return self._turn_away(now, "over_rate", Verdict.CLOSED)
         room = self.room
-        if room.taken >= room.maximum and not self._make_room(now, room.newcomers):
+        if room.taken >= room.maximum and not self._evict(now, room.newcomers):
             return self._turn_away(now, "no_room", Verdict.CLOSED)
         own = () if self._newcomers is None else (self._newcomers,)
-        full = self.taken >= self.maximum and not self._make_room(now, own)
+        full = self.taken >= self.maximum and not self._evict(now, own)
         if full and self.taken >= self.maximum + MAXIMUM_REFUSALS:
             return self._turn_away(now, "over_maximum", Verdict.CLOSED)
         self._take(1)
@@ -140,7 +140,7 @@ class ConnectionLimits:
         self.room.taken += places
         self._counters.set("tidegate/connections/open", self.room.taken)
 
-    def _make_room(self, now: float, newcomers: Iterable[Newcomers]) -> bool:
+    def _evict(self, now: float, newcomers: Iterable[Newcomers]) -> bool:
         """Close a connection that is not in yet; return whether there was one."""
         if not give_up_one(newcomers):
             return False

@@ -28,7 +28,7 @@ cdef class DeliveryQueue:
     cpdef bint over(self, Py_ssize_t more) except -1
     cpdef bint at_bound_with(self, Py_ssize_t more) except -1
     @cython.locals(memory=QueueMemory, size="long long", left="long long", fitting=Py_ssize_t)
-    cpdef Py_ssize_t room(self, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
+    cpdef Py_ssize_t capacity(self, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
     @cython.locals(disk_bytes="long long")
     cdef _add(self, Span span)
     @cython.locals(disk_bytes="long long")
@@ -43,7 +43,7 @@ cdef class DeliveryQueue:
     cpdef Span take(self, Py_ssize_t count)
     @cython.locals(span=Span)
     cpdef bint hold_back(self, Py_ssize_t count) except -1
-    cpdef take_up_held_back(self)
+    cpdef queue_held_back(self)
     cdef _count_held(self, Py_ssize_t messages, long long size)
     cdef _to_head(self, Span span)
     cdef _refill(self)

@@ -41,7 +41,7 @@ class DeliveryQueue:
     their `memory`. Of that a queue may have no more than it leaves free: the longest queues are
     full first, and a shorter one still has room.
 
-    Messages that may not be sent now are `held_back`, in memory, until `take_up_held_back`: what is
+    Messages that may not be sent now are `held_back`, in memory, until `queue_held_back`: what is
     behind them passes them. They wait and count like all others.
     """
 
@@ -116,7 +116,7 @@ class DeliveryQueue:
             or self._memory_bytes >= MAXIMUM_MEMORY
         )
 
-    def room(self, publication: Publication, first: int, most: int) -> int:
+    def capacity(self, publication: Publication, first: int, most: int) -> int:
         """Return for how many messages from number `first` on there is room; 0 if it is full."""
         memory = self._memory
         size = publication.size(first, most) + most * _SPAN_OVERHEAD
@@ -243,7 +243,7 @@ class DeliveryQueue:
     def append(self, span: Span) -> None:
         """Queue the span, also beyond the bounds: `room` said how much there was."""
         tail = self._tail
-        if self._newest or tail.messages or tail.between or not self._head_has_room:
+        if self._newest or tail.messages or tail.between or not self._head_has_capacity:
             if self._newest is NO_SPANS:
                 self._newest = deque()
             self._newest.append(span)
@@ -259,7 +259,7 @@ class DeliveryQueue:
     def forget_written(self, batch: int) -> bool:
         """Forget what is on disk now that `batch` is, but for the head; return if all that is."""
         newest, tail, memory = self._newest, self._tail, self._memory
-        while newest and self._head_has_room and not tail.messages and not tail.between:
+        while newest and self._head_has_capacity and not tail.messages and not tail.between:
             self._to_head(newest.popleft())
         if newest and tail is NO_TAIL:
             self._tail = tail = PagedTail()
@@ -279,10 +279,10 @@ class DeliveryQueue:
         return not newest
 
     def begin_page(self) -> tuple[int, int]:
-        """Return above which number and up to which to read; `take_page` gets what was found."""
+        """Return above which number and up to which to read; `accept_page` gets what was found."""
         return self._tail.begin_page()
 
-    def take_page(self, spans: Sequence[Span], *, complete: bool) -> None:
+    def accept_page(self, spans: Sequence[Span], *, complete: bool) -> None:
         """Take over the first of the tail; `complete` if there is no more of what was asked for."""
         tail = self._tail
         tail.loading = False
@@ -355,7 +355,7 @@ class DeliveryQueue:
         self._count_held(span.count, span.size)
         return True
 
-    def take_up_held_back(self) -> None:
+    def queue_held_back(self) -> None:
         """Let what was held back be next, in its order."""
         if not self.held_back:
             return
@@ -365,7 +365,7 @@ class DeliveryQueue:
         self._head, self._held = self._held, NO_SPANS
         self._count_held(-self.held_back, -self._held_bytes)
 
-    def take_oldest(self) -> Span:
+    def remove_oldest(self) -> Span:
         """Remove and return the message that has waited longest, of those in memory."""
         if not self.held_back:
             return self.take(1)
@@ -431,7 +431,7 @@ class DeliveryQueue:
         return before - self.messages
 
     @property
-    def _head_has_room(self) -> bool:
+    def _head_has_capacity(self) -> bool:
         return not self._head or (  # what is next is in memory, or to be read
             self._head_messages < self.head_messages
             and self._head_bytes < HEAD_BYTES

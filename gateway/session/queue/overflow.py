@@ -9,17 +9,17 @@ if TYPE_CHECKING:
     from gateway.session.session import Session
 
 
-def must_keep(session: "Session", qos: int) -> bool:
+def must_hold(session: "Session", qos: int) -> bool:
     """Return whether a publisher is to be refused rather than that this session loses a message."""
     return qos > 0 and session.expiry_interval > 0 and session.limits.when_full is WhenFull.REJECT
 
 
 def enqueue(session: "Session", span: Span, promised: bool) -> None:
     """Queue a span, as far as there is room, or all of it if its publisher was `promised` that."""
-    if promised and must_keep(session, span.qos):
+    if promised and must_hold(session, span.qos):
         _enqueue(session, span)
         return
-    count = session.queue.room(span.publication, span.first, span.count)
+    count = session.queue.capacity(span.publication, span.first, span.count)
     if count == span.count:
         _enqueue(session, span)
         return
@@ -30,7 +30,7 @@ def enqueue(session: "Session", span: Span, promised: bool) -> None:
         _count_newest(session, span.qos, span.count)
         return
     for number in range(span.first, span.first + span.count):
-        if _makes_room(session, span.qos):
+        if _gives_way(session, span.qos):
             _enqueue(session, span.part(number, 1))
 
 
@@ -40,7 +40,7 @@ def _enqueue(session: "Session", span: Span) -> None:
     session.queue.append(span)
 
 
-def _makes_room(session: "Session", qos: int) -> bool:
+def _gives_way(session: "Session", qos: int) -> bool:
     """Give up what has waited longest for a message, where that is the policy.
 
     Room that others take cannot be made here: for that one is given up for one. Where the oldest
@@ -68,7 +68,7 @@ def drop_oldest(session: "Session", more: int = 0) -> None:
     if session.limits.when_full is not WhenFull.DROP_OLDEST or not session.persistent:
         return
     while queue.over(more) and len(queue) and (queue.held_back or not queue.waits_for_page):
-        oldest = queue.take_oldest()
+        oldest = queue.remove_oldest()
         session.journal.done(oldest, oldest.first, 1)
         if oldest.qos:
             _count_given_up(session, "oldest", 1)
@@ -120,7 +120,7 @@ def _gives_up_newest(session: "Session") -> bool:
 
 def _count_newest(session: "Session", qos: int, count: int) -> None:
     """Count what its publisher was told was taken, and what it was not, each by its name."""
-    if qos and session.persistent and not must_keep(session, qos):
+    if qos and session.persistent and not must_hold(session, qos):
         _count_given_up(session, "newest", count)
     else:
         count_refusal(session, count)

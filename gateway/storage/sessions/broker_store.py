@@ -99,17 +99,17 @@ class BrokerStore:
         """Return the journal of a new persistent session, whose changes may wait `within` s."""
         return self._sessions.open(client_id, within)
 
-    def keep_retained(self, publication: Publication) -> None:
+    def store_retained(self, publication: Publication) -> None:
         """Keep the message in place of its topic's last one; an empty one deletes that."""
-        self._retained.keep(publication)
+        self._retained.store(publication)
 
     def forget_retained(self, topics: Iterable[str]) -> None:
         """Forget retained messages that have expired."""
         self._retained.forget(topics)
 
-    def keep_will(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
+    def store_will(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
         """Keep the will of a client that came so, in place of its last one."""
-        self._wills.keep(client_id, username, origin, will)
+        self._wills.store(client_id, username, origin, will)
 
     def postpone_will(self, client_id: str, due: int) -> None:
         """Note when the will is to be published: wall time, milliseconds since 1970."""

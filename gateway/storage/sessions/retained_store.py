@@ -58,7 +58,7 @@ class RetainedStore:
         for row in superseded:
             pending.writer.add(_FORGET, (row,))
 
-    def keep(self, publication: Publication) -> None:
+    def store(self, publication: Publication) -> None:
         """Write the message in place of its topic's last one, or delete that."""
         topic = publication.topic
         if topic.startswith(NOT_KEPT):

@@ -133,7 +133,7 @@ class SessionJournal:
             (changes.enqueued if now else self._begun().enqueued)[last] = row
         return changes
 
-    def keep(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
+    def store(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
         """Write the session's row, unless it says the same already."""
         known = (self.expiry_interval, self.username, self.home, self.left_at)
         if known != (expiry_interval, username, home, None):

@@ -57,7 +57,7 @@ class WillStore:
         self._kept = set(client_ids)  # on disk, or on the way there
         self.changed: dict[str, _Change] = {}
 
-    def keep(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
+    def store(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
         """Write the will of a client that came so, in place of its last one."""
         new = client_id not in self._kept and client_id not in self.changed
         self._kept.add(client_id)

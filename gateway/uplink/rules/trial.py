@@ -116,7 +116,7 @@ class Trial:
 
     Nothing is sent, numbered or counted elsewhere for it. `filters` are the topic filters of all
     rules: `look` is called with messages that match one of them, before they are numbered, and
-    `look_at_other` with all others.
+    `evaluate_other` with all others.
     """
 
     def __init__(
@@ -132,18 +132,18 @@ class Trial:
         self.only_old = self.only_new = 0
         self.differences: deque[Difference] = deque(maxlen=DIFFERENCES)
 
-    def look(self, message: Message) -> None:
+    def evaluate(self, message: Message) -> None:
         """Have both rules look at a message that is about to be numbered."""
         for_old, for_new, numbered = self._kind(message.topic)
         if numbered and (for_old or for_new):
             self._compare(message, for_old=for_old, for_new=for_new)
 
     def wants(self, topic: str) -> bool:
-        """Return whether `look_at_other` is to have messages of a topic."""
+        """Return whether `evaluate_other` is to have messages of a topic."""
         _, for_new, numbered = self._kind(topic)
         return for_new and not numbered
 
-    def look_at_other(self, message: Message) -> None:
+    def evaluate_other(self, message: Message) -> None:
         """Have the new rule look at a message that no rule is for."""
         self._compare(message, for_old=False, for_new=True)
 

@@ -86,7 +86,8 @@ def test_what_is_no_reading_is_counted_and_text_is_shown(
     intake.feed(
         b'rst:0x1 (POWERON)\n\xff\xfe\x00\n{"quantity":"a/b","value":1}\n{"node":"","a":1}\n'
     )
-    assert counts(gateway) == {"text_lines": 1, "garbage_bytes": 3, "lines": 2, "rejected": 2}
+    expected = {"text_lines": 1, "garbage_bytes": 3, "lines": 2, "rejected": 2, "readings": 0}
+    assert counts(gateway) == expected
     assert "serial tty says: rst:0x1 (POWERON)" in caplog.text
 
 
@@ -140,7 +141,7 @@ def test_what_the_broker_does_not_take_is_lost_and_counted(
 ) -> None:
     gateway.broker.code = ReasonCode.QUOTA_EXCEEDED
     intake.feed(LINE)
-    assert counts(gateway) == {"lines": 1, "lost": 1}
+    assert counts(gateway) == {"lines": 1, "lost": 1, "readings": 0}
 
 
 def test_after_a_restart_of_the_port_the_half_line_is_forgotten(

@@ -36,7 +36,7 @@ def test_unsubscribing_ends_it(harness: Harness) -> None:
     assert harness.broker.replays.count == 0
     turn(harness)
     assert client.take() == []
-    assert harness.session().on_room is None
+    assert harness.session().on_capacity is None
 
 
 def test_a_session_that_ends_is_sent_nothing_more(harness: Harness) -> None:

@@ -32,7 +32,7 @@ def test_room_is_what_one_by_one_finds_room(
     queue = DeliveryQueue(messages, bound if which == "own" else 1 << 30, memory)
     other = unkept()
     publication = publish([b"x" * size for size in sizes])
-    room, taken = queue.room(publication, 0, len(sizes)), 0
+    room, taken = queue.capacity(publication, 0, len(sizes)), 0
     assert (room == 0) == queue.full == queue.over(1)
     size = 0
     while taken < min(len(sizes), messages) and size < bound:
@@ -40,13 +40,13 @@ def test_room_is_what_one_by_one_finds_room(
         taken += 1
     assert room == taken
     memory.add(other)
-    assert queue.room(publication, 0, len(sizes)) <= room
+    assert queue.capacity(publication, 0, len(sizes)) <= room
 
 
 def test_what_is_not_on_disk_is_bounded_by_memory() -> None:
     queue = DeliveryQueue()
     publication = publish([b"x" * 600] * 1_000)
-    while count := queue.room(publication, 0, 1_000):
+    while count := queue.capacity(publication, 0, 1_000):
         assert queue.bytes <= MAXIMUM_MEMORY
         queue.append(Span(publication, 0, count, 1))
     assert MAXIMUM_MEMORY <= queue.bytes < MAXIMUM_MEMORY + 2_000

@@ -181,12 +181,12 @@ class QueueAgainstList(RuleBasedStateMachine):
 
     @precondition(lambda self: self.asked is not None)
     @rule()
-    def take_page(self) -> None:
+    def accept_page(self) -> None:
         assert self.asked is not None
         (after, up_to), self.asked = self.asked, None
         rows = [row for row in self.rows() if after < row[0].sequence <= up_to]
         page = [self.read(row) for row in rows[:PAGE]]
-        self.queue.take_page(page, complete=len(rows) <= PAGE)
+        self.queue.accept_page(page, complete=len(rows) <= PAGE)
 
     @rule(now=st.sampled_from([1, 4, 5, 9]))
     def expire(self, now: int) -> None:
@@ -222,7 +222,7 @@ class QueueAgainstList(RuleBasedStateMachine):
         self.begin()
         last = rows[-1][-1].sequence if rows else 0
         self.queue.restore_tail(0, last, len(self.owed), sum(each.kept for each in self.owed))
-        self.queue.take_page([self.read(row) for row in rows[:HEAD]], complete=False)
+        self.queue.accept_page([self.read(row) for row in rows[:HEAD]], complete=False)
 
     def end(self) -> None:
         """The session ends, and another one begins."""

@@ -58,7 +58,7 @@ def test_all_of_the_tail_may_go_while_a_page_of_it_is_read() -> None:
     assert queue.remove_paged(4, kept(4).disk_bytes, 1)
     queue.append(kept(5, batch=0))
     assert queue.take(1).sequence == 5
-    queue.take_page([], complete=True)
+    queue.accept_page([], complete=True)
     queue.append(kept(6, batch=0))
     assert (len(queue), queue.paged, next(iter(queue)).sequence) == (1, 0, 6)
 

@@ -54,7 +54,7 @@ class RetainedMachine(RuleBasedStateMachine):
         publication = retained(topic, payload, qos)
         publication.commit_within = within
         changes = self.store.pending.changes
-        self.store.keep_retained(publication)
+        self.store.store_retained(publication)
         if payload and within is not None:
             self.model[topic] = payload
             assert self.store.pending.changes == changes + (qos > 0)
@@ -86,7 +86,7 @@ TestRetainedAgainstDict = pytest.mark.uncovered(RetainedMachine.TestCase)
 def test_what_the_gateway_says_of_itself_is_not_kept() -> None:
     disk = SqliteDisk()
     store, _ = disk.restore(0.0, 0)
-    store.keep_retained(retained("$SYS/broker/uptime", b"1", 1))
+    store.store_retained(retained("$SYS/broker/uptime", b"1", 1))
     assert (disk.wanted, disk.commit()) == (None, 0)
 
 
@@ -97,7 +97,7 @@ def test_messages_come_back_as_they_were() -> None:
     for topic, payload in (("ä", b"1"), ("b", b"22")):
         publication = retained(topic, payload)
         publication.received_at = then
-        store.keep_retained(publication)
+        store.store_retained(publication)
     assert disk.commit() == 2
     _, kept = disk.restore(7.0, then + 2_000)
     assert [(each.topic, each.packets.one(0)) for each in kept.retained] == [
@@ -115,9 +115,9 @@ def test_messages_come_back_as_they_were() -> None:
 def test_qos_0_is_on_disk_within_a_second() -> None:
     disk = SqliteDisk()
     store, _ = disk.restore(0.0, 0)
-    store.keep_retained(retained("a", b"1", 0))
+    store.store_retained(retained("a", b"1", 0))
     assert disk.wanted == PUT_OFF
-    store.keep_retained(retained("a", b"2", 1))
+    store.store_retained(retained("a", b"2", 1))
     assert disk.wanted == 0.0
     assert disk.commit() == 1  # of one topic the last
 
@@ -127,8 +127,8 @@ def test_many_changes_that_nobody_waits_for_go_in_pieces() -> None:
     store, _ = disk.restore(0.0, 0)
     at_once = retained_store.LATER_AT_ONCE
     for number in range(2 * at_once):
-        store.keep_retained(retained(f"t/{number}", b"1", 0))
-    store.keep_retained(retained(f"t/{at_once}", b"2", 1))
+        store.store_retained(retained(f"t/{number}", b"1", 0))
+    store.store_retained(retained(f"t/{at_once}", b"2", 1))
     assert disk.commit() == at_once + 1
     assert disk.wanted == disk.commit_delay / 2
     assert disk.commit() == at_once - 1
@@ -141,8 +141,8 @@ def test_what_publishers_wait_for_counts_as_rows_while_the_disk_is_slow() -> Non
     at_once = retained_store.ROWS_AT_ONCE
     for payload in (b"1", b"2"):
         for number in range(at_once):
-            store.keep_retained(retained(f"t/{number}", payload, 1))
-    store.keep_retained(retained("t/0", b"", 1))
+            store.store_retained(retained(f"t/{number}", payload, 1))
+    store.store_retained(retained("t/0", b"", 1))
     assert disk.pending_rows == 2 * at_once
     assert disk.commit() == 2 * at_once + 1
     assert {payload for _, _, payload in rows(disk)} == {b"2"}
@@ -158,7 +158,7 @@ def keep_all(disk: SqliteDisk, messages: dict[str, bytes]) -> None:
     """Keep what is new since the last start, after a restart."""
     store, _ = disk.restore(0.0, 0)
     for topic, payload in messages.items():
-        store.keep_retained(retained(topic, payload, 1))
+        store.store_retained(retained(topic, payload, 1))
     disk.commit()
 
 
@@ -177,9 +177,9 @@ def test_what_goes_and_comes_again_before_a_commit_keeps_its_row() -> None:
     keep_all(disk, {"a": b"1", "b": b"1"})
     store, _ = disk.restore(0.0, 0)
     for payload in (b"", b"2"):
-        store.keep_retained(retained("a", payload, 1))
-    store.keep_retained(retained("c", b"1", 1))
-    store.keep_retained(retained("c", b"", 1))
+        store.store_retained(retained("a", payload, 1))
+    store.store_retained(retained("c", b"1", 1))
+    store.store_retained(retained("c", b"", 1))
     assert disk.commit() == 1
     assert rows(disk) == [(1, "a", b"2"), (2, "b", b"1")]
 
@@ -204,6 +204,6 @@ def test_a_message_takes_the_place_of_one_that_cannot_be_read() -> None:
     counters = Counters()
     store, kept = disk.restore(0.0, 0, counters)
     assert (kept.retained, counters.count("tidegate/storage/unreadable")) == ([], 1)
-    store.keep_retained(retained("a", b"2", 1))
+    store.store_retained(retained("a", b"2", 1))
     disk.commit()
     assert rows(disk) == [(1, "a", b"2")]

@@ -36,10 +36,10 @@ def opened(disk: SqliteDisk, within: float = 0.0) -> tuple[BrokerStore, SessionJ
 
 def test_changes_are_due_as_the_class_of_the_session_says(disk: SqliteDisk) -> None:
     store, journal = opened(disk, 0.05)
-    journal.keep(60, None)
+    journal.store(60, None)
     assert disk.wanted == 0.05
     assert store.pending.changes == 1
-    journal.keep(60, None)
+    journal.store(60, None)
     assert store.pending.changes == 1  # it says nothing new
     disk.commit()
     journal.disconnect(5)
@@ -53,14 +53,14 @@ def session_rows(disk: SqliteDisk) -> list[tuple[Any, ...]]:
 
 def test_the_row_of_a_session_says_what_it_is_now(disk: SqliteDisk) -> None:
     _, journal = opened(disk)
-    journal.keep(60, None)
-    journal.keep(70, "u")
+    journal.store(60, None)
+    journal.store(70, "u")
     assert disk.commit() == 1
     assert session_rows(disk) == [("c", 70, "u", None)]
     journal.disconnect(5)
     disk.commit()
     assert session_rows(disk) == [("c", 70, "u", 5)]
-    journal.keep(80, None)
+    journal.store(80, None)
     journal.close([])
     disk.commit()
     assert session_rows(disk) == []
@@ -70,7 +70,7 @@ def test_a_row_that_only_the_disk_knows_of_gives_way(disk: SqliteDisk) -> None:
     """It could not be read at the start, say: no commit must fail because of it."""
     _, journal = opened(disk)
     disk.connection.execute("INSERT INTO session VALUES (99, 'c', 1, 'old', NULL, NULL, 0, 0)")
-    journal.keep(60, "u")
+    journal.store(60, "u")
     disk.commit()
     assert session_rows(disk) == [("c", 60, "u", None)]
 
@@ -102,7 +102,7 @@ def test_what_is_kept_in_memory_alone_has_no_row(disk: SqliteDisk, deferred: boo
 
 def test_what_is_released_before_its_row_is_written_is_so_in_it(disk: SqliteDisk) -> None:
     _, journal = opened(disk)
-    journal.keep(60, None)
+    journal.store(60, None)
     span = one(qos=2)
     journal.enqueue(span, deferred=False)
     span.packet_id = 7
@@ -129,8 +129,8 @@ def on_disk(disk: SqliteDisk) -> dict[str, list[bytes]]:
 def test_what_is_written_leaves_nothing_deferred_before_it_out(disk: SqliteDisk) -> None:
     store, _ = disk.restore(0.0, 0)
     a, b = store.open("a", 0.0), store.open("b", 0.0)
-    a.keep(60, None)
-    b.keep(60, None)
+    a.store(60, None)
+    b.store(60, None)
     disk.commit()
     owe_all([b], 1, defer=True)  # stands before 3 in b
     owe_all([a], 2, defer=True)  # stands before 3 in a
@@ -143,7 +143,7 @@ def test_what_is_written_leaves_nothing_deferred_before_it_out(disk: SqliteDisk)
 def test_the_order_is_that_of_one_qos(disk: SqliteDisk) -> None:
     store, _ = disk.restore(0.0, 0)
     journal = store.open("a", 0.0)
-    journal.keep(60, None)
+    journal.store(60, None)
     owe_all([journal], 1, defer=True)
     owe_all([journal], 2, defer=False, qos=2)
     disk.commit()
@@ -168,7 +168,7 @@ def test_a_row_that_cannot_be_read_is_left_out(
     disk: SqliteDisk, table: str, change: str, lost: str
 ) -> None:
     _, journal = opened(disk)
-    journal.keep(60, None)
+    journal.store(60, None)
     journal.enqueue(one(), deferred=False)
     journal.subscribe("t", StoredSubscription("t", 1))
     journal.note_incoming((5,), released=False)
@@ -184,7 +184,7 @@ def test_a_row_that_cannot_be_read_is_left_out(
         assert len(getattr(session, name)) == (0 if name in expected else 1), name
     assert counters.count("tidegate/storage/unreadable") >= 1
     another = store.open("d", 0.0)  # what comes now takes no place of what could not be read
-    another.keep(60, None)
+    another.store(60, None)
     another.enqueue(one(b"new"), deferred=False)
     session.journal.enqueue(one(b"new"), deferred=False)
     disk.commit()
@@ -194,7 +194,7 @@ def test_a_row_that_cannot_be_read_is_left_out(
 
 def test_messages_that_nobody_is_owed_are_deleted_at_the_start(disk: SqliteDisk) -> None:
     _, journal = opened(disk)
-    journal.keep(60, None)
+    journal.store(60, None)
     journal.enqueue(one(), deferred=False)
     disk.commit()
     disk.connection.execute("DELETE FROM delivery")
@@ -207,7 +207,7 @@ def test_messages_that_are_owed_no_more_stay_while_others_are(
     disk: SqliteDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, journal = opened(disk)
-    journal.keep(60, None)
+    journal.store(60, None)
     spans = [one(b"x" * 50) for _ in range(4)]
     for span in spans:
         journal.enqueue(span, deferred=False)

@@ -33,8 +33,8 @@ def after_a_crash(disk: SqliteDisk) -> tuple[BrokerStore, list[RestoredWill]]:
 def test_a_will_comes_back_as_it_was() -> None:
     disk = SqliteDisk()
     store, _ = after_a_crash(disk)
-    store.keep_will("c", "u", HALL, WILL)
-    store.keep_will("plain", None, HALL, Will("t", b""))
+    store.store_will("c", "u", HALL, WILL)
+    store.store_will("plain", None, HALL, Will("t", b""))
     assert (store.pending.changes, disk.wanted) == (2, 0.0)
     disk.commit()
     _, wills = after_a_crash(disk)
@@ -47,7 +47,7 @@ def test_a_will_comes_back_as_it_was() -> None:
 def test_a_new_will_takes_the_place_of_the_last_one_with_its_deadline() -> None:
     disk = SqliteDisk()
     store, _ = after_a_crash(disk)
-    store.keep_will("c", "u", HALL, WILL)
+    store.store_will("c", "u", HALL, WILL)
     store.postpone_will("c", 17)
     disk.commit()
     store, wills = after_a_crash(disk)
@@ -56,7 +56,7 @@ def test_a_new_will_takes_the_place_of_the_last_one_with_its_deadline() -> None:
     disk.commit()
     assert after_a_crash(disk)[1] == [RestoredWill("c", "u", WILL, 18, HALL)]
     store, _ = after_a_crash(disk)
-    store.keep_will("c", None, HALL, WILL)
+    store.store_will("c", None, HALL, WILL)
     disk.commit()
     assert after_a_crash(disk)[1] == [RestoredWill("c", None, WILL, origin=HALL)]
 
@@ -64,7 +64,7 @@ def test_a_new_will_takes_the_place_of_the_last_one_with_its_deadline() -> None:
 def test_a_will_that_is_dropped_is_gone() -> None:
     disk = SqliteDisk()
     store, _ = after_a_crash(disk)
-    store.keep_will("c", "u", HALL, WILL)
+    store.store_will("c", "u", HALL, WILL)
     disk.commit()
     store, _ = after_a_crash(disk)
     store.drop_will("c")
@@ -78,7 +78,7 @@ def test_a_will_that_is_dropped_is_gone() -> None:
 def test_a_will_that_makes_no_sense_is_left_out() -> None:
     disk = SqliteDisk()
     store, _ = after_a_crash(disk)
-    store.keep_will("c", "u", HALL, WILL)
+    store.store_will("c", "u", HALL, WILL)
     disk.commit()
     disk.connection.execute("UPDATE will SET qos = 3")
     assert after_a_crash(disk)[1] == []
@@ -87,16 +87,16 @@ def test_a_will_that_makes_no_sense_is_left_out() -> None:
 def test_a_client_that_comes_and_goes_within_a_batch_has_its_last_will() -> None:
     disk = SqliteDisk()
     store, _ = after_a_crash(disk)
-    store.keep_will("c", "u", HALL, WILL)
+    store.store_will("c", "u", HALL, WILL)
     disk.commit()
     for username in ("v", "w"):
         store.drop_will("c")
-        store.keep_will("c", username, HALL, WILL)
-    store.keep_will("new", "v", HALL, WILL)
+        store.store_will("c", username, HALL, WILL)
+    store.store_will("new", "v", HALL, WILL)
     store.drop_will("new")
-    store.keep_will("new", "w", HALL, WILL)
-    store.keep_will("twice", "v", HALL, WILL)
-    store.keep_will("twice", "w", HALL, WILL)
+    store.store_will("new", "w", HALL, WILL)
+    store.store_will("twice", "v", HALL, WILL)
+    store.store_will("twice", "w", HALL, WILL)
     disk.commit()
     assert sorted(after_a_crash(disk)[1], key=lambda kept: kept.client_id) == [
         RestoredWill(client_id, "w", WILL, origin=HALL) for client_id in ("c", "new", "twice")
@@ -106,10 +106,10 @@ def test_a_client_that_comes_and_goes_within_a_batch_has_its_last_will() -> None
 def test_first_wills_are_inserted_side_by_side_and_nothing_is_deleted_for_them() -> None:
     disk = SqliteDisk()
     store, _ = after_a_crash(disk)
-    store.keep_will("old", None, HALL, WILL)
+    store.store_will("old", None, HALL, WILL)
     disk.commit()
     for client_id in ("a", "old", "b"):
-        store.keep_will(client_id, None, HALL, WILL)
+        store.store_will(client_id, None, HALL, WILL)
     for gather in disk.before_batch:
         gather()
     written = [(statement.split()[0], row[0]) for statement, row in disk.rows]

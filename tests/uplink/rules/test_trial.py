@@ -41,7 +41,7 @@ def test_a_rule_takes_what_no_rule_before_it_takes_for_all_its_uplinks() -> None
     earlier = rule("payload.value > 90"), rule("TRUE", stream="other"), rule("TRUE", uplinks=4)
     trial = beside(rule(uplinks=A), rule(uplinks=A | B), *earlier)
     for value in (50, 95):
-        trial.look(message(value))
+        trial.evaluate(message(value))
     assert taken(trial) == (1, 2)  # 95 went by A already, and goes by B too
 
 
@@ -49,18 +49,18 @@ def test_rules_before_it_remember_nothing_of_a_trial() -> None:
     earlier = rule("CHANGED(payload.value)")
     assert earlier.where is not None
     trial = beside(rule(), rule("payload.value > 5"), earlier)
-    trial.look(message(7))
-    trial.look(message(7))
+    trial.evaluate(message(7))
+    trial.evaluate(message(7))
     assert taken(trial) == (0, 0)
     earlier.where.record(message(7), True)
-    trial.look(message(7))
+    trial.evaluate(message(7))
     assert taken(trial) == (1, 1)
 
 
 def test_an_expression_that_costs_too_much_is_null_and_counted() -> None:
     trial = beside(rule(), rule("payload.value LIKE '%a_b%' OR payload.value LIKE '%a_d%'"))
-    trial.look(message(f'"{"abc" * 20_000}"'))
-    trial.look(message('"axb"'))
+    trial.evaluate(message(f'"{"abc" * 20_000}"'))
+    trial.evaluate(message('"axb"'))
     assert taken(trial) == (2, 1)
     assert trial.new is not None
     assert (trial.new.null, trial.new.over_budget) == (1, 1)
@@ -75,7 +75,7 @@ def test_what_it_costs_counts_for_the_turn() -> None:
 
     budget = Spent()
     edited = Side(rule("payload.value LIKE '%a%b%'"), (), edited=True)
-    Trial(None, edited, ["s/#"], cast("Budget", budget)).look(message(f'"{"a" * 10_000}"'))
+    Trial(None, edited, ["s/#"], cast("Budget", budget)).evaluate(message(f'"{"a" * 10_000}"'))
     assert budget.work > 0
 
 
@@ -84,13 +84,13 @@ def test_topics_beyond_the_bounds_are_counted(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(module, "KNOWN_TOPICS", 1)
     trial = beside(rule(), rule("FALSE"))
     for number in range(4):
-        trial.look(message(1, f"s/{number}", at=float(number)))
-        trial.look(message(1, f"s/{number}", at=number + 0.5))
+        trial.evaluate(message(1, f"s/{number}", at=float(number)))
+        trial.evaluate(message(1, f"s/{number}", at=number + 0.5))
     assert (trial.messages, trial.untracked) == (8, 4)
     assert trial.old is not None
     assert trial.old.messages == 8
     assert trial.old.worst == ("s/0", 0.5)
-    trial.look(message(1, "s/1", at=9.0))
+    trial.evaluate(message(1, "s/1", at=9.0))
     assert trial.new is not None
     assert trial.new.worst == ("s/1", 8.0)
 
@@ -100,9 +100,9 @@ def test_messages_that_no_rule_is_for_are_looked_at_apart() -> None:
     assert not trial.wants("s/1")
     assert trial.wants("elsewhere")
     assert not trial.wants("$SYS/broker/uptime")
-    trial.look(message(1, "elsewhere"))  # the history has it, too
-    trial.look_at_other(message(1, "elsewhere"))
-    trial.look(message(1, "s/1"))
+    trial.evaluate(message(1, "elsewhere"))  # the history has it, too
+    trial.evaluate_other(message(1, "elsewhere"))
+    trial.evaluate(message(1, "s/1"))
     assert taken(trial) == (1, 2)
 
 
@@ -112,9 +112,9 @@ def test_the_edited_rule_takes_over_what_both_remember() -> None:
     old.where.record(message(20), True)
     new = rule("DEADBAND(payload.value, 1) AND SENT(payload.other) IS NULL")
     trial = beside(old, new)
-    trial.look(message(20.5))
+    trial.evaluate(message(20.5))
     assert taken(trial) == (0, 0)
-    trial.look(message(21))
+    trial.evaluate(message(21))
     assert taken(trial) == (0, 1)
-    trial.look(message(21.5))  # it remembers what it took itself from now on
+    trial.evaluate(message(21.5))  # it remembers what it took itself from now on
     assert taken(trial) == (0, 1)
