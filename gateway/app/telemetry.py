@@ -53,7 +53,7 @@ class TurnLines:
     Lines that come at any other time, or from another thread, are written at once.
     """
 
-    heard = True  # nobody waits for lines, but they are written in the turn that made them
+    active = True  # nobody waits for lines, but they are written in the turn that made them
 
     def __init__(self, turn: Turn, sockets: SocketSelector, lines: HeldLines) -> None:
         self._turn = turn

@@ -9,7 +9,7 @@ from gateway.server.turn import Turn
 class TurnEnd:
     """Calls what it was given last at the end of the turn in which it was given."""
 
-    heard = True
+    active = True
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn

@@ -26,7 +26,7 @@ cdef class ClientTransport:
     cdef Client _client
     cdef Py_ssize_t _below
     cdef bint _finished
-    cdef public bint heard
+    cdef public bint active
     cdef bint _held
     cdef bint _held_back
     cdef object _on_lost

@@ -102,7 +102,7 @@ class ClientTransport:
         "_transport",
         "_turn",
         "_unhandled",
-        "heard",
+        "active",
     )
 
     def __init__(
@@ -120,7 +120,7 @@ class ClientTransport:
         self._client: Client | None = None
         self._below = 0  # bytes that came and that a WebSocket keeps
         self._paused = False  # the peer reads too slowly
-        self.heard = False
+        self.active = False
         self._held = False  # nothing is handled until it is decided who the peer is
         self._held_back = False  # the peer reads no answers: its packets stay in the socket
         self._rest = False  # packets that were read wait until others have had their turn
@@ -146,7 +146,7 @@ class ClientTransport:
         if client is None or client.closing:
             return
         turn = self._turn
-        self.heard = True
+        self.active = True
         turn.client = client  # to be named should the turn be a long one
         unknown = client.session is None
         # others have taken all the time; a CONNECT may take over what another connection had
@@ -259,7 +259,7 @@ class ClientTransport:
         if client is None or transport is None or transport.is_closing() or self._finished:
             return 0
         connection, monotonic = client.connection, now.monotonic
-        self.heard = False
+        self.active = False
         try:
             while not self._paused:
                 session, buffered = client.session, connection.output.buffered
@@ -402,7 +402,7 @@ class ClientTransport:
         """Do what `Turn.touch` does, without another call for each message."""
         turn, client = self._turn, self._client
         if client is not None and client.aborted:
-            self.heard = True  # before others: what it holds is needed
+            self.active = True  # before others: what it holds is needed
         turn.touched[self] = None
         if not turn.scheduled:
             turn.schedule()

@@ -12,7 +12,7 @@ cdef class Turn:
     cdef object _clock
     cdef object _due
     cdef bint _goes_on
-    cdef dict _heard
+    cdef dict _active
     cdef dict _held
     cdef object _instant
     cdef dict _late
@@ -47,7 +47,7 @@ cdef class Turn:
     cpdef end(self)
     cdef _note_longest(self, took)
     cpdef schedule(self)
-    @cython.locals(touched=dict, heard=dict, late=dict, until=double, in_time=bint,
+    @cython.locals(touched=dict, active=dict, late=dict, until=double, in_time=bint,
                    behind=bint, polls="long long")
     cdef _flush(self, now)
     @cython.locals(committed="long long", batch="long long", held=dict)

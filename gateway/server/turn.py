@@ -75,7 +75,7 @@ LONGEST_NAP = 3600.0
 class Flushable(Protocol):
     """A network connection with output; only the end of a turn makes it write."""
 
-    heard: bool
+    active: bool
     """Whether packets came on it since it was written to last: its peer may wait for answers."""
 
     def flush(self, committed: int, now: Instant) -> int:
@@ -87,11 +87,11 @@ class Turn:
     """Gathers what one turn of the loop changes and carries it out at its end."""
 
     __slots__ = (
+        "_active",
         "_armed_for",
         "_clock",
         "_due",
         "_goes_on",
-        "_heard",
         "_held",
         "_instant",
         "_late",
@@ -135,7 +135,9 @@ class Turn:
         self.scheduled = False
         self.touched: dict[Flushable, None] = {}
         self._goes_on = False  # the loop will go on with those that are late
-        self._heard: dict[Flushable, None] = {}  # touched and not written yet: from who was heard
+        self._active: dict[
+            Flushable, None
+        ] = {}  # touched and unwritten: of who sent something
         self._late: dict[Flushable, None] = {}  # and all others
         self._round = -1  # the poll behind which connections were written to last
         self._write_until = 0.0  # the monotonic second at which that round's time for it is over
@@ -228,7 +230,7 @@ class Turn:
         self.scheduled = True  # what is touched by the writing is written here, not next time
         if self.broker.connection_lines.waiting:
             self.broker.connection_lines.write()
-        if self.touched or self._heard or self._late:
+        if self.touched or self._active or self._late:
             self._flush(self._instant or self.now())
             traffic = self.broker.traffic
             sent = traffic.bytes_sent
@@ -274,7 +276,7 @@ class Turn:
 
     def _flush(self, now: Instant) -> None:
         """Write to all that were touched, for WRITING; first to those that may wait for answers."""
-        heard, late = self._heard, self._late
+        active, late = self._active, self._late
         polls = -1 if self.sockets is None else self.sockets.polls
         if polls < 0 or polls != self._round:  # a round may end several turns
             self._round = polls
@@ -282,13 +284,13 @@ class Turn:
         until = self._write_until
         in_time = True
         # A write may free a window or a channel's consumer, whose messages touch others in turn.
-        while in_time and (self.touched or heard or late):
+        while in_time and (self.touched or active or late):
             touched, self.touched = self.touched, {}
             for each in touched:
-                (heard if each.heard else late)[each] = None
-            in_time = not heard or self._write(heard, now, until)
+                (active if each.active else late)[each] = None
+            in_time = not active or self._write(active, now, until)
             in_time = in_time and (not late or self._write(late, now, until))
-        behind = bool(self.touched) or bool(heard) or bool(late)
+        behind = bool(self.touched) or bool(active) or bool(late)
         if behind and not self._goes_on:
             self._goes_on = True
             self.loop.call_soon(self._go_on)

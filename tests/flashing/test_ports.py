@@ -92,14 +92,14 @@ def test_any_frame_of_a_node_is_enough(tmp_path: Path, flags: int, quantity: byt
     line.plug()
 
     def answer() -> None:
-        waiting.until(lambda: line.heard() != b"", "the port is open")
+        waiting.until(lambda: line.received() != b"", "the port is open")
         line.send(readings_frame(flags, quantity))
 
     thread = threading.Thread(target=answer)
     thread.start()
     assert runs_on(Port(line.port)) == "node barn1, sending"
     thread.join()
-    assert line.heard() == b"\0\2\r\0"
+    assert line.received() == b"\0\2\r\0"
     line.close()
 
 

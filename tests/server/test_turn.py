@@ -27,10 +27,10 @@ async def turns_pass(count: int = 20) -> None:
 class Line:
     """A connection that notes what it was told, and has output up to a batch."""
 
-    def __init__(self, waits_for: int = 0, *, heard: bool = False) -> None:
+    def __init__(self, waits_for: int = 0, *, active: bool = False) -> None:
         self.flushed: list[int] = []
         self.waits_for = waits_for
-        self.heard = heard
+        self.active = active
         self.on_flush: Callable[[], None] = lambda: None
 
     def flush(self, committed: int, now: Instant) -> int:
@@ -67,7 +67,7 @@ async def test_of_very_many_connections_those_come_first_whose_peers_may_wait(
 ) -> None:
     turn = Turn(broker, held_writer, Ticking())  # type: ignore[arg-type]  # by shape
     receivers = [Line() for _ in range(100)]
-    answered = [Line(heard=True), Line(heard=True)]
+    answered = [Line(active=True), Line(active=True)]
     order: list[Line] = []
     for line in (*receivers, *answered):
         line.on_flush = partial(order.append, line)

@@ -58,7 +58,7 @@ class StallSteps:
         self._since = now
         self._step = 0
 
-    def heard(self, now: float) -> None:
+    def received(self, now: float) -> None:
         """Begin with the first step: something came."""
         self._since, self._step, self._wait = now, 0, self._patience
 
@@ -75,7 +75,7 @@ class StallSteps:
 
 
 @dataclass(slots=True)
-class Heard:
+class Received:
     """What is remembered of one device."""
 
     decoders: list[Decoder]
@@ -99,8 +99,8 @@ class BleBridge:
         for each in nodes:
             host.services.strangers.discard(each)
         self._decoders = Decoders()
-        self._heard: OrderedDict[str, Heard] = OrderedDict()
-        self._heard_listed: dict[str, Heard] = {}
+        self._heard: OrderedDict[str, Received] = OrderedDict()
+        self._heard_listed: dict[str, Received] = {}
         self._scan = Scan(settings.adapter, settings.scanning, self._on_advertisement)
         self._readers = {
             each.address: GattReader(each, settings.adapter, host)
@@ -112,7 +112,7 @@ class BleBridge:
 
     async def run(self) -> None:
         """Scan until the adapter is lost, for which BridgeError is raised."""
-        self._stall_steps.heard(self._now)
+        self._stall_steps.received(self._now)
         await self._scan.start()
         self._host.working()
         try:
@@ -165,8 +165,8 @@ class BleBridge:
         await self._scan.start()
 
     def _on_advertisement(self, device: "BLEDevice", data: "AdvertisementData") -> None:
-        self._stall_steps.heard(self._now)
-        self._host.heard()
+        self._stall_steps.received(self._now)
+        self._host.received()
         self._host.count("advertisements")
         reader = self._readers.get(device.address.upper())
         if reader is not None:
@@ -212,7 +212,7 @@ class BleBridge:
         self._publish(heard, [each for each in found if is_new or not each.is_event], advertisement)
 
     def _publish(
-        self, heard: Heard, found: list[DecodedValue], advertisement: Advertisement
+        self, heard: Received, found: list[DecodedValue], advertisement: Advertisement
     ) -> None:
         listed = self._listed.get(advertisement.address)
         node = listed.node_name if listed is not None else node_of(advertisement.address)
@@ -229,7 +229,7 @@ class BleBridge:
                 lossy=True,
             )
 
-    def _decode(self, heard: Heard, advertisement: Advertisement) -> list[DecodedValue] | None:
+    def _decode(self, heard: Received, advertisement: Advertisement) -> list[DecodedValue] | None:
         """Return what it says, None where nothing can be taken of it; that is counted."""
         for decoder in heard.decoders:
             try:
@@ -250,11 +250,11 @@ class BleBridge:
         if listed is not None and counter != "duplicates":
             self._host.trouble(listed.node_name, KIND.counters.get(counter, ""))
 
-    def _remember(self, address: str, listed: BleDevice | None) -> Heard:
+    def _remember(self, address: str, listed: BleDevice | None) -> Received:
         if listed is not None:
             heard = self._heard_listed.get(address)
             if heard is None:
-                heard = self._heard_listed[address] = Heard(self._decoders_of(listed))
+                heard = self._heard_listed[address] = Received(self._decoders_of(listed))
             return heard
         heard = self._heard.get(address)
         if heard is None:
@@ -262,7 +262,7 @@ class BleBridge:
                 gone, _ = self._heard.popitem(last=False)
                 self._host.services.strangers.discard(node_of(gone))
                 self._host.count("forgotten")
-            heard = self._heard[address] = Heard(self._decoders.of_device(None))
+            heard = self._heard[address] = Received(self._decoders.of_device(None))
         self._heard.move_to_end(address)
         return heard
 
@@ -276,7 +276,7 @@ class BleBridge:
         return decoders
 
 
-def _is_news(heard: Heard, each: DecodedValue) -> bool:
+def _is_news(heard: Received, each: DecodedValue) -> bool:
     """Return whether a value counts although the last advertisement was taken just before."""
     if each.is_event:
         return True

@@ -78,7 +78,7 @@ class HomeAssistantSettings(BridgeSettings):
     forget: int = key(seconds(1), 'silence after which a node is taken away, such as `"7d"`', WEEK)
 
 
-class Heard(NamedTuple):
+class Received(NamedTuple):
     """A reading as far as Home Assistant is told of it."""
 
     series: str
@@ -216,7 +216,7 @@ class HomeAssistant:
             self._take(name, node, heard)
         return ReasonCode.SUCCESS
 
-    def _learn(self, name: str, node: Node, heard: Heard) -> None:
+    def _learn(self, name: str, node: Node, heard: Received) -> None:
         """Announce the series if it is new, and learn after which silence it has no value."""
         control = self._host.services.controls.get(f"sensors/{name}/{heard.series}")
         known = node.series.get(heard.series)
@@ -234,8 +234,8 @@ class HomeAssistant:
             known = node.series[heard.series] = Series(Silence(self._settings.offline_after))
         known.shape = shape
         if heard.kind in (Kind.SAMPLE, Kind.TOTAL):  # a state lasts, and an event is over
-            node.silence.heard(self._now)
-            known.silence.heard(self._now)
+            node.silence.received(self._now)
+            known.silence.received(self._now)
             seconds = self._expiry(f"sensors/{name}/{heard.series}", known.silence)
             if seconds:
                 node.changed |= node.announced.expire(heard.series, seconds)
@@ -248,7 +248,7 @@ class HomeAssistant:
         patience = max(factor * silence.usual, 3 * (longest or 0.0))
         return next((each for each in EXPIRE_AFTER if each >= patience), 0)
 
-    def _take(self, name: str, node: Node, heard: Heard) -> None:
+    def _take(self, name: str, node: Node, heard: Received) -> None:
         """Say a value, unless it is none of now or cannot be right."""
         age = 0 if heard.time is None else self._host.services.clock.wall_ms() - heard.time
         if age > OLD_MS:
@@ -346,7 +346,7 @@ class HomeAssistant:
                 self._nodes[announced.node] = Node(announced, silence, self._now, changed=False)
 
 
-def _read(series: str, payload: bytes) -> Heard | None:
+def _read(series: str, payload: bytes) -> Received | None:
     """Return the reading of a message, None for one that is none."""
     quantity, _, instance = series.partition("/")
     if quantity == COMMAND or instance in INSTANCES_RESERVED:
@@ -358,7 +358,7 @@ def _read(series: str, payload: bytes) -> Heard | None:
     if not isinstance(reading, dict) or "value" not in reading:
         return None
     unit, time = reading.get("unit"), reading.get("time")
-    return Heard(
+    return Received(
         series,
         reading["value"],
         unit if isinstance(unit, str) else None,

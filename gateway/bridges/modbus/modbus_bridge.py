@@ -191,7 +191,7 @@ class ModbusBridge:
             return None
         self._answered = loop.time()
         device.answered(self._answered)
-        self._host.heard()
+        self._host.received()
         self._host.count("refusals" if answer.isError() else "answers")
         self._note(device, "")
         return answer

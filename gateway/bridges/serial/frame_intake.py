@@ -113,8 +113,8 @@ class NodeStarts:
             if len(self._nodes) == NODES_MAX:
                 return ""
             starts = self._nodes[node] = Starts()
-        for each, heard_at in list(starts.heard.items()):
-            if now - heard_at > SILENT_SECONDS:
+        for each, received_at in list(starts.heard.items()):
+            if now - received_at > SILENT_SECONDS:
                 del starts.heard[each]
                 starts.apart.pop(each, None)
         if len(starts.heard) < 2:

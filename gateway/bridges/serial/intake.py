@@ -154,6 +154,6 @@ class RawIntake:
 
     def feed(self, data: bytes) -> None:
         """Publish bytes as they arrived."""
-        self._host.heard()
+        self._host.received()
         if self._host.send(self._topic, data) >= FAILURE:
             self._host.count("lost")

@@ -59,7 +59,7 @@ class Node:
         self.boot = -1
         self.numbers: OrderedDict[int, int] = OrderedDict()
         """Of the last command, by the node's latest starts."""
-        self.heard_at = float("-inf")
+        self.received_at = float("-inf")
         """When the present start was heard the last time."""
         self.clock_due = float("-inf")
         self.orders: deque[Order] = deque()
@@ -102,7 +102,7 @@ class NodeCommands:
             if node.update is not None:
                 node.update.cancel()
 
-    def heard(self, name: str, boot: int) -> None:
+    def received(self, name: str, boot: int) -> None:
         """Take note that a node is there, in its start `boot`."""
         node = self._nodes.get(name)
         if node is None:
@@ -117,7 +117,7 @@ class NodeCommands:
             self._go_on_after_restart(node)
         elif boot != node.boot and not self._take_turns(node, boot, now):
             return
-        node.heard_at = now
+        node.received_at = now
         self._set_clock(node)
 
     def answered(self, answer: Answer) -> None:
@@ -143,7 +143,7 @@ class NodeCommands:
                 self._host.title,
                 node.name,
             )
-        if now - node.heard_at < SILENT_SECONDS:
+        if now - node.received_at < SILENT_SECONDS:
             return False
         node.begin(boot)
         if node.orders:

@@ -90,7 +90,7 @@ class SerialBridge:
         if self._settings.format == "frames":
             commands = NodeCommands(self._host, self._settings.port, self._write)
             return FrameIntake(
-                self._host, self._answer, on_node=commands.heard, on_answer=commands.answered
+                self._host, self._answer, on_node=commands.received, on_answer=commands.answered
             )
         if self._settings.format == "raw":
             return RawIntake(self._node, self._host)

@@ -50,7 +50,7 @@ class Host:
         self.map = reading_map or ReadingMap()
         self.publisher = ReadingPublisher(kind, name, services, retain=retain)
         self.silence = Silence(silence)
-        self.heard_at: float | None = None
+        self.received_at: float | None = None
         """When something came the last time, monotonic seconds."""
         self.counted: Counter[str] = Counter()
         """What this bridge counted, by the names of its kind's counters."""
@@ -66,7 +66,7 @@ class Host:
         """
         taken = self.publisher.publish(reading, source)
         if taken:
-            self.heard()
+            self.received()
         return taken
 
     def read(
@@ -201,10 +201,10 @@ class Host:
         """Call `end` when the bridge ends or is made anew."""
         self._ends.append(end)
 
-    def heard(self) -> None:
+    def received(self) -> None:
         """Say that the source is alive; each reading that is published says so by itself."""
-        self.heard_at = self.services.clock.monotonic()
-        self.silence.heard(self.heard_at)
+        self.received_at = self.services.clock.monotonic()
+        self.silence.received(self.received_at)
         if self._silent:
             self._silent = ""
             self.services.alarm(self.alarm_name, "")
@@ -254,7 +254,7 @@ class Host:
         return {
             "state": self._state,
             "error": self._error,
-            "age": None if self.heard_at is None else round(now - self.heard_at, 3),
+            "age": None if self.received_at is None else round(now - self.received_at, 3),
             "counted": dict(self.counted),
             "troubles": dict(self._troubles),
             "refused": [

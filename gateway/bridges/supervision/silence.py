@@ -40,7 +40,7 @@ class Silence:
         first, last = self._first, self._last
         return first is not None and self._gaps >= LEARNING and last - first >= LEAST
 
-    def heard(self, now: float) -> None:
+    def received(self, now: float) -> None:
         """Take that something came at `now`, monotonic seconds."""
         if not self._factor:
             return

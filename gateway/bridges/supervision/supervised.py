@@ -75,8 +75,8 @@ class Supervised:
         self._keeping: asyncio.Task[None] | None = None
         self._give_up = asyncio.Event()
         self._released_until = 0.0
-        self._heard_at: float | None = None
-        """What `host.heard_at` was at the last BridgeError."""
+        self._received_at: float | None = None
+        """What `host.received_at` was at the last BridgeError."""
 
     def start(self) -> None:
         """Begin; needs a running event loop."""
@@ -145,10 +145,10 @@ class Supervised:
             self._fault("it ended by itself")
         except BridgeError as failure:
             if (
-                self.host.heard_at != self._heard_at
+                self.host.received_at != self._received_at
             ):  # not at opening, which may succeed on a dying device
                 self._retry.reset()
-            self._heard_at = self.host.heard_at
+            self._received_at = self.host.received_at
             self.host.waiting(str(failure))
             return self._retry.next()
         except Exception as fault:

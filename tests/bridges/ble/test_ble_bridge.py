@@ -405,7 +405,7 @@ def test_the_steps_begin_anew_after_the_last_and_are_slower_then() -> None:
         "alarm",
         "restart the scan",
     ]
-    steps.heard(300.0)
+    steps.received(300.0)
     assert steps.next(309.0) is None
     assert steps.next(310.0) == "restart the scan"
 

@@ -135,7 +135,7 @@ async def test_rfc_2217_sets_the_rate_and_passes_bytes_both_ways(line: SerialLin
         data += await port.read()
     assert data == b"\x00\xff\n"
     assert port.write(b"\xff\x01")
-    await until(lambda: line.heard() == b"\xff\x01")
+    await until(lambda: line.received() == b"\xff\x01")
     server.hang_up()
     with pytest.raises(PortError):
         await port.read()

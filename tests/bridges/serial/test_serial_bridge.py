@@ -80,7 +80,7 @@ async def test_the_acknowledgement_leaves_with_the_commit_and_not_before(
         await opened(counters)
         line.send(frame(1) + frame(2))
         await until(lambda: counters.count("tidegate/serial/readings") == 2)
-        assert line.heard() == b""
+        assert line.received() == b""
         disk.commit()
         await until(lambda: len(line.bodies()) == 2)
 
@@ -251,7 +251,7 @@ async def test_a_command_is_written_as_a_line(
         await opened(counters)
         told = gateway.subscriptions.publish("sensors/boiler/command", b"on")
         told += gateway.subscriptions.publish("sensors/boiler/command", b"a\nb")
-        await until(lambda: line.heard() == b"on\n")
+        await until(lambda: line.received() == b"on\n")
         line.unplug()
         await until(lambda: state(counters) == "waiting")
         told += gateway.subscriptions.publish("sensors/boiler/command", b"off")

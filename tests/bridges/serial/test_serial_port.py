@@ -19,7 +19,7 @@ async def test_bytes_both_ways(line: SerialLine) -> None:
     line.send(b"\x00\x11\x13\x03\xff\n\r")
     assert await port.read() == b"\x00\x11\x13\x03\xff\n\r"
     assert port.write(b"\n\x00\x04")
-    assert line.heard() == b"\n\x00\x04"
+    assert line.received() == b"\n\x00\x04"
     port.close()
 
 

@@ -5,7 +5,7 @@ from gateway.bridges.supervision.silence import LEARNING, LEAST, Silence
 
 def heard(silence: Silence, *times: float) -> float:
     for time in times:
-        silence.heard(time)
+        silence.received(time)
     return times[-1]
 
 

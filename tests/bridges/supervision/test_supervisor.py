@@ -65,7 +65,7 @@ def lost(_host: Host) -> None:
 
 async def work(host: Host) -> None:
     host.working()
-    host.heard()
+    host.received()
     await asyncio.Event().wait()
 
 
@@ -138,7 +138,7 @@ async def test_waits_after_a_loss_are_bounded_and_short_again_once_something_cam
     gateway: Gateway, waits: list[float]
 ) -> None:
     def heard_and_lost(host: Host) -> None:
-        host.heard()
+        host.received()
         raise BridgeError("lost")
 
     script = Script(lost, lost, lost, lost, heard_and_lost, lost, work)

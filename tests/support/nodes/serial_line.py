@@ -17,7 +17,7 @@ class SerialLine:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.descriptor = -1
-        self._heard = b""
+        self._received = b""
 
     @property
     def port(self) -> str:
@@ -31,7 +31,7 @@ class SerialLine:
         temporary.symlink_to(os.ttyname(other))
         temporary.replace(self.path)
         self._other = other
-        self._heard = b""
+        self._received = b""
 
     def unplug(self) -> None:
         """Take the device away: readers see the end, and the path leads nowhere.
@@ -51,12 +51,12 @@ class SerialLine:
         """Send as the node; everything must fit the kernel's buffer."""
         assert os.write(self.descriptor, data) == len(data)
 
-    def heard(self) -> bytes:
+    def received(self) -> bytes:
         """Return everything that the gateway has sent since the device was plugged in."""
         with contextlib.suppress(BlockingIOError):
-            self._heard += os.read(self.descriptor, 65_536)
-        return self._heard
+            self._received += os.read(self.descriptor, 65_536)
+        return self._received
 
     def bodies(self) -> list[bytes]:
         """Return the bodies of the frames that the gateway has sent, checks cut off."""
-        return [unstuff(piece)[:-4] for piece in self.heard().split(b"\0") if piece]
+        return [unstuff(piece)[:-4] for piece in self.received().split(b"\0") if piece]

@@ -90,18 +90,18 @@ async def test_two_nodes_of_one_name_do_not_have_a_command_sent_for_ever(
     object.__setattr__(rig.host.services, "clock", clock)
     rig.line.lost_to_node = 1_000_000
     for boot in (71, 72):
-        commands.heard("n1", boot)
+        commands.received("n1", boot)
     rig.tell(command="identify")
     sent = len(rig.line.sent)
     while not rig.answers:
         for boot in (71, 72):
-            commands.heard("n1", boot)
+            commands.received("n1", boot)
         await asyncio.sleep(0.001)
     assert rig.answers[0]["status"] == "no answer"
     assert len(rig.line.sent) - sent < ATTEMPTS
     assert commands._nodes["n1"].boot == 72
     clock.step(node_commands.SILENT_SECONDS)
-    commands.heard("n1", 71)
+    commands.received("n1", 71)
     assert commands._nodes["n1"].boot == 71
     assert rig.gateway.counters.count("tidegate/serial/node_conflicts") > 1
 
