@@ -135,9 +135,7 @@ class Turn:
         self.scheduled = False
         self.touched: dict[Flushable, None] = {}
         self._goes_on = False  # the loop will go on with those that are late
-        self._active: dict[
-            Flushable, None
-        ] = {}  # touched and unwritten: of who sent something
+        self._active: dict[Flushable, None] = {}  # touched and unwritten: of who sent something
         self._late: dict[Flushable, None] = {}  # and all others
         self._round = -1  # the poll behind which connections were written to last
         self._write_until = 0.0  # the monotonic second at which that round's time for it is over
