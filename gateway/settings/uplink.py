@@ -28,10 +28,12 @@ PACKET_BYTES = 4 * 1024 * 1024
 
 DELETE, WAIT = "delete-oldest", "wait"
 
+AUTO, MQTT_5, MQTT_3_1_1 = "auto", "5", "3.1.1"
+
 ONLY_WITH_URL = (
     *("batch", "schedule", "budget"),
     *("maximum_packet_size", "maximum_topic_bytes", "maximum_topic_levels"),
-    *("reject_after_ends", "retry_refused_for"),
+    *("reject_after_ends", "retry_refused_for", "mqtt"),
 )
 """Keys that mean nothing for a directory."""
 
@@ -150,8 +152,14 @@ class UplinkSettings:
         fleet_url,
         "`mqtt://host:port` or `mqtts://host:port`, or over WebSocket `ws://host:port/path` or "
         "`wss://host:port/path` (`/mqtt` where no path is given); the broker must speak MQTT 5, or "
-        "with `batch` MQTT 3.1.1",
+        "with `batch` or `plain` MQTT 3.1.1",
         None,
+    )
+    mqtt: str = key(
+        one_of(AUTO, MQTT_5, MQTT_3_1_1),
+        "the version of MQTT that the fleet's broker is asked for; `auto`: 5, and [3.1.1 where it "
+        "is refused](fleet.md#circles)",
+        AUTO,
     )
     directory: str | None = key(
         text,
@@ -384,8 +392,7 @@ class UplinkSettings:
         for name in ONLY_WITH_URL:
             if self.url is None and name in given:
                 yield name, getattr(self, name), "only with url"
-        if self.plain and self.batch:
-            yield "plain", self.plain, "either batch or plain"
+        yield from self._mistakes_of_version()
         if self.tls_key is not None and self.tls_certificate is None:
             yield "tls_key", self.tls_key, "only with tls_certificate"
         if self.tls_certificate and not (self.url or "").startswith(("mqtts:", "wss:")):
@@ -400,3 +407,10 @@ class UplinkSettings:
         if self.down and not self.session_expiry:
             allowed = 'a time such as "1d" with down: what comes down waits in the session'
             yield "session_expiry", self.session_expiry, allowed
+
+    def _mistakes_of_version(self) -> Iterator[Mistake]:
+        """Yield what does not go together of the keys for brokers without user properties."""
+        if self.plain and self.batch:
+            yield "plain", self.plain, "either batch or plain"
+        if self.mqtt == MQTT_3_1_1 and not self.plain and self.batch is None:
+            yield "mqtt", self.mqtt, "only with batch or plain: no message there has its number"

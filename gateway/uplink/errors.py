@@ -66,11 +66,7 @@ class OldBrokerError(LinkError):
     """The fleet's broker does not speak the version of MQTT that it was asked for."""
 
     def __init__(self) -> None:
-        text = (
-            "the fleet's broker does not speak MQTT 5; "
-            'with MQTT 3.1.1 the uplink needs [uplink] batch = "zlib", or plain = true'
-        )
-        super().__init__(text, End.REFUSED, lasting=True)
+        super().__init__("the fleet's broker does not speak this MQTT", End.REFUSED, lasting=True)
 
 
 def in_words(reason: ReasonCode) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from gateway.mqtt.packets import Publish, SubscriptionRequest, Will
+from gateway.settings.uplink import AUTO, MQTT_3_1_1, MQTT_5, UplinkSettings
 from gateway.uplink.context import (
     RECALL_TOPIC,
     UplinkContext,
@@ -57,11 +58,21 @@ BRIDGE = Dialect("MQTT 3.1.1 of bridges", bridge=True)
 PLAIN = Dialect("MQTT 3.1.1")
 
 
+def dialects(settings: UplinkSettings) -> list[Dialect]:
+    """Return what is spoken with the fleet's broker, the first first, the next if it refuses."""
+    older = [BRIDGE, PLAIN] if settings.down else [PLAIN]
+    if settings.mqtt == MQTT_3_1_1:
+        return older
+    if settings.mqtt == MQTT_5 or (settings.batch is None and not settings.plain):
+        return [MQTT_5_ALONE]  # alone has user properties, in which numbers go up
+    return [MQTT_5_ALONE, *older]
+
+
 class FleetDestination:
     """Sends rows to the broker of `settings.url`, a connection for each run.
 
     With batches or plain messages it goes on with MQTT 3.1.1 at a broker that does not speak
-    MQTT 5.
+    MQTT 5, unless `settings.mqtt` says one of them.
     """
 
     def __init__(self, context: UplinkContext, random: Callable[[], float]) -> None:
@@ -74,9 +85,7 @@ class FleetDestination:
         self._clock = context.clock
         self._hold = Backoff(HOLD_FIRST, HOLD_LONGEST, random)
         self._pacing = Pacing(context.settings, context.clock.monotonic())
-        self._dialects = [MQTT_5_ALONE, PLAIN]
-        if context.settings.down:
-            self._dialects.insert(1, BRIDGE)
+        self._dialects = dialects(context.settings)
         self._dialect = 0
         self._unanswered = 0  # connections in this dialect that were closed without a CONNACK
         self._retains = True
@@ -103,7 +112,7 @@ class FleetDestination:
         except OldBrokerError:
             text = f"the fleet's broker does not speak {self._dialects[self._dialect].name}"
             if not self._try_next_dialect():
-                raise
+                raise LinkError(text + self._advice(), End.REFUSED, lasting=True) from None
             text += f": trying {self._dialects[self._dialect].name}"
             raise LinkError(text, End.REFUSED) from None
         except RetainError as error:
@@ -129,14 +138,20 @@ class FleetDestination:
             inflight.log_suspected(session.suspects.blamed)
 
     def _try_next_dialect(self) -> bool:
-        """Speak an older dialect from now on; return False if there is none, or it cannot be."""
+        """Speak an older dialect from now on; return False if there is none."""
         if self._dialect + 1 == len(self._dialects):
             return False
-        if self._settings.batch is None and not self._settings.plain:
-            return False  # what goes up needs user properties
         self._dialect += 1
         self._unanswered = 0
         return True
+
+    def _advice(self) -> str:
+        """Return what may be changed where the fleet's broker refuses all that is spoken."""
+        if self._settings.mqtt != AUTO:
+            return f'; [uplink] mqtt = "{self._settings.mqtt}" allows no other'
+        if len(self._dialects) == 1:
+            return '; with MQTT 3.1.1 the uplink needs [uplink] batch = "zlib", or plain = true'
+        return ""
 
     def _note_unanswered(self, error: LinkError) -> None:
         """Try an older dialect after two connections that were closed without a CONNACK.
