@@ -68,7 +68,9 @@ class Replay:
         self._lines = _read(file)
         self._at = 0
         self._begin = float(str(self._lines[0][0]))
-        self._end = float(str(self._lines[-1][0]))
+        # Not the last line's time: a message has that of its coming, which is before that of the
+        # answers that were taken ahead of it.
+        self._end = max(float(str(each[0])) for each in self._lines)
         self._answers: dict[str, bytes] = {}
         for _, kind, *rest in self._lines:
             if kind == "answer":  # until a later one comes, a query has its first answer

@@ -102,7 +102,8 @@ async def test_a_recording_shows_the_same(gateway: GatewayProcess, tmp_path: Pat
     with file.open("w") as opened:
         first = TidegateApp(client, recorder=Recorder(opened))
         async with first.run_test(size=(120, 36)) as pilot:
-            await shown(pilot, "● cloud", "n1/t", "uplink plant")
+            # All that is looked for below must have come: each is of another answer.
+            await shown(pilot, "barn ● up", "● cloud", "n1/t", "uplink plant")
     gateway.kill()
     replay = Replay(file)
     replay.elapsed = 3_600.0
