@@ -96,7 +96,6 @@ class Session:
         self.refusals: dict[str, str] = {}
         """topic filters that we may not hear, and why"""
         self.ended = False
-        self.zoomed = False
         self.theme_wanted = ""
         self.dirty = True
         """whether something changed that is to be drawn at once"""
@@ -386,8 +385,8 @@ class Session:
         """Go back by one."""
         if len(self.stack) > 1:
             self.stack.pop().closed()
-        elif self.zoomed:
-            self.zoomed = False
+        elif self.view.zoomed:
+            self.view.zoomed = False
         elif self.view.table is not None and self.view.table.filter:
             self.view.table.filter = ""
         elif self.screen:
@@ -457,15 +456,24 @@ class Session:
 
     def actions(self) -> list[Action]:
         """Return what the keys do now, those of the view first."""
-        found = list(self.view.actions())
-        table = self.view.table
-        if table is not None:
-            found.append(Action("slash", "filter", self.filter, "/"))
-            found.append(Action("s", "sort", self._sort))
+        found = self.actions_of(self.view)
         if self.link.phase is Phase.WAITING:
             found.insert(0, Action("r", "retry now", self.client.retry_now))
         if self.link.phase is Phase.REFUSED:
             found.insert(0, Action("P", "password", self.ask_password))
+        return found
+
+    def actions_of(self, view: View) -> list[Action]:
+        """Return what the keys do while a view is in view, and only there."""
+        found = list(view.actions())
+        if view.table is not None:
+            found.append(Action("slash", "filter", self.filter, "/"))
+        if view.table is not None and view.table.can_sort:
+            found.append(Action("s", "sort", view.table.next_sort))
+            found.append(Action("S", "sort the other way", view.table.turn_sort, quiet=True))
+        if view.panes:
+            label = "what is below" if view.zoomed else "table alone"
+            found.append(Action("z", label, view.zoom, quiet=True))
         return found
 
     def common(self) -> list[Action]:
@@ -477,7 +485,6 @@ class Session:
             Action("escape", "back", self.leave, "esc"),
             Action("y", "copy", self._copy),
             Action("T", "next theme", self._next_theme),
-            Action("z", "whole screen", self._zoom),
             Action("ctrl+p", "palette", self.command),
             Action("ctrl+s", "screenshot", self._screenshot),
             Action("ctrl+c", "quit", self.quit),
@@ -486,8 +493,6 @@ class Session:
             found.append(
                 Action(str(index + 1), screen.title, lambda title=screen.title: self.go(title))  # type: ignore[misc]
             )
-        if self.view.table is not None:
-            found.append(Action("S", "sort the other way", self._turn_sort))
         return found
 
     def key(self, key: str, character: str | None = None) -> None:
@@ -580,7 +585,7 @@ class Session:
         """Return every command with what it does: screens, actions, those with an argument."""
         found = [(screen.title.lower(), screen.about) for screen in SCREENS]
         found += [(each.label, f"key {each.shown or each.key}") for each in self.actions()]
-        found += [(each.label, f"key {each.shown or each.key}") for each in self.common()[:9]]
+        found += [(each.label, f"key {each.shown or each.key}") for each in self.common()[:8]]
         found += [(name, about) for name, (about, _) in COMMANDS.items()]
         return list(dict(found).items())
 
@@ -621,17 +626,6 @@ class Session:
             self.preferences.seen[self.gateway()] = int(newest)
         self.preferences.keep()
         self.ended = True
-
-    def _sort(self) -> None:
-        if self.view.table is not None:
-            self.view.table.next_sort()
-
-    def _turn_sort(self) -> None:
-        if self.view.table is not None:
-            self.view.table.turn_sort()
-
-    def _zoom(self) -> None:
-        self.zoomed = not self.zoomed
 
     def _next_theme(self) -> None:
         self.theme_wanted = "next"

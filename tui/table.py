@@ -128,8 +128,15 @@ class Table(Generic[Row]):
             self.sort = can[place % len(can)]
             self.descending = self.columns[self.sort].right
 
+    @property
+    def can_sort(self) -> bool:
+        """Whether there is a column to sort by."""
+        return any(column.order is not None for column in self.columns)
+
     def turn_sort(self) -> None:
         """Sort the other way round."""
+        if self.sort is None:
+            self.next_sort()
         self.descending = not self.descending
 
     def sorted_by(self) -> str:

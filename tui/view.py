@@ -46,12 +46,16 @@ class View:
     title: ClassVar[str] = ""
     about: ClassVar[str] = ""
     """one sentence for the help"""
+    panes: ClassVar[bool] = False
+    """whether its table shares the screen with what is below it"""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.table: Table[Any] | None = None
         self.where = ""
         """the `$where` of what is sampled"""
+        self.zoomed = False
+        """whether its table has the whole screen"""
 
     def name(self) -> str:
         """Return how the bread crumb calls it."""
@@ -81,6 +85,10 @@ class View:
         """Take a click on a line of what was drawn last."""
         if self.table is not None:
             self.table.click(y - 1)
+
+    def zoom(self) -> None:
+        """Give the table the whole screen, or what is below it its part again."""
+        self.zoomed = not self.zoomed
 
     def closed(self) -> None:
         """Take it that the person has left."""

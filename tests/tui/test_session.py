@@ -8,7 +8,9 @@ import pytest
 from tests.support.silent_client import Bench
 from tui.prefs import Preferences
 from tui.screens import COMMANDS, SCREENS
+from tui.screens.events import CHATTER
 from tui.session import FLOOD
+from tui.state import LogLine
 
 CLIENT = {
     "id": "tablet-7", "user": None, "connected": True, "window": 20, "inflight": 3, "waiting": 5,
@@ -22,8 +24,8 @@ def rows(*found: object, **more: object) -> dict[str, object]:
     return {"total": len(found), "offset": 0, "rows": list(found), **more}
 
 
-@pytest.fixture
-def bench() -> Bench:
+def full_bench() -> Bench:
+    """Return a session of a gateway that answers everything."""
     made = Bench()
     answers = made.client.answers
     answers["clients"] = rows(CLIENT, {**CLIENT, "id": "x\x1b[2J", "shared_identifier": False})
@@ -71,6 +73,11 @@ def bench() -> Bench:
                          "uplinks": [], "clients": {"connected": 2, "away": 0}}  # fmt: skip
     made.pass_time(12)
     return made
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return full_bench()
 
 
 def test_digits_and_tabs(bench: Bench) -> None:
@@ -332,14 +339,14 @@ def test_commands(bench: Bench) -> None:
     assert "keys and signs" not in bench.screen()
 
 
-def test_copy_zoom_scroll_paste_and_quit(bench: Bench) -> None:
+def test_copy_scroll_paste_and_quit(bench: Bench) -> None:
     bench.press("3")
     bench.pass_time(4)
     bench.press("y")
     assert bench.copied
     bench.session.scroll(1)
     bench.session.click(10, 4)
-    bench.press("z", "escape", "S", "pagedown", "pageup", "home", "end", "ctrl+s", "T")
+    bench.press("S", "pagedown", "pageup", "home", "end", "ctrl+s", "T")
     assert bench.session.screenshot_wanted
     bench.press("/")
     bench.session.paste("tab\x1b")
@@ -350,15 +357,90 @@ def test_copy_zoom_scroll_paste_and_quit(bench: Bench) -> None:
     assert bench.session.ended
 
 
+def every_view() -> list[tuple[str, ...]]:
+    """Return the keys that lead to each view from the first."""
+    screens = [(digit,) for digit in "123456"]
+    return [*screens, ("2", "enter"), ("3", "enter"), ("4", "enter"), ("5", "enter"),
+            ("6", "enter"), ("6", "L"), ("2", "w"), ("?",)]  # fmt: skip
+
+
+def at_view(keys: tuple[str, ...]) -> Bench:
+    """Return a session of a gateway with something of everything, in which keys were pressed."""
+    made = full_bench()
+    for name in ("a/b", "a/c"):
+        made.hear(name, b'{"value":1}')
+    made.session.state.log.append(LogLine(1_000.0, "info", CHATTER, "anna came"))
+    made.press(*keys[:1])
+    made.pass_time(12)
+    made.screen(140, 50)
+    if keys[:1] == ("2",) and len(keys) > 1:
+        made.press("down", "down")
+    made.press(*keys[1:])
+    made.pass_time(12)
+    made.screen(140, 50)
+    return made
+
+
+def told(bench: Bench) -> tuple[object, ...]:
+    """Return everything that a key may change."""
+    session, client = bench.session, bench.client
+    return (
+        bench.screen(140, 50), session.screen, len(session.stack), session.question,
+        session.editor, session.theme_wanted, session.screenshot_wanted, session.ended,
+        len(bench.copied), len(client.asked), dict(session.preferences.seen),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("keys", every_view(), ids="-".join)
+def test_every_key_that_the_help_lists_does_something(keys: tuple[str, ...]) -> None:
+    here = at_view(keys)
+    listed = {each.key for each in here.session.actions_of(here.session.view)}
+    listed |= {each.key for each in here.session.common()}
+    listed -= {keys[0]} | ({"escape"} if len(here.session.stack) == 1 else set())
+    idle = []
+    for key in sorted(listed - {"right", "left", "l", "h", "up", "k", "down", "j", "[", "b"}):
+        bench = at_view(keys)
+        before = told(bench)
+        bench.session.key(key, key if len(key) == 1 else None)
+        if told(bench) == before:
+            idle.append(key)
+    assert not idle
+
+
+@pytest.mark.parametrize(("there", "back"), [("]", "["), ("left", "right")])
+def test_keys_of_plots(bench: Bench, there: str, back: str) -> None:
+    for digit in "14":
+        bench.press(digit)
+        before = bench.screen(140, 60)
+        bench.session.key(there)
+        assert bench.screen(140, 60) != before
+        bench.session.key(back)
+        assert bench.screen(140, 60) == before
+
+
+def test_the_table_alone(bench: Bench) -> None:
+    bench.client.answers["bridges"] = rows({"kind": "serial", "name": "tty", "state": "open"})
+    bench.pass_time(12)
+    for digit, below in (("4", "room   "), ("5", "readings of"), ("6", "╭ log")):
+        bench.press(digit)
+        bench.pass_time(12)
+        assert below in bench.screen(), digit
+        bench.press("z")
+        assert below not in bench.screen()
+        bench.press("escape")
+        assert below in bench.screen()
+
+
 def test_every_key_of_every_view_is_told_by_the_help(bench: Bench) -> None:
     for digit in "123456":
         bench.press(digit)
         bench.screen()
-        actions = list(bench.session.view.actions())
+        actions = bench.session.actions_of(bench.session.view)
         bench.press("?")
         text = bench.screen(160, 60)
         for action in actions:
             assert action.label in text
+        bench.press("escape")
         bench.press("escape")
 
 

@@ -131,8 +131,7 @@ class Clients(View):
             Action("enter", "open", self._enter, "⏎"),
             Action("K", "disconnect", lambda: self._with(disconnect), asks=True),
             Action("D", "drop session", lambda: self._with(drop), asks=True),
-            Action("n", "next page", lambda: self._turn(PAGE), quiet=not self._pages()),
-            Action("b", "page before", lambda: self._turn(-PAGE), quiet=not self._pages()),
+            *self._turns(),
         ]
 
     def draw(self, cells: int, height: int) -> list[Line]:
@@ -163,8 +162,13 @@ class Clients(View):
         lines = dimmed(self.table.draw(cells - 4, height - 2), old)
         return box(words, lines, cells, height, old or f"sort: {self.table.sorted_by()}")
 
-    def _pages(self) -> bool:
-        return (self.answer(self._query()).number("total") or 0) > PAGE
+    def _turns(self) -> list[Action]:
+        found = []
+        if (self.answer(self._query()).number("total") or 0) > self._offset + PAGE:
+            found.append(Action("n", "next page", lambda: self._turn(PAGE)))
+        if self._offset:
+            found.append(Action("b", "page before", lambda: self._turn(-PAGE)))
+        return found
 
     def _turn(self, by: int) -> None:
         total = int(self.answer(self._query()).number("total") or 0)

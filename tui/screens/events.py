@@ -22,6 +22,7 @@ class Events(View):
 
     title = "Events"
     about = "what happened, since when, and the log"
+    panes = True
 
     def __init__(self, session: Any) -> None:
         super().__init__(session)
@@ -69,7 +70,7 @@ class Events(View):
         now = self.session.now
         self.table.fill(self.answer(EVENTS).rows())
         old = self.old(EVENTS, now)
-        above = height if height < 12 else max(6, height // 2)
+        above = height if self.zoomed or height < 12 else max(6, height // 2)
         unseen = self.session.unseen()
         right = old or (f"{unseen} new · m: mark as seen" if unseen else "all seen")
         lines = dimmed(self.table.draw(cells - 4, above - 2), old)

@@ -8,9 +8,7 @@ MORE = (
     ("↑ ↓ j k", "move; page keys, ctrl+d, ctrl+u, g, G: further"),
     ("enter", "into what is at the cursor"),
     ("1 to 6", "Now, Topics, Clients, Queues, Nodes, Events"),
-    ("[ ]", "plots: ten minutes, three hours, a day"),
-    ("← →", "plots: back in time, and forth"),
-    ("/", "words that a row must contain; !word: must not; ~regex"),
+    ("/", "where there is a table: words that a row must contain; !word: must not; ~regex"),
     (":", "a command; tab completes; every action is one"),
 )
 
@@ -26,11 +24,14 @@ class Help(View):
 
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return the keys of what is below, then all."""
-        here = [_row(each.shown or each.key, each.words) for each in self._below.actions()]
+        here = [
+            _row(each.shown or each.key, each.words)
+            for each in self.session.actions_of(self._below)
+        ]
         lines = [line((f"{self._below.name()}", HEAD)), *here, []]
         lines += [line(("everywhere", HEAD))]
         lines += [_row(key, words) for key, words in MORE]
-        shown = {each.key for each in self._below.actions()}
+        shown = {each.key for each in self.session.actions_of(self._below)}
         for each in self.session.common():
             if not each.key.isdigit() and each.key not in shown | {"colon", "question_mark"}:
                 lines.append(_row(each.shown or each.key, each.words))

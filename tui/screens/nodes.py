@@ -36,6 +36,7 @@ class Nodes(View):
 
     title = "Nodes"
     about = "bridges, their devices and the last readings"
+    panes = True
 
     def __init__(self, session: Any) -> None:
         super().__init__(session)
@@ -77,7 +78,7 @@ class Nodes(View):
             return box("bridges", trouble(old, cells - 4, height - 2), cells, height)
         rows = answer.rows()
         self.table.fill(rows)
-        above = height if height < 10 else min(height - 6, max(4, len(rows) + 3))
+        above = height if self.zoomed or height < 10 else min(height - 6, max(4, len(rows) + 3))
         lines = dimmed(self.table.draw(cells - 4, above - 2), old)
         result = box(f"bridges {len(rows)}", lines, cells, above, old)
         if height > above:

@@ -7,7 +7,7 @@ from tui import figures
 from tui.line import MUTED, Line, at_cursor, beside, box, filled, fitted, gauge, line, spread
 from tui.plot import plot, stretched
 from tui.queries import EVENTS, STATUS, Document, Query, number, query, text
-from tui.screens.plots import PLOTS, plots
+from tui.screens.plots import PLOTS, plot_actions, plots
 from tui.screens.topics import NO_MEMORY, TopicDetail, value_of
 from tui.series import SPANS
 from tui.signs import SIGNS, severity
@@ -76,12 +76,7 @@ class Now(View):
                 Action(key, "before", lambda: self._move(-1), quiet=True) for key in ("up", "k")
             ]
         found.append(Action("m", "mark as seen", self.session.mark_seen))
-        found += [
-            Action("]", "longer plots", lambda: self._span(1)),
-            Action("[", "shorter plots", lambda: self._span(-1), quiet=True),
-            Action("left", "plots back", lambda: self._go_back(1), "←"),
-            Action("right", "plots forth", lambda: self._go_back(-1), "→", quiet=True),
-        ]
+        found += plot_actions(self.session)
         shown = {"enter", "m", "]"}
         return sorted(found, key=lambda each: each.key not in shown)
 
@@ -310,16 +305,6 @@ class Now(View):
         if not matched or filtered is None:
             return line(("rules    ", MUTED), UNKNOWN)
         return line(("rules    ", MUTED), f"{100 * min(1.0, filtered / matched):.0f} % kept back")
-
-    # The plots
-
-    def _span(self, by: int) -> None:
-        self.session.span = min(len(SPANS) - 1, max(0, self.session.span + by))
-        self.session.back = 0
-
-    def _go_back(self, by: int) -> None:
-        steps = SPANS[self.session.span][1]
-        self.session.back = min(steps * 3 // 4, max(0, self.session.back + by * (steps // 10)))
 
     # Readings, gauges, events
 

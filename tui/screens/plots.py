@@ -1,12 +1,13 @@
 """Plots of the figures that the gateway keeps the course of."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tui.line import MUTED, Line, beside, box, line
 from tui.plot import plot
 from tui.series import SPANS, Course
 from tui.text import moment
-from tui.view import View
+from tui.view import Action, View
 
 Plot = tuple[str, str, Callable[[Course, int], list[float | None]]]
 PLOTS: Sequence[Plot] = (
@@ -15,6 +16,25 @@ PLOTS: Sequence[Plot] = (
     ("up, messages/s", "plot", lambda course, back: course.values("acknowledged", back)),
 )
 """what is plotted: its name, its style, its values"""
+
+
+def plot_actions(session: Any) -> list[Action]:
+    """Return what the keys do with all plots together."""
+
+    def change_span(by: int) -> None:
+        session.span = min(len(SPANS) - 1, max(0, session.span + by))
+        session.back = 0
+
+    def go_back(by: int) -> None:
+        steps = SPANS[session.span][1]
+        session.back = min(steps * 3 // 4, max(0, session.back + by * (steps // 10)))
+
+    return [
+        Action("]", "longer plots", lambda: change_span(1)),
+        Action("[", "shorter plots", lambda: change_span(-1), quiet=True),
+        Action("left", "plots back", lambda: go_back(1), "←"),
+        Action("right", "plots forth", lambda: go_back(-1), "→", quiet=True),
+    ]
 
 
 def plots(view: View, cells: int, height: int, shown: Sequence[Plot]) -> list[Line]:

@@ -6,7 +6,7 @@ from typing import Any
 from tui.line import MUTED, Line, box, fitted, gauge, line
 from tui.orders import Order
 from tui.queries import Document, Query, number, query, text
-from tui.screens.plots import PLOTS, plots
+from tui.screens.plots import PLOTS, plot_actions, plots
 from tui.series import SPANS
 from tui.signs import state_cell
 from tui.table import Column, Table
@@ -48,10 +48,12 @@ class Queues(View):
 
     title = "Queues"
     about = "what waits, why and until when; rules; pause and resume"
+    panes = True
 
     def __init__(self, session: Any) -> None:
         super().__init__(session)
         self.table: Table[Document] = Table(self._columns(), key, empty="nothing waits anywhere")
+        self._plotted = False
 
     def _columns(self) -> Sequence[Column[Document]]:
         return [
@@ -122,7 +124,7 @@ class Queues(View):
         found.append(Action("enter", "open", self._enter, "⏎"))
         if row is not None and row.get("kind") == "channel":
             found.append(Action("E", "empty", lambda: self._empty(row), asks=True))
-        return found
+        return [*found, *(plot_actions(self.session) if self._plotted else [])]
 
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return the queues, and below them the one at the cursor."""
@@ -137,15 +139,18 @@ class Queues(View):
                 answer.rows(), key=lambda row: (ORDER.get(str(row.get("kind")), 9), label(row))
             )
         self.table.fill([self._as_told(row) for row in rows])
-        below = 0 if height < 12 else min(height // 2, 9 + len(self._rules_of(self.table.current)))
+        rules = len(self._rules_of(self.table.current))
+        below = 0 if self.zoomed or height < 12 else min(height // 2, 9 + rules)
         above = min(height - below, len(rows) + 3) if below else height
         lines = dimmed(self.table.draw(cells - 4, above - 2), old)
         right = old or (f"sort: {self.table.sorted_by()}" if self.table.sort is not None else "")
         result = box(f"where messages wait {len(rows)}", lines, cells, above, right)
+        self._plotted = False
         if not below:
             return result
         rest = height - above
-        if rest >= 18:
+        self._plotted = rest >= 18
+        if self._plotted:
             result += self._below(cells, rest - 12, now)
             return result + plots(self, cells, 12, PLOTS[1:])
         return result + self._below(cells, rest, now)

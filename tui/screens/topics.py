@@ -84,7 +84,8 @@ class TopicsScreen(View):
     def actions(self) -> Sequence[Action]:
         """Return what can be done with the topic at the cursor."""
         found = [Action("enter", "open", self._enter, "⏎")]
-        found.append(Action("w", "why", self._why))
+        if self.table.current is not None and self.table.current.topic is not None:
+            found.append(Action("w", "why", self._why))
         found.append(Action("$", "where", self._ask_where))
         found.append(Action("f", "topic filter", self._ask_filter))
         found += [
