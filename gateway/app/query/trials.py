@@ -311,4 +311,4 @@ def _rule_of(named: "NamedRule | None") -> "Rule | None":
 
     rule = named.placed.rule
     where = None if rule.where is None else compile_rule(rule.where)
-    return Rule(rule.topic, where, rule.stream, rule.lane, None, named.placed.bits)
+    return Rule(rule.topic, where, rule.stream, rule.lane, None, named.placed.bits, rule.retain)

@@ -24,6 +24,8 @@ from gateway.where.language.spelling import spell_value
 
 _ANSWERS = {1: "PUBACK", 2: "PUBREC"}
 
+CLEARING = "it clears the topic, and a rule with retain = true takes that whatever its where says"
+
 
 Earlier = list[tuple[Message, bool]]
 """Messages that a rule remembers, oldest first, each with whether it was forwarded."""
@@ -160,7 +162,10 @@ def recorded_rules(history: HistoryReader, row: HistoryRow, numbered: Numbered) 
         if rule.expression is not None:
             earlier = _earlier(history.of_topic(row.message.topic, row.id), result.rule_epoch)
             explanation = explain(rule.expression, row.message, earlier)
-            yield from _parts(rule.expression, explanation, result, len(earlier))
+            if result.result and explanation.result is not True and _clears(row.message):
+                yield f"  {CLEARING}"
+            else:
+                yield from _parts(rule.expression, explanation, result, len(earlier))
 
 
 def present_rules(history: HistoryReader, message: Message) -> Iterator[str]:
@@ -188,6 +193,8 @@ def _stream(
             yield f"would be taken by rule {rule.place}, lane {rule.lane}, stream {rule.stream}"
             return
     yield f"would be filtered: no rule of the stream {rules[0].stream} takes it"
+    if _clears(message):
+        yield f"  but {CLEARING}"
 
 
 def _present(
@@ -213,15 +220,24 @@ def _present(
 
 
 def _earlier(rows: list[HistoryRow], epoch: int) -> Earlier:
-    """Return what the rule of this epoch saw; rules that remember nothing have none."""
-    if not epoch:
-        return []
-    return [
-        (row.message, result.result is True)
-        for row in rows
-        for result in _results(row)
-        if result.rule_epoch == epoch and not result.overflow
-    ]
+    """Return what the rule of this epoch saw; rules that remember nothing have none.
+
+    What was cleared is forgotten.
+    """
+    earlier: list[tuple[Message, bool]] = []
+    for row in rows if epoch else ():
+        for result in _results(row):
+            if result.rule_epoch != epoch or result.overflow:
+                continue
+            if result.result and _clears(row.message):
+                earlier.clear()
+            else:
+                earlier.append((row.message, result.result is True))
+    return earlier
+
+
+def _clears(message: Message) -> bool:
+    return message.retain and not message.payload
 
 
 def _results(row: HistoryRow) -> Iterator[RuleResult]:

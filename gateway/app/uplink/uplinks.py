@@ -387,7 +387,9 @@ def uplink_rules(uplinks: Sequence[UplinkSettings], rules: Sequence[PlacedRule])
         if within is None:
             within = min((uplinks[place].commit_within for place in places), default=0.0)
         bits = sum(1 << place for place in places)
-        made.append(Rule(rule.topic, where, rule.stream, rule.lane, within, bits))
+        made.append(
+            Rule(rule.topic, where, rule.stream, rule.lane, within, bits, retain=rule.retain)
+        )
     return made
 
 

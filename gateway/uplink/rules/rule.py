@@ -25,7 +25,8 @@ class Rule:
     `lane` is `live`, or `backlog` for messages that are always sent behind live ones.
     `commit_within` is for how many seconds a publisher's answer may wait for the fleet's PUBACK
     before the message is written; None for the uplink's own. `uplinks` are the bits of those that
-    it is for (`storage/outbox/uplinks.py`).
+    it is for (`storage/outbox/uplinks.py`). If messages are to `retain` at the fleet what is
+    retained here, one that clears its topic is accepted whatever `where` says of it.
     """
 
     topic: str
@@ -34,6 +35,11 @@ class Rule:
     lane: str = "live"
     commit_within: float | None = None
     uplinks: int = 1
+    retain: bool = False
+
+    def clears(self, message: Message) -> bool:
+        """Return whether the message ends what is retained of its topic, here and at the fleet."""
+        return self.retain and message.retain and not message.payload
 
 
 DEFAULT_RULES = (Rule("sensors/#"),)
@@ -123,10 +129,10 @@ class ActiveRule:
         It is NULL, and the rule `over_budget`, if it takes more than is left of the message's room.
         """
         where = self.where
-        if where is None:
+        self.over_budget = False
+        if where is None or (self.rule.retain and self.rule.clears(message)):
             return True
         room, result = message.work_left, None
-        self.over_budget = False
         try:
             message.spend(where.steps)
             result = where.evaluate(message)
@@ -196,7 +202,10 @@ class ActiveRule:
 
     def _remember(self, where: RuleWhere, message: Message, result: bool | None) -> RuleResult:
         overflows = where.memory.overflows
-        if where.record(message, result):
+        if self.rule.clears(message):  # the fleet has nothing of the topic: the next is its first
+            where.memory.forget(message.topic)
+            self._save_row(where, message, result)
+        elif where.record(message, result):
             self._save_row(where, message, result)
         self._counters.set(f"{self._prefix}topics", len(where.memory))
         self._counters.set(f"{self._prefix}state_overflow", where.memory.overflows)

@@ -89,7 +89,9 @@ class Side:
         result = _result(self.rule, message)
         self.null += result is None
         self.over_budget += result is None and message.work_left < 0
-        if self._edited:
+        if self._edited and self.rule.clears(message):
+            where.memory.forget(message.topic)
+        elif self._edited:
             where.record(message, result)
         return result is True
 
@@ -201,7 +203,7 @@ class Trial:
 
 def _result(rule: Rule, message: Message) -> bool | None:
     """Return what a rule says, without counting it; NULL if it would cost too much."""
-    if rule.where is None:
+    if rule.where is None or rule.clears(message):
         return True
     try:
         message.spend(rule.where.steps)

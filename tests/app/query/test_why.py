@@ -17,11 +17,20 @@ from tests.support.operator import Operator
 from tests.support.ports import free_port
 from tests.support.raw_client import Clients
 
+KEPT = """[[uplink.rule]]
+topic = "kept/#"
+stream = "kept"
+where = "CHANGED(payload.value)"
+retain = true
+"""
+
 
 @pytest.fixture
 async def recording(tmp_path: Path) -> AsyncIterator[Gateway]:
     file = tmp_path / "gateway.toml"
-    text = CONFIG.format(port=free_port(), folder=tmp_path / "landing")
+    text = CONFIG.format(port=free_port(), folder=tmp_path / "landing").replace(
+        "[[channel]]", KEPT + "[[channel]]"
+    )
     file.write_text(f'{text}\n[history]\nkeep = "1h"\n', "utf-8")
     async with AsyncExitStack() as stack:
         made = Gateway(load(file), tmp_path / "data", stack)
@@ -56,6 +65,26 @@ async def test_a_message_is_explained_by_topic_and_by_number(recording: Gateway)
     assert "too old, or never given" in await operator.refused("why", number="00.main.9")
     assert "why needs number" in await operator.refused("why")
     assert "why needs number" in await operator.refused("why", number="1", topic="2")
+    await clients.close()
+    await operator.close()
+
+
+async def test_what_clears_a_topic_is_explained(recording: Gateway) -> None:
+    port = recording.configuration.listeners[0].port
+    operator, clients = await Operator.open(port), Clients(port)
+    publisher = await clients.connect("sensor")
+    for number, value in enumerate((b'{"value":30}', b"", b'{"value":30}'), 1):
+        await publisher.send(Publish("kept/x", value, 1, retain=True, packet_id=number))
+        while not isinstance(await publisher.receive(), PubAck):
+            pass
+    await until(lambda: not recording.writer.pending_rows)
+    texts = [
+        "\n".join((await operator.ask("why", number=f"{recording.epoch}.kept.{number}"))["lines"])
+        for number in (2, 3)
+    ]
+    assert "rule 2 on kept/#: TRUE\n  it clears the topic, and a rule with retain" in texts[0]
+    assert "taken by rule 2" in texts[0]
+    assert "TRUE  <-  CHANGED(payload.value)" in texts[1]
     await clients.close()
     await operator.close()
 

@@ -63,11 +63,14 @@ class FleetCollector:
         """The data messages so far."""
         return [message for message in list(self.received) if "/data/" in message.topic]
 
-    def publish(self, topic: str, payload: bytes, *pairs: tuple[str, str]) -> None:
+    def publish(
+        self, topic: str, payload: bytes, *pairs: tuple[str, str], retain: bool = False
+    ) -> None:
         """Publish with QoS 1 and these user properties; return when the broker has it."""
         properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]  # not annotated
         properties.UserProperty = list(pairs)
-        self._client.publish(topic, payload, 1, properties=properties).wait_for_publish(SECONDS)
+        sent = self._client.publish(topic, payload, 1, retain, properties)
+        sent.wait_for_publish(SECONDS)
 
     def close(self) -> None:
         """Disconnect and end the thread."""

@@ -19,9 +19,9 @@ from tests.support.disk.storage import Store, crash_image, open_store
 EPOCH = "00a1b2c3d4"
 
 
-async def rule_set(store: Store, *expressions: str) -> RuleSet:
+async def rule_set(store: Store, *expressions: str, retain: bool = False) -> RuleSet:
     """Give rules on `s/#` as a start of the gateway makes them."""
-    rules = [Rule("s/#", compile_rule(expression)) for expression in expressions]
+    rules = [Rule("s/#", compile_rule(expression), retain=retain) for expression in expressions]
     keys = [key_of(rules, place) for place in range(len(rules))]
     states = RuleStates(store.database, store.writer)
     found = await states.restore([key for key in keys if key is not None])
@@ -238,3 +238,20 @@ def test_equal_rules_have_states_of_their_own() -> None:
         RuleKey("main", "s/#", "CHANGED(a)", 1),
         RuleKey("b", "s/#", "CHANGED(a)", 0),
     ]
+
+
+@pytest.mark.parametrize("expression", ["CHANGED(payload.t)", "DEADBAND(payload.t, 5)"])
+async def test_a_rule_forgets_a_topic_that_is_cleared(
+    store: Store, tmp_path: Path, expression: str
+) -> None:
+    rules = await rule_set(store, expression, retain=True)
+    assert taken(rules, store, 20, 20) == [True, False]
+    cleared = Message("s/1", b"", 1, retain=True, received_at=1_000_000)
+    rules.receive(cleared, ["s/#"])
+    after = await after_a_crash(store, tmp_path / "after")
+    for at in (store, after):
+        rules = rules if at is store else await rule_set(at, expression, retain=True)
+        rows = at.outbox.rows
+        assert rows == 2
+        assert taken(rules, at, 20, 20) == [True, False]
+    await after.close()

@@ -159,3 +159,18 @@ async def test_a_rule_that_would_cost_too_much_is_null_and_told_of(
     assert store.counters.count("tidegate/rules/0/over_budget") == 1
     assert store.counters.count("tidegate/rules/0/null") == 1
     assert "uplink.rule[0]: a filter is NULL" in caplog.messages[0]
+
+
+@pytest.mark.parametrize("retain", [True, False])
+async def test_what_clears_a_topic_goes_up_whatever_the_rule_says(
+    store: Store, retain: bool
+) -> None:
+    rule = Rule("sensors/#", compile_rule("payload.value > 20"), retain=retain)
+    rules = RuleSet([rule], store.outbox, store.counters, EPOCH)
+    for payload, retained in ((b'{"value":25}', True), (b"", False), (b"", True)):
+        message = Message("sensors/n1", payload, 1, retain=retained, received_at=1_000)
+        rules.receive(message, ["sensors/#"])
+    cleared = [("main", 3, "")] if retain else []
+    assert await _rows(store) == [("main", 1, '{"value":25}'), *cleared]
+    assert store.counters.count("tidegate/rules/0/passed") == 1 + retain
+    assert store.counters.count("tidegate/rules/0/null") == 2 - retain

@@ -118,3 +118,13 @@ def test_the_edited_rule_takes_over_what_both_remember() -> None:
     assert taken(trial) == (0, 1)
     trial.evaluate(message(21.5))  # it remembers what it took itself from now on
     assert taken(trial) == (0, 1)
+
+
+def test_what_clears_a_topic_is_taken_by_a_rule_that_retains() -> None:
+    new = Rule("s/#", compile_rule("CHANGED(payload.value)"), retain=True)
+    trial = beside(rule("payload.value > 5"), new)
+    cleared = Message("s/1", b"", 1, retain=True, received_at=1_000, arrived=0.0)
+    for each in (message(7), cleared, message(7), message(7)):
+        trial.evaluate(each)
+    assert taken(trial) == (3, 3)
+    assert trial.only_new == 1  # the clearing; the last 7 is the other's alone
