@@ -7,17 +7,21 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Thread
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from rich.console import RenderableType
 from rich.segment import Segment
 from textual import events
+from textual._compositor import ChopsUpdate
 from textual.app import App, ComposeResult
 from textual.color import Color
 from textual.geometry import Region
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.address import DEFAULT_URL, AddressError, parse_address
+from tui.cells import Cells, CellsUpdate
 from tui.gateway_client import GatewayClient
 from tui.line import Line, safe
 from tui.prefs import Preferences, default_file
@@ -38,15 +42,13 @@ GONE = 129
 
 
 class Canvas(Widget, can_focus=True):
-    """Shows lines, and has only those cells written that differ from the lines before."""
+    """Shows lines, and has only those written that differ from the lines before."""
 
     DEFAULT_CSS = "Canvas { width: 100%; height: 100%; background: $background; }"
 
     def __init__(self) -> None:
         super().__init__()
         self._strips: list[Strip] = []
-        self.changed_cells = 0
-        """cells that were ever written because they changed"""
 
     def show(self, strips: list[Strip]) -> None:
         """Show these lines."""
@@ -55,12 +57,11 @@ class Canvas(Widget, can_focus=True):
             self.refresh()
             return
         before, self._strips = self._strips, strips
-        regions = []
-        for y, (old, new) in enumerate(zip(before, strips, strict=True)):
-            if old != new:
-                begin, end = _difference(old, new)
-                self.changed_cells += end - begin
-                regions.append(Region(begin, y, end - begin, 1))
+        regions = [
+            Region(0, y, new.cell_length, 1)
+            for y, (old, new) in enumerate(zip(before, strips, strict=True))
+            if old != new
+        ]
         if regions:
             self.refresh(*regions)
 
@@ -92,6 +93,7 @@ class TidegateApp(App[None]):
         self.ascii = ascii_alone()
         self._palette = Palette(None)
         self._canvas = Canvas()
+        self._cells = Cells()
         self._drawn_at = 0.0
 
     def compose(self) -> ComposeResult:
@@ -144,6 +146,14 @@ class TidegateApp(App[None]):
         """Draw anew for another size."""
         self._draw()
 
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        """Write what Textual has drawn, of a part of the screen only the cells that differ."""
+        if isinstance(renderable, ChopsUpdate):
+            super()._display(screen, CellsUpdate(renderable, self._cells))
+        else:
+            self._cells.forget()
+            super()._display(screen, renderable)
+
     def action_help_quit(self) -> None:
         """Quit: Textual asks with ctrl+c."""
         self.session.quit()
@@ -174,6 +184,9 @@ class TidegateApp(App[None]):
             return
         if self.session.theme_wanted:
             self._change_theme()
+        if self.session.redraw_wanted:
+            self.session.redraw_wanted = False
+            self.screen.refresh()
         if self.session.screenshot_wanted:
             self.session.screenshot_wanted = False
             self._take_screenshot()
@@ -229,16 +242,6 @@ def _colours(variables: Mapping[str, str]) -> dict[str, str]:
     if not found["background"].startswith("#"):
         found["background"] = "#000000"
     return {name: Color.parse(found[name]).hex6 for name in COLOURS}
-
-
-def _difference(old: Strip, new: Strip) -> tuple[int, int]:
-    """Return the first cell that differs, and the one after the last."""
-    before = [(character, segment.style) for segment in old for character in segment.text]
-    after = [(character, segment.style) for segment in new for character in segment.text]
-    if not len(before) == len(after) == old.cell_length == new.cell_length:
-        return 0, max(old.cell_length, new.cell_length)  # cells are not characters
-    differ = [at for at, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
-    return (differ[0], differ[-1] + 1) if differ else (0, 0)
 
 
 class Watch:

@@ -106,6 +106,7 @@ class Session:
         self.screen = 0
         self.now = 0.0
         self.screenshot_wanted = False
+        self.redraw_wanted = False
         self._check: Callable[[str], str] | None = None
         self._accept: Callable[[str], object] = lambda _: None
         self._note: tuple[str, str, float] = ("", TEXT, 0.0)
@@ -487,6 +488,7 @@ class Session:
             Action("T", "next theme", self._next_theme),
             Action("ctrl+p", "palette", self.command),
             Action("ctrl+s", "screenshot", self._screenshot),
+            Action("ctrl+l", "draw anew", self._redraw),
             Action("ctrl+c", "quit", self.quit),
         ]
         for index, screen in enumerate(SCREENS):
@@ -585,7 +587,7 @@ class Session:
         """Return every command with what it does: screens, actions, those with an argument."""
         found = [(screen.title.lower(), screen.about) for screen in SCREENS]
         found += [(each.label, f"key {each.shown or each.key}") for each in self.actions()]
-        found += [(each.label, f"key {each.shown or each.key}") for each in self.common()[:8]]
+        found += [(each.label, f"key {each.shown or each.key}") for each in self.common()[:9]]
         found += [(name, about) for name, (about, _) in COMMANDS.items()]
         return list(dict(found).items())
 
@@ -629,6 +631,9 @@ class Session:
 
     def _next_theme(self) -> None:
         self.theme_wanted = "next"
+
+    def _redraw(self) -> None:
+        self.redraw_wanted = True
 
     def _screenshot(self) -> None:
         self.screenshot_wanted = True

@@ -3,7 +3,6 @@
 import fcntl
 import os
 import pty
-import re
 import select
 import signal
 import struct
@@ -21,10 +20,10 @@ from paho.mqtt.publish import single
 
 from tests.support.ports import free_port
 from tests.support.waiting import SECONDS, listens, until
+from tests.tui.emulator import Screen, show, text_of
 from tui.app import run
 
 TIDEGATE = [sys.executable, "-c", "import gateway.cli.main as cli; raise SystemExit(cli.main())"]
-ESCAPES = re.compile(rb"\x1b(\[[0-9;?<>=]*[a-zA-Z]|\][^\x07]*\x07|P[^\x1b]*\x1b\\)")
 
 
 class Terminal:
@@ -42,13 +41,18 @@ class Terminal:
         self._output = b""
 
     def read_until(self, text: str) -> None:
-        """Read until the output, without its escape sequences, holds this text."""
+        """Read until this text is on the screen."""
         end = time.monotonic() + SECONDS
-        while text.encode() not in ESCAPES.sub(b"", self._output):
+        while text not in self._screen():
             left = end - time.monotonic()
-            assert left > 0, f"{text!r} not in {ESCAPES.sub(b'', self._output)[-2000:]!r}"
+            assert left > 0, f"{text!r} not in\n{self._screen()}"
             if select.select([self._ours], [], [], left)[0]:
                 self._output += os.read(self._ours, 65_536)
+
+    def _screen(self) -> str:
+        screen: Screen = {}
+        show(self._output.decode(errors="ignore"), screen)
+        return text_of(screen)
 
     def type(self, keys: str) -> None:
         """Press keys."""

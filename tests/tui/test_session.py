@@ -386,7 +386,8 @@ def told(bench: Bench) -> tuple[object, ...]:
     session, client = bench.session, bench.client
     return (
         bench.screen(140, 50), session.screen, len(session.stack), session.question,
-        session.editor, session.theme_wanted, session.screenshot_wanted, session.ended,
+        session.editor, session.theme_wanted, session.screenshot_wanted,
+        session.redraw_wanted, session.ended,
         len(bench.copied), len(client.asked), dict(session.preferences.seen),
     )  # fmt: skip
 
