@@ -639,9 +639,7 @@ class Session:
         self.screenshot_wanted = True
 
     def _copy(self) -> None:
-        table = self.view.table
-        row = table.current if table is not None else None
-        words = table.copied(row) if table is not None and row is not None else self.view.name()
+        words = self.view.copied()
         self.copy(words)
         self.tell(f"copied {printable(words, 60)}")
 

@@ -105,10 +105,6 @@ class Table(Generic[Row]):
             if self.key(row) == key:
                 self.cursor = index
 
-    def copied(self, row: Row) -> str:
-        """Return what is copied of a row: its key."""
-        return self.key(row)
-
     def page(self, by: int) -> None:
         """Move the cursor by pages."""
         self.move(by * max(1, self._height - 1))

@@ -86,6 +86,11 @@ class View:
         if self.table is not None:
             self.table.click(y - 1)
 
+    def copied(self) -> str:
+        """Return what `y` copies: the key of the row at the cursor, or the view's name."""
+        row = self.table.current if self.table is not None else None
+        return self.name() if self.table is None or row is None else self.table.key(row)
+
     def zoom(self) -> None:
         """Give the table the whole screen, or what is below it its part again."""
         self.zoomed = not self.zoomed

@@ -68,6 +68,21 @@ async def test_a_client_is_disconnected(application: TidegateApp, gateway: Gatew
     other.stop()
 
 
+async def test_a_rule_is_tried_on_live_messages(
+    application: TidegateApp, gateway: GatewayProcess
+) -> None:
+    async with application.run_test(size=(120, 36)) as pilot:
+        await connected(pilot)
+        await press(pilot, "4")
+        await shown(pilot, "▌ cloud", "e edit a rule")
+        await press(pilot, "e", "e", "ctrl+u", *"payload.value>60", "enter")
+        await shown(pilot, "running for", "tidegate rule apply 0@", "--where 'payload.value>60'")
+        single("sensors/n1/t", '{"value":30}', qos=1, port=gateway.port)
+        await shown(pilot, "seen          1 messages", "- now only    sensors/n1/t")
+        await press(pilot, "E")
+        await shown(pilot, "the trial has ended", "over after")
+
+
 async def test_a_gateway_that_stands_still_and_goes_on(
     application: TidegateApp, gateway: GatewayProcess
 ) -> None:

@@ -1,12 +1,13 @@
 """Queues: where messages wait, why, and until when; rules with what they save; pause, resume."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tui.line import MUTED, Line, box, fitted, gauge, line
 from tui.orders import Order
-from tui.queries import Document, Query, number, query, text
+from tui.queries import Answer, Document, Query, number, query, text
 from tui.screens.plots import PLOTS, plot_actions, plots
+from tui.screens.rule import RuleEditor, place_of
 from tui.series import SPANS
 from tui.signs import state_cell
 from tui.table import Column, Table
@@ -41,6 +42,17 @@ def whole(row: Document, name: str) -> str:
     """Return a whole number of a row."""
     found = number(row.get(name))
     return UNKNOWN if found is None else amount(int(found))
+
+
+def rules_of(answer: Answer, row: Document | None) -> list[Document]:
+    """Return the rules of a queue, if it is an uplink."""
+    if row is None or row.get("kind") != "uplink":
+        return []
+    return [
+        rule
+        for rule in answer.rows()
+        if row.get("name") in (found if isinstance(found := rule.get("uplinks"), list) else [])
+    ]
 
 
 class Queues(View):
@@ -122,6 +134,8 @@ class Queues(View):
                 Action("p", f"{word} {label(row)}", lambda: self._pause(row, word), asks=True)
             )
         found.append(Action("enter", "open", self._enter, "⏎"))
+        if self._rules_of(row):
+            found.append(Action("e", "edit a rule", self._edit_rule))
         if row is not None and row.get("kind") == "channel":
             found.append(Action("E", "empty", lambda: self._empty(row), asks=True))
         return [*found, *(plot_actions(self.session) if self._plotted else [])]
@@ -185,13 +199,14 @@ class Queues(View):
         return found
 
     def _rules_of(self, row: Document | None) -> list[Document]:
-        if row is None or row.get("kind") != "uplink":
-            return []
-        return [
-            rule
-            for rule in self.answer(RULES).rows()
-            if row.get("name") in (found if isinstance(found := rule.get("uplinks"), list) else [])
-        ]
+        return rules_of(self.answer(RULES), row)
+
+    def _edit_rule(self) -> None:
+        rules = self._rules_of(self.table.current)
+        if len(rules) == 1:
+            self.session.open(RuleEditor(self.session, rules[0]))
+        else:
+            self._enter()
 
     def _below(self, cells: int, height: int, now: float) -> list[Line]:
         row = self.table.current
@@ -305,6 +320,7 @@ class QueueDetail(View):
     def __init__(self, session: Any, row: Document) -> None:
         super().__init__(session)
         self._row = row
+        self.table = Table(_rule_columns(), place_of) if row.get("kind") == "uplink" else None
 
     def name(self) -> str:
         """Return what the queue is called."""
@@ -313,6 +329,14 @@ class QueueDetail(View):
     def queries(self) -> list[Query]:
         """Return the queries for rules."""
         return [RULES]
+
+    def actions(self) -> Sequence[Action]:
+        """Return what can be done with the rule at the cursor."""
+        rule = self.table.current if self.table is not None else None
+        if rule is None:
+            return []
+        edit = lambda: self.session.open(RuleEditor(self.session, rule))  # noqa: E731
+        return [Action("e", "edit rule", edit), Action("enter", "edit rule", edit, "⏎", quiet=True)]
 
     def every_figure(self) -> bool:
         """Return that it shows figures that are not usual."""
@@ -330,14 +354,12 @@ class QueueDetail(View):
             for each, value in self.session.state.figures.shown()
             if each.startswith(begin) and "/" not in each.removeprefix(begin)
         ]
-        rules = [
-            rule
-            for rule in self.answer(RULES).rows()
-            if kind == "uplink"
-            and name in (x if isinstance(x := rule.get("uplinks"), list) else [])
-        ]
-        lines = _rule_lines(rules, cells - 4)
-        lines += [[]] if lines else []
+        lines: list[Line] = []
+        if self.table is not None:
+            rules = rules_of(self.answer(RULES), self._row)
+            self.table.fill(rules)
+            most = min(len(rules) + 1, max(3, height // 2))
+            lines += [*self.table.draw(cells - 4, most), []] if rules else []
         column = max(30, (cells - 4) // max(1, (cells - 4) // 40))
         across = max(1, (cells - 4) // column)
         for at in range(0, len(found), across):
@@ -349,6 +371,47 @@ class QueueDetail(View):
         return box(label(self._row), lines, cells, height, "escape: back")
 
 
+def _counted(rule: Document, name: str) -> float | None:
+    counters = rule.get("counters")
+    return number(counters.get(name)) if isinstance(counters, dict) else None
+
+
+def _kept(rule: Document) -> float | None:
+    seen, took = _counted(rule, "evaluated"), _counted(rule, "passed")
+    return (took or 0) / seen if seen else None
+
+
+def _words_of(rule: Document) -> str:
+    where = text(rule.get("where"), 240)
+    return text(rule.get("topic"), 120) + (f"  {where}" if where else "")
+
+
+def _rule_columns() -> Sequence[Column[Document]]:
+    def counter(head: str, cells: int, name: str, show: Callable[[int], str]) -> Column[Document]:
+        return Column(
+            head,
+            cells,
+            lambda rule: show(int(_counted(rule, name) or 0)),
+            lambda rule: _counted(rule, name),
+            right=True,
+            least=60,
+        )
+
+    return [
+        Column("RULE", 0, _words_of),
+        counter("SEEN", 8, "evaluated", amount),
+        counter("TOOK", 8, "passed", amount),
+        Column(
+            "KEPT",
+            5,
+            lambda rule: UNKNOWN if (part := _kept(rule)) is None else f"{100 * part:.0f} %",
+            _kept,
+            right=True,
+        ),
+        counter("SAVED", 9, "bytes_saved", size),
+    ]
+
+
 def _rule_lines(rules: Sequence[Document], cells: int) -> list[Line]:
     if not rules:
         return []
@@ -357,16 +420,11 @@ def _rule_lines(rules: Sequence[Document], cells: int) -> list[Line]:
         line((fitted_text("RULE", cells - 40) + "     SEEN     TOOK  KEPT     SAVED   µs", "head"))
     ]
     for rule in rules:
-        counters = rule.get("counters")
-        counted = counters if isinstance(counters, dict) else {}
-        seen, took = number(counted.get("evaluated")) or 0, number(counted.get("passed")) or 0
-        part = took / seen if seen else None
-        words = text(rule.get("topic"), 120)
-        if rule.get("where"):
-            words += f"  {text(rule.get('where'), 240)}"
+        seen, took = _counted(rule, "evaluated") or 0, _counted(rule, "passed") or 0
+        part, words = _kept(rule), _words_of(rule)
         kept = UNKNOWN if part is None else f"{100 * part:.0f} %"
-        saved = size(int(number(counted.get("bytes_saved")) or 0))
-        cost = number(counted.get("microseconds"))
+        saved = size(int(_counted(rule, "bytes_saved") or 0))
+        cost = _counted(rule, "microseconds")
         bar = gauge(part, 0)
         lines.append(
             [
