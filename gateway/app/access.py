@@ -8,7 +8,7 @@ from gateway.access.rule import WORDS, Rule
 from gateway.broker.client_classes import client_matcher
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
-from gateway.config.named_file import open_named
+from gateway.config.named_file import open_named, without_mark
 from gateway.pieces import Pieces, complete
 from gateway.settings.access import RoleSettings
 from gateway.settings.listener import ListenerSettings
@@ -61,7 +61,7 @@ def read_acl(listener: ListenerSettings) -> Pieces[AclRules | None]:
             data = file.read(MAXIMUM_BYTES + 1)
         if len(data) > MAXIMUM_BYTES:
             raise ConfigurationError(str(path), "", None, f"larger than {MAXIMUM_BYTES} bytes")
-        return (yield from in_pieces(data.decode()))
+        return (yield from in_pieces(without_mark(data).decode()))
     except OSError as error:
         raise ConfigurationError(str(path), "", None, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:

@@ -91,7 +91,7 @@ def _system() -> dict[str, object]:
 
 def _document(file: Path) -> dict[str, Any]:
     """Return what the configuration's file says; raise OSError or ValueError if it cannot."""
-    return tomllib.loads(file.read_text(encoding="utf-8"))
+    return tomllib.loads(file.read_text(encoding="utf-8-sig"))
 
 
 def _configuration(file: Path) -> str:

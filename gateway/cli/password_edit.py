@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gateway.cli.file_edit import locked, replace_file
+from gateway.config.named_file import without_mark
 from gateway.errors import TidegateError
 from gateway.server.passwords.file import load
 from gateway.server.passwords.hashing import hash_password
@@ -21,7 +22,7 @@ def set_password(path: Path, username: str, ask: Callable[[], bytes], *, new: bo
     line = f"{username}:{hash_password(ask())}".encode()  # which may take long
     with locked(path.parent):
         _check(path, username, new=new)
-        before = path.read_bytes() if path.exists() else b""
+        before = without_mark(path.read_bytes()) if path.exists() else b""
         replace_file(path, _with_line(before, username, line))
 
 

@@ -12,6 +12,7 @@ from gateway.app.query.rule_edit import RuleChange, RuleEdit, edit_rule
 from gateway.cli.file_edit import locked, replace_file
 from gateway.config.errors import ConfigurationError, raise_all
 from gateway.config.load import PREFIX, parse, read_document, with_environment
+from gateway.config.named_file import without_mark
 from gateway.errors import TidegateError
 
 BY_HAND = "it cannot be edited with all its comments kept; edit it by hand. Nothing was changed"
@@ -36,9 +37,10 @@ def write_rule(path: Path, change: RuleChange) -> tuple[RuleEdit, list[str]]:
         configuration, mistakes = read_document(str(path), document)
         raise_all(mistakes)
         edit = edit_rule(configuration, change, check_configuration)
-        text, ending = before.decode(), "\r\n" if b"\r\n" in before else "\n"
+        text, ending = without_mark(before).decode(), "\r\n" if b"\r\n" in before else "\n"
         text = text.replace(ending, "\n") if text.count(ending) == text.count("\n") else text
-        after = _edited_text(path, text, edit, change).replace("\n", ending)
+        mark = before.removesuffix(without_mark(before)).decode()
+        after = mark + _edited_text(path, text, edit, change).replace("\n", ending)
         wanted = _edited(document, edit, change)
         if parse(str(path), after.encode()) != wanted:
             raise TidegateError(f"{path}: {BY_HAND}")

@@ -10,6 +10,7 @@ from gateway.config.bridges import read_bridges
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError, raise_all
 from gateway.config.host_name import default_gateway_id, host_name
+from gateway.config.named_file import without_mark
 from gateway.config.reader import Reader
 from gateway.settings.declaration import keys_of
 from gateway.settings.listener import ListenerSettings
@@ -76,7 +77,7 @@ def parse(file: str, data: bytes) -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(data.decode())
+        return tomllib.loads(without_mark(data).decode())
     except UnicodeDecodeError as error:
         raise ConfigurationError(file, "", None, f"not UTF-8 at byte {error.start}") from error
     except tomllib.TOMLDecodeError as error:

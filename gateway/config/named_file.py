@@ -1,5 +1,6 @@
 """Files that the configuration names."""
 
+import codecs
 import errno
 import os
 import stat
@@ -20,3 +21,8 @@ def open_named(path: Path) -> BinaryIO:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     raise OSError(errno.EINVAL, "no regular file", str(path))
+
+
+def without_mark(data: bytes) -> bytes:
+    """Return the data without the byte order mark that editors of Windows put in front."""
+    return data.removeprefix(codecs.BOM_UTF8)

@@ -1,6 +1,6 @@
 import cython
 
-from gateway.mqtt.codec.packet_codec cimport check_first_byte, reserved
+from gateway.mqtt.codec.packet_codec cimport check_first_byte, check_first_packet, reserved
 from gateway.mqtt.publication cimport PacketBatch
 
 cdef int _LAST_SHIFT

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from gateway.mqtt.codec.packet_codec import check_first_byte, reserved
+from gateway.mqtt.codec.packet_codec import check_first_byte, check_first_packet, reserved
 from gateway.mqtt.codec.remaining_length import check_remaining_length
 from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.publication import PacketBatch
@@ -233,6 +233,8 @@ class Framer:
         self.buffer = self.buffer[self._position :]
         self._position = 0
         self._missing = missing
+        if not version:
+            check_first_packet(first_byte, self.buffer)
         _check(first_byte, version)  # HTTP, say: don't wait for the rest
 
     def _join(self, gathered: bytearray) -> None:

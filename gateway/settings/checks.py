@@ -16,6 +16,8 @@ PERMISSIONS = re.compile(r"0?[0-7]{3}")
 
 TOPIC_PLACE = re.compile(r"\{(?:(gateway|topic)|([1-9][0-9]?)(\+?))\}")
 
+FROM_ENVIRONMENT = "a variable such as TIDEGATE__UPLINK__URL sets the whole key"
+
 MAXIMUM_UNIX_PATH = 107
 """Bytes of a Unix socket's path that Linux takes (unix(7))."""
 
@@ -193,6 +195,8 @@ def fleet_url(value: object) -> str:
     allowed = "mqtt://host:port, mqtts://host:port, ws://host:port/path or wss://host:port/path"
     if not isinstance(value, str):
         raise ValueError(allowed)  # noqa: TRY004 - one error for every bad setting
+    if "${" in value:
+        raise ValueError(f"{allowed}; ${{…}} is not replaced here: {FROM_ENVIRONMENT}")
     try:
         parts = urlsplit(value)
         port_is_valid = parts.port is None or parts.port > 0

@@ -76,3 +76,10 @@ def test_names_that_nobody_proves_are_warned_of() -> None:
     proven = ListenerSettings(acl_file="acl", password_file="users")
     (warning,) = access_warnings(configuration(proven, ListenerSettings(), unproven))
     assert warning.startswith("listener[2].acl_file: rules go by user names that nobody proves")
+
+
+def test_a_byte_order_mark_is_left_out(tmp_path: Path) -> None:
+    acl = tmp_path / "acl"
+    acl.write_bytes(b"\xef\xbb\xbfuser anna\ntopic read x\n")
+    (policy,) = access_policies(configuration(ListenerSettings(acl_file=str(acl))))
+    assert policy.access("anna", "c", local=True, proven=True).rights("x") == 1

@@ -65,3 +65,12 @@ def test_all_other_lines_stay(tmp_path: Path, ending: bytes) -> None:
     assert after[4].startswith(b"carl:$scrypt$")
     assert after[5:] == [b""]
     assert len(load(users)) == 3
+
+
+def test_a_user_behind_a_byte_order_mark_has_one_line(tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    set_password(users, "anna", lambda: b"a", new=True)
+    users.write_bytes(b"\xef\xbb\xbf" + users.read_bytes())
+    set_password(users, "anna", lambda: b"b", new=False)
+    assert load(users).check("anna", b"b")
+    assert users.read_bytes().count(b"anna:") == 1

@@ -253,3 +253,11 @@ def test_what_tomlkit_cannot_keep_is_left_to_a_person(
     with pytest.raises(TidegateError, match=re.escape(BY_HAND)):
         write_rule(file, edit("0", set={"qos": 0}))
     assert file.read_text() == FILE
+
+
+def test_a_byte_order_mark_stays(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_bytes(b"\xef\xbb\xbf" + FILE.encode())
+    write_rule(file, RuleChange(rule="0", set={"where": "payload.value > 30"}))
+    wanted = FILE.replace("payload.value > 20", "payload.value > 30")
+    assert file.read_bytes() == b"\xef\xbb\xbf" + wanted.encode()

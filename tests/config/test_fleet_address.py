@@ -25,6 +25,8 @@ BAD_URLS = [
     "mqtt://fleet.example#x",
     "ws://fleet.example/mqtt#x",
     "wss://anna@fleet.example/mqtt",
+    "mqtt://${FLEET}",
+    "${FLEET}",
 ]
 
 
@@ -34,6 +36,7 @@ def test_an_address_of_the_fleet_that_is_none(read: Load, url: str) -> None:
         read(f'[uplink]\nurl = "{url}"')
     assert raised.value.key == "uplink.url"
     assert raised.value.allowed.startswith(URL)
+    assert ("TIDEGATE__UPLINK__URL" in raised.value.allowed) is ("${" in url)
 
 
 @pytest.mark.parametrize(

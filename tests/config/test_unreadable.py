@@ -30,6 +30,12 @@ def test_not_utf_8(tmp_path: Path) -> None:
         load(path)
 
 
+def test_a_byte_order_mark_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_bytes(b'\xef\xbb\xbf[gateway]\nid = "barn"\n')
+    assert load(path).gateway_id == "barn"
+
+
 @pytest.mark.parametrize("text", ["[gateway", "a = ", "a = 1\na = 2", "a = " + "[" * 5_000])
 def test_not_toml(read: Load, tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^{tmp_path / 'gateway.toml'}: not TOML: ."):

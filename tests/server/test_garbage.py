@@ -79,3 +79,31 @@ async def test_garbage_disturbs_nobody(
     assert len(said) <= ("connected from" in caplog.text) + 1
     assert not [record for record in said if record.levelno > logging.WARNING]
     assert place.server.counters.count("tidegate/clients/errors") == 0
+
+
+@pytest.mark.parametrize("connect", [b"", encode(Connect("c" * 30), MQTT_5)])
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"PROXY TCP4 192.0.2.1 192.0.2.2 56324 1883\r\n",
+        b"PROXY UNKNOWN\r\n",
+        b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\2\1\xc0\0\2\2\xdc\4\7\x5b",
+    ],
+    ids=["v1", "unknown", "v2"],
+)
+async def test_a_proxy_that_says_whom_it_speaks_for_is_told_as_one(
+    tmp_path: Path,
+    authority: Authority,
+    server_pair: Pair,
+    caplog: pytest.LogCaptureFixture,
+    header: bytes,
+    connect: bytes,
+) -> None:
+    caplog.set_level(logging.INFO, "gateway")
+    place = await open_place("tcp", tmp_path, authority, server_pair)
+    reader, writer = await asyncio.open_connection(HOST, place.server.port)
+    writer.write(header + connect)
+    assert await reader.read() == b""
+    writer.close()
+    await place.close()
+    assert "a PROXY protocol header before CONNECT; proxy_protocol is not supported" in caplog.text

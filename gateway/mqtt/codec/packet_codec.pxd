@@ -5,7 +5,7 @@ cdef int _PUBLISH
 cdef int _AUTH
 cdef int _TYPE
 
-cpdef check_first_packet(int first_byte)
+cpdef check_first_packet(int first_byte, bytes head=*)
 
 cpdef check_first_byte(int first_byte, int version)
 

@@ -70,9 +70,19 @@ _AUTH = 0xF0
 _TYPE = 0xF0
 
 
-def check_first_packet(first_byte: int) -> None:
-    """Raise ProtocolError unless this is the first byte of a CONNECT, whatever its flags."""
+PROXY_HEADERS = (b"PROXY ", b"\r\n\r\n\0\r\nQUIT\n")
+"""What a proxy that was told to say whom it speaks for begins with (PROXY protocol, 1 and 2)."""
+
+
+def check_first_packet(first_byte: int, head: bytes = b"") -> None:
+    """Raise ProtocolError unless this is the first byte of a CONNECT, whatever its flags.
+
+    The error says so if `head`, which begins with it, is the header of a proxy.
+    """
     if first_byte & _TYPE != _CONNECT:  # [MQTT-3.1.0-1]
+        if head.startswith(PROXY_HEADERS):
+            text = "a PROXY protocol header before CONNECT"
+            raise ProtocolError(f"{text}; proxy_protocol is not supported at this listener")
         raise ProtocolError(f"a packet of type {first_byte >> 4} before CONNECT")
 
 
@@ -120,7 +130,7 @@ def decode_head(buffer: bytes, first_byte: int, start: int, end: int, version: i
     if first_byte & _TYPE == _PUBLISH and version:
         return read_publish(buffer, first_byte, start, end, version)
     if not version:
-        check_first_packet(first_byte)
+        check_first_packet(first_byte, buffer[max(0, start - 2) : start + 10])
     reader = READERS.get(first_byte)
     if reader is None:  # [MQTT-2.1.3-1]
         raise reserved(first_byte)

@@ -7,7 +7,7 @@ from collections.abc import KeysView
 from pathlib import Path
 
 from gateway.config.errors import ConfigurationError
-from gateway.config.named_file import open_named
+from gateway.config.named_file import open_named, without_mark
 from gateway.pieces import BLANKS, LINES, Pieces, complete, is_on_purpose
 from gateway.server.passwords.hashing import ALLOWED, HASH_SIZE, Password, parse
 
@@ -130,7 +130,7 @@ def _read(path: Path) -> bytes:
         raise ConfigurationError(str(path), "", None, error.strerror or str(error)) from error
     if len(data) > MAXIMUM_BYTES:
         raise ConfigurationError(str(path), "", None, f"larger than {MAXIMUM_BYTES} bytes")
-    return data
+    return without_mark(data)
 
 
 def _text(raw: bytes, path: Path, number: int) -> str:

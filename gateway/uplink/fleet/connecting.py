@@ -4,7 +4,7 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.config.named_file import open_named
+from gateway.config.named_file import open_named, without_mark
 from gateway.mqtt.packets import MQTT_5, ConnAck, Connect, Will
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
@@ -74,7 +74,7 @@ def _secret(file: Path) -> str:
     """Return the text of a file without its line end; raise OSError if it cannot be read."""
     try:
         with open_named(file) as opened:
-            return opened.read().decode().rstrip("\r\n")
+            return without_mark(opened.read()).decode().rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise OSError(f"{file} is not UTF-8") from error
 

@@ -209,3 +209,8 @@ def test_files_that_mosquitto_passwd_writes(path: Path, method: str) -> None:
     for username, password in passwords.items():
         assert users.check(username, password.encode())
         assert not users.check(username, password.encode() + b"x")
+
+
+def test_a_byte_order_mark_is_left_out(path: Path) -> None:
+    path.write_bytes(b"\xef\xbb\xbf" + f"user:{PBKDF2}\n".encode())
+    assert load(path).check("user", PASSWORD)
