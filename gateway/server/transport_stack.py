@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from gateway.server.tls.connection import TlsConnection
     from gateway.server.websocket.connection import WebSocketConnection
-    from gateway.server.websocket.origins import Origins
+    from gateway.server.websocket.handshake import Terms
 
 
 WEBSOCKET_BYTES = 8 * 1024
@@ -48,7 +48,7 @@ class TransportStack:
         """Build for a listener with these settings from now on; raise StartError as at first."""
         self.tls = tls
         self._websocket = load_websocket() if settings.websocket else None
-        self._origins = _origins(settings)
+        self._terms = _terms(settings)
 
     @property
     def none(self) -> bool:
@@ -63,10 +63,8 @@ class TransportStack:
 
     def around(self, client: Any) -> Any:
         """Return the protocol that the socket talks to."""
-        if self._websocket is not None and self._origins is not None:
-            client = self._websocket(
-                client, self.maximum_packet_size, self._origins, self._counters
-            )
+        if self._websocket is not None and self._terms is not None:
+            client = self._websocket(client, self.maximum_packet_size, self._terms, self._counters)
         if self.tls is None:
             return client
         from gateway.server.tls.connection import TlsConnection
@@ -88,15 +86,18 @@ class TransportStack:
             connection.abort()
 
 
-def _origins(settings: ListenerSettings) -> "Origins | None":
-    """Return which pages may connect, None where none can."""
+def _terms(settings: ListenerSettings) -> "Terms | None":
+    """Return what a handshake must have, None where there is none."""
     if not settings.websocket:
         return None
     from gateway.config.own_hosts import OwnHosts
+    from gateway.server.websocket.handshake import Terms
     from gateway.server.websocket.origins import Origins
 
     hosts = OwnHosts(None if settings.path is not None else settings.host)
-    return Origins(settings.websocket_origins, hosts, tls=settings.tls_certificate is not None)
+    tls = settings.tls_certificate is not None
+    origins = Origins(settings.websocket_origins, hosts, tls=tls)
+    return Terms(origins, settings.websocket_paths, settings.websocket_without_subprotocol)
 
 
 def load_websocket() -> "type[WebSocketConnection]":

@@ -12,6 +12,7 @@ W = TypeVar("W", bound=str)
 GATEWAY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 CHANNEL = re.compile(r"[A-Za-z0-9_.-]{1,64}(#tmp|#ephemeral)?")
 STREAM = re.compile(r"[A-Za-z0-9_-]{1,16}")
+URL_PATH = re.compile(r"/[^?#\x00-\x20\x7f-\U0010ffff]*")
 PERMISSIONS = re.compile(r"0?[0-7]{3}")
 
 TOPIC_PLACE = re.compile(r"\{(?:(gateway|topic)|([1-9][0-9]?)(\+?))\}")
@@ -69,6 +70,15 @@ def origins(value: object) -> tuple[str, ...]:
     for each in named:
         if each not in (ANY, OPAQUE) and origin(each) is None:
             raise ValueError("a list of origins such as https://panel.example, without a path")
+    return named
+
+
+@check("a list of paths", type="array", items={"type": "string", "pattern": "^/"}, minItems=1)
+def url_paths(value: object) -> tuple[str, ...]:
+    """Accept a list of paths of URLs."""
+    named = texts(value)
+    if not named or not all(URL_PATH.fullmatch(each) for each in named):
+        raise ValueError("a list of paths such as /mqtt, without ? and #")
     return named
 
 

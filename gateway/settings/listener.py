@@ -12,6 +12,7 @@ from gateway.settings.checks import (
     readable_file,
     text,
     unix_path,
+    url_paths,
     whole_number,
 )
 from gateway.settings.declaration import Mistake, key
@@ -25,6 +26,8 @@ NEEDS = (
     ("client_ca", "tls_certificate"),
     ("tls_identity", "client_ca"),
     ("websocket_origins", "websocket"),
+    ("websocket_paths", "websocket"),
+    ("websocket_without_subprotocol", "websocket"),
     ("connection_burst", "connection_rate"),
 )
 """The first key means nothing without the second."""
@@ -112,8 +115,18 @@ class ListenerSettings:
     )
     websocket: bool = key(
         boolean,
-        "MQTT over WebSocket at `/mqtt` and `/`, with TLS if there is a certificate; "
-        "needs the extra `websocket`",
+        "MQTT over WebSocket, with TLS if there is a certificate; needs the extra `websocket`",
+        default=False,
+    )
+    websocket_paths: tuple[str, ...] = key(
+        url_paths,
+        "where it is; other paths are answered with 404",
+        ("/mqtt", "/mqtt/", "/ws", "/ws/", "/"),
+    )
+    websocket_without_subprotocol: bool = key(
+        boolean,
+        "clients that offer no subprotocol get in, though MQTT demands `mqtt`; others that do not "
+        "offer it are refused with 400",
         default=False,
     )
     websocket_origins: tuple[str, ...] | None = key(

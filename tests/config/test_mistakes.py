@@ -31,6 +31,21 @@ MISTAKES: list[tuple[str, str, object, str]] = [
     ("[broker]\nx = 1", "broker.x", 1, "unknown key"),
     ("[uplink]\nbatch = 'gzip'", "uplink.batch", "gzip", 'one of "zlib"'),
     ("[uplink]\nbatch = 'zlib'", "uplink.batch", "zlib", "only with url"),
+    *(
+        (
+            f"[[listener]]\nwebsocket = true\nwebsocket_paths = {paths}",
+            "listener[0].websocket_paths",
+            paths,
+            "a list of ",
+        )
+        for paths in ([], ["mqtt"], ["/a?b"], ["/a#"], ["/ä"], [""])
+    ),
+    (
+        "[[listener]]\nwebsocket_without_subprotocol = true",
+        "listener[0].websocket_without_subprotocol",
+        True,
+        "only together with websocket",
+    ),
     ("[uplink]\nmqtt = '5'", "uplink.mqtt", "5", "only with url"),
     ("[uplink]\nmqtt = 5", "uplink.mqtt", 5, 'one of "auto", "5", "3.1.1"'),
     (

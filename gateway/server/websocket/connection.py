@@ -19,12 +19,12 @@ from gateway.counters import Counters
 from gateway.server.transport import ClientTransport, peer_name
 from gateway.server.websocket.handshake import (
     MAXIMUM_REQUEST,
+    Terms,
     answer,
+    reason,
     refuse_garbage,
     refuse_size,
-    shown_origin,
 )
-from gateway.server.websocket.origins import Origins
 
 
 class FrameTransport(asyncio.Transport):
@@ -103,12 +103,12 @@ class WebSocketConnection(asyncio.Protocol):
         self,
         inner: ClientTransport,
         maximum_packet_size: int,
-        origins: Origins,
+        terms: Terms,
         counters: Counters,
     ) -> None:
         self.inner = inner
         self._counters = counters
-        self._origins = origins
+        self._terms = terms
         self._core = ServerProtocol(
             subprotocols=SUBPROTOCOLS,
             max_size=(None, max(maximum_packet_size, SMALLEST_FRAME_LIMIT)),
@@ -199,7 +199,7 @@ class WebSocketConnection(asyncio.Protocol):
         elif over or len(events) > 1:
             response = refuse_garbage(core)
         elif events:
-            response = answer(core, cast("Request", events[0]), self._origins)
+            response = answer(core, cast("Request", events[0]), self._terms)
         else:
             return
         if response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
@@ -207,8 +207,8 @@ class WebSocketConnection(asyncio.Protocol):
             status = f"{response.status_code} {response.reason_phrase}"
             if response.status_code == HTTPStatus.FORBIDDEN:
                 self._counters.add("tidegate/connections/origins_refused")
-                page = shown_origin(cast("Request", events[0]))
-                status += f" for a page of {page}, which websocket_origins does not name"
+            if len(events) == 1 and not over:
+                status += reason(response.status_code, cast("Request", events[0]))
             logger.info("no WebSocket with %s: %s", self._peer, status)
         if over:
             self._write(response.serialize())

@@ -30,7 +30,7 @@ CONNECT = encode(Connect("c"), MQTT_5)
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize("path", ["/mqtt", "/", "/mqtt?client=1"])
+@pytest.mark.parametrize("path", ["/mqtt", "/", "/mqtt?client=1", "/mqtt/", "/ws"])
 @pytest.mark.parametrize("offered", ["mqtt", "chat, mqtt", "mqttv3.1"])
 async def test_a_handshake_is_answered(sockets: Sockets, path: str, offered: str) -> None:
     socket = await sockets.open()
@@ -194,3 +194,46 @@ async def test_a_page_whose_name_leads_here_is_refused(
     assert (await socket.response())[0] == 403
     assert max(len(record.getMessage()) for record in caplog.records) < 250
     assert sockets.counters.count("tidegate/connections/origins_refused") == 2
+
+
+async def test_paths_and_clients_without_a_subprotocol_can_be_named(
+    tmp_path: Path, authority: Authority, server_pair: Pair, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    place = await open_place(
+        "websocket",
+        tmp_path,
+        authority,
+        server_pair,
+        change=lambda listener: replace(
+            listener, websocket_paths=("/barn",), websocket_without_subprotocol=True
+        ),
+    )
+    sockets = Sockets(place)
+    for path, offered, status in (
+        ("/barn", None, 101),
+        ("/barn", "mqtt", 101),
+        ("/barn", "chat", 400),
+        ("/mqtt", "mqtt", 404),
+    ):
+        socket = await sockets.open()
+        await socket.send(request(path, Sec_WebSocket_Protocol=offered))
+        answer, fields = await socket.response()
+        assert answer == status
+        assert (b"Sec-WebSocket-Protocol: mqtt" in fields) is (offered == "mqtt" and status == 101)
+        if status == 101:
+            await socket.send(frame(BINARY, CONNECT))
+            _, connack = await socket.frame()
+            assert connack[0] == 0x20
+    assert "404 Not Found for '/mqtt', which websocket_paths does not name" in caplog.text
+    await sockets.close()
+
+
+async def test_the_key_that_allows_no_subprotocol_is_told(
+    sockets: Sockets, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    socket = await sockets.open()
+    await socket.send(request(Sec_WebSocket_Protocol=None))
+    assert (await socket.response())[0] == 400
+    assert "which websocket_without_subprotocol would allow" in caplog.text
