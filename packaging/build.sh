@@ -27,9 +27,10 @@ fail() {
     exit 2
 }
 
-# What is not committed, and what an earlier build left, is not there.
+# What is not committed, and what an earlier build left, is not there; from here on ROOT is the commit.
 checkout() {
     git clone --quiet --no-hardlinks "$ROOT" "$WORK/tidegate"
+    ROOT=$WORK/tidegate
     mkdir -p "$DIST"
 }
 
@@ -84,6 +85,7 @@ deb() { # [ARCH]
         armhf) machine=armv7l ;;
         *) fail "$architecture: a package is built for amd64, arm64 or armhf" ;;
     esac
+    checkout
     digits=$(echo "$TARGET_PYTHON" | tr -d .)
     wheel=$(newest_wheel "cp$digits-cp$digits-*linux*_$machine")
     [ -n "$wheel" ] || wheel=$(newest_wheel py3-none-any)
@@ -168,6 +170,7 @@ control() { # VERSION ARCHITECTURE
 image() {
     wheel=$(newest_wheel py3-none-any)
     [ -n "$wheel" ] || fail "there is no wheel in $DIST: make package"
+    checkout
     mkdir "$WORK/context"
     cp "$wheel" "$ROOT/packaging/oci/health.py" "$WORK/context"
     tag=$(basename "$wheel" | cut -d- -f2 | tr + -)

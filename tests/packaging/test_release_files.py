@@ -38,9 +38,9 @@ def found(pattern: str) -> Path:
     return files[-1]
 
 
-def build(dist: Path, *what: str) -> None:
+def build(dist: Path, *what: str, tree: Path = ROOT) -> None:
     environment = {**os.environ, "PYTHON": sys.executable, "DIST": str(dist)}
-    subprocess.run([ROOT / "packaging/build.sh", *what], env=environment, check=True)
+    subprocess.run([tree / "packaging/build.sh", *what], env=environment, check=True)
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -63,6 +63,31 @@ def test_two_debian_packages_of_a_wheel_are_the_same_bytes(tmp_path: Path) -> No
         shutil.copy(found("tidegate-*-none-any.whl"), dist)
         build(dist, "deb")
     assert digests(first) == digests(second)
+
+
+def test_a_debian_package_has_nothing_that_is_not_committed(tmp_path: Path) -> None:
+    tree, dist, inside = tmp_path / "tree", tmp_path / "dist", tmp_path / "inside"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(tree)], check=True)
+    changed = {
+        "systemd/tidegate.service": "usr/lib/systemd/system/tidegate.service",
+        "examples/gateway.toml": "etc/tidegate/gateway.toml",
+        "CHANGELOG.md": "usr/share/doc/tidegate/CHANGELOG.md",
+        "packaging/deb/postinst": "DEBIAN/postinst",
+    }
+    for name in changed:
+        with (tree / name).open("a") as file:
+            file.write("# not committed\n")
+    main = tree / "gateway/cli/main.py"
+    main.write_text(main.read_text().replace('"doctor"', '"not-committed"'))
+    dist.mkdir()
+    shutil.copy(found("tidegate-*-none-any.whl"), dist)
+    build(dist, "deb", tree=tree)
+    (package,) = dist.glob("*.deb")
+    subprocess.run(["dpkg-deb", "-R", str(package), str(inside)], check=True)
+    for name in (*changed.values(), "usr/share/bash-completion/completions/tidegate"):
+        text = (inside / name).read_text()
+        assert "not committed" not in text, name
+        assert "not-committed" not in text, name
 
 
 def test_pipx_installs_the_wheel(tmp_path: Path) -> None:
