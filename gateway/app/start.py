@@ -26,6 +26,7 @@ from gateway.app.disk.storage import open_storage
 from gateway.app.disk.wear import Wear
 from gateway.app.durable_sessions import StoreTime, open_store
 from gateway.app.full_queues import FullQueues
+from gateway.app.identity import watch_identity
 from gateway.app.listeners import ListenerMaker, read_files, rights_of
 from gateway.app.metrics import bind_metrics, metrics_pages
 from gateway.app.operator_socket import bind_operator_socket
@@ -187,6 +188,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     wear.start()
     run.at_stop.append(wear.stop)
     control = Control()
+    await watch_identity(run, storage, control)
     channels = ChannelCommands(run, storage, core, control, telemetry.sys_topics)
     queries = Queries(run, storage, core, control, events, check_configuration)
     core.broker.subscribe_inline(control, control.topic_filters)

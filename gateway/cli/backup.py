@@ -34,21 +34,31 @@ MANIFEST_BYTES = 1 << 20
 def add_backup(commands: "Commands") -> None:
     """Add the commands `backup` and `restore`."""
     backup = commands.add_parser("backup", help="put all that a gateway keeps into one file")
-    backup.add_argument(
+    add_archives_to_make(backup)
+    backup.set_defaults(command=make_archives)
+    restore = commands.add_parser("restore", help="bring back what `backup` has put into a file")
+    add_archives_to_read(restore)
+    restore.set_defaults(command=restore_archives)
+
+
+def add_archives_to_make(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a command that calls `make_archives`."""
+    parser.add_argument(
         "file", type=Path, metavar="FILE", help="archive to make, a .tar or .tar.gz"
     )
-    _add_places(backup)
-    backup.add_argument(
+    _add_places(parser)
+    parser.add_argument(
         "--secrets",
         type=Path,
         metavar="FILE",
         help="put passwords and private keys into this archive; without it into none",
     )
-    backup.set_defaults(command=_backup)
-    restore = commands.add_parser("restore", help="bring back what `backup` has put into a file")
-    restore.add_argument("files", type=Path, metavar="FILE", nargs="+", help="archive, secrets too")
-    _add_places(restore)
-    restore.set_defaults(command=_restore)
+
+
+def add_archives_to_read(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a command that calls `restore_archives`."""
+    parser.add_argument("files", type=Path, metavar="FILE", nargs="+", help="archive, secrets too")
+    _add_places(parser)
 
 
 def _add_places(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +78,8 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _backup(options: argparse.Namespace) -> int:
+def make_archives(options: argparse.Namespace, *, exported: bool = False) -> int:
+    """Write the archives, which say whether the identity goes with them; raise TidegateError."""
     from gateway.config.load import read
 
     for file in (options.file, options.secrets):
@@ -81,7 +92,8 @@ def _backup(options: argparse.Namespace) -> int:
     plain, secret = named_files(configuration)
     left_out = [] if options.secrets else list(map(str, secret))
     with _copy(database, options.file) as copy, _archive(options.file) as archive:
-        manifest = {**_facts(copy), "gateway": configuration and configuration.gateway_id}
+        gateway_id = configuration and configuration.gateway_id
+        manifest = {**_facts(copy), "gateway": gateway_id, "exported": exported}
         _add(archive, MANIFEST, json.dumps({**manifest, "left_out": left_out}).encode())
         archive.add(copy, DATABASE, filter=_private)
         if configuration is not None:
@@ -186,13 +198,14 @@ def _private(entry: "tarfile.TarInfo") -> "tarfile.TarInfo":
     return entry
 
 
-def _restore(options: argparse.Namespace) -> int:
+def restore_archives(options: argparse.Namespace, *, exported: bool = False) -> int:
+    """Bring back what is in the archives, all of them exports or none; raise TidegateError."""
     import tarfile
 
     for file in options.files:
         try:
             with tarfile.open(file) as archive:
-                _restore_archive(file, archive, options.data, options.config)
+                _restore_archive(file, archive, options, exported=exported)
         except (tarfile.TarError, EOFError) as error:
             reason = str(error).partition("\n")[0].rstrip(":")
             raise TidegateError(f"{file}: is no backup of Tidegate: {reason}") from error
@@ -201,10 +214,16 @@ def _restore(options: argparse.Namespace) -> int:
     return 0
 
 
-def _restore_archive(file: Path, archive: "tarfile.TarFile", data: Path, config: Path) -> None:
+def _restore_archive(
+    file: Path, archive: "tarfile.TarFile", options: argparse.Namespace, *, exported: bool
+) -> None:
     from gateway.app.disk.data_folder import DataFolder, keep_private
 
+    data: Path = options.data
     manifest = _read_manifest(file, archive)
+    if bool(manifest.get("exported")) != exported:
+        what, command = ("a backup", "restore") if exported else ("an export", "import")
+        raise TidegateError(f"{file}: is {what}, which `tidegate {command}` reads")
     names = archive.getnames()
     keep_private()
     if DATABASE in names:
@@ -214,7 +233,7 @@ def _restore_archive(file: Path, archive: "tarfile.TarFile", data: Path, config:
         print(f"{data}: gateway {name} as of {manifest['made']}, epoch {manifest['epoch']}")
         print("Its next start has an epoch of its own. Start no second gateway of this name.")
     if CONFIG in names:
-        _write(archive, CONFIG, config)
+        _write(archive, CONFIG, options.config)
     for name in names:
         place = name.removeprefix(FILES)
         if place != name and ".." not in Path(place).parts:

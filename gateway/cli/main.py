@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gateway.cli.backup import add_backup
 from gateway.cli.channel import add_channel
 from gateway.cli.crashtest import add_crashtest
+from gateway.cli.export import add_export
 from gateway.cli.firmware.arguments import add_firmware
 from gateway.cli.operate import add_operate
 from gateway.cli.parser import CANNOT_START, URL_HELP, Parser, add_user_options
@@ -85,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     add_firmware(commands)
     _add_doctor(commands)
     add_backup(commands)
+    add_export(commands)
     _add_bugreport(commands)
     add_crashtest(commands)
     return parser
@@ -149,7 +151,7 @@ def _add_subscribe(commands: "Commands") -> None:
 
 def _add_uplink(commands: "Commands") -> None:
     uplink = commands.add_parser("uplink", help="look after what goes up to the fleet")
-    uplink.add_argument("action", choices=("status", "pause", "resume", "rejected"))
+    uplink.add_argument("action", choices=("status", "pause", "resume", "rejected", "confirm"))
     uplink.add_argument(
         "words",
         metavar="NAME",
@@ -311,10 +313,12 @@ def _uplink(options: argparse.Namespace) -> int:
         return command_rejected(broker, options)
     if len(words) > 1:
         raise TidegateError(f"uplink {options.action} takes one name, not {' '.join(words)}")
-    from gateway.cli.uplink import command_uplink
+    from gateway.cli.uplink import command_confirm, command_uplink
     from gateway.cli.uplink_status import command_uplink_status
 
     name = words[0] if words else options.uplink
+    if options.action == "confirm":
+        return command_confirm(broker, name)
     if options.action == "status":
         return command_uplink_status(broker, name, as_json=options.json)
     return command_uplink(broker, options.action, name)

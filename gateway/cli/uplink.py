@@ -1,4 +1,4 @@
-"""`tidegate uplink`: pause, resume, and what the fleet rejected."""
+"""`tidegate uplink`: pause, resume, confirm, and what the fleet rejected."""
 
 import argparse
 import base64
@@ -83,4 +83,13 @@ def command_uplink(broker: LocalBroker, action: str, name: str | None = None) ->
     part, which = ("uplink", "") if name is None else (f"uplink/{name}", f" {name}")
     ask_gateway(broker, part, action, f"did not {action} its uplink{which}")
     print(f"uplink{which}: {action}")
+    return 0
+
+
+def command_confirm(broker: LocalBroker, name: str | None) -> int:
+    """Tell the gateway that this board is to have its identity; raise TidegateError."""
+    if name is not None:
+        raise TidegateError(f"uplink confirm is for the whole gateway and takes no name: {name}")
+    ask_gateway(broker, "identity", "confirm", "did not confirm its identity")
+    print("uplink: this board has the gateway's identity")
     return 0

@@ -59,7 +59,7 @@ def default_gateway_id() -> str:
     Without a machine id it stays as it is. Raises ValueError if it is no gateway id.
     """
     name = gateway_id(host_name())
-    machine = _machine_id() if is_common(name) else ""
+    machine = machine_id() if is_common(name) else ""
     if not machine:
         return name
     import hmac  # which loads OpenSSL: most gateways need neither
@@ -72,7 +72,7 @@ def host_name() -> str:
     return socket.gethostname().partition(".")[0]
 
 
-def _machine_id() -> str:
+def machine_id() -> str:
     """Return the machine id, "" if there is none (yet: `uninitialized` in the first boot)."""
     for path in MACHINE_IDS:
         try:

@@ -31,7 +31,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["c"], {"check", "channel", "client", "crashtest"}),
         (["client", "k"], {"kick"}),
         (["events", "--f"], {"--follow"}),
-        (["uplink", ""], {"status", "pause", "resume", "rejected"}),
+        (["uplink", ""], {"status", "pause", "resume", "rejected", "confirm"}),
         (["uplink", "--j"], {"--json"}),
         (["user", "a"], {"add"}),
         (["run", "--d"], {"--data", "--durability"}),

@@ -24,9 +24,9 @@ class Publisher:
         self._client.loop_start()
         until(lambda: self._connected, "CONNACK")
 
-    def publish(self, topic: str, payload: bytes, qos: int = 1) -> int:
+    def publish(self, topic: str, payload: bytes, qos: int = 1, *, retain: bool = False) -> int:
         """Return the reason code of the answer."""
-        self._client.publish(topic, payload, qos)
+        self._client.publish(topic, payload, qos, retain)
         return self._codes.get(timeout=SECONDS)
 
     def send(self, topic: str, payload: bytes, qos: int = 1) -> None:

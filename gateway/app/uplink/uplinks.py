@@ -14,6 +14,7 @@ from typing import NamedTuple
 from gateway.app.clock import ClockWatch
 from gateway.app.control import Control
 from gateway.app.history import Recording, record, recorded
+from gateway.app.identity import ExportMark
 from gateway.app.parts import Core, Run, Storage
 from gateway.app.query.queries import Queries
 from gateway.app.telemetry import Telemetry
@@ -103,7 +104,7 @@ async def start_uplinks(
         core.broker.subscribe_inline(rules, rules.topic_filters)
     maker = _Maker(run, storage, core, outbox, rejected, telemetry)
     uplinks = await maker.make_all(placed)
-    await restore_pauses(storage, control, uplinks)
+    await restore_pauses(run, storage, control, uplinks)
     telemetry.show_age(outbox)
     Outage(run, storage.database, outbox).start()
     full = FullOutbox(run, outbox)
@@ -326,16 +327,22 @@ def _credentials(settings: UplinkSettings) -> Seen:
     return snapshot([Path(name) for name in names if name is not None])
 
 
-async def restore_pauses(storage: Storage, control: Control, uplinks: Sequence[Uplink]) -> None:
+async def restore_pauses(
+    run: Run, storage: Storage, control: Control, uplinks: Sequence[Uplink]
+) -> None:
     """Take up the pauses of an earlier run, and let clients pause and resume uplinks.
 
-    They ask for all, or for one by its name. Whoever asks is answered when it is on disk.
+    They ask for all, or for one by its name. Whoever asks is answered when it is on disk. All are
+    paused where the identity was exported.
     """
-    _obey(storage, control, "uplink", uplinks)
+    mark = ExportMark(run)
+    if mark.text:
+        _pause(storage, uplinks)
+    _obey(storage, control, mark, "uplink", uplinks)
     for uplink in uplinks:
         uplink.take_overs.stop = partial(_pause, storage, [uplink])
         if uplink.name:
-            _obey(storage, control, f"uplink/{uplink.name}", [uplink])
+            _obey(storage, control, mark, f"uplink/{uplink.name}", [uplink])
         if await is_noted(storage.database, note_of(PAUSED, uplink.name)):
             name = f" {uplink.name}" if uplink.name else ""
             logger.warning(
@@ -352,8 +359,11 @@ def _pause(storage: Storage, uplinks: Sequence[Uplink]) -> None:
         uplink.pause()
 
 
-def _obey(storage: Storage, control: Control, part: str, uplinks: Sequence[Uplink]) -> None:
+def _obey(
+    storage: Storage, control: Control, mark: ExportMark, part: str, uplinks: Sequence[Uplink]
+) -> None:
     def resume() -> None:
+        mark.lift()
         for uplink in uplinks:
             note(storage.writer, note_of(PAUSED, uplink.name), there=False)
             uplink.resume()

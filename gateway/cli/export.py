@@ -1,0 +1,110 @@
+"""`tidegate export` and `tidegate import`: a gateway moves to another board, with its identity."""
+
+import argparse
+import os
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.cli.backup import (
+    DATABASE,
+    add_archives_to_make,
+    add_archives_to_read,
+    make_archives,
+    restore_archives,
+)
+from gateway.errors import TidegateError
+
+if TYPE_CHECKING:
+    from gateway.cli.parser import Commands
+
+IMPORTED = ".imported"
+"""Behind the name of an archive that was imported: it is not imported a second time."""
+
+
+def add_export(commands: "Commands") -> None:
+    """Add the commands `export` and `import`."""
+    export = commands.add_parser("export", help="put a stopped gateway into a file, to move it")
+    add_archives_to_make(export)
+    export.add_argument("--again", action="store_true", help="although it was exported before")
+    export.set_defaults(command=_export)
+    importing = commands.add_parser("import", help="bring in what `export` put into a file")
+    add_archives_to_read(importing)
+    importing.set_defaults(command=_import)
+
+
+def _export(options: argparse.Namespace) -> int:
+    from gateway.app.disk.data_folder import DataFolder
+    from gateway.app.identity import MARK, export_mark
+
+    data: Path = options.data
+    database = data / DATABASE
+    if not database.is_file():
+        raise TidegateError(f"{database}: there is no such file; --data names the data folder")
+    with closing(DataFolder(data)):  # a gateway that runs would go on to send
+        before = export_mark(data)
+        if before and not options.again:
+            raise TidegateError(f"{data}: was exported {before}; --again exports it once more")
+        _mark(data / MARK, options.file)  # first: no archive is there without it
+        try:
+            make_archives(options, exported=True)
+        except BaseException:
+            if not before:
+                (data / MARK).unlink()
+            raise
+    print(f"{data}: nothing goes up from here any more; `tidegate import` on the other board")
+    return 0
+
+
+def _mark(mark: Path, archive: Path) -> None:
+    """Write, and bring to disk, that the identity goes into this archive."""
+    from gateway.storage.engine.files import sync_folder
+
+    now = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
+    unfinished = mark.with_name(f"{mark.name}.unfinished")
+    try:
+        with unfinished.open("w", errors="replace") as file:
+            file.write(f"at {now} UTC into {archive.absolute()}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        if os.geteuid() == 0:  # the service's user takes it away
+            folder = mark.parent.stat()
+            os.chown(unfinished, folder.st_uid, folder.st_gid)
+        unfinished.rename(mark)
+        sync_folder(mark.parent)
+    except OSError as error:
+        raise TidegateError(f"{mark}: {error.strerror or error}") from error
+
+
+def _import(options: argparse.Namespace) -> int:
+    for file in options.files:
+        if file.name.endswith(IMPORTED):
+            raise TidegateError(
+                f"{file}: was imported already, and an identity is for one board; to import it once"
+                f" more give it another name than *{IMPORTED}"
+            )
+    there = (options.data / DATABASE).exists()
+    restore_archives(options, exported=True)
+    if not there and (options.data / DATABASE).exists():
+        _take_over(options.data)
+    for file in options.files:
+        imported = file.with_name(file.name + IMPORTED)
+        try:
+            file.rename(imported)
+        except OSError as error:
+            print(f"{file}: {error.strerror}: delete it, so that no other board imports it")
+        else:
+            print(f"{imported}: is the archive now, so that it is imported once")
+    return 0
+
+
+def _take_over(data: Path) -> None:
+    """Let the data be this board's: what tells the other one is forgotten, and so is a mark."""
+    from gateway.app.identity import MARK
+    from gateway.storage.state.board import FORGET
+
+    with closing(sqlite3.connect(data / DATABASE)) as database, database:
+        database.execute(FORGET)
+    (data / MARK).unlink(missing_ok=True)

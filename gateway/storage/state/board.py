@@ -1,0 +1,22 @@
+"""What the board was like on which the data was made, so that a copy elsewhere is told."""
+
+from collections.abc import Mapping
+
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
+
+FORGET = "DELETE FROM meta WHERE substr(name, 1, 6) = 'board/'"
+_READ = "SELECT substr(name, 7), value FROM meta WHERE substr(name, 1, 6) = 'board/'"
+_SAVE = "INSERT INTO meta (name, value) VALUES ('board/' || ?, ?)"
+
+
+async def noted_board(database: Database) -> dict[str, int]:
+    """Return the hash of each thing that tells the board, as it was noted."""
+    return dict(await database.writer.query(_READ, (), lambda cursor: cursor.fetchall()))
+
+
+def note_board(writer: Writer, board: Mapping[str, int]) -> None:
+    """Gather what tells the board, in place of what was noted before."""
+    writer.add(FORGET, ())
+    for name, value in board.items():
+        writer.add(_SAVE, (name, value))
