@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.cli.parser import add_user_options
 from gateway.cli.user import CONFIG
 
 if TYPE_CHECKING:
@@ -94,9 +95,7 @@ def _add_gateway(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="is asked for the port if it has it open",
     )
-    parser.add_argument("--username", metavar="NAME")
-    parser.add_argument("--password-file", type=Path, metavar="FILE")
-    parser.add_argument("--ca-file", type=Path, metavar="FILE")
+    add_user_options(parser)
 
 
 def _ports(options: argparse.Namespace) -> int:
