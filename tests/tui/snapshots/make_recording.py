@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import base64
 import json
 import tempfile
 import threading
@@ -33,6 +34,8 @@ format = "frames"
 """
 ROUNDS = 12.0
 """seconds of figures that are kept: rates are of ten"""
+USUAL = "/srv/tidegate"
+"""where the recording says that the gateway's folder is"""
 LARGE = 300
 """bytes of a line from which a message is no figure: only the last is kept"""
 
@@ -52,6 +55,7 @@ def main() -> None:
         sender.join()
         gateway.kill()
         lines = Path(folder, "whole").read_text().splitlines()
+    lines = [_placed(each, folder) for each in lines]
     FILE.write_text("".join(f"{each}\n" for each in _thinned(lines)))
 
 
@@ -74,6 +78,17 @@ async def _record(port: int, file: Path) -> None:
             for key in "234561":
                 await press(pilot, key)
                 await asyncio.sleep(3)
+
+
+def _placed(line: str, folder: str) -> str:
+    """Return a line in which the gateway lay where one usually does."""
+    at, kind, *fields = json.loads(line)
+    if kind in ("message", "answer"):
+        place = 1
+        payload = base64.b64decode(fields[place])
+        payload = payload.replace(folder.encode(), USUAL.encode())
+        fields[place] = base64.b64encode(payload).decode()
+    return json.dumps([at, kind, *fields])
 
 
 def _thinned(lines: list[str]) -> list[str]:
