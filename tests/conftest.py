@@ -1,6 +1,7 @@
 """Hypothesis profiles, which build is tested, and what to do about tools that are missing."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,6 +32,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell has what it starts in the background ignore it, and so what tests start and interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if outdated := stale():
         listed = ", ".join(path.name for path in outdated)
         raise pytest.UsageError(
