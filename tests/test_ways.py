@@ -23,7 +23,7 @@ MOST = {  # files, calls
     "away": (37, 165),
     "forwarded": (45, 175),
     "subscribe": (42, 222),
-    "serial": (62, 400),
+    "serial": (66, 430),  # 60 and 364 on a quiet machine: timers run beside it
 }
 """What each story took when it was measured last. Lower a figure with the change that makes it
 lower; a change that raises one says why."""
