@@ -27,6 +27,11 @@ REPL_SECONDS = 2.0
 
 ATTEMPTS = 3
 
+RUN = b"\x04"
+DONE = b"OK\x04\x04"
+"""What runs a program in the raw REPL, and what the board says of one that prints nothing. The
+prompt behind it is left for the next."""
+
 SAVING = b"saving"
 """What a node says again and again while it puts onto its flash what nobody has acknowledged."""
 
@@ -247,15 +252,17 @@ class Board:
     def _enter(self) -> None:
         """Interrupt what runs; a board that is starting may miss it, and a node saves first."""
         end = time.monotonic() + SAVING_SECONDS
-        left = ATTEMPTS
+        left, late = ATTEMPTS, False
         begin = FRAME_END
         while True:
             try:
                 with self._errors("offer its REPL", REPL_SECONDS):
                     self._line.write(begin)
                     self._transport.enter_raw_repl(soft_reset=False, timeout_overall=REPL_SECONDS)
-                    return
+                if late:
+                    self._skip_late_answers()
             except FlashingError:
+                late = True
                 left -= 1
                 begin = FRAME_END if begin != FRAME_END else PASTE_END + FRAME_END
                 if SAVING in self._line.heard and time.monotonic() < end:
@@ -263,6 +270,16 @@ class Board:
                     self._wait_while_saving(end)
                 if not left:
                     raise
+            else:
+                return
+
+    def _skip_late_answers(self) -> None:
+        """Read past what the board answers to attempts that were given up, up to a mark."""
+        with self._errors("come to the end of its answers", REPL_SECONDS):
+            self._line.write(b"pass" + RUN)
+            found = self._transport.read_until(1, DONE, timeout=REPL_SECONDS)
+            if not found.endswith(DONE):
+                raise OSError(f"it said {found[-80:]!r}")
 
     def _wait_while_saving(self, end: float) -> None:
         with self._errors("save its samples"):
