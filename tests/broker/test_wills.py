@@ -141,3 +141,14 @@ def test_a_will_needs_memory() -> None:
     assert connack.reason_code == ReasonCode.QUOTA_EXCEEDED
     assert harness.counters.count("tidegate/refused/wills") == 1
     harness.connect("c")
+
+
+def test_a_bridge_says_itself_whether_it_is_connected(harness: Harness) -> None:
+    states = harness.connect("states")
+    states.subscribe("$SYS/broker/connection/#")
+    topic = "$SYS/broker/connection/mill/state"
+    mill = harness.connect("mill", will=Will(topic, b"0"))
+    mill.send(Publish(topic, b"1", 1, packet_id=1))
+    harness.connect("other").send(Publish(topic, b"forged", 1, packet_id=1))
+    mill.drop()
+    assert [each.payload for each in states.take() if isinstance(each, Publish)] == [b"1", b"0"]

@@ -256,3 +256,20 @@ def test_a_topic_that_meets_too_many_topic_filters_goes_nowhere(router: Router) 
     assert router.match("/".join("a" * levels + "a")) == CROWDED
     assert router.route(CROWDED).crowded
     assert router.reaches("a/b") is False
+
+
+def test_few_messages_for_many_members_go_one_to_each(router: Router) -> None:
+    for who in (ANNA, BERT):
+        router.add(Subscription(who, "$share/g/a", 0))
+    assert router.run(router.route(router.match("a")), 0, 2) == 1
+
+
+def test_the_copies_of_filtered_subscriptions_alone_are_made_anew(router: Router) -> None:
+    router.add(Subscription(ANNA, "a", 0))
+    filtered = Subscription(ANNA, "b", 0, where=compile_where("x = 1"))
+    router.add(filtered)
+    assert found(router, "b", b'{"x":1}')
+    assert filtered.destination is not None
+    router.forget_destinations(ANNA)
+    router.forget_destinations(BERT)
+    assert filtered.destination is None
