@@ -8,6 +8,7 @@ from gateway.routing.filters.selection cimport Selection
 cdef class Router:
     cdef Budget _budget
     cdef public long long _added
+    cdef public bint _is_changed
     cdef public long long _measured
     cdef object _direct
     cdef object _empty

@@ -65,6 +65,7 @@ class Router:
         "_empty",
         "_filtered",
         "_indirect",
+        "_is_changed",
         "_measured",
         "_sharing",
         "_subscribers",
@@ -91,6 +92,7 @@ class Router:
         self.on_change: Callable[[str], None] = lambda topic_filter: None  # noqa: ARG005 - keeps the name
         self._budget = budget
         self._measured = 0  # the bytes when they were added up last
+        self._is_changed = False  # a subscription has come or gone since
         self._added = 0  # bytes, at most, that have come since
         self._empty = self._memory()
         self.maximum_bytes = maximum_bytes
@@ -102,8 +104,9 @@ class Router:
     @property
     def bytes(self) -> int:
         """About the bytes that the subscriptions occupy; 0 without any."""
-        self._measured = self._memory() - self._empty
-        self._added = 0
+        if self._is_changed:
+            self._measured = self._memory() - self._empty
+            self._added, self._is_changed = 0, False
         return self._measured
 
     def _memory(self) -> int:
@@ -153,6 +156,7 @@ class Router:
         self._count(subscriber, subscription, 1)
         where = subscription.where
         self._added += OF_ONE + OF_CHARACTER * len(topic_filter) + (where.bytes if where else 0)
+        self._is_changed = True
         number = node << PLACE | subscriber
         self.on_change(split_shared(topic_filter)[1] if shared else topic_filter)
         for callback in self.on_add:
@@ -247,6 +251,7 @@ class Router:
         self._table(node).remove(node, who)
         self._subscribers.release(who, node)
         self._count(who, subscription, -1)
+        self._is_changed = True
         self.on_change(split_shared(subscription.topic_filter)[1])
         for callback in self.on_discard:
             callback(number, subscription)
@@ -258,12 +263,14 @@ class Router:
         """
         group = self._indirect.attach(topic_filter, channel)
         self._added += OF_ONE + OF_CHARACTER * len(topic_filter)
+        self._is_changed = True
         self.on_change(split_shared(topic_filter)[1])
         return group
 
     def detach(self, topic_filter: str) -> None:
         """Give the messages of a shared subscription that has a channel to its members again."""
         self._indirect.detach(topic_filter)
+        self._is_changed = True
         self.on_change(split_shared(topic_filter)[1])
 
     def selection(self, publication: Publication, number: int) -> Selection:
