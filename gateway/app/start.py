@@ -278,7 +278,7 @@ async def _close(listeners: Sequence[Listener]) -> None:
 async def _finish(run: Run, writer: Writer, core: Core, clock_stamp: ClockStamp) -> None:
     """Bring what was gathered to disk; the listeners have seen their clients off before."""
     clock_stamp.check(core.broker.expiry)  # nothing else does any more
-    core.broker.conflation.let_go(run.clock.monotonic())
+    core.broker.conflation.flush(run.clock.monotonic())
     for gather in run.at_stop:
         gather()
     await writer.close()

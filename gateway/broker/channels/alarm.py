@@ -8,13 +8,13 @@ from gateway.broker.instant import Instant
 
 
 class Alarm:
-    """Calls `check_deadlines` at the earliest of the monotonic seconds that it was set to."""
+    """Calls `on_due` at the earliest of the monotonic seconds that it was set to."""
 
     __slots__ = ("_deadlines", "_on_due", "second")
 
-    def __init__(self, deadlines: Deadlines, check_deadlines: Callable[[Instant], None]) -> None:
+    def __init__(self, deadlines: Deadlines, on_due: Callable[[Instant], None]) -> None:
         self._deadlines = deadlines
-        self._on_due = check_deadlines
+        self._on_due = on_due
         self.second = inf
 
     def set(self, second: float) -> None:

@@ -95,13 +95,13 @@ class Conflation:
         for topic_filter in topic_filters:
             if piece.ends_with(topic_filter):
                 instant = yield None
-            instant = yield from member.let_match_go(topic_filter, instant)
+            instant = yield from member.flush_matching(topic_filter, instant)
         return instant
 
-    def let_go(self, now: float) -> None:
+    def flush(self, now: float) -> None:
         """Give sessions what is held for them, before the gateway stops."""
         for member in self.members.values():
-            member.let_go(now)
+            member.flush(now)
 
 
 class Conflated(Session):
@@ -260,7 +260,7 @@ class Conflated(Session):
             policy=policy if policy is not None and policy.own else None,
         )
 
-    def _let_go(self, topic: Topic, now: float) -> None:
+    def _send_held(self, topic: Topic, now: float) -> None:
         """Give the session what is held of a topic, unless it has expired or may not be read."""
         span, session = self._remove(topic), self._session
         if span is None:
@@ -276,12 +276,12 @@ class Conflated(Session):
         else:
             self._pass_on(span, topic.policy, now)
 
-    def let_go(self, now: float) -> None:
+    def flush(self, now: float) -> None:
         """Give the session all that is held."""
         for topic in self._topics.values():
-            self._let_go(topic, now)
+            self._send_held(topic, now)
 
-    def let_match_go(
+    def flush_matching(
         self, topic_filter: str, instant: Instant
     ) -> Generator[float | None, Instant, Instant]:
         """Give the session what is held of topics that match, and begin anew with them."""
@@ -289,7 +289,7 @@ class Conflated(Session):
         for number, name in enumerate([*self._topics] if wild else [topic_filter], 1):
             topic = self._topics.get(name)
             if topic is not None and (not wild or topic_matches(topic_filter, name)):
-                self._let_go(topic, instant.monotonic)
+                self._send_held(topic, instant.monotonic)
                 self._forget(topic)
             if number % AT_ONCE == 0:
                 instant = yield None
@@ -324,7 +324,7 @@ class Conflated(Session):
             elif topic.span is None:
                 self._forget(topic)
             elif self._is_clear():
-                self._let_go(topic, now)
+                self._send_held(topic, now)
                 topic.due = now + topic.every
                 self._push(topic, topic.due)
             else:

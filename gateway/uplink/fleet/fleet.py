@@ -51,7 +51,7 @@ class Dialect(NamedTuple):
     bridge: bool = False
 
 
-MQTT_5_ALONE = Dialect("MQTT 5", mqtt_5=True)
+MQTT_5_ONLY = Dialect("MQTT 5", mqtt_5=True)
 BRIDGE = Dialect("MQTT 3.1.1 of bridges", bridge=True)
 """What went up does not come down again, which MQTT 5 says with a subscription (No Local)."""
 
@@ -64,8 +64,8 @@ def dialects(settings: UplinkSettings) -> list[Dialect]:
     if settings.mqtt == MQTT_3_1_1:
         return older
     if settings.mqtt == MQTT_5 or (settings.batch is None and not settings.plain):
-        return [MQTT_5_ALONE]  # alone has user properties, in which numbers go up
-    return [MQTT_5_ALONE, *older]
+        return [MQTT_5_ONLY]  # alone has user properties, in which numbers go up
+    return [MQTT_5_ONLY, *older]
 
 
 class FleetDestination:

@@ -500,7 +500,7 @@ def test_a_restart_knows_the_subscription_and_a_stop_keeps_what_is_held() -> Non
         harness.publish("a", b"1", qos=1)
         harness.publish("a", b"2", qos=1)
         client.drop()
-        harness.broker.conflation.let_go(harness.now)
+        harness.broker.conflation.flush(harness.now)
         harness.settle()
         harness.crash()
         (number,) = harness.broker.router.numbers(harness.session())
