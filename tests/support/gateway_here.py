@@ -1,12 +1,14 @@
 """A gateway in this process, whose parts a test can reach by name."""
 
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from gateway.app.parts import Run
 from gateway.app.start import Gateway as Started
 from gateway.app.start import start
 from gateway.config.configuration import Configuration
+from gateway.config.load import load
 
 
 class Gateway(Run):
@@ -26,3 +28,14 @@ class Gateway(Run):
         self.telemetry, self.bridges = parts.telemetry, parts.bridges
         self.starts = parts.storage.starts
         self.publish = parts.core.publish
+
+
+@asynccontextmanager
+async def started(folder: Path, text: str) -> AsyncIterator[Gateway]:
+    """Give a running gateway with this configuration, whose file and data are in the folder."""
+    file = folder / "gateway.toml"
+    file.write_text(text, "utf-8")
+    async with AsyncExitStack() as stack:
+        made = Gateway(load(file), folder / "data", stack)
+        await made.start()
+        yield made

@@ -1,11 +1,9 @@
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from gateway.config.load import load
-from tests.support.gateway_here import Gateway
+from tests.support.gateway_here import Gateway, started
 from tests.support.operator import Operator
 from tests.support.ports import free_port
 from tests.support.raw_client import Clients
@@ -29,11 +27,9 @@ filter = "work/#"
 @pytest.fixture
 async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
     """Give a gateway with an uplink, two rules and a channel."""
-    file = tmp_path / "gateway.toml"
-    file.write_text(CONFIG.format(port=free_port(), folder=tmp_path / "landing"))
-    async with AsyncExitStack() as stack:
-        made = Gateway(load(file), tmp_path / "data", stack)
-        await made.start()
+    async with started(
+        tmp_path, CONFIG.format(port=free_port(), folder=tmp_path / "landing")
+    ) as made:
         yield made
 
 

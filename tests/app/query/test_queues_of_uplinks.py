@@ -1,14 +1,12 @@
 """Of several uplinks the one that all waiting messages are for has an age and bytes."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from gateway.config.load import load
 from tests.app.query.test_queues import publish
-from tests.support.gateway_here import Gateway
+from tests.support.gateway_here import Gateway, started
 from tests.support.operator import Operator
 from tests.support.ports import free_port
 from tests.support.raw_client import Clients
@@ -31,12 +29,9 @@ topic = "#"
 
 @pytest.fixture
 async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
-    file = tmp_path / "gateway.toml"
     landing = tmp_path / "landing"
-    file.write_text(CONFIG.format(port=free_port(), dead=free_port(), folder=landing))
-    async with AsyncExitStack() as stack:
-        made = Gateway(load(file), tmp_path / "data", stack)
-        await made.start()
+    text = CONFIG.format(port=free_port(), dead=free_port(), folder=landing)
+    async with started(tmp_path, text) as made:
         yield made
 
 

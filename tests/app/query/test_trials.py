@@ -2,16 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.app.query import trials as module
-from gateway.config.load import load
 from gateway.mqtt.packets import PubAck, Publish
-from tests.support.gateway_here import Gateway
+from tests.support.gateway_here import Gateway, started
 from tests.support.operator import Operator
 from tests.support.ports import free_port
 from tests.support.raw_client import Clients, RawClient
@@ -150,13 +148,9 @@ where = "DEADBAND(payload.value, 5) AND payload.value > 0"
 
 @pytest.fixture
 async def changing(tmp_path: Path) -> AsyncIterator[Gateway]:
-    file = tmp_path / "changing.toml"
-    file.write_text(
-        CHANGING.format(port=free_port(), folder=tmp_path / "l", more='[history]\nkeep = "1h"')
-    )
-    async with AsyncExitStack() as stack:
-        made = Gateway(load(file), tmp_path / "changing", stack)
-        await made.start()
+    more = '[history]\nkeep = "1h"'
+    text = CHANGING.format(port=free_port(), folder=tmp_path / "l", more=more)
+    async with started(tmp_path, text) as made:
         yield made
 
 

@@ -1,18 +1,16 @@
 """What became of a message, asked of a running gateway."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from gateway.app.query.why import NO_HISTORY, number_of
 from gateway.app.responder import RequestError
-from gateway.config.load import load
 from gateway.mqtt.packets import PubAck, Publish
 from tests.app.query.conftest import CONFIG
 from tests.support.disk.storage import until
-from tests.support.gateway_here import Gateway
+from tests.support.gateway_here import Gateway, started
 from tests.support.operator import Operator
 from tests.support.ports import free_port
 from tests.support.raw_client import Clients
@@ -27,14 +25,10 @@ retain = true
 
 @pytest.fixture
 async def recording(tmp_path: Path) -> AsyncIterator[Gateway]:
-    file = tmp_path / "gateway.toml"
     text = CONFIG.format(port=free_port(), folder=tmp_path / "landing").replace(
         "[[channel]]", KEPT + "[[channel]]"
     )
-    file.write_text(f'{text}\n[history]\nkeep = "1h"\n', "utf-8")
-    async with AsyncExitStack() as stack:
-        made = Gateway(load(file), tmp_path / "data", stack)
-        await made.start()
+    async with started(tmp_path, f'{text}\n[history]\nkeep = "1h"\n') as made:
         yield made
 
 
