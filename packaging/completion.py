@@ -6,7 +6,7 @@ It needs the package on the path: PYTHONPATH=. python packaging/completion.py
 import argparse
 from collections.abc import Iterator
 
-from gateway.cli.main import _parser
+from gateway.cli.commands import parser_of_all
 
 SCRIPT = """\
 # bash completion for tidegate; made by packaging/completion.py
@@ -46,7 +46,8 @@ def words(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[str
 def script() -> str:
     """Return the whole script."""
     cases = (
-        f'            "{path}") words="{" ".join(found)}" ;;' for path, found in words(_parser())
+        f'            "{path}") words="{" ".join(found)}" ;;'
+        for path, found in words(parser_of_all())
     )
     return SCRIPT.format(cases="\n".join(cases))
 

@@ -7,7 +7,7 @@ import argparse
 import re
 from collections.abc import Iterator
 
-from gateway.cli.main import _parser
+from gateway.cli.commands import parser_of_all
 
 HEAD = """\
 .TH TIDEGATE 1 "" "tidegate" "User Commands"
@@ -82,7 +82,7 @@ def help_of(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
 
 def page() -> str:
     """Return the whole page."""
-    return HEAD + "".join(commands(_parser())) + TAIL
+    return HEAD + "".join(commands(parser_of_all())) + TAIL
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ NOT_AT_START = (
     *("_ssl", "_hashlib"),  # OpenSSL, 4 MiB: for TLS and password files
     *("importlib.metadata", "importlib.resources", "email", "zipfile", "tempfile", "random"),
     *("decimal", "tomllib", "http", "urllib.request", "shutil", "lzma"),
+    *("argparse", "gettext", "getpass", "gateway.cli.commands", "gateway.cli.parser"),
     *(
         "gateway.uplink",
         "gateway.app.uplink.uplinks",

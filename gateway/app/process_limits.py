@@ -90,23 +90,27 @@ KEPT = 2 * 1024 * 1024
 MAPPED_FROM = 1024 * 1024
 """Bytes from which on a block is mapped alone and given back when it is freed, a column, say."""
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """Parameters of mallopt(3) (malloc.h)."""
 
 
-def keep_buffers() -> bool:
-    """Keep what the buffers of a turn need for the next one; return False without glibc.
+def set_up_heap() -> bool:
+    """Have one heap, which keeps what the buffers of a turn need; return False without glibc.
 
     By itself glibc gives back what is free at the heap's end as soon as it is twice the largest
     block that was freed: then each turn maps its buffers anew, a page fault for every 4 KiB that
     come in, which takes four times as long as to pass them on.
+
+    A heap of each thread's own would take 0.5 MiB more; there must be no other thread yet.
     """
     if not sys.platform.startswith("linux"):
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
     if mallopt is None:
         return False
-    return all((mallopt(_M_TRIM_THRESHOLD, KEPT), mallopt(_M_MMAP_THRESHOLD, MAPPED_FROM)))
+    settings = {_M_ARENA_MAX: 1, _M_TRIM_THRESHOLD: KEPT, _M_MMAP_THRESHOLD: MAPPED_FROM}
+    accepted = [mallopt(name, value) for name, value in settings.items()]
+    return all(accepted)
 
 
 async def give_back_regularly() -> None:

@@ -36,10 +36,10 @@ from gateway.app.process_limits import (
     default_limit,
     for_clients,
     give_back_regularly,
-    keep_buffers,
     occupied,
     raise_limit,
     reserve_descriptors,
+    set_up_heap,
 )
 from gateway.app.query.events import EventLog
 from gateway.app.query.queries import Queries
@@ -83,6 +83,7 @@ async def serve(
 
     Raises RestartError where only another start can mend what was found.
     """
+    set_up_heap()
     keep_private()
     raise_limit()
     reserve_descriptors()
@@ -246,7 +247,6 @@ def _follow_files(run: Run, core: Core, listeners: Sequence[Listener]) -> Listen
 
 
 def _give_memory_back(run: Run) -> None:
-    keep_buffers()
     giving = asyncio.get_running_loop().create_task(give_back_regularly())
     run.stack.callback(giving.cancel)
 

@@ -1,30 +1,13 @@
-"""The command `tidegate`: what it can do, and how a mistake is told."""
+"""The command `tidegate`: runs what the command line asks for, and reports a mistake in a line."""
 
-import argparse
 import os
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from gateway.cli.backup import add_backup
-from gateway.cli.channel import add_channel
-from gateway.cli.crashtest import add_crashtest
-from gateway.cli.export import add_export
-from gateway.cli.firmware.arguments import add_firmware
-from gateway.cli.operate import add_operate
-from gateway.cli.parser import CANNOT_START, URL_HELP, Parser, add_user_options
-from gateway.cli.user import CONFIG, add_user
-from gateway.cli.where import add_where
-from gateway.compiled import build
 from gateway.config.errors import ConfigurationError
-from gateway.errors import RestartError, TidegateError
-from gateway.version import describe
+from gateway.errors import CANNOT_START, START_AGAIN, RestartError, TidegateError
 
-if TYPE_CHECKING:
-    from gateway.cli.parser import Commands
-
-START_AGAIN = 3
 READER_GONE = 141
 """What a shell reports for SIGPIPE."""
 
@@ -34,9 +17,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     A gateway that wants to be started again ends with 3.
     """
-    options = _options_of(arguments)
+    command = _command(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _run_command(options)
+        return _run_command(command)
     except BrokenPipeError:  # as `| head` does; nothing more is written at the interpreter's end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
@@ -48,301 +31,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130  # what a shell reports for SIGINT
 
 
-def _run_command(options: argparse.Namespace) -> int:
-    status = int(options.command(options) or 0)
+def _run_command(command: Callable[[], int | None]) -> int:
+    status = int(command() or 0)
     if sys.stdout is not None:  # it was closed before the start
         sys.stdout.flush()  # here a reader that has gone is no mistake, at the end it is
     return status
 
 
-def _options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line; words of `uplink` may stand before and behind options."""
-    parser = _parser()
-    options, others = parser.parse_known_args(arguments)
-    if others and (not hasattr(options, "words") or any(each.startswith("-") for each in others)):
-        parser.error(f"unrecognized arguments: {' '.join(others)}")
-    if others:
-        options.words += others
-    return options
+def _command(words: Sequence[str]) -> Callable[[], int | None]:
+    """Return what does as the words say; end with status 2 where they are not understood.
 
+    A gateway would hold argparse and the other commands, 1 MiB, for as long as it runs. So it is
+    started without them where `run` has only pairs of options and values.
+    """
+    if words[:1] == ["run"]:
+        from gateway.cli.run_arguments import simple_options
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="tidegate", description="An MQTT edge gateway that loses nothing it acknowledged."
-    )
-    parser.add_argument("--version", action="version", version=describe(build()))
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_run(commands)
-    _add_check(commands)
-    _add_tui(commands)
-    _add_subscribe(commands)
-    _add_uplink(commands)
-    add_operate(commands)
-    add_channel(commands)
-    add_user(commands)
-    add_where(commands)
-    _add_bridges(commands)
-    _add_node(commands)
-    add_firmware(commands)
-    _add_doctor(commands)
-    add_backup(commands)
-    add_export(commands)
-    _add_bugreport(commands)
-    add_crashtest(commands)
-    return parser
+        given = simple_options(words[1:])
+        if given is not None:
+            from gateway.cli.run import run
 
+            return partial(run, **given)
+    from gateway.cli.commands import options_of
 
-def _add_run(commands: "Commands") -> None:
-    run = commands.add_parser("run", help="run the gateway; without --config a bare broker")
-    run.add_argument("--config", type=Path, metavar="FILE", help="configuration in TOML")
-    run.add_argument("--port", type=_port, metavar="N", help="port of the first listener")
-    run.add_argument(
-        "--data", type=Path, default=Path("var"), metavar="DIR", help="data folder (./var)"
-    )
-    run.add_argument(
-        "--durability",
-        choices=("commit", "memory"),
-        default="commit",
-        help="commit: on disk before it is acknowledged (default); memory: sooner or later",
-    )
-    run.set_defaults(command=_run)
-
-
-def _add_check(commands: "Commands") -> None:
-    check = commands.add_parser("check", help="check a configuration file and start nothing")
-    what = check.add_mutually_exclusive_group(required=True)
-    what.add_argument("file", type=Path, metavar="FILE", nargs="?")
-    what.add_argument(
-        "--schema", action="store_true", help="print the JSON Schema of the file, for editors"
-    )
-    check.add_argument(
-        "--data",
-        type=Path,
-        metavar="DIR",
-        help="data folder whose disk must have room for what [outbox] promises",
-    )
-    check.set_defaults(command=_check)
-
-
-def _add_tui(commands: "Commands") -> None:
-    tui = commands.add_parser("tui", help="watch a running gateway")
-    _add_broker_options(tui)
-    tui.add_argument("--record", type=Path, metavar="FILE", help="write what the gateway tells")
-    tui.add_argument("--replay", type=Path, metavar="FILE", help="show what was recorded")
-    tui.add_argument(
-        "--serve", action="store_true", help="show it in a browser of this machine, not here"
-    )
-    tui.add_argument(
-        "--port", type=_port, default=8_086, metavar="N", help="port of --serve (8086)"
-    )
-    tui.set_defaults(command=_tui)
-
-
-def _add_subscribe(commands: "Commands") -> None:
-    subscribe = commands.add_parser("subscribe", help="print messages as they come")
-    subscribe.add_argument("topic_filter", metavar="FILTER", nargs="?", default="sensors/#")
-    _add_broker_options(subscribe)
-    subscribe.add_argument("--where", metavar="EXPR", help="only messages for which it is TRUE")
-    subscribe.add_argument(
-        "--every", metavar="MS", help="at most the newest message of each topic in this time"
-    )
-    subscribe.set_defaults(command=_subscribe)
-
-
-def _add_uplink(commands: "Commands") -> None:
-    uplink = commands.add_parser("uplink", help="look after what goes up to the fleet")
-    uplink.add_argument("action", choices=("status", "pause", "resume", "rejected", "confirm"))
-    uplink.add_argument(
-        "words",
-        metavar="NAME",
-        nargs="*",
-        help="one of several uplinks, without it all; of rejected list, show, retry or drop, and"
-        " numbers as the list has them, or all",
-    )
-    uplink.add_argument("--uplink", metavar="NAME", help="of rejected: of one of several uplinks")
-    uplink.add_argument("--json", action="store_true", help="with status: every figure")
-    _add_broker_options(uplink)
-    uplink.set_defaults(command=_uplink)
-
-
-def _add_node(commands: "Commands") -> None:
-    node = commands.add_parser("node", help="look after what the gateway remembers of nodes")
-    node.add_argument("action", choices=("forget",))
-    node.add_argument("name", metavar="NODE", help="one that is gone, or was renamed")
-    _add_broker_options(node)
-    node.set_defaults(command=_node)
-
-
-def _add_bridges(commands: "Commands") -> None:
-    bridges = commands.add_parser(
-        "bridges", help="list the kinds of bridges, show how they do, look for devices"
-    )
-    bridges.add_argument(
-        "words",
-        nargs="*",
-        metavar="KIND",
-        help="show the keys and figures of this kind; or `status` and perhaps a bridge's name; or"
-        " `scan`, a kind, and perhaps ports, hosts or an adapter",
-    )
-    bridges.add_argument("--json", action="store_true", help="with status: everything")
-    bridges.add_argument(
-        "--seconds", type=float, metavar="S", help="with scan: how long each place is listened to"
-    )
-    bridges.add_argument(
-        "--devices", metavar="N-M", help="with scan modbus: the device identifiers that are asked"
-    )
-    _add_broker_options(bridges)
-    bridges.set_defaults(command=_bridges)
-
-
-def _add_doctor(commands: "Commands") -> None:
-    doctor = commands.add_parser(
-        "doctor", help="look after the board, its card and the data folder"
-    )
-    doctor.add_argument("--config", type=Path, metavar="FILE", help="configuration in TOML")
-    doctor.add_argument(
-        "--data", type=Path, default=Path("var"), metavar="DIR", help="data folder (./var)"
-    )
-    doctor.set_defaults(command=_doctor)
-
-
-def _add_bugreport(commands: "Commands") -> None:
-    report = commands.add_parser("bugreport", help="put what helps to find a fault into one file")
-    report.add_argument("file", type=Path, metavar="FILE", help="archive to make, a .tar.gz")
-    report.add_argument(
-        "--data", type=Path, default=Path("/var/lib/tidegate"), metavar="DIR", help="data folder"
-    )
-    report.add_argument(
-        "--config", type=Path, default=CONFIG, metavar="FILE", help=f"configuration ({CONFIG})"
-    )
-    report.set_defaults(command=_bugreport)
-
-
-def _add_broker_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", nargs="?", help=URL_HELP)
-    add_user_options(parser)
-
-
-def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65_535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535")
-    return int(text)
-
-
-def _run(options: argparse.Namespace) -> int:
-    from gateway.cli.run import run
-
-    return run(options.config, options.port, options.data, durable=options.durability == "commit")
-
-
-def _check(options: argparse.Namespace) -> int:
-    if options.schema:
-        from gateway.config.json_schema import schema_text
-
-        print(schema_text(), end="")
-        return 0
-    from gateway.app.checks.check import check_configuration
-    from gateway.app.checks.service import find_service, service_warnings
-    from gateway.app.checks.warnings import warnings
-    from gateway.app.uplink.headroom import check_promise
-    from gateway.config.load import read
-    from gateway.storage.engine.damage import free_bytes
-
-    configuration, mistakes = read(options.file)
-    check_configuration(configuration, mistakes)
-    try:
-        free = None if options.data is None else free_bytes(options.data)
-    except OSError as error:
-        raise TidegateError(f"{options.data}: {error.strerror}") from error
-    promise = check_promise(configuration, free)
-    if promise is not None:
-        print(f"{options.file}: {promise}")
-    service = find_service(configuration)
-    found = [] if service is None else list(service_warnings(configuration, service))
-    for warning in [*warnings(configuration, options.data), *found]:
-        print(f"{options.file}: warning: {warning}")
-    for bridge in configuration.bridges:
-        for note in bridge.kind.notes(bridge.settings):
-            print(f"{options.file}: {bridge.kind.name} {bridge.name}: {note}")
-    print(f"{options.file}: ok")
-    return 0
-
-
-def _bugreport(options: argparse.Namespace) -> int:
-    from gateway.cli.bugreport import command_bugreport
-
-    return command_bugreport(options.file, options.data, options.config)
-
-
-def _tui(options: argparse.Namespace) -> int:
-    from gateway.cli.own_gateway import default_url
-    from gateway.cli.tui import serve, tui
-
-    if options.serve:
-        return serve(options.port)
-    url = options.url or default_url(options.username)
-    login = options.username, options.password_file, options.ca_file
-    own = {"cert": options.cert, "key": options.key}
-    return tui(url, *login, options.record, options.replay, **own)
-
-
-def _subscribe(options: argparse.Namespace) -> int:
-    from gateway.cli.local_broker import LocalBroker
-    from gateway.cli.subscribe import subscribe
-
-    return subscribe(LocalBroker.of(options), options.topic_filter, options.where, options.every)
-
-
-def _node(options: argparse.Namespace) -> int:
-    from gateway.cli.local_broker import LocalBroker
-    from gateway.cli.node import command_node
-
-    return command_node(LocalBroker.of(options), options.action, options.name)
-
-
-def _uplink(options: argparse.Namespace) -> int:
-    words: list[str] = options.words
-    if words and "://" in words[-1]:  # a URL alone: no name has a colon
-        options.url = words.pop()
-    from gateway.cli.local_broker import LocalBroker
-
-    broker = LocalBroker.of(options)
-    if options.action == "rejected":
-        from gateway.cli.uplink import command_rejected
-
-        return command_rejected(broker, options)
-    if len(words) > 1:
-        raise TidegateError(f"uplink {options.action} takes one name, not {' '.join(words)}")
-    from gateway.cli.uplink import command_confirm, command_uplink
-    from gateway.cli.uplink_status import command_uplink_status
-
-    name = words[0] if words else options.uplink
-    if options.action == "confirm":
-        return command_confirm(broker, name)
-    if options.action == "status":
-        return command_uplink_status(broker, name, as_json=options.json)
-    return command_uplink(broker, options.action, name)
-
-
-def _bridges(options: argparse.Namespace) -> int:
-    words: list[str] = options.words
-    if words[:1] == ["status"]:
-        from gateway.cli.bridges_status import command_status
-
-        if "://" in words[-1]:  # a URL alone: no bridge's name has a slash
-            options.url = words.pop()
-        return command_status(options, words[1:])
-    if words[:1] == ["scan"]:
-        from gateway.cli.bridges_scan import command_scan
-
-        return command_scan(words[1:], options)
-    from gateway.cli.bridges import show_bridges
-
-    show_bridges(words)
-    return 0
-
-
-def _doctor(options: argparse.Namespace) -> int:
-    from gateway.cli.doctor import doctor
-
-    return doctor(options.data, options.config)
+    options = options_of(words)
+    return partial(options.command, options)

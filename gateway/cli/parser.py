@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
+from gateway.errors import CANNOT_START
+
 if TYPE_CHECKING:
     Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - it has no public name
 
@@ -12,7 +14,6 @@ LOCAL_BROKER = "mqtt://127.0.0.1:1883"
 """Where a command looks for a gateway if none of this machine has a socket for it."""
 
 URL_HELP = f"the gateway; else the socket of this machine's, or {LOCAL_BROKER}"
-CANNOT_START = 2
 DEFAULT_COLUMNS = 80
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
+from gateway.cli.run_arguments import DATA, DURABILITY
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import bare, read
@@ -26,14 +27,19 @@ HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - listeners named so,
 """Where this machine reaches a listener on every address of a family."""
 
 
-def run(config: Path | None, port: int | None, data: Path, *, durable: bool) -> int:
+def run(
+    config: Path | None = None,
+    port: int | None = None,
+    data: Path = DATA,
+    durability: str = DURABILITY[0],
+) -> int:
     """Run until SIGINT or SIGTERM; raise TidegateError if the gateway cannot start."""
     configuration, mistakes = _configuration(config, port)
     if port is not None:
         configuration = _with_port(configuration, port)
     import_asyncio(tls=needs_tls(configuration))
     again = None if config is None else partial(_read_again, config, port)
-    _serve(configuration, mistakes, data, again, durable=durable)
+    _serve(configuration, mistakes, data, again, durable=durability == "commit")
     return 0
 
 

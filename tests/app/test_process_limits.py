@@ -22,10 +22,10 @@ from gateway.app.process_limits import (
     for_clients,
     give_back_freed_memory,
     give_back_regularly,
-    keep_buffers,
     occupied,
     raise_limit,
     reserve_descriptors,
+    set_up_heap,
 )
 
 MIB = 1024 * 1024
@@ -98,25 +98,26 @@ def test_the_buffers_of_a_turn_are_kept(monkeypatch: pytest.MonkeyPatch) -> None
     library = Glibc()
     monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
     monkeypatch.setattr(sys, "platform", "linux")
-    assert keep_buffers()
-    assert library.options == {-1: process_limits.KEPT, -3: process_limits.MAPPED_FROM}
+    assert set_up_heap()
+    kept, mapped_from = process_limits.KEPT, process_limits.MAPPED_FROM
+    assert library.options == {-8: 1, -1: kept, -3: mapped_from}
 
 
 def test_nothing_happens_where_the_library_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _: NoGlibc())
     assert not give_back_freed_memory()
-    assert not keep_buffers()
+    assert not set_up_heap()
 
 
 def test_nothing_happens_on_another_system(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert not give_back_freed_memory()
-    assert not keep_buffers()
+    assert not set_up_heap()
 
 
 TURNS = """
 import resource
-from gateway.app.process_limits import keep_buffers
+from gateway.app.process_limits import set_up_heap
 
 def faults() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -126,7 +127,7 @@ def turn() -> None:
     output = bytearray(reads[0])
     output += reads[1]
 
-keep_buffers()
+set_up_heap()
 turn()
 before = faults()
 for _ in range(100):

@@ -77,7 +77,7 @@ def test_a_debian_package_has_nothing_that_is_not_committed(tmp_path: Path) -> N
     for name in changed:
         with (tree / name).open("a") as file:
             file.write("# not committed\n")
-    main = tree / "gateway/cli/main.py"
+    main = tree / "gateway/cli/commands.py"
     main.write_text(main.read_text().replace('"doctor"', '"not-committed"'))
     dist.mkdir()
     shutil.copy(found("tidegate-*-none-any.whl"), dist)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.parser import CANNOT_START
+from gateway.errors import CANNOT_START
 from tests.support.requirements import find_program
 
 SYSTEMD = Path(__file__).parents[2] / "systemd"

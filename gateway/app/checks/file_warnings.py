@@ -93,10 +93,8 @@ def _holds_secrets(configuration: Configuration) -> bool:
 
 
 def _trusted(data: Path | None) -> frozenset[int]:
-    """Return the users who may own what counts."""
+    """Return the users who may own what counts, without the service's."""
     users = {0, os.geteuid(), NOBODY}
-    with suppress(KeyError):
-        users.add(pwd.getpwnam(SERVICE_USER).pw_uid)
     if data is not None:
         with suppress(OSError):
             users.add(data.stat().st_uid)
@@ -117,7 +115,7 @@ def _of_file(named: Named, trusted: frozenset[int]) -> Iterator[str]:
     if named.secret and mode & stat.S_IROTH:
         yield f"{named.key}: every user of this machine may read {spelled}: chmod o-r {quoted}"
     if found.st_uid not in trusted:
-        yield _of_owner(named.key, path, found.st_uid)
+        yield from _of_owner(named.key, path, found.st_uid)
 
 
 def _folders_above(path: Path) -> list[Path]:
@@ -143,14 +141,14 @@ def _of_folder(key: str, folder: Path, trusted: frozenset[int]) -> Iterator[str]
             f" chmod o-w {quoted}"
         )
     if found.st_uid not in trusted:
-        yield _of_owner(key, folder, found.st_uid)
+        yield from _of_owner(key, folder, found.st_uid)
 
 
-def _of_owner(key: str, path: Path, user: int) -> str:
-    quoted = shlex.quote(str(path))
-    return (
-        f"{key}: {path} belongs to user {user_name(user)}, who may change it: chown root {quoted}"
-    )
+def _of_owner(key: str, path: Path, user: int) -> Iterator[str]:
+    name = user_name(user)  # only here: to look one up brings libraries into memory
+    if name != SERVICE_USER:
+        quoted = shlex.quote(str(path))
+        yield f"{key}: {path} belongs to user {name}, who may change it: chown root {quoted}"
 
 
 def user_name(user: int) -> str:

@@ -123,9 +123,11 @@ def test_what_belongs_to_another_user(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_whose_files_are_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {0, os.geteuid(), tmp_path.stat().st_uid} <= module._trusted(tmp_path)
+    assert any("4711471" in line for line in module._of_owner("key", tmp_path, 4_711_471))
+    nobody = pwd.getpwnam("nobody").pw_uid
+    assert list(module._of_owner("key", tmp_path, nobody))
     monkeypatch.setattr(module, "SERVICE_USER", "nobody")
-    assert pwd.getpwnam("nobody").pw_uid in module._trusted(None)
-    assert "4711471" in module._of_owner("key", tmp_path, 4_711_471)
+    assert not list(module._of_owner("key", tmp_path, nobody))
 
 
 def test_a_file_that_cannot_be_looked_at_is_somebody_else_s_business(tmp_path: Path) -> None:
