@@ -46,7 +46,7 @@ def _figures(channel: Channel, now: float) -> dict[str, int | float | str]:
         "consumers": len(channel.consumers),
         "depth": channel.depth,
         "bytes": channel.queue.bytes,
-        "put_aside": channel.waiting.returned.put_aside,
+        "put_aside": channel.waiting.returned.held_messages,
         "in_flight": channel.in_flight,
         "attempts": channel.attempts,
         "oldest_seconds": round(channel.oldest(now), 1),

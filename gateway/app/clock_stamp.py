@@ -76,13 +76,13 @@ class ClockStamp:
     def watch(self, expiry: Expiry, writer: Writer) -> None:
         """Check the clock before each batch, and write what it says with it."""
         expiry.clock_ahead = self._ahead
-        writer.before_batch.insert(0, partial(self._gather, expiry, writer))
+        writer.before_batch.insert(0, partial(self._add_row, expiry, writer))
 
     def check(self, expiry: Expiry) -> None:
         """Check whether the clock was set, apart from any turn."""
         expiry.check_clock(Instant(self._clock.monotonic(), self._clock.wall_ms()))
 
-    def _gather(self, expiry: Expiry, writer: Writer) -> None:
+    def _add_row(self, expiry: Expiry, writer: Writer) -> None:
         clock, stamp = self._clock, self.stamp
         monotonic, wall = clock.monotonic(), clock.wall_ms()
         # Mostly the clock goes on as it did, and was noted a moment ago.

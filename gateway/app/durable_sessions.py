@@ -72,6 +72,6 @@ async def open_store(
     )
     run.stack.callback(stop)
     store, kept = await Restore(pager, run.configuration.broker.maximum_inflight).run()
-    storage.writer.before_batch.append(store.gather)
+    storage.writer.before_batch.append(store.add_rows)
     storage.writer.on_committed.append(store.committed)
     return store, kept

@@ -74,15 +74,15 @@ class Happenings:
 
     def once(self, kind: str, subject: str, text: str, severity: str = "info") -> None:
         """Tell that something happened; the same of the same subject counts once more."""
-        self._tell(Happening(Stage.ONCE, kind, subject, text, severity))
+        self._notify(Happening(Stage.ONCE, kind, subject, text, severity))
 
     def begins(self, kind: str, subject: str, text: str, severity: str = "warning") -> None:
         """Tell that something begins, or what there is to say of it by now."""
-        self._tell(Happening(Stage.BEGINS, kind, subject, text, severity))
+        self._notify(Happening(Stage.BEGINS, kind, subject, text, severity))
 
     def ends(self, kind: str, subject: str, text: str = "") -> None:
         """Tell that it has ended; nothing if it had not begun."""
-        self._tell(Happening(Stage.ENDS, kind, subject, text, "info"))
+        self._notify(Happening(Stage.ENDS, kind, subject, text, "info"))
 
     def listen(self, listener: Callable[[Happening], None]) -> None:
         """Call this with all that happens, what waits first."""
@@ -91,7 +91,7 @@ class Happenings:
         for each in waiting:
             listener(each)
 
-    def _tell(self, happening: Happening) -> None:
+    def _notify(self, happening: Happening) -> None:
         if self._waiting is not None:
             self._waiting.append(happening)
         for listener in self._listeners:

@@ -197,7 +197,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     await history.start()
     restore(core.broker, kept, Instant(*clock_stamp.at_start()))
     await channels.restore_pauses()
-    telemetry.sys_topics.say()  # what was restored, before anyone can ask
+    telemetry.sys_topics.publish()  # what was restored, before anyone can ask
     for listener in listeners:
         await listener.serve()
     if operator_socket is not None:

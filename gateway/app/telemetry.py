@@ -83,7 +83,7 @@ class TurnLines:
         return True
 
 
-def gather_lines(turn: Turn) -> list[TurnLines]:
+def buffer_lines(turn: Turn) -> list[TurnLines]:
     """Buffer the log lines of each turn, if the loop serves sockets itself."""
     loop = asyncio.get_running_loop()
     if not isinstance(loop, GatewayLoop):
@@ -126,7 +126,7 @@ class Telemetry:
     def start(self) -> None:
         """Start publishing."""
         logging.getLogger().addHandler(self._log_handler)
-        self._turn_lines = gather_lines(self._core.turn)
+        self._turn_lines = buffer_lines(self._core.turn)
         self.sys_topics.refresh.append(self._count_dropped)
         self.sys_topics.refresh.append(self._show_longest_turn)
         self.sys_topics.refresh.append(

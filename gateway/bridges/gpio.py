@@ -7,7 +7,7 @@ from typing import Any
 from gateway.bridges.kind import BridgeKind
 from gateway.bridges.readings.reading import series_topic
 from gateway.bridges.settings import BridgeSettings, bridge_name, instance, key
-from gateway.bridges.supervision.control import SWITCH, number_said
+from gateway.bridges.supervision.control import SWITCH, parse_number
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.supervision.interfaces import BridgeError
 from gateway.mqtt.message import Message
@@ -45,7 +45,7 @@ class GpioBridge:
         self._device: Any = None
         if settings.output:
             host.offer(_topic(settings), SWITCH, self._switch)
-        host.says_within(_topic(settings), settings.refresh)
+        host.set_longest_gap(_topic(settings), settings.refresh)
 
     async def run(self) -> None:
         """Publish until cancelled; raise BridgeError where the pin cannot be had."""
@@ -90,7 +90,7 @@ class GpioBridge:
 
     def _switch(self, message: Message) -> ReasonCode:
         try:
-            on = number_said(bytes(message.payload))
+            on = parse_number(bytes(message.payload))
         except ValueError:
             return ReasonCode.PAYLOAD_FORMAT_INVALID
         if on not in (0, 1):

@@ -212,7 +212,7 @@ def end(state: State, session: Session, instant: Instant) -> None:
     session.ended = True
     state.ended_subscriptions.add(session, instant)
     state.replays.discard_all(session)
-    left_over = session.left_over()
+    left_over = session.for_other_members()
     set_expiry(state, session, 0)
     _close_journal(session)
     session.discard()

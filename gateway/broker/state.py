@@ -232,13 +232,13 @@ class State:
         )
 
     @property
-    def gathered(self) -> int:
+    def pending_changes(self) -> int:
         """A number that rises, within a turn, with whatever an answer has to wait for."""
         return self.durability.pending_rows + self.store.pending.changes
 
-    def commit_since(self, gathered: int) -> int:
-        """Return the commit that an answer waits for, 0 if nothing came to `gathered`."""
-        return self.durability.commit_number() if self.gathered != gathered else 0
+    def commit_since(self, before: int) -> int:
+        """Return the commit that an answer waits for, 0 if nothing came since it was `before`."""
+        return self.durability.commit_number() if self.pending_changes != before else 0
 
     def packet_size(self, info: ConnectionInfo) -> int:
         """Return how large a packet may be of a client that was accepted."""

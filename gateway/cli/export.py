@@ -88,7 +88,7 @@ def _import(options: argparse.Namespace) -> int:
     there = (options.data / DATABASE).exists()
     restore_archives(options, exported=True)
     if not there and (options.data / DATABASE).exists():
-        _take_over(options.data)
+        _make_own(options.data)
     for file in options.files:
         imported = file.with_name(file.name + IMPORTED)
         try:
@@ -100,7 +100,7 @@ def _import(options: argparse.Namespace) -> int:
     return 0
 
 
-def _take_over(data: Path) -> None:
+def _make_own(data: Path) -> None:
     """Let the data be this board's: what tells the other one is forgotten, and so is a mark."""
     from gateway.app.identity import MARK
     from gateway.storage.state.board import FORGET

@@ -119,7 +119,7 @@ def _edit(uplink: Any, edit: RuleEdit, change: RuleChange) -> None:
 
 def _change(rule: Any, keys: Mapping[str, object]) -> None:
     """Set keys behind the last one, before the comments of what comes next."""
-    tail = _take_tail(rule)
+    tail = _pop_tail(rule)
     for name, value in keys.items():
         if value is not None:
             rule[name] = _item(value)
@@ -147,7 +147,7 @@ def _insert(uplink: Any, number: int, keys: Mapping[str, object]) -> None:
         table.trivia.indent, following.trivia.indent = following.trivia.indent, "\n"
     else:  # comments behind a blank line are of what comes next
         before = rules[number - 1] if rules else uplink
-        tail = _take_tail(before)
+        tail = _pop_tail(before)
         own = 0 if tail.startswith("\n") else tail.find("\n\n") + 1 or len(tail)
         _add_text(before, f"{tail[:own]}\n")
         _add_text(table, tail[own:])
@@ -162,7 +162,7 @@ def _remove(uplink: Any, number: int) -> None:
     from tomlkit.items import AoT
 
     rules = uplink["rule"]
-    tail = _take_tail(rules[number])
+    tail = _pop_tail(rules[number])
     if not isinstance(rules, AoT):
         del rules[number]
     elif len(rules) == 1:
@@ -178,7 +178,7 @@ def _remove(uplink: Any, number: int) -> None:
         del rules[0]
 
 
-def _take_tail(rule: Any) -> str:
+def _pop_tail(rule: Any) -> str:
     """Return the blank lines and comments behind the last key of a table, and remove them."""
     from tomlkit.items import Table
 

@@ -67,7 +67,7 @@ def figures(broker: LocalBroker, topic_filters: Sequence[str], awaited: str) -> 
     client.on_connect, client.on_message = on_connect, on_message
     client.loop_start()
     try:
-        found = gathered(heard, awaited)
+        found = collect(heard, awaited)
     finally:
         client.disconnect()
         client.loop_stop()
@@ -136,7 +136,7 @@ DOWN_COUNTS = {"down": "published", "down_dropped": "dropped", "down_too_large":
 COUNTS = ("sent", "acknowledged", "resent", "refused", "reconnects")
 
 
-def gathered(heard: "queue.SimpleQueue[tuple[str, bytes] | str]", awaited: str) -> Figures:
+def collect(heard: "queue.SimpleQueue[tuple[str, bytes] | str]", awaited: str) -> Figures:
     """Return what is heard until nothing more comes; a refusal stands under an empty name."""
     found: Figures = {}
     with suppress(queue.Empty):

@@ -92,7 +92,7 @@ def _vectors(options: argparse.Namespace) -> int:
 
 
 def _test(options: argparse.Namespace) -> int:
-    from gateway.cli.where_check import tell_error
+    from gateway.cli.where_check import print_error
     from gateway.cli.where_history import try_on_history
     from gateway.mqtt.errors import MqttError
     from gateway.mqtt.topics import check_topic_filter
@@ -105,7 +105,7 @@ def _test(options: argparse.Namespace) -> int:
     except MqttError as error:
         raise TidegateError(f"--topic {options.topic!r}: {error.reason}") from error
     except WhereError as error:
-        tell_error(options.expression, error)
+        print_error(options.expression, error)
         return 1
     return try_on_history(where, options.topic, options.last, options.data)
 

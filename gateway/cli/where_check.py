@@ -22,7 +22,7 @@ def check_expression(text: str, *, rule: bool) -> int:
     try:
         where = (compile_rule if rule else compile_where)(text)
     except WhereError as error:
-        tell_error(text, error)
+        print_error(text, error)
         return 1
     if where.never_true:
         print("warning: filter can never be true", file=sys.stderr)
@@ -32,7 +32,7 @@ def check_expression(text: str, *, rule: bool) -> int:
     return 0
 
 
-def tell_error(text: str, error: WhereError) -> None:
+def print_error(text: str, error: WhereError) -> None:
     """Print the line of `text` with a caret below the position, and the error, on stderr."""
     start = text.rfind("\n", 0, error.position) + 1
     end = text.find("\n", start)
@@ -65,7 +65,7 @@ def explain_expression(text: str, file: Path) -> int:
     try:
         explanation = explain(text, message)
     except WhereError as error:
-        tell_error(text, error)
+        print_error(text, error)
         return 1
     for line in lines(explanation):
         print(line)

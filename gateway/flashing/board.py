@@ -230,7 +230,7 @@ class Board:
         with self._errors(f"remove {path}"):
             self._transport.fs_rmfile(path)
 
-    def keep_held(self) -> None:
+    def extend_hold(self) -> None:
         """Begin the time anew after which a board that waits starts its program by itself."""
         self.run("if 'HELD' in globals():\n    hold()")
 

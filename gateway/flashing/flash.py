@@ -99,7 +99,7 @@ CLOCK = "/clock"
 class Reporter(Protocol):
     """Where a person sees what happens."""
 
-    def say(self, line: str) -> None:
+    def show(self, line: str) -> None:
         """Show a line."""
 
     def progress(self, what: str, total: int) -> contextlib.AbstractContextManager[Progress]:
@@ -133,21 +133,21 @@ def flash(
         if not replace:
             check_main(board)
         described = board.describe()
-        reporter.say(f"{port}: {described.version} on {described.machine}")
+        reporter.show(f"{port}: {described.version} on {described.machine}")
         package = build_package(described.bytecode, compiled=compiled)
         if package.why_sources is not None:
-            reporter.say(f"{port}: sends sources, not compiled: {package.why_sources}")
+            reporter.show(f"{port}: sends sources, not compiled: {package.why_sources}")
         files = {**package.files, SETTINGS: _settings(board, settings)}
         _prepare_network(board, files[SETTINGS])
         before = read_version(board, read_slots(board).current)
         if is_installed(board, files):
-            reporter.say(f"{port}: version {package.version} is there already")
+            reporter.show(f"{port}: version {package.version} is there already")
             board.reset()
             return Flashed(package.version, _prove(port, package.version, seconds), changed=False)
         folder = _send(board, files, reporter)
         on_trial = switch(board, folder, package.launcher)
         board.reset()
-    reporter.say(f"{port}: version {package.version} is installed; waiting for its first reading")
+    reporter.show(f"{port}: version {package.version} is installed; waiting for its first reading")
     if not on_trial:
         return Flashed(package.version, _prove(port, package.version, seconds), changed=True)
     reading = _try_out(port, folder, package.version, before, seconds)
@@ -194,7 +194,7 @@ def _send(board: Board, files: Mapping[str, bytes], reporter: Reporter) -> str:
     size = sum(map(len, to_send.values()))
     there = len(files) - len(to_send)
     if there and to_send:
-        reporter.say(f"{board.port}: {there} of {len(files)} files are there already")
+        reporter.show(f"{board.port}: {there} of {len(files)} files are there already")
     with reporter.progress(str(board.port), size) as progress:
         return send(board, files, progress)
 

@@ -111,7 +111,7 @@ def send(board: Board, files: Mapping[str, bytes], progress: Progress) -> str:
     for path in board.hashes("/" + folder).keys() - wanted.keys():
         board.remove(path)
     for path, content in missing(board, files).items():
-        board.keep_held()
+        board.extend_hold()
         board.write(path, content, progress)
     wrong = sorted(wanted.items() ^ board.hashes("/" + folder).items())
     if wrong:

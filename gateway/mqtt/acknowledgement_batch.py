@@ -36,7 +36,9 @@ def acknowledged_by(data: bytes, first_byte: int) -> Sequence[int]:
 
 
 @cache
-def alike(kind: type[PubAck | PubRec | PubRel | PubComp], code: ReasonCode, version: int) -> bytes:
+def template(
+    kind: type[PubAck | PubRec | PubRel | PubComp], code: ReasonCode, version: int
+) -> bytes:
     """Return the packet of this kind and code that `acknowledgements` repeats."""
     return encode(kind(0, code), version)
 

@@ -366,7 +366,7 @@ class Connection:
         """Remove and return what may leave at second `now`, with batch `committed` on disk."""
         self.touched = False
         self.barrier = None
-        data = self.output.take(committed, now)
+        data = self.output.pop(committed, now)
         if not self.output.size:
             self.answers = 0
         return data

@@ -8,7 +8,7 @@ cdef int _QOS
 
 @cython.final
 cdef class Framer:
-    cdef bytearray _gathered
+    cdef bytearray _chunks
     cdef public Py_ssize_t maximum_packet_size
     cdef Py_ssize_t _missing
     cdef Py_ssize_t _position
@@ -34,12 +34,12 @@ cdef class Framer:
     cdef bint _extend_uneven(
         self, PacketBatch batch, long long most, long long most_bytes, bytes properties,
         same_route) except -1
-    cpdef bytes take_rest(self)
+    cpdef bytes pop_rest(self)
     cpdef bytes last_bytes(self, Py_ssize_t size)
     cpdef go_on(self, Py_ssize_t size)
     @cython.locals(first_byte=int)
     cdef _wait(self, Py_ssize_t missing, int version)
-    cdef _join(self, bytearray gathered)
+    cdef _join(self, bytearray chunks)
 
 cdef _check(int first_byte, int version)
 

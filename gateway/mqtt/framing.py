@@ -28,7 +28,7 @@ class Framer:
     """
 
     __slots__ = (
-        "_gathered",
+        "_chunks",
         "_missing",
         "_position",
         "body",
@@ -45,7 +45,7 @@ class Framer:
         self._position = 0
         self.first_byte = self.start = self.body = self.end = 0
         self._missing = 0  # bytes to come before there is anything new to see
-        self._gathered: bytearray | None = None  # a packet that comes in many chunks, joined once
+        self._chunks: bytearray | None = None  # a packet that comes in many chunks, joined once
 
     def feed(self, data: bytes) -> None:
         """Take the bytes of one read."""
@@ -53,30 +53,30 @@ class Framer:
             self.buffer = data
             self._position = 0
             self._missing = 0
-        elif self._gathered is not None:
-            self._gathered += data
+        elif self._chunks is not None:
+            self._chunks += data
             self._missing -= len(data)
         elif 0 < self._missing <= len(data):
             self.buffer += data
             self._missing = 0
         else:
-            self._gathered = bytearray(self.buffer[self._position :])
-            self._gathered += data
+            self._chunks = bytearray(self.buffer[self._position :])
+            self._chunks += data
             self._missing -= len(data)
 
     @property
     def held(self) -> int:
         """Bytes that are kept here: packets not asked for yet, and what came of the next."""
-        if self._gathered is not None:
-            return len(self._gathered) * 9 // 8  # it has room to grow
+        if self._chunks is not None:
+            return len(self._chunks) * 9 // 8  # it has room to grow
         return len(self.buffer) if self._position < len(self.buffer) else 0
 
     @property
     def next_first_byte(self) -> int:
         """The first byte of what `next_frame` would return, or of a part of it; 0 for nothing."""
-        gathered = self._gathered
-        if gathered is not None:
-            return gathered[0]
+        chunks = self._chunks
+        if chunks is not None:
+            return chunks[0]
         return self.buffer[self._position] if self._position < len(self.buffer) else 0
 
     def next_frame(self, version: int = ANY_VERSION) -> int:
@@ -88,10 +88,10 @@ class Framer:
         protocol version, before any of these, and `check_remaining_length`, for a packet that is
         not whole. With ANY_VERSION no first byte but 0 is wrong.
         """
-        if self._gathered is not None:
+        if self._chunks is not None:
             if self._missing > 0:
                 return 0
-            self._join(self._gathered)
+            self._join(self._chunks)
         buffer = self.buffer
         position = self._position
         if position == len(buffer):
@@ -160,7 +160,7 @@ class Framer:
             end += size
         count = (end - start) // size
         if count > 1:
-            batch.take_even(buffer[start:end])
+            batch.replace_data(buffer[start:end])
             self._position = end
         if count < most and end < len(buffer) and buffer[end] == buffer[start]:
             return self._extend_uneven(batch, most, most_bytes, properties, same_route)
@@ -209,7 +209,7 @@ class Framer:
             self._position = end
         return differ
 
-    def take_rest(self) -> bytes:
+    def pop_rest(self) -> bytes:
         """Return what was received behind the last packet that was returned, and forget it.
 
         After `next_frame` has found a packet too large, that begins with it.
@@ -237,9 +237,9 @@ class Framer:
             check_first_packet(first_byte, self.buffer)
         _check(first_byte, version)  # HTTP, say: don't wait for the rest
 
-    def _join(self, gathered: bytearray) -> None:
-        self.buffer = bytes(gathered)
-        self._gathered = None
+    def _join(self, chunks: bytearray) -> None:
+        self.buffer = bytes(chunks)
+        self._chunks = None
         self._position = 0
         self._missing = 0
 

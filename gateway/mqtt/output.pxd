@@ -50,4 +50,4 @@ cdef class Output:
     @cython.locals(part=_Part)
     cpdef append_all(self, Output other)
     @cython.locals(parts=list, first=_Part, part=_Part, free=Py_ssize_t)
-    cpdef object take(self, long long committed, double now=*)
+    cpdef object pop(self, long long committed, double now=*)

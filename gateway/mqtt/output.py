@@ -181,7 +181,7 @@ class Output:
         for part in other._parts or ():  # noqa: SLF001
             self.append(part.data, part.commit, part.barrier)
 
-    def take(self, committed: int, now: float = inf) -> bytes | bytearray | None:
+    def pop(self, committed: int, now: float = inf) -> bytes | bytearray | None:
         """Remove and return the bytes that may leave at second `now`; None when there are none.
 
         A bytearray belongs to the caller.

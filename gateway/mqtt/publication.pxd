@@ -23,7 +23,7 @@ cdef class PacketBatch:
     cdef readonly Py_ssize_t size
 
     cpdef extend(self, bytes data, list starts, list offsets, Py_ssize_t largest)
-    cpdef take_even(self, bytes data)
+    cpdef replace_data(self, bytes data)
     @cython.locals(data=bytes)
     cpdef shorten(self, Py_ssize_t count)
     cpdef Py_ssize_t start(self, Py_ssize_t number) except -1

@@ -70,7 +70,7 @@ class PacketBatch:
         self.largest = largest
         self.payloads = self.payload_bytes(0, self.count)
 
-    def take_even(self, data: bytes) -> None:
+    def replace_data(self, data: bytes) -> None:
         """Become these packets, all as long as those before."""
         self.data = data
         self.count = count = len(data) // self.size
@@ -80,7 +80,7 @@ class PacketBatch:
         """Keep the first `count` packets alone."""
         data = self.data[: self.start(count)]
         if self.size:
-            self.take_even(data)
+            self.replace_data(data)
         else:
             self.extend(data, self._starts[:count], self._offsets[:count], self.largest)
 

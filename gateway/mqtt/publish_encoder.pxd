@@ -11,7 +11,7 @@ cdef int _QOS
 cpdef PacketBatch encode(
     Publication publication, int first_byte, bint mqtt5, tuple subscription_identifiers, double now)
 
-cpdef expiry_left(Publication publication, double now)
+cpdef remaining_expiry(Publication publication, double now)
 
 @cython.locals(packets=PacketBatch)
 cpdef PacketBatch encode_with_alias(

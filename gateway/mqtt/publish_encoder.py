@@ -39,7 +39,7 @@ def encode(
     """
     properties = publication.properties
     if mqtt5 and (subscription_identifiers or properties.expiry is not None):
-        expiry = expiry_left(publication, now)
+        expiry = remaining_expiry(publication, now)
         if subscription_identifiers or expiry != properties.expiry:
             block = property_block(properties, expiry, subscription_identifiers, 0)
             name = b"" if publication.mixed else publication.topic_name
@@ -49,7 +49,7 @@ def encode(
     return form(publication, first_byte, mqtt5)
 
 
-def expiry_left(publication: Publication, now: float) -> int | None:
+def remaining_expiry(publication: Publication, now: float) -> int | None:
     """Return what is left of the message expiry interval, None without one [MQTT-3.3.2-6]."""
     expiry = publication.properties.expiry
     return None if expiry is None else max(0, expiry - int(now - publication.arrived))
@@ -82,7 +82,7 @@ def encode_with_alias(
     alias, known = aliases.choose(publication.topic_name)
     if not alias:
         return packets
-    expiry = expiry_left(publication, now)
+    expiry = remaining_expiry(publication, now)
     block = property_block(publication.properties, expiry, subscription_identifiers, alias)
     name = _NO_TOPIC if known else publication.topic_name
     return write_packets(packets, first_byte, name, block)

@@ -51,7 +51,7 @@ class BringIn:
         self._shifts = {each: self._last(each) for each in self._tables if (each, "id") in REFERS}
         self._skipped = self._known("session")
         self._retained = self._known("retained")
-        self._messages = self._owed()
+        self._messages = self._undelivered()
 
     def run(self, mark: str) -> None:
         """Add all of it in one transaction, with a `mark`; raise sqlite3.Error with nothing done.
@@ -109,7 +109,7 @@ class BringIn:
         rows = self._rows(self._source, table, ["id", column])
         return {identifier for identifier, name in rows if name in there}
 
-    def _owed(self) -> set[object]:
+    def _undelivered(self) -> set[object]:
         """Return the messages that a session is owed which is brought in."""
         if "delivery" not in self._tables:
             return set()

@@ -66,9 +66,9 @@ class Insert:
         elif rows and not self._write(rows):
             for row in rows:
                 if not self._write([row]):
-                    self._give_up()
+                    self._count_lost()
 
-    def _give_up(self) -> None:
+    def _count_lost(self) -> None:
         if self._full:
             self.left_out += 1
         else:

@@ -101,9 +101,9 @@ class Pages:
         most = 3 * max(there, 1, *self._log.pages)
         if self._log.page_count is not None and 0 < self._log.page_count <= most:
             return self._log.page_count
-        return max(1, there, self._said(), *self._log.pages)
+        return max(1, there, self._header_page_count(), *self._log.pages)
 
-    def _said(self) -> int:
+    def _header_page_count(self) -> int:
         """Return how many pages the header says there are; no more than three times the file.
 
         A file that was cut off says the truth here, a damaged header says anything.

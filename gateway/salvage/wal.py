@@ -93,7 +93,7 @@ def _read_frames(file: BinaryIO, log: Log, page_bytes: int) -> None:
         reader = _Reader.without_header(header, frame)
     offset = HEADER_BYTES
     while len(frame) == length:
-        reader.take(frame, offset + FRAME_HEADER_BYTES, log)
+        reader.add_frame(frame, offset + FRAME_HEADER_BYTES, log)
         offset += length
         frame = file.read(length)
     # Of zeros is the header of a log that the file system had made longer, but not yet written.
@@ -148,7 +148,7 @@ class _Reader:
             readers += [cls(order, salts, stored), cls(order, salts, made_up)]
         return next((each for each in readers if each.continues_with(frame)), readers[0])
 
-    def take(self, frame: bytes, index: int, log: Log) -> None:
+    def add_frame(self, frame: bytes, index: int, log: Log) -> None:
         """Take the next frame, whose page begins at this offset of the file."""
         number, page_count = struct.unpack_from(">2I", frame)
         ours = frame[8:16] == self._salts

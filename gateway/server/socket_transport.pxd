@@ -28,7 +28,7 @@ cdef class SocketTransport:
     cpdef bint is_closing(self)
     @cython.locals(size=Py_ssize_t, sent=Py_ssize_t)
     cpdef write(self, data)
-    cdef _keep(self, rest)
+    cdef _buffer(self, rest)
     cpdef close(self)
     @cython.locals(sent=Py_ssize_t)
     cdef _send_unsent(self, list unsent)

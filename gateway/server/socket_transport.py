@@ -209,9 +209,9 @@ class SocketTransport:
         # A view holds all of its bytes; those of a `bytes` others may hold anyway.
         if 4 * sent > size and type(data) is bytearray:  # nobody else needs what was sent
             rest = memoryview(bytes(rest))
-        self._keep(rest)
+        self._buffer(rest)
 
-    def _keep(self, rest: memoryview) -> None:
+    def _buffer(self, rest: memoryview) -> None:
         """Send it when the kernel takes more, behind what waits already."""
         if self._unsent is None:
             self._unsent = [rest]

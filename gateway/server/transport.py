@@ -230,7 +230,7 @@ class ClientTransport:
 
     def _end_now(self) -> None:
         try:
-            self._leave()
+            self._disconnected()
         except Exception:  # the same border
             logger.exception("unexpected error when a client left")
             self._turn.broker.counters.add("tidegate/clients/errors")
@@ -432,7 +432,7 @@ class ClientTransport:
         why: so only our half is closed, and the peer closes the other.
         """
         self._finished = True
-        self._turn.loop.call_soon(self._leave)
+        self._turn.loop.call_soon(self._disconnected)
         if transport.can_write_eof() and not transport.get_write_buffer_size():
             try:
                 transport.write_eof()
@@ -441,7 +441,7 @@ class ClientTransport:
         else:
             transport.close()
 
-    def _leave(self) -> None:
+    def _disconnected(self) -> None:
         client, self._client = self._client, None
         if client is not None:
             self._turn.broker.lost(client, self._turn.now())

@@ -137,7 +137,7 @@ def send_waiting(session: "Session", connection: Connection, now: float) -> None
             if not count:
                 continue
         if publication.properties.expiry is not None and publication.expired(now):
-            queue.take(span.count)
+            queue.pop(span.count)
             session.journal.done(span, span.first, span.count)
             session.counters.add("publish/messages/expired", span.count)
             continue
@@ -147,7 +147,7 @@ def send_waiting(session: "Session", connection: Connection, now: float) -> None
             count = inflight.capacity(publication, span.first, count)
             if not count:
                 return
-        span = queue.take(count)
+        span = queue.pop(count)
         if span.qos:
             send_span(session, connection, span, now)
         else:
@@ -181,7 +181,7 @@ def _readable(session: "Session", span: Span) -> int:
     if session.may_read(span.publication.topic_of(span.first)):
         return count
     if not span.qos:
-        session.queue.take(count)
+        session.queue.pop(count)
         session.counters.add("tidegate/access/withheld", count)
         return 0
     if not session.queue.hold_back(count):

@@ -189,7 +189,7 @@ class Session:
             return
         self.connection = None
         if self.consumes:
-            self._give_back()
+            self._requeue()
         if len(self.inflight):
             self.inflight.charge(self.limits.memory)
         dropped = self.queue.remove_qos_0() if self.queue else 0
@@ -197,12 +197,12 @@ class Session:
             self.counters.add("publish/messages/dropped", dropped)
             self.note_drop("disconnected", dropped)
 
-    def _give_back(self) -> None:
+    def _requeue(self) -> None:
         """Return to channels what they gave and was not acknowledged."""
         for packet_id, span in list(self.inflight.items()):
             if span.channel is not None:
                 self.inflight.remove((packet_id,), 0)
-                span.channel.given_back(span, span.first + packet_id - span.packet_id)
+                span.channel.return_message(span, span.first + packet_id - span.packet_id)
 
     def persist_in(self, journal: Journal) -> None:
         """Let this journal take down what happens from now on, and hold what is not in memory."""
@@ -221,7 +221,7 @@ class Session:
             self.inflight.refund(self.limits.memory)
             self.inflight = Inflight(self.limits.maximum_inflight)
 
-    def left_over(self) -> list[Span]:
+    def for_other_members(self) -> list[Span]:
         """Return what another member of a shared subscription shall have when the session ends.
 
         That is what was not acknowledged at QoS 1, and what was not sent yet; [MQTT-4.8.2-5] not a

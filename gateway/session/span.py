@@ -29,7 +29,7 @@ class Row(Protocol):
         ...
 
 
-class Gives(Protocol):
+class ChannelDeliveries(Protocol):
     """What a channel has given to its consumers, as their sessions see it."""
 
     def finished(self, span: "Span", number: int, count: int) -> None:
@@ -40,7 +40,7 @@ class Gives(Protocol):
         """Take back a message that is above its consumer's Maximum Packet Size."""
         ...
 
-    def given_back(self, span: "Span", number: int) -> None:
+    def return_message(self, span: "Span", number: int) -> None:
         """Take back a message whose consumer has lost its connection."""
         ...
 
@@ -88,7 +88,7 @@ class Span:
         self.subscription_identifiers = subscription_identifiers
         self.topic_filter = topic_filter
         self.packet_id = 0
-        self.channel: Gives | None = None
+        self.channel: ChannelDeliveries | None = None
         self.row: Row | None = None
         self.disk_bytes = 0
         self._size = 0

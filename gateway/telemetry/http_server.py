@@ -278,14 +278,14 @@ class HttpServer:
             return
         others = (each for each in self._exchanges if each.block == block and each is not exchange)
         oldest = min(others, key=lambda each: each.stage, default=exchange)
-        self._leave(oldest)
+        self._forget(oldest)
         oldest.abort()
 
     def _end(self, exchange: Exchange, answered: bool) -> None:
-        self._leave(exchange)
+        self._forget(exchange)
         self._counters.add(f"tidegate/metrics/{'requests' if answered else 'refused'}")
 
-    def _leave(self, exchange: Exchange) -> None:
+    def _forget(self, exchange: Exchange) -> None:
         self._exchanges.pop(exchange, None)
 
     def _answer(self, head: bytes | None) -> bytes:

@@ -204,9 +204,9 @@ class SysHandler(WithoutLock):
             line = _line(record.created, record.levelname, record.name, each)
             # a lone surrogate, as in the name of a file that is not UTF-8, becomes a JSON escape
             payload = json.dumps(line, ensure_ascii=False).encode(errors="backslashreplace")
-            self._loop.call_soon_threadsafe(self._say, payload)
+            self._loop.call_soon_threadsafe(self._send, payload)
 
-    def _say(self, payload: bytes) -> None:
+    def _send(self, payload: bytes) -> None:
         self._publishing = True
         try:
             self._publish(LOG, payload)

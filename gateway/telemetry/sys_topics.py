@@ -53,7 +53,7 @@ class SysTopics:
         for refresh in self.refresh:
             refresh()
 
-    def say(self) -> None:
+    def publish(self) -> None:
         """Publish figures that changed since the last call."""
         for _ in self._changes():
             pass

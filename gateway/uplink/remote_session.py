@@ -53,11 +53,11 @@ class RemoteSession:
         self.suspects.change(maximum_ends, retry_seconds)
         self.refusals.retry_seconds = retry_seconds
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         """Give this broker up for another: rows go up from the outbox, as if for the first time."""
         for sent in (*(each for _, each in self.unanswered), *(s.sent for s in self.suspects.held)):
             if sent.own is not None:
-                self._own_messages.put_back(sent.own)
+                self._own_messages.requeue(sent.own)
         self.unanswered.clear()
         self.suspects.held.clear()
 
@@ -120,5 +120,5 @@ class RemoteSession:
             return
         for _, sent in self.unanswered:
             if sent.own is not None:
-                self._own_messages.put_back(sent.own)
+                self._own_messages.requeue(sent.own)
         self.unanswered.clear()

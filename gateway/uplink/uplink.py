@@ -192,7 +192,7 @@ class Uplink:
 
     async def start(self) -> None:
         """Begin to connect; return at once."""
-        self._task = asyncio.get_running_loop().create_task(self._keep_up())
+        self._task = asyncio.get_running_loop().create_task(self._run())
 
     def wake(self) -> None:
         """Wake the destination: rows of the outbox were committed or removed."""
@@ -242,10 +242,10 @@ class Uplink:
         if self._link is not None and (self.paused or self._closing or self._coming is not None):
             self._link.stop()
 
-    def _take_up(self, context: UplinkContext) -> None:
+    def _adopt(self, context: UplinkContext) -> None:
         """Go on with another context, while there is no connection."""
         if context.session is not self.session:
-            self.session.leave()
+            self.session.abandon()
         self._coming, self._context, self.session = None, context, context.session
         schedule = schedule_of(context.settings.schedule)
         self._permit = LinkPermit(schedule, context.metering, self._clock)
@@ -253,11 +253,11 @@ class Uplink:
         self._counters.set("tidegate/uplink/destination", self.destination.name)
         self._backoff.reset()
 
-    async def _keep_up(self) -> None:
+    async def _run(self) -> None:
         while not self._closing:
             self._change.clear()
             if self._coming is not None:
-                self._take_up(self._coming)
+                self._adopt(self._coming)
             if self.paused:
                 self._show("paused", "")
                 await self._change.wait()

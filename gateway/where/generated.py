@@ -16,7 +16,7 @@ from gateway.where.evaluation.closures import (
     Condition,
     any_equal,
     compare_counted,
-    within_limit,
+    limited_string,
 )
 from gateway.where.language.conversions import (
     MIRRORED,
@@ -211,7 +211,7 @@ def _walked(source: Source, steps: tuple[str | int, ...]) -> str:
             fits = f"is {source.name(list)} and {key} < {length}({result})"
         source.line(f"{result} = {found} if {kind}({result}) {fits} else None")
     with source.block(f"if {kind}({result}) is {source.name(str)}:"):
-        source.line(f"{result} = {source.name(within_limit)}({result})")
+        source.line(f"{result} = {source.name(limited_string)}({result})")
     return result
 
 

@@ -68,7 +68,7 @@ class RuleWhere:
         """What the values of a topic's row are of, in their order."""
         return self._slots.keys
 
-    def take_over(self, other: "RuleWhere", topic: str) -> None:
+    def inherit(self, other: "RuleWhere", topic: str) -> None:
         """Remember of a topic what the other remembers, if this one remembers nothing of it.
 
         That is the last values of the arguments that both have.

@@ -53,7 +53,7 @@ async def test_the_alarm_names_who_loses_most_and_ends_with_room(
         clock.step(QUIET_SECONDS)
         full.check()
         assert len(alarms) == 3, "they have no room yet"
-        harness.session("a").queue.take(1)
+        harness.session("a").queue.pop(1)
         harness.persistent("b", clean_start=True)
         full.check()
         assert alarms[3:] == ["queue_full:"]

@@ -38,7 +38,7 @@ async def test_each_counter_is_there_at_zero(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         gateway = Gateway(load(file), tmp_path / "data", stack)
         await gateway.start()
-        gateway.telemetry.sys_topics.say()
+        gateway.telemetry.sys_topics.publish()
         found = gateway.broker.retained.find(f"{SYS}#", 0.0)
         names = {each.topic.removeprefix(SYS): each.packets.one(0) for each in found}
         figures = (*BROKER_FIGURES, *OWN_FIGURES, *gateway.bridges.figures())

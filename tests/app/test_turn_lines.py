@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from gateway.app.telemetry import gather_lines
+from gateway.app.telemetry import buffer_lines
 from gateway.broker.broker import Broker
 from gateway.clock import Clock
 from gateway.counters import Counters
@@ -75,7 +75,7 @@ def run_turn(speak: Callable[[], None], turn: list[Turn] | None = None) -> None:
         made = make_turn()
         if turn is not None:
             turn.append(made)
-        gather_lines(made)
+        buffer_lines(made)
         await Speaker(speak).begin()
 
     run_under_our_loop(run())
@@ -125,7 +125,7 @@ def test_who_was_let_in_is_told_before_what_comes_then(
 
 def test_lines_outside_of_a_turn_leave_at_once(logger: logging.Logger, output: NotedWrites) -> None:
     async def run() -> None:
-        gather_lines(make_turn())
+        buffer_lines(make_turn())
         logger.info("one")
         logger.info("two")
 
@@ -160,7 +160,7 @@ def test_nothing_is_held_back_after_the_end(logger: logging.Logger, output: Note
     gathered = []
 
     async def run() -> None:
-        gathered.extend(gather_lines(make_turn()))
+        gathered.extend(buffer_lines(make_turn()))
         await Speaker(speak).begin()
 
     run_under_our_loop(run())
@@ -171,7 +171,7 @@ def test_under_another_loop_lines_leave_at_once(
     logger: logging.Logger, output: NotedWrites
 ) -> None:
     async def run() -> None:
-        assert not gather_lines(make_turn())
+        assert not buffer_lines(make_turn())
         logger.info("one")
 
     asyncio.run(run())

@@ -93,7 +93,7 @@ class House:
         data = b"\x40\x00" + bytes([number]) + b"\x02" + celsius + b"\x11" + bytes([number % 2])
         address = f"A4:C1:38:00:00:{room:02X}"
         now = self.clock.monotonic()
-        self.ble.take(Advertisement(address, None, -60, {BTHOME: data}, {}, [], now))
+        self.ble.on_advertisement(Advertisement(address, None, -60, {BTHOME: data}, {}, [], now))
 
     def _tell(self) -> None:
         """Hand what was published to those who listen, as the broker does."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.uplink_status import gathered, lines
+from gateway.cli.uplink_status import collect, lines
 from tests.cli.conftest import Command
 from tests.support.processes.gateway_process import GatewayProcess
 
@@ -81,4 +81,4 @@ def test_what_ends_while_it_is_listed_is_no_figure() -> None:
     for figure in (("channels", b"1"), ("channels/a/depth", b"2"), ("channels/a/depth", b"")):
         heard.put(figure)
     heard.put(("channels/b/depth", b""))
-    assert gathered(heard, "channels") == {"channels": 1}
+    assert collect(heard, "channels") == {"channels": 1}

@@ -41,7 +41,9 @@ class Air:
         before = len(self.gateway.broker.readings)
         self._time += 1
         said = {SERVICE: data[7:]}
-        self._bridge.take(Advertisement(DEVICE.upper(), None, -60, said, {}, [], self._time))
+        self._bridge.on_advertisement(
+            Advertisement(DEVICE.upper(), None, -60, said, {}, [], self._time)
+        )
         new = self.gateway.broker.readings[before:]
         found = {topic.removeprefix("sensors/barn1/"): body["value"] for topic, body in new}
         found.pop("signal_strength", None)

@@ -69,7 +69,7 @@ class Heard:
         self.totals: list[int] = []
         self.bytes = 0
 
-    def say(self, line: str) -> None:
+    def show(self, line: str) -> None:
         self.lines.append(line)
 
     @contextlib.contextmanager
@@ -222,7 +222,7 @@ import sys, json, contextlib
 from gateway.flashing.flash import flash
 from gateway.flashing.port import Port
 class Quiet:
-    def say(self, line): pass
+    def show(self, line): pass
     @contextlib.contextmanager
     def progress(self, what, total): yield lambda count: None
 flash(Port(sys.argv[1]), Quiet(), json.loads(sys.argv[2]), seconds=20)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.acknowledgement_batch import acknowledged_by, acknowledgements, alike
+from gateway.mqtt.acknowledgement_batch import acknowledged_by, acknowledgements, template
 from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
@@ -39,5 +39,5 @@ def test_another_packet_is_none(data: bytes) -> None:
 def test_many_are_as_each_is_encoded(count: int, version: int, code: ReasonCode) -> None:
     for kind in (PubAck, PubRec):
         for identifiers in (range(200, 200 + count), tuple(range(65_535, 65_535 - count, -1))):
-            found = acknowledgements(alike(kind, code, version), identifiers)
+            found = acknowledgements(template(kind, code, version), identifiers)
             assert found == b"".join(encode(kind(number, code), version) for number in identifiers)

@@ -124,7 +124,7 @@ def test_the_rest_begins_with_what_is_too_large_and_is_forgotten(cut: int) -> No
         framer.feed(large[cut:])
     with pytest.raises(MalformedPacket, match="a packet of 131 bytes; at most 4"):
         next_frame(framer)
-    assert framer.take_rest() == (large if cut < 3 else large[:cut])
+    assert framer.pop_rest() == (large if cut < 3 else large[:cut])
     framer.feed(b"\xd0\x00")
     assert frames(framer) == [(0xD0, b"")]
 

@@ -10,13 +10,13 @@ from gateway.mqtt.output import Barrier, Output
 
 
 def taken(output: Output, committed: int) -> bytes:
-    return bytes(output.take(committed) or b"")
+    return bytes(output.pop(committed) or b"")
 
 
 def test_bytes_that_left_are_not_changed_by_what_comes_later() -> None:
     output = Output()
     output.append(b"a")
-    left = output.take(0)
+    left = output.pop(0)
     output.append(b"b")
     assert left is not None
     assert bytes(left) == b"a"
@@ -28,18 +28,18 @@ def test_shared_bytes_are_neither_copied_nor_changed() -> None:
     for output in (alone, with_more):
         output.append(shared)
     with_more.append(b", and more")
-    assert alone.take(0) is shared
+    assert alone.pop(0) is shared
     assert taken(with_more, 0) == b"for everyone, and more"
     assert shared == b"for everyone"
-    assert (alone.size, alone.take(0)) == (0, None)
+    assert (alone.size, alone.pop(0)) == (0, None)
 
 
 def test_a_bytearray_is_not_copied() -> None:
     output, data = Output(), bytearray(b"a")
     output.append(data)
-    assert output.take(0) is data
+    assert output.pop(0) is data
     output.append(data, 1)
-    assert output.take(1) is data
+    assert output.pop(1) is data
 
 
 @pytest.mark.parametrize("queued", [b"", b"a"])
@@ -190,19 +190,19 @@ def test_messages_are_held_until_they_are_enough_large_enough_or_late() -> None:
     held(output, b"a", 8.0)
     held(output, b"b", 8.1)
     assert output.held_until(8.2) == 8.4
-    assert output.take(0, 8.3) is None
-    assert output.take(0, 8.4) == b"ab"
+    assert output.pop(0, 8.3) is None
+    assert output.pop(0, 8.4) == b"ab"
     for data in (b"a", b"b"):
         held(output, data, 9.0)
-        assert output.take(0, 9.0) is None
+        assert output.pop(0, 9.0) is None
     held(output, b"c", 9.0)
-    assert output.take(0, 9.0) == b"abc"
+    assert output.pop(0, 9.0) == b"abc"
     held(output, b"x" * 99, 10.0)
-    assert output.take(0, 10.0) is None
+    assert output.pop(0, 10.0) is None
     held(output, b"x", 10.0)
-    assert output.take(0, 10.0) == b"x" * 100
+    assert output.pop(0, 10.0) == b"x" * 100
     held(output, b"y" * 100, 11.0)
-    assert output.take(0, 11.0) == b"y" * 100
+    assert output.pop(0, 11.0) == b"y" * 100
 
 
 def test_a_message_that_expires_is_held_no_longer_than_that() -> None:
@@ -211,7 +211,7 @@ def test_a_message_that_expires_is_held_no_longer_than_that() -> None:
     held(output, b"b", 8.0, latest=8.05)
     held(output, b"", 8.0, latest=8.01)  # nothing was appended
     assert output.held_until(8.0) == 8.05
-    assert output.take(0, 8.05) == b"ab"
+    assert output.pop(0, 8.05) == b"ab"
 
 
 def test_the_shortest_policy_of_what_is_held_counts() -> None:
@@ -229,23 +229,23 @@ def test_anything_else_takes_along_what_is_held() -> None:
     held(output, b"a", 8.0)
     output.append(b"-")
     held(output, b"b", 8.0)
-    assert (output.held_until(8.0), output.take(0, 8.0)) == (0.0, b"a-b")
+    assert (output.held_until(8.0), output.pop(0, 8.0)) == (0.0, b"a-b")
     output.append(b"-")
     held(output, b"a", 8.0)
-    assert output.take(0, 8.0) == b"-a"
+    assert output.pop(0, 8.0) == b"-a"
     held(output, b"a", 8.0)
     output.release()
-    assert output.take(0, 8.0) == b"a"
+    assert output.pop(0, 8.0) == b"a"
     output.release()
-    assert output.take(0, 8.0) is None
+    assert output.pop(0, 8.0) is None
 
 
 def test_what_waits_for_a_batch_takes_along_what_would_be_held() -> None:
     output = Output()
     output.append(b"a", 1)
     held(output, b"b", 8.0)
-    assert output.take(0, 8.0) is None
-    assert output.take(1, 8.0) == b"ab"
+    assert output.pop(0, 8.0) is None
+    assert output.pop(1, 8.0) == b"ab"
 
 
 def test_messages_that_wait_for_a_batch_are_held_too_and_leave_when_both_let_them() -> None:
@@ -253,19 +253,19 @@ def test_messages_that_wait_for_a_batch_are_held_too_and_leave_when_both_let_the
         output = Output()
         held(output, b"a", 8.0, commit=1)
         held(output, b"b", 8.1, commit=2)
-        assert output.take(2, 8.3) is None, "the policy holds them"
+        assert output.pop(2, 8.3) is None, "the policy holds them"
         if committed_first:
-            assert output.take(2, 8.4) == b"ab"
+            assert output.pop(2, 8.4) == b"ab"
             continue
-        assert output.take(0, 8.4) is None, "they are not on disk"
+        assert output.pop(0, 8.4) is None, "they are not on disk"
         held(output, b"c", 8.5, commit=3)
         assert output.buffered is not None
         assert output.buffered.arrivals == [(8.0, 1), (8.1, 1), (8.5, 1)]
-        assert output.take(2, 8.5) == b"ab"
-        assert output.take(3, 8.5) == b"c", "what was late took it along"
+        assert output.pop(2, 8.5) == b"ab"
+        assert output.pop(3, 8.5) == b"c", "what was late took it along"
     for data in (b"a", b"b", b"c"):
         held(output, data, 9.0, commit=4)
-    assert output.take(4, 9.0) == b"abc", "they are enough"
+    assert output.pop(4, 9.0) == b"abc", "they are enough"
 
 
 def test_it_is_known_when_held_messages_came() -> None:
@@ -274,7 +274,7 @@ def test_it_is_known_when_held_messages_came() -> None:
     held(output, b"b", 8.1)
     assert output.buffered is not None
     assert output.buffered.arrivals == [(8.0, 1), (8.1, 1)]
-    output.take(0, 9.0)
+    output.pop(0, 9.0)
     assert output.buffered is None
 
 
@@ -314,7 +314,7 @@ class Holding(RuleBasedStateMachine):
         self.now += seconds
         if commits:
             self.committed = self.commit
-        left = self.output.take(self.committed, self.now) or b""
+        left = self.output.pop(self.committed, self.now) or b""
         free = [data for commit, data in self.queued if commit <= self.committed]
         if left:
             assert left == b"".join(free)

@@ -212,7 +212,7 @@ def test_what_others_of_a_shared_subscription_get_when_the_session_ends(qos: int
     assert session.finish((2,), 0) == 1
     assert session.finish((9,), 0) == 0
     begun = [(first, 0, 1), (first, 2, 1)] if qos == 1 else []
-    left = [(span.publication, span.first, span.count) for span in session.left_over()]
+    left = [(span.publication, span.first, span.count) for span in session.for_other_members()]
     assert left == [*begun, (second, 0, 3)]
     owed = [span.publication for span in session.undelivered()]
     assert (owed[0], owed[2], len(owed)) == (first, second, 4)

@@ -58,34 +58,34 @@ def test_every_figure_is_said_and_then_what_has_changed(
     sys_topics: SysTopics, harness: Harness, clock: ManualClock, published: list[Message]
 ) -> None:
     harness.counters.add("tidegate/outbox/rows", 3)
-    sys_topics.say()
+    sys_topics.publish()
     assert all(message.retain and not message.qos for message in published)
     assert {message.client_id for message in published} == {"$SYS"}
     figures = said(published)
     assert figures["version"] == f"tidegate {VERSION}"
     assert figures["tidegate/outbox/rows"] == "3"
     assert figures["uptime"] == "0 seconds"
-    sys_topics.say()
+    sys_topics.publish()
     assert not said(published)
     clock.step(61.5)
     harness.counters.add("tidegate/outbox/rows")
-    sys_topics.say()
+    sys_topics.publish()
     assert said(published) == {"uptime": "61 seconds", "tidegate/outbox/rows": "4"}
 
 
 def test_what_is_said_in_pieces_is_what_holds_when_its_turn_comes(
     sys_topics: SysTopics, harness: Harness, published: list[Message]
 ) -> None:
-    sys_topics.say()
+    sys_topics.publish()
     harness.counters.set("tidegate/gone", 1)
-    sys_topics.say()
+    sys_topics.publish()
     for name in ("tidegate/a", "tidegate/b"):
         harness.counters.set(name, 0)
     harness.counters.forget("tidegate/gone")
     pieces = sys_topics._changes()
     next(pieces)
     harness.counters.set("tidegate/b", 4)
-    sys_topics.say()  # another wants all of it at once
+    sys_topics.publish()  # another wants all of it at once
     assert said(published)["tidegate/b"] == "4"
     assert [*pieces] == []
     assert not said(published)
@@ -95,7 +95,7 @@ def test_other_parts_can_refresh_their_figures(
     sys_topics: SysTopics, harness: Harness, published: list[Message]
 ) -> None:
     sys_topics.refresh.append(lambda: harness.counters.set("tidegate/outbox/oldest_seconds", 7))
-    sys_topics.say()
+    sys_topics.publish()
     assert said(published)["tidegate/outbox/oldest_seconds"] == "7"
 
 
@@ -104,7 +104,7 @@ def test_figures_of_what_is_gone_are_taken_back_at_once(
 ) -> None:
     harness.counters.set("tidegate/channels/jobs/depth", 1)
     harness.counters.set("tidegate/channels/jobs2/depth", 2)
-    sys_topics.say()
+    sys_topics.publish()
     said(published)
     harness.counters.set("tidegate/channels/jobs/new", 1)  # and not said yet
     sys_topics.forget("tidegate/channels/jobs/")

@@ -250,7 +250,7 @@ class LedgerMachine(RuleBasedStateMachine):
             else:
                 own.answered(message, answer)
         for message in lost:
-            own.put_back(message)
+            own.requeue(message)
         self.kept.clock.step(60)
 
     async def _on_disk(

@@ -9,7 +9,7 @@ import gateway.uplink.remote_session as remote_session_module
 from gateway.mqtt.packets import ConnAck, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.state.uplink_usage import leave_resumable, take_resumable
+from gateway.storage.state.uplink_usage import note_resumable, pop_resumable
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessage, ControlMessages
 from pipeline.records.batch import read_batch
@@ -185,12 +185,12 @@ async def test_a_later_run_resumes_only_what_an_earlier_one_left_whole(
 
 async def test_the_note_for_the_next_run_is_taken_once(tmp_path: Path) -> None:
     store = await open_store(tmp_path)
-    assert not await take_resumable(store.database)
-    leave_resumable(store.writer)
+    assert not await pop_resumable(store.database)
+    note_resumable(store.writer)
     await store.close()
     store = await open_store(tmp_path)
-    assert await take_resumable(store.database)
-    assert not await take_resumable(store.database)
+    assert await pop_resumable(store.database)
+    assert not await pop_resumable(store.database)
     await store.close()
 
 

@@ -9,7 +9,7 @@ from gateway.config.configuration import Configuration
 from gateway.counters import Counters
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.storage.engine.database import COUNT_START, Database, open_database, start_number
-from gateway.storage.engine.database_file import takes_again
+from gateway.storage.engine.database_file import is_writable_again
 from gateway.storage.engine.free_space import FreeSpace
 from gateway.storage.engine.unread import WHAT_TO_DO
 from gateway.storage.engine.writer import Writer
@@ -84,14 +84,14 @@ def wait_for_disk(run: Run, database: Database, writer: Writer) -> str:
     if not database.may_recover:
         return READ_ONLY.format(reason=database.in_memory)
     writer.refuses = REFUSES
-    checking = asyncio.get_running_loop().create_task(_until_it_takes(run, database))
+    checking = asyncio.get_running_loop().create_task(_wait_until_writable(run, database))
     run.stack.callback(checking.cancel)
     return WAITS.format(reason=database.in_memory)
 
 
-async def _until_it_takes(run: Run, database: Database) -> None:
+async def _wait_until_writable(run: Run, database: Database) -> None:
     while True:
-        if await asyncio.to_thread(takes_again, database.path, run.clock):
+        if await asyncio.to_thread(is_writable_again, database.path, run.clock):
             run.start_anew()
             return
         await asyncio.sleep(CHECK_SECONDS)

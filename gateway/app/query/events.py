@@ -81,7 +81,7 @@ class EventLog:
             text += " after a stop"
         self._start = Event(0, now, None, severity, "start", "gateway", text)
         self._rows.add(self._start)
-        self._run.event.listen(self.take)
+        self._run.event.listen(self.record)
         self._run.every(SAVE_SECONDS, self.save)
         self._run.at_stop.append(self.stop)
 
@@ -97,7 +97,7 @@ class EventLog:
             self._unsaved[event.id] = event
         self.save()
 
-    def take(self, happening: Happening) -> None:
+    def record(self, happening: Happening) -> None:
         """Keep what happened: once, or from its beginning to its end."""
         kind, subject, text = happening.kind, happening.subject[:SHOWN], happening.text[: 5 * SHOWN]
         now, key = self._clock.wall_ms(), (kind, subject)
@@ -190,7 +190,7 @@ class ClientEvents:
         self._clock = run.clock
         self._ends = ends
 
-    def take(self, notice: Notice) -> None:
+    def record(self, notice: Notice) -> None:
         """Keep a refusal, a denial, or the end of a connection that is one too many."""
         who = notice.client_id or "without identifier"
         user = "" if notice.username is None else f" of user {notice.username[:SHOWN]!r}"

@@ -47,7 +47,7 @@ class Queries:
         LogLevels(control, self.responder)
         self.trials = RuleTrials(run, core, self.responder, watchers, check)
         Series(run, core).answer(self.responder)
-        core.broker.notices.listeners.append(ClientEvents(run, ends).take)
+        core.broker.notices.listeners.append(ClientEvents(run, ends).record)
 
         def note_order(what: str, who: str) -> None:
             client = core.broker.clients.get(who)

@@ -58,12 +58,12 @@ class Ring:
         """Sum up the values of a second; when a step is complete, keep its means."""
         at = second // self.step
         if at != self.at:
-            self._keep(at)
+            self._store(at)
         for index, value in enumerate(values):
             self._sums[index] += value
         self._count += 1
 
-    def _keep(self, at: int) -> None:
+    def _store(self, at: int) -> None:
         size, values, count = self._size, self._values, self._count
         if count:
             place = self.at % size

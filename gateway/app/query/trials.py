@@ -187,11 +187,11 @@ class RuleTrials(Watcher):
         if trial.new is not None and trial.new.rule.topic not in rules.topic_filters:
             self._others.append(trial)
             self._watchers.add(self)
-        task = asyncio.get_running_loop().create_task(self._mind(running))
+        task = asyncio.get_running_loop().create_task(self._watch(running))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _mind(self, running: RunningTrial) -> None:
+    async def _watch(self, running: RunningTrial) -> None:
         """End a trial when its time is over, and forget it when its owner has gone."""
         clients = self._core.broker.clients
         while clients.get(running.client_id) is running.owner:

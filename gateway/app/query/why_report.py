@@ -272,7 +272,7 @@ def subscribers(history: HistoryReader, message: Message, at: int | None) -> Ite
         yield "RETAIN: who subscribed later may have got it, too, if its filter passed it"
     shown: set[tuple[str, bool]] = set()
     for subscription in matching:
-        passed, verdict, lines = _asked(subscription, message)
+        passed, verdict, lines = _evaluate(subscription, message)
         yield (
             f"client {subscription.client_id!r} on {subscription.topic_filter},"
             f" QoS {subscription.qos}: {verdict}"
@@ -281,7 +281,7 @@ def subscribers(history: HistoryReader, message: Message, at: int | None) -> Ite
         yield from () if key in shown else lines
         shown.add(key)
         if passed and at is not None:
-            yield f"  {_owed(history, subscription, message)}"
+            yield f"  {_delivery_state(history, subscription, message)}"
 
 
 def _matches(subscription: RecordedSubscription, message: Message) -> bool:
@@ -289,7 +289,7 @@ def _matches(subscription: RecordedSubscription, message: Message) -> bool:
     return topic_matches(TopicMatches(topic_filter), COMPILER)(message) is True
 
 
-def _asked(subscription: RecordedSubscription, message: Message) -> tuple[bool, str, list[str]]:
+def _evaluate(subscription: RecordedSubscription, message: Message) -> tuple[bool, str, list[str]]:
     """Return whether the message passed, the verdict, and the parts of the expression."""
     if subscription.no_local and subscription.client_id == message.client_id:
         return False, "not sent, No Local: the client published it itself", []
@@ -307,7 +307,9 @@ def _asked(subscription: RecordedSubscription, message: Message) -> tuple[bool, 
     return True, f"TRUE, {passed}", lines
 
 
-def _owed(history: HistoryReader, subscription: RecordedSubscription, message: Message) -> str:
+def _delivery_state(
+    history: HistoryReader, subscription: RecordedSubscription, message: Message
+) -> str:
     if min(subscription.qos, message.qos) == 0:
         return "at QoS 0 nobody acknowledges it"
     outcomes, client_id = history.outcomes, subscription.client_id

@@ -75,7 +75,7 @@ class ListenersPart:
             listener = known.get(settings.name)
             if listener is None:
                 listener = self._maker.make(new, index, policies[index], files)
-                await _take_address(listener, gone, stack)
+                await _bind(listener, gone, stack)
                 coming.append(_Coming(listener, settings, policies[index], files, False))  # noqa: FBT003 - a field
                 continue
             if listener.settings.mode != settings.mode and settings.path is not None:
@@ -182,17 +182,17 @@ def _terms(settings: ListenerSettings) -> tuple[object, ...]:
     )
 
 
-async def _take_address(listener: Listener, gone: list[Listener], stack: AsyncExitStack) -> None:
+async def _bind(listener: Listener, gone: list[Listener], stack: AsyncExitStack) -> None:
     """Take and serve an address, from listeners that are to go if they have it."""
     for each in gone:
         if overlaps(each.settings, listener.settings):
             each.release()
-            stack.push_async_callback(_take_again, each)
+            stack.push_async_callback(_bind_again, each)
     stack.push_async_callback(listener.close)
     await listener.bind()
     await listener.serve()
 
 
-async def _take_again(listener: Listener) -> None:
+async def _bind_again(listener: Listener) -> None:
     await listener.bind()
     await listener.serve()

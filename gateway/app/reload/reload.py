@@ -157,7 +157,7 @@ class Reload:
                     )
             finally:
                 self.after()
-        self._tell(report, by)
+        self._log(report, by)
         return report.answer()
 
     async def _reload(self) -> "Report":
@@ -201,7 +201,7 @@ class Reload:
             self._run.configuration = old
             raise
 
-    def _tell(self, report: "Report", by: str) -> None:
+    def _log(self, report: "Report", by: str) -> None:
         """Write what became of it to the log, and tell who listens."""
         text = report.text()
         for each in report.refused:

@@ -49,7 +49,7 @@ from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
 from gateway.storage.state.note import is_noted, note, note_of
 from gateway.storage.state.rule_states import RuleKey, RuleState, RuleStates
-from gateway.storage.state.uplink_usage import UplinkUsage, leave_resumable, take_resumable
+from gateway.storage.state.uplink_usage import UplinkUsage, note_resumable, pop_resumable
 from gateway.uplink.begin_connection import begin_connection as begin_by_asyncio
 from gateway.uplink.down import Down
 from gateway.uplink.link.budget import (
@@ -172,11 +172,11 @@ class _Maker(NamedTuple):
             at_turn_end=TurnEnd(core.turn),
             begin=begin_connection,
             # what comes down waits in the session, which goes on even after a crash
-            resume=await take_resumable(storage.database, name) or bool(table.down),
+            resume=await pop_resumable(storage.database, name) or bool(table.down),
             uplink=1 << index,
         )
         run.at_stop.append(lambda: self._note_session(uplink))
-        uplink.on_state.append(self.telemetry.sys_topics.say)
+        uplink.on_state.append(self.telemetry.sys_topics.publish)
         uplink.take_overs.alarm = run.alarm
         uplink.requests.down = await self.down(table, uplink)
         return uplink
@@ -191,7 +191,7 @@ class _Maker(NamedTuple):
     def _note_session(self, uplink: Uplink) -> None:
         """Record whether the next run may resume the session at the fleet's broker."""
         if uplink.session.resumable:
-            leave_resumable(self.storage.writer, uplink.name)
+            note_resumable(self.storage.writer, uplink.name)
 
     async def budget(
         self, table: UplinkSettings, name: str

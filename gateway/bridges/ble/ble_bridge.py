@@ -171,7 +171,7 @@ class BleBridge:
         reader = self._readers.get(device.address.upper())
         if reader is not None:
             reader.seen(device)
-        self.take(
+        self.on_advertisement(
             Advertisement(
                 device.address.upper(),
                 data.local_name or device.name,
@@ -183,7 +183,7 @@ class BleBridge:
             )
         )
 
-    def take(self, advertisement: Advertisement) -> None:
+    def on_advertisement(self, advertisement: Advertisement) -> None:
         """Publish what an advertisement says, if it may be heard and is not too soon."""
         listed = self._listed.get(advertisement.address)
         if listed is None and self._settings.accept == "listed":
@@ -272,7 +272,7 @@ class BleBridge:
         decoders = self._decoders.of_device(key)
         for each in decoders:
             if isinstance(each, BThome):
-                each.take = PacketCounter(device, self._host.services.packet_counters).take
+                each.take = PacketCounter(device, self._host.services.packet_counters).accept
         return decoders
 
 

@@ -82,14 +82,14 @@ class GattReader:
 
     async def _subscribe(self, client: "BleakClient", each: Characteristic) -> None:
         try:
-            await answered(client.start_notify(each.uuid, partial(self._hear, each)))
+            await answered(client.start_notify(each.uuid, partial(self._on_notification, each)))
         except RefusedError as failure:
             self._refused(client, each, failure)
 
     async def _poll(self, client: "BleakClient", each: Characteristic) -> None:
         while True:
             try:
-                self._take(each, bytes(await answered(client.read_gatt_char(each.uuid))))
+                self._on_value(each, bytes(await answered(client.read_gatt_char(each.uuid))))
             except RefusedError as failure:
                 self._refused(client, each, failure)
             await asyncio.sleep(each.interval)
@@ -108,10 +108,10 @@ class GattReader:
             title, address = self._host.title, self._device.address
             logger.warning("%s: %s: %s (%s): %s", title, address, each.uuid, each.quantity, reason)
 
-    def _hear(self, each: Characteristic, _: object, data: bytearray) -> None:
-        self._take(each, bytes(data))
+    def _on_notification(self, each: Characteristic, _: object, data: bytearray) -> None:
+        self._on_value(each, bytes(data))
 
-    def _take(self, each: Characteristic, data: bytes) -> None:
+    def _on_value(self, each: Characteristic, data: bytes) -> None:
         if each.is_invalid(data):
             self._host.count("invalid")
             return

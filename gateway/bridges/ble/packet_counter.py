@@ -37,14 +37,14 @@ class PacketCounter:
         self._rising: list[int] = []
         """Counters below the last one that rise from packet to packet."""
 
-    def take(self, counter: int, packet: bytes) -> bool:
+    def accept(self, counter: int, packet: bytes) -> bool:
         """Remember a packet and its counter; return False if it may have been taken before."""
         address = self._device.address
         last = self._counters.last(address, self._key)
         if counter == last:
-            return self._take_together(packet)
+            return self._accept_together(packet)
         if counter < last and not self._has_restarted(counter):
-            self._tell(counter, last)
+            self._warn(counter, last)
             return False
         if counter < last:
             logger.warning("%s: counts its packets anew, from %d on", address, counter)
@@ -54,7 +54,7 @@ class PacketCounter:
         self._told = False
         return True
 
-    def _take_together(self, packet: bytes) -> bool:
+    def _accept_together(self, packet: bytes) -> bool:
         """Take another packet of the last counter, whose others this run has taken."""
         if not self._together or packet in self._together or len(self._together) >= TOGETHER_MAX:
             return False
@@ -69,7 +69,7 @@ class PacketCounter:
         self._rising.append(counter)
         return counter < RESTARTED or len(self._rising) >= RISING
 
-    def _tell(self, counter: int, last: int) -> None:
+    def _warn(self, counter: int, last: int) -> None:
         if not self._told:
             logger.warning(
                 "%s: a packet with the counter %d after %d is dropped: it was sent again, or the"

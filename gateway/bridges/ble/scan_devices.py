@@ -43,7 +43,7 @@ class Air:
         """By address and the name of the series."""
         self.encrypted: set[str] = set()
 
-    def take(self, advertisement: Advertisement) -> None:
+    def add(self, advertisement: Advertisement) -> None:
         """Take an advertisement; beyond DEVICES_MAX those of further devices are not kept."""
         address = advertisement.address
         if address not in self._of_device:

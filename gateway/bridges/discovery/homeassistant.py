@@ -135,9 +135,9 @@ class HomeAssistant:
         self._arrived = asyncio.Event()
         self._recall()
         host.at_forget(self.forget)
-        host.listen("sensors/+/+", self._hear)
-        host.listen("sensors/+/+/+", self._hear)
-        host.listen(f"{settings.prefix}/status", self._hear_birth)
+        host.listen("sensors/+/+", self._on_reading)
+        host.listen("sensors/+/+/+", self._on_reading)
+        host.listen(f"{settings.prefix}/status", self._on_birth)
 
     async def run(self) -> None:
         """Announce, say values and take away until cancelled."""
@@ -150,9 +150,9 @@ class HomeAssistant:
                 due = loop.time() + CHECK_EVERY
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._arrived.wait(), max(due - loop.time(), 0.0))
-            self.say()
+            self.publish_waiting()
 
-    def say(self) -> None:
+    def publish_waiting(self) -> None:
         """Say what has arrived."""
         self._arrived.clear()
         for _ in range(len(self._waiting)):
@@ -172,11 +172,11 @@ class HomeAssistant:
             if node.changed and self._announce(node.announced):
                 node.changed = False
                 node.say_at = [now + delay for delay in SAY_AFTER]
-            if node.online != node.shown and self._say_online(name, online=node.online):
+            if node.online != node.shown and self._publish_availability(name, online=node.online):
                 node.shown = node.online
             if node.say_at and now >= node.say_at[0]:
                 node.say_at.pop(0)
-                self._say_again(name, node)
+                self._republish(name, node)
         self._host.show("devices", len(self._nodes))
 
     def forget(self, name: str) -> int:
@@ -204,7 +204,7 @@ class HomeAssistant:
     def _availability_topic(self, name: str) -> str:
         return f"tidegate/availability/{self._id(name)}"
 
-    def _hear(self, message: Message) -> ReasonCode:
+    def _on_reading(self, message: Message) -> ReasonCode:
         _, name, series = message.topic.split("/", SENSOR_LEVELS - 1)
         heard = _read(series, bytes(message.payload))
         node = None if heard is None else self._node(name)
@@ -213,7 +213,7 @@ class HomeAssistant:
         node.heard, node.online = self._now, True
         if isinstance(heard.value, bool | int | float | str):
             self._learn(name, node, heard)
-            self._take(name, node, heard)
+            self._update(name, node, heard)
         return ReasonCode.SUCCESS
 
     def _learn(self, name: str, node: Node, heard: Received) -> None:
@@ -248,7 +248,7 @@ class HomeAssistant:
         patience = max(factor * silence.usual, 3 * (longest or 0.0))
         return next((each for each in EXPIRE_AFTER if each >= patience), 0)
 
-    def _take(self, name: str, node: Node, heard: Received) -> None:
+    def _update(self, name: str, node: Node, heard: Received) -> None:
         """Say a value, unless it is none of now or cannot be right."""
         age = 0 if heard.time is None else self._host.services.clock.wall_ms() - heard.time
         if age > OLD_MS:
@@ -271,7 +271,7 @@ class HomeAssistant:
         self._waiting.append((topic, payload))
         self._arrived.set()
 
-    def _say_again(self, name: str, node: Node) -> None:
+    def _republish(self, name: str, node: Node) -> None:
         for series, known in node.series.items():
             if known.payload:
                 self._queue(state_topic(self._id(name), series), known.payload)
@@ -314,7 +314,7 @@ class HomeAssistant:
         self.forget(min(strangers, key=lambda name: self._nodes[name].heard))
         return True
 
-    def _hear_birth(self, message: Message) -> ReasonCode:
+    def _on_birth(self, message: Message) -> ReasonCode:
         """Home Assistant has started: it is told everything again."""
         if bytes(message.payload) == b"online":
             for node in self._nodes.values():
@@ -329,7 +329,7 @@ class HomeAssistant:
             self._host.count("announced")
         return taken
 
-    def _say_online(self, name: str, *, online: bool) -> bool:
+    def _publish_availability(self, name: str, *, online: bool) -> bool:
         word = b"online" if online else b"offline"
         return self._host.send(self._availability_topic(name), word, retain=True) < FAILURE
 

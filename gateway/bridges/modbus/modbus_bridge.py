@@ -74,7 +74,7 @@ class ModbusBridge:
             if register.is_written:
                 self._accept_writes(register)
             within = register.interval if register.deadband is None else register.refresh
-            host.says_within(register.topic(host.name), within)
+            host.set_longest_gap(register.topic(host.name), within)
 
     async def run(self) -> None:
         """Poll until the connection is lost, for which BridgeError is raised."""
@@ -105,7 +105,7 @@ class ModbusBridge:
         if self._settings.is_rtu:
             from pymodbus.framer import FramerRTU
 
-            self._filter = AnswerFilter(FramerRTU.compute_CRC, self._hear_late)
+            self._filter = AnswerFilter(FramerRTU.compute_CRC, self._on_late_answer)
         client = make_client(self._settings, self._filter)
         client.set_max_no_responses(1_000_000_000)  # a dead device is no reason to hang up
         try:
@@ -156,7 +156,7 @@ class ModbusBridge:
         self._note_request(device, request, "")
         for register in request.registers:
             start = register.address - request.first.address
-            self._take(register, words[start : start + register.size])
+            self._on_words(register, words[start : start + register.size])
 
     async def _ask(
         self, client: "Client", device: Device, question: Any, request: Request | None = None
@@ -173,7 +173,7 @@ class ModbusBridge:
         try:
             answer = await question
         except asyncio.CancelledError:
-            device.owes(request, asked)
+            device.expect_late(request, asked)
             raise
         except ModbusException as failure:
             if not client.connected:
@@ -200,10 +200,10 @@ class ModbusBridge:
         """Leave a device alone that did not answer."""
         device.silent(asyncio.get_running_loop().time())
         if self._filter is not None:
-            device.owes(request, asked)
+            device.expect_late(request, asked)
         self._note(device, f"does not answer; asked again in {device.wait:g} s")
 
-    def _hear_late(self, number: int) -> None:
+    def _on_late_answer(self, number: int) -> None:
         """Take an answer on a serial line that nobody waits for any more, and drop it."""
         self._host.count("late_answers")
         device = next((each for each in self._devices if each.number == number), None)
@@ -264,7 +264,7 @@ class ModbusBridge:
         troubled = sum(each.in_trouble for each in self._devices)
         self._host.show("devices_in_trouble", troubled)
 
-    def _take(self, register: Register, words: Sequence[int]) -> None:
+    def _on_words(self, register: Register, words: Sequence[int]) -> None:
         if register.is_invalid(words):
             self._host.count("invalid")
         else:

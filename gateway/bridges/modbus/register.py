@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gateway.bridges.readings.number_forms import invalid, is_marker, shortest
 from gateway.bridges.readings.reading import Value, series_topic
 from gateway.bridges.settings import bridge_name, instance, key
-from gateway.bridges.supervision.control import BUTTON, SWITCH, Control, number_said
+from gateway.bridges.supervision.control import BUTTON, SWITCH, Control, parse_number
 from gateway.settings.checks import boolean, number, one_of, text, whole_number
 from gateway.settings.declaration import Mistake, check
 from gateway.settings.quantities import duration
@@ -178,7 +178,7 @@ class Register:
         """Return what a payload says: a number, `on`, `off` or an option; raise ValueError."""
         if self.press is not None:
             return self.press
-        value = number_said(payload, dict(self.options))
+        value = parse_number(payload, dict(self.options))
         if self.is_bit and value not in (0, 1):
             raise ValueError(f"{value:g}: on, off, 1 or 0 is allowed")
         if not self.is_bit and not self.least <= value <= self.most:

@@ -147,7 +147,7 @@ class Device:
         self.wait = min(self.wait * 2 or ABSENT_FIRST, ABSENT_MAX)
         self.absent_until = now + self.wait
 
-    def owes(self, request: Request | None, asked: float) -> None:
+    def expect_late(self, request: Request | None, asked: float) -> None:
         """Take that an answer may come when nobody waits for it any more.
 
         `request` is None for a write, whose answer says what was written.
@@ -207,14 +207,14 @@ def plan(registers: Iterable[Register], most: int = WORDS_MAX) -> list[Device]:
         device = devices.setdefault(register.device, Device(register.device))
         if register.press is not None:  # it is only written
             continue
-        if device.requests and _joins(device.requests[-1], register, most):
+        if device.requests and _is_adjacent(device.requests[-1], register, most):
             device.requests[-1].registers.append(register)
         else:
             device.requests.append(Request([register]))
     return list(devices.values())
 
 
-def _joins(request: Request, register: Register, most_words: int) -> bool:
+def _is_adjacent(request: Request, register: Register, most_words: int) -> bool:
     """Return whether a register lies right behind, or in, what a request asks for."""
     first = request.first
     if (first.table, first.interval) != (register.table, register.interval):

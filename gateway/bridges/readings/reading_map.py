@@ -125,7 +125,7 @@ class ReadingMap:
         `units` are those of names, as far as the source says them; an empty one is none.
         """
         flat = list(_flat(values, DEPTH_MAX))
-        said = dict(_said_units(flat))
+        said = dict(_stated_units(flat))
         found: list[Found] = []
         for leaf in flat:
             if len(found) == FIELDS_MAX:
@@ -150,7 +150,7 @@ class ReadingMap:
                 meant = self.fields[known]
                 if meant is None or (_is_number(value) and value in meant.invalid):
                     return None
-                number, unit = _number_said(value, meant.quantity)
+                number, unit = _parsed_number(value, meant.quantity)
                 moved = _moved(number, meant)
                 return Found(meant.quantity, moved, meant.unit or unit, instance=meant.instance)
         if self.strict or name.lower() in NOT_READINGS:
@@ -160,7 +160,7 @@ class ReadingMap:
         quantity, unit = meaning(name)
         if instance_of(quantity) is None:
             quantity = path
-        value, said = _number_said(value, quantity)
+        value, said = _parsed_number(value, quantity)
         own = units.get(name, said or unit) if _is_number(value) else None
         return Found(quantity, value, own, path)
 
@@ -288,7 +288,7 @@ def _number_of(name: str) -> str:
     return instance_name(name)
 
 
-def _said_units(flat: Iterable[Leaf]) -> Iterator[tuple[str, str]]:
+def _stated_units(flat: Iterable[Leaf]) -> Iterator[tuple[str, str]]:
     """Give the quantities whose unit stands beside them, with it."""
     for leaf in flat:
         quantity = _stem(leaf.name)
@@ -314,7 +314,7 @@ def _with_unit(found: Found, said: Mapping[str, str], path: str) -> Found:
     return found._replace(unit=unit, unclear=path if known.units and unit is None else "")
 
 
-def _number_said(value: Value, quantity: str) -> tuple[Value, str | None]:
+def _parsed_number(value: Value, quantity: str) -> tuple[Value, str | None]:
     """Return the number that a text says of a quantity of numbers, and the unit that it names.
 
     It is NaN for a text such as `-`, which says that there is none, or `1.234,5`, which is none.

@@ -56,7 +56,7 @@ class CsvLines:
             self._find_header(cells)
             raise NoReadingError("no cell is a number")
         if not self._fits(cells, self._columns) and self._fits(cells, self._candidate):
-            self._take_header(self._candidate)
+            self._set_header(self._candidate)
         if not self._fits(cells, self._columns):
             wanted = len(self._columns) or "a header, or columns in the configuration"
             raise RefusedReadingError(f"a line of {len(cells)} cells: {wanted} must be there")
@@ -106,11 +106,11 @@ class CsvLines:
         self._candidate = tuple(cells)
         known = self._count_known(self._candidate)
         if known and known >= self._known:
-            self._take_header(self._candidate)
+            self._set_header(self._candidate)
         elif not known and not all(map(_is_word, cells)):
             self._candidate = ()
 
-    def _take_header(self, columns: tuple[str, ...]) -> None:
+    def _set_header(self, columns: tuple[str, ...]) -> None:
         self._columns, self._known = columns, self._count_known(columns)
 
     def _count_known(self, columns: tuple[str, ...]) -> int:

@@ -115,7 +115,7 @@ class NodeCommands:
             node.begin(boot)
             node.clock_due = float("-inf")
             self._go_on_after_restart(node)
-        elif boot != node.boot and not self._take_turns(node, boot, now):
+        elif boot != node.boot and not self._note_conflict(node, boot, now):
             return
         node.received_at = now
         self._set_clock(node)
@@ -133,7 +133,7 @@ class NodeCommands:
                 else:
                     self._finish(node, *WORDS[answer.status])
 
-    def _take_turns(self, node: Node, boot: int, now: float) -> bool:
+    def _note_conflict(self, node: Node, boot: int, now: float) -> bool:
         """Return whether a known start is given the commands: two nodes have one name."""
         self._host.count("node_conflicts")
         if not node.told:
@@ -156,7 +156,7 @@ class NodeCommands:
         except RefusedOrderError as failure:
             fields = {**failure.named, "status": "refused", "reason": str(failure)}
             # the message that is being handled is not yet through
-            asyncio.get_running_loop().call_soon(self._tell, node, fields)
+            asyncio.get_running_loop().call_soon(self._answer, node, fields)
             return ReasonCode.PAYLOAD_FORMAT_INVALID
         if len(node.orders) == WAITING_MAX:
             self._host.count("commands_refused")
@@ -221,11 +221,11 @@ class NodeCommands:
         if reason:
             fields["reason"] = reason
         if not order.quiet:
-            self._tell(node, fields if order.id is None else {"id": order.id, **fields})
+            self._answer(node, fields if order.id is None else {"id": order.id, **fields})
         if node.orders:
             self._send(node)
 
-    def _tell(self, node: Node, fields: dict[str, str | int] | dict[str, str]) -> None:
+    def _answer(self, node: Node, fields: dict[str, str | int] | dict[str, str]) -> None:
         text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
         payload = text.encode(errors="replace")  # a client's JSON may name half of a character
         if self._host.send(f"sensors/{node.name}/command/answer", payload) >= 0x80:

@@ -153,9 +153,9 @@ class Rfc2217Port:
                 data = self._serial.read(1)
                 if data:
                     data += self._serial.read(min(self._serial.in_waiting, READ_MAX))
-                    self._give(data)
+                    self._put(data)
         except (OSError, TypeError) as failure:  # TypeError: closed under the reader
-            self._give(PortError(str(failure)))
+            self._put(PortError(str(failure)))
         finally:
             connection = getattr(self._serial, "_socket", None)
             with contextlib.suppress(OSError):
@@ -163,7 +163,7 @@ class Rfc2217Port:
             if connection is not None:  # pyserial leaves it open if the far end closed it first
                 connection.close()
 
-    def _give(self, piece: bytes | PortError) -> None:
+    def _put(self, piece: bytes | PortError) -> None:
         if not self._closed:
             asyncio.run_coroutine_threadsafe(self._pieces.put(piece), self._loop).result()
 

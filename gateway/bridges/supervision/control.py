@@ -30,7 +30,7 @@ WORDS = {"on": 1.0, "true": 1.0, "off": 0.0, "false": 0.0}
 NO_OPTIONS: Mapping[str, float] = {}
 
 
-def number_said(payload: bytes, options: Mapping[str, float] = NO_OPTIONS) -> float:
+def parse_number(payload: bytes, options: Mapping[str, float] = NO_OPTIONS) -> float:
     """Return what a message says: a number, `on`, `off` or an option, alone or as `{"value":…}`.
 
     Raises ValueError for anything else.

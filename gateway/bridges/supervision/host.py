@@ -187,7 +187,7 @@ class Host:
         self._ends.append(withdraw)
         self.listen(f"{topic}/set", receive)
 
-    def says_within(self, topic: str, seconds: float) -> None:
+    def set_longest_gap(self, topic: str, seconds: float) -> None:
         """Say after how long a series is published whatever its value."""
         self.services.gaps[topic] = seconds
 

@@ -121,7 +121,7 @@ class TopicsBridge:
         self._arrived = asyncio.Event()
         for name in names:
             pattern = TopicPattern(name, names_node=False)
-            host.listen(pattern.topic_filter, partial(self._take, pattern))
+            host.listen(pattern.topic_filter, partial(self._on_message, pattern))
 
     async def run(self) -> None:
         """Read what arrives until cancelled."""
@@ -132,7 +132,7 @@ class TopicsBridge:
                 self._read(*self._waiting.popleft())
             self._arrived.clear()
 
-    def _take(self, pattern: TopicPattern, message: Message) -> ReasonCode:
+    def _on_message(self, pattern: TopicPattern, message: Message) -> ReasonCode:
         if message.topic.startswith("sensors/"):  # a reading already
             return ReasonCode.SUCCESS
         if len(message.payload) > PAYLOAD_MAX:

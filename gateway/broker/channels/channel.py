@@ -221,7 +221,7 @@ class Channel(Session):
         """Return False if consumers got all of it at once."""
         given = 0
         if self._goes_at_once(span, now, promised):
-            given = self._dispatcher.give_new(span, now)
+            given = self._dispatcher.dispatch_new(span, now)
             if given == span.count:
                 return False
         rest = span.split(given)[1] if given else span
@@ -237,7 +237,7 @@ class Channel(Session):
         """Whether nothing stands before what comes now, all consumers want it, and it is kept."""
         return (
             self.waiting.passes()
-            and self.consumers.take_any()
+            and self.consumers.accept_any()
             and not span.publication.expired(now)
             and (self.journal is NO_JOURNAL or (promised and overflow.must_hold(self, span.qos)))
         )
@@ -251,7 +251,7 @@ class Channel(Session):
         """Give consumers what they have room for, in the order in which it came."""
         self.figures.note_latencies(now)
         left = _AT_ONCE
-        while left and self._dispatcher.give_next(now):
+        while left and self._dispatcher.dispatch_next(now):
             left -= 1
         if not left:
             self.alarm.set(math.nextafter(now, math.inf))
@@ -259,7 +259,7 @@ class Channel(Session):
 
     def offer_again(self) -> None:
         """Give out what no consumer might have, now that one has come or rights have changed."""
-        if self.waiting.returned.put_aside:
+        if self.waiting.returned.held_messages:
             self.go_on()
 
     def go_on(self) -> None:

@@ -72,8 +72,8 @@ class Channels:
         self._makers: dict[Channel, str] = {}  # clients that count for those not configured
         self.paused_filters: dict[str, None] = {}
         self.refused = 0
-        router.on_add.append(self._joined)
-        router.on_discard.append(self._left)
+        router.on_add.append(self._on_subscribed)
+        router.on_discard.append(self._on_unsubscribed)
         self._temporary = {
             _shared_filter(each): each for each in settings.channels if each.in_memory
         }
@@ -122,7 +122,7 @@ class Channels:
         """Let the channels be kept that are to be and that no earlier run has left."""
         for channel in self:
             if not channel.settings.in_memory and not channel.persistent:
-                self._keep(channel)
+                self._persist(channel)
 
     def __iter__(self) -> Iterator[Channel]:
         return iter(list(self._by_filter.values()))
@@ -141,7 +141,7 @@ class Channels:
             return False
         return len(channel.consumers) >= channel.settings.maximum_consumers
 
-    def asks_for_acknowledgements(self, topic_filter: str) -> bool:
+    def requires_acknowledgements(self, topic_filter: str) -> bool:
         """Return whether a topic filter is that of a durable channel, or begins one."""
         channel = self._by_filter.get(topic_filter)
         if channel is not None:
@@ -211,7 +211,7 @@ class Channels:
             channel.journal.close(channel.undelivered())
         channel.discard()
         if persistent:
-            self._keep(channel)
+            self._persist(channel)
 
     def delete(self, channel: Channel) -> None:
         """End a channel with its messages; a configured one is there again after a restart."""
@@ -246,17 +246,17 @@ class Channels:
             session = session_of(member)
             session.consumes = (*session.consumes, channel)
         if not settings.in_memory:
-            self._keep(channel)
+            self._persist(channel)
         elif not len(channel.consumers):
             self.delete(channel)
 
-    def _keep(self, channel: Channel) -> None:
+    def _persist(self, channel: Channel) -> None:
         """Keep the channel and its messages from now on."""
         channel.persist_in(self._store.open(channel.client_id, 0.0))
         channel.expiry_interval = NEVER
         channel.journal.store(NEVER, None)
 
-    def _joined(self, _: int, subscription: Subscription) -> None:
+    def _on_subscribed(self, _: int, subscription: Subscription) -> None:
         """Let a new consumer's session know its channel, which begins with it if there is none."""
         topic_filter = subscription.topic_filter
         if not topic_filter.startswith(SHARED_PREFIX):
@@ -290,7 +290,7 @@ class Channels:
             shares.channels.add(session.client_id, session.holder)
             self._makers[channel] = session.client_id
         if not settings.in_memory:
-            self._keep(channel)
+            self._persist(channel)
         return channel
 
     def _of_consumers(
@@ -299,7 +299,7 @@ class Channels:
         """Return what a channel is that nobody has configured: publishers do not wait for it."""
         return ChannelSettings(name, topic_filter, temporary=temporary, when_full=self._when_full)
 
-    def _left(self, _number: int, _subscription: Subscription) -> None:
+    def _on_unsubscribed(self, _number: int, _subscription: Subscription) -> None:
         """Let temporary channels without consumers end, when the subscription is gone."""
         if any(not len(each.consumers) for each in self._ending):
             self._deadlines.set("temporary channels", 0.0, self._end_temporary)

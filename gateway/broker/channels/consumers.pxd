@@ -20,7 +20,7 @@ cdef class Consumers:
     cdef Py_ssize_t _turn
     cdef public list members
 
-    cpdef bint take_any(self) except -1
+    cpdef bint accept_any(self) except -1
     cpdef bint ask(self) except -1
     @cython.locals(connected=Py_ssize_t, runs=Py_ssize_t, session=Session)
     cpdef Py_ssize_t share(self, Py_ssize_t count) except -1

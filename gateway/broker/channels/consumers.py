@@ -137,7 +137,7 @@ class Consumers:
                 return True
         return False
 
-    def take_any(self) -> bool:
+    def accept_any(self) -> bool:
         """Return whether a message may go to each of them, whatever its topic and its number."""
         return not (self._sticky or self.ask())
 
@@ -151,7 +151,7 @@ class Consumers:
         All that have nothing to do get some. Others get `RUN` together, which cost little more
         than one, or a little less, so that runs are as long.
         """
-        if count == 1 or not self.take_any():
+        if count == 1 or not self.accept_any():
             return 1
         connected, runs = 0, -(-count // _RUN)
         for each in self.members:

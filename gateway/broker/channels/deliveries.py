@@ -139,14 +139,14 @@ class Deliveries:
         self._channel.journal.done(delivery.source, delivery.original(number), count)
         self._settle(delivery, count)
 
-    def given_back(self, span: Span, number: int) -> None:
+    def return_message(self, span: Span, number: int) -> None:
         """Give a message to another consumer: this one's connection has ended, or it refuses it."""
         delivery = self._by_span.get(span)
         if delivery is None:
             self.late.pop(span, None)
             return
         self._figures.requeued += 1
-        self._give_back(delivery, number)
+        self._requeue(delivery, number)
         self._settle(delivery, 1)
 
     def too_large(self, span: Span, number: int) -> None:
@@ -173,7 +173,7 @@ class Deliveries:
             self.late[delivery.sent] = delivery.consumer
             for number in delivery.pending():
                 self._figures.timed_out += 1
-                self._give_back(delivery, number)
+                self._requeue(delivery, number)
         if self._unnoted:
             self._note_long_ones(now)
 
@@ -195,7 +195,7 @@ class Deliveries:
             for number in delivery.pending():
                 packet_id = delivery.sent.packet_id + number - delivery.sent.first
                 delivery.consumer.inflight.remove((packet_id,), 0)
-                self._give_back(delivery, number, second)
+                self._requeue(delivery, number, second)
                 self._settle(delivery, 1)
                 requeued += 1
         self._figures.requeued += requeued
@@ -215,7 +215,7 @@ class Deliveries:
         if not delivery.left:
             del self._by_span[delivery.sent]
 
-    def _give_back(self, delivery: Delivery, number: int, second: float = 0.0) -> None:
+    def _requeue(self, delivery: Delivery, number: int, second: float = 0.0) -> None:
         span = delivery.source.part(delivery.original(number), 1)
         self._come_back(Offer(span, delivery.attempts, delivery.consumer), second)
 

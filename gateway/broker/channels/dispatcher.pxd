@@ -27,16 +27,16 @@ cdef class Dispatcher:
 
     @cython.locals(consumers=Consumers, count=Py_ssize_t, share=Py_ssize_t, given=Py_ssize_t,
                    first=Py_ssize_t, room=Py_ssize_t)
-    cpdef Py_ssize_t give_new(self, Span span, double now) except -1
+    cpdef Py_ssize_t dispatch_new(self, Span span, double now) except -1
     @cython.locals(waiting=Waiting, figures=ChannelFigures, offer=Offer, span=Span,
                    count=Py_ssize_t)
-    cpdef bint give_next(self, double now) except -1
+    cpdef bint dispatch_next(self, double now) except -1
     cdef Py_ssize_t _capacity(
         self, Span span, Py_ssize_t first, Py_ssize_t most, member) except -1
     cdef _give_up(self, Span span)
     @cython.locals(consumer=Session, connection=Connection, policy=DeliveryPolicy,
                    before=Py_ssize_t, latest=double, number=Py_ssize_t)
-    cdef _give(self, Span source, member, Py_ssize_t attempts, double now)
+    cdef _dispatch(self, Span source, member, Py_ssize_t attempts, double now)
     @cython.locals(publication=Publication, first=Py_ssize_t, count=Py_ssize_t, qos=int,
                    retain=bint, identifiers=tuple, sent=Span, noted=bint, commit="long long")
     cdef _send(self, Span source, member, Session consumer, Connection connection,

@@ -64,7 +64,7 @@ class Dispatcher:
         self._deliveries = deliveries
         self._dead_letters = dead_letters
 
-    def give_new(self, span: Span, now: float) -> int:
+    def dispatch_new(self, span: Span, now: float) -> int:
         """Give messages that came now, and pass all that waits, to consumers; return how many.
 
         They are those that nobody may refuse. What consumers acknowledge is to be kept until then.
@@ -81,14 +81,14 @@ class Dispatcher:
         while member is not None:
             first = span.first + given
             room = self._capacity(span, first, min(share, count - given), member)
-            self._give(span if room == count else span.part(first, room), member, 0, now)
+            self._dispatch(span if room == count else span.part(first, room), member, 0, now)
             given += room
             if given == count:
                 break
             member = consumers.choose(span.publication, span.first + given, None, 0)
         return given
 
-    def give_next(self, now: float) -> bool:
+    def dispatch_next(self, now: float) -> bool:
         """Give out, or give up, what is next; return False if it has to wait, or there is none."""
         waiting, figures = self._waiting, self._figures
         offer = waiting.first(now)
@@ -121,7 +121,7 @@ class Dispatcher:
         if span.count > 1 and not waiting.earlier.counted:  # else each has attempts of its own
             count = self._consumers.share(span.count)
         count = self._capacity(span, span.first, count, member)
-        self._give(waiting.take(count), member, offer.attempts, now)
+        self._dispatch(waiting.take(count), member, offer.attempts, now)
         return True
 
     def _capacity(self, span: Span, first: int, most: int, member: Subscription) -> int:
@@ -133,7 +133,7 @@ class Dispatcher:
     def _give_up(self, span: Span) -> None:
         self._channel.journal.done(span, span.first, span.count)
 
-    def _give(self, source: Span, member: Subscription, attempts: int, now: float) -> None:
+    def _dispatch(self, source: Span, member: Subscription, attempts: int, now: float) -> None:
         """Send messages to a consumer, or hold them for it as its delivery policy says."""
         consumer = session_of(member)
         connection = consumer.connection

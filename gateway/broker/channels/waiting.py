@@ -98,7 +98,7 @@ class ReturnedMessages:
         return self._later[0][0] if self._later else inf
 
     @property
-    def put_aside(self) -> int:
+    def held_messages(self) -> int:
         """How many messages are put aside."""
         return len(self._held)
 
@@ -179,7 +179,7 @@ class Waiting:
     def take(self, count: int) -> Span:
         """Remove and return the first so many messages of what is next."""
         if self.returned.first() is None:
-            return self.queue.take(count)
+            return self.queue.pop(count)
         return self.returned.pop().span
 
     def hold_back(self, offer: Offer) -> bool:

@@ -84,7 +84,7 @@ def _accept(
     assigned = not packet.client_id
     if assigned:
         packet.client_id = state.new_client_id()
-    gathered = state.gathered
+    before = state.pending_changes
     take_over(state, packet.client_id, instant)
     _end_of_another_user(state, client, packet, instant)
     session, present = resume(state, packet, instant)
@@ -110,7 +110,7 @@ def _accept(
     state.clients[session.client_id] = client
     # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
     properties = _properties(state, client, packet, authentication_data, assigned)
-    commit = state.commit_since(gathered)
+    commit = state.commit_since(before)
     if not client.connection.send(ConnAck(present, ReasonCode.SUCCESS, properties), commit):
         client.end_reason = "its Maximum Packet Size is too small for CONNACK"
         client.close()  # its Maximum Packet Size does not even let us tell it our limits

@@ -15,7 +15,7 @@ from gateway.broker.publishing.forward import forward
 from gateway.broker.publishing.refusals import Outcome
 from gateway.broker.publishing.topic_admissions import TopicAdmission, read_topic
 from gateway.broker.state import State
-from gateway.mqtt.acknowledgement_batch import alike
+from gateway.mqtt.acknowledgement_batch import template
 from gateway.mqtt.codec.packet_codec import encode
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.output import Barrier
@@ -72,11 +72,11 @@ _MAXIMUM_SKIPPED = MAXIMUM_SKIPPED
 _PROPERTY_BYTES = PROPERTY_BYTES
 _FAILURE = int(FAILURE)
 
-_PUBREL = alike(PubRel, ReasonCode.SUCCESS, MQTT_3_1_1)  # the same in every protocol version
+_PUBREL = template(PubRel, ReasonCode.SUCCESS, MQTT_3_1_1)  # the same in every protocol version
 
 
 def handle_publish(state: State, client: Client, session: Session, instant: Instant) -> None:
-    """Forward the PUBLISH packets that come next and are alike, and answer them."""
+    """Forward the PUBLISH packets that come next and are template, and answer them."""
     connection = client.connection
     publication = connection.publication()
     qos = publication.qos
@@ -219,7 +219,7 @@ def _publish(
     admission: TopicAdmission,
     instant: Instant,
 ) -> int:
-    """Forward and answer messages from number `first` on that end alike; return how many.
+    """Forward and answer messages from number `first` on that end template; return how many.
 
     The answer leaves after the rows that they made (ARCHITECTURE.md, "The turn"), or when none is
     needed any more, unless their durability class promises nothing.
@@ -281,8 +281,8 @@ def _forward(
     """Forward messages of QoS 1 or 2; return how that ended, and what the answer waits for."""
     store, durability = state.store, state.durability
     pending = store.pending
-    # as `State.gathered`, without a call for each message
-    gathered, deferred = durability.pending_rows + pending.changes, pending.deferred
+    # as `State.pending_changes`, without a call for each message
+    before, deferred = durability.pending_rows + pending.changes, pending.deferred
     # The packet identifier of a QoS 2 message that is kept is in the batch that gathers. A crash
     # after that batch would leave a message that is not delivered when its publisher resends it.
     barrier = None
@@ -299,7 +299,7 @@ def _forward(
         if pending.deferred != deferred:
             commit = store.deferred_commit
         if (
-            durability.pending_rows + pending.changes != gathered
+            durability.pending_rows + pending.changes != before
         ):  # which nobody's acknowledgement makes needless
             commit, barrier = max(commit, durability.commit_number()), None
     return outcome, commit, barrier if commit else None
@@ -387,12 +387,12 @@ def _answer(
     if count < len(identifiers):
         identifiers = identifiers[first : first + count]
     if publication.qos == 1:  # [MQTT-4.3.2-4]
-        packet = alike(PubAck, code, connection.version)
+        packet = template(PubAck, code, connection.version)
         if code >= _FAILURE:
             packet = _explained(state, client, PubAck(0, code)) or packet
         connection.answer(packet, identifiers, commit, barrier, last=True)
         return
-    packet = alike(PubRec, code, connection.version)
+    packet = template(PubRec, code, connection.version)
     if code >= _FAILURE:  # ends the exchange (section 4.3.3)
         packet = _explained(state, client, PubRec(0, code)) or packet
         connection.answer(packet, identifiers, commit, barrier, last=True)
@@ -449,7 +449,7 @@ def handle_pubrel(state: State, client: Client, session: Session, instant: Insta
     identifiers = connection.acknowledged()
     if not identifiers:
         identifiers = (cast("PubRel", connection.packet()).packet_id,)
-    packet_of = alike(PubComp, ReasonCode.SUCCESS, connection.version)
+    packet_of = template(PubComp, ReasonCode.SUCCESS, connection.version)
     alone = session.journal is NO_JOURNAL and session.has_incoming
     if alone and session.incoming.remove_all(identifiers):
         connection.answer(packet_of, identifiers, last=True)
@@ -463,9 +463,9 @@ def _complete(
     state: State, client: Client, session: Session, packet_id: int, packet: bytes
 ) -> None:
     counted = session.incoming.remove(packet_id)
-    gathered = state.gathered
+    before = state.pending_changes
     session.journal.note_incoming((packet_id,), released=True)
-    commit = state.commit_since(gathered)
+    commit = state.commit_since(before)
     if counted is None:  # forgotten, but perhaps not yet on disk
         client.send(PubComp(packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND), commit)
     else:  # one of an earlier connection was not counted on this one
@@ -485,7 +485,7 @@ def handle_puback(_state: State, client: Client, session: Session, instant: Inst
         packet = _one(client)
         identifiers = (packet.packet_id,)
         if packet.reason_code >= FAILURE:
-            _give_back(session, packet.packet_id)
+            _requeue(session, packet.packet_id)
     index, end = 0, len(identifiers)
     while index < end:
         count = session.finish(identifiers, index, only_qos_1=True)
@@ -495,12 +495,12 @@ def handle_puback(_state: State, client: Client, session: Session, instant: Inst
     session.pump(instant.monotonic)
 
 
-def _give_back(session: Session, packet_id: int) -> None:
+def _requeue(session: Session, packet_id: int) -> None:
     """Return a message to its channel, if it is from one: this consumer refuses it."""
     span = session.inflight.find(packet_id)
     if span is not None and span.channel is not None:
         session.inflight.remove((packet_id,), 0)
-        span.channel.given_back(span, span.first + packet_id - span.packet_id)
+        span.channel.return_message(span, span.first + packet_id - span.packet_id)
 
 
 def handle_pubrec(state: State, client: Client, session: Session, instant: Instant) -> None:

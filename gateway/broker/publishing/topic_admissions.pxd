@@ -52,7 +52,7 @@ cdef class TopicAdmissions:
     @cython.locals(admission=TopicAdmission, match=tuple, route=Route)
     cdef TopicAdmission _make(self, bytes topic_name)
     @cython.locals(size=Py_ssize_t, route=Route)
-    cdef _keep(self, bytes topic_name, TopicAdmission admission)
+    cdef _store(self, bytes topic_name, TopicAdmission admission)
     @cython.locals(room=Py_ssize_t, admission=TopicAdmission)
     cdef _evict(self)
     @cython.locals(route=Route)

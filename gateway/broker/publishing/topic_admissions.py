@@ -176,7 +176,7 @@ class TopicAdmissions:
             return admission
         self.misses += 1
         admission = self._make(topic_name)
-        self._keep(topic_name, admission)
+        self._store(topic_name, admission)
         return admission
 
     def find_again(self, topic_name: bytes) -> TopicAdmission:
@@ -268,7 +268,7 @@ class TopicAdmissions:
         admission.common = ordinary and not topic.startswith("$")
         return admission
 
-    def _keep(self, topic_name: bytes, admission: TopicAdmission) -> None:
+    def _store(self, topic_name: bytes, admission: TopicAdmission) -> None:
         route, size = admission.route, admission.size
         if not route.topics:
             size += route.size

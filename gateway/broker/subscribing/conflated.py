@@ -349,7 +349,7 @@ class Conflated(Session):
     def discard(self) -> None:
         """Give up everything: the session has ended."""
         spans = [each.span for each in self._topics.values() if each.span is not None]
-        self._all.memory.give_up(spans)
+        self._all.memory.release(spans)
         self._all.memory.charge(-sum(each.size for each in self._topics.values()))
         self._all.topics -= len(self._topics)
         self._charge(-self._bytes)

@@ -85,12 +85,12 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
         released = (request.topic_filter for request in requests)
         instant = yield from state.conflation.release(session, released, instant)
     replayed: dict[str, tuple[Subscription, StoredSubscription]] = {}
-    commit, gathered = 0, state.gathered
+    commit, before = 0, state.pending_changes
     for request in requests:
         if piece.ends_with(request.topic_filter):
-            commit = max(commit, state.commit_since(gathered))
+            commit = max(commit, state.commit_since(before))
             yield None
-            gathered = state.gathered
+            before = state.pending_changes
         again = request.retain_handling == 1 and _exists(state.router, session, request)
         stored = _stored(client, request, identifier, asked)
         state.shares.refusal = ""  # between two pieces that of another client came there
@@ -104,7 +104,7 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
         else:
             state.replays.follow(session, *granted)
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
-    commit = max(commit, state.commit_since(gathered))
+    commit = max(commit, state.commit_since(before))
     if ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR in codes:
         reason = NEEDS_QOS_1 if asked.every is None else NOT_SHARED
     properties = _explain(client, reason) if reason else NO_PROPERTIES
@@ -238,7 +238,7 @@ def _subscribe(
         return ReasonCode.QUOTA_EXCEEDED, None
     if stored.every is not None and stored.topic_filter.startswith(SHARED_PREFIX):
         return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, None
-    if not stored.qos and state.channels.asks_for_acknowledgements(stored.topic_filter):
+    if not stored.qos and state.channels.requires_acknowledgements(stored.topic_filter):
         state.counters.add("tidegate/refused/unacknowledging_consumers")
         line = "client %.80r: %.200r refused at QoS 0: %s"
         logger.warning(line, session.client_id, stored.topic_filter, NEEDS_QOS_1)
@@ -346,12 +346,12 @@ def handle_unsubscribe(
     if session.conflated is not None:
         yield from state.conflation.release(session, packet.topic_filters, instant)
     codes = []
-    commit, gathered = 0, state.gathered
+    commit, before = 0, state.pending_changes
     for topic_filter in packet.topic_filters:
         if piece.ends_with(topic_filter):
-            commit = max(commit, state.commit_since(gathered))
+            commit = max(commit, state.commit_since(before))
             yield None
-            gathered = state.gathered
+            before = state.pending_changes
         number = state.router.find(session, topic_filter)
         if number is None:
             codes.append(ReasonCode.NO_SUBSCRIPTION_EXISTED)
@@ -361,5 +361,5 @@ def handle_unsubscribe(
             session.journal.subscribe(topic_filter, None)
             codes.append(ReasonCode.SUCCESS)
     # [MQTT-3.10.4-4], [MQTT-3.10.4-6]
-    commit = max(commit, state.commit_since(gathered))
+    commit = max(commit, state.commit_since(before))
     client.send(UnsubAck(packet.packet_id, codes), commit)

@@ -63,7 +63,7 @@ def _ask(options: argparse.Namespace, path: str, seconds: int) -> None:
 class Reporter:
     """Prints lines; shows a bar where standard output is a terminal."""
 
-    def say(self, line: str) -> None:
+    def show(self, line: str) -> None:
         """Show a line."""
         print(line, flush=True)
 
@@ -104,7 +104,7 @@ def _with_micropython(options: argparse.Namespace, reporter: Reporter) -> str:
             drive = options.drive or find_drive()
             with reporter.progress(str(drive), image.stat().st_size) as progress:
                 copy_uf2(image, drive, progress)
-            reporter.say(f"{image.name} is on {drive}; waiting for the board's port")
+            reporter.show(f"{image.name} is on {drive}; waiting for the board's port")
         else:
             with borrowed(options, only_port(options.port)) as port:
                 write_esp32(image, port.device, stub=not options.no_stub)

@@ -82,9 +82,9 @@ def read_connect(buffer: bytes, position: int, end: int, _version: int) -> Conne
     connect.client_id, position = read_string(buffer, position, end, "client identifier")
     if flags & WILL_FLAG:  # [MQTT-3.1.2-9]
         connect.will, position = _read_will(buffer, position, end, flags, version)
-    if flags & USER_NAME and not _left_out(position, end, version):  # [MQTT-3.1.2-17]
+    if flags & USER_NAME and not _may_be_missing(position, end, version):  # [MQTT-3.1.2-17]
         connect.username, position = read_string(buffer, position, end, "user name")
-    if flags & PASSWORD and not _left_out(position, end, version):  # [MQTT-3.1.2-19]
+    if flags & PASSWORD and not _may_be_missing(position, end, version):  # [MQTT-3.1.2-19]
         connect.password, position = read_binary(buffer, position, end, "password")
     if position != end:
         raise excess_bytes("CONNECT", position, end)
@@ -115,7 +115,7 @@ def _read_will(
     return Will(topic, payload, qos, bool(flags & WILL_RETAIN), properties), position
 
 
-def _left_out(position: int, end: int, version: int) -> bool:
+def _may_be_missing(position: int, end: int, version: int) -> bool:
     """Say whether a flagged user name or password may be missing, as MQTT 3.1 allows."""
     return version == MQTT_3_1 and position == end
 

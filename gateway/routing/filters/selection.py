@@ -177,7 +177,7 @@ class Selection:
         """
         best: Subscription | None = None
         lowest, members = ENDED, group.members
-        for index in group.take_turns():
+        for index in group.rotate():
             member = members[index]
             if not self.wants(member):
                 continue

@@ -114,7 +114,7 @@ class Group:
         """Whether anybody gets its messages."""
         return bool(self.members) or self.channel is not None
 
-    def take_turns(self) -> range:
+    def rotate(self) -> range:
         """Return the indexes of the members, whose turn it is first, and give the next the turn.
 
         The message is for one of them (section 4.8.2), mostly the first: a group of thousands

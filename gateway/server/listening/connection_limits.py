@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from gateway.counters import Counters
-from gateway.server.listening.newcomers import Newcomers, give_up_one
+from gateway.server.listening.newcomers import Newcomers, close_one
 from gateway.settings.listener import ListenerSettings
 
 
@@ -106,7 +106,7 @@ class ConnectionLimits:
             self._newcomers = None
 
     @property
-    def least_heard(self) -> int:
+    def least_at_once(self) -> int:
         """How many connections may come at once, so that each is heard before it has to go."""
         return max(1, self.maximum // ROUNDS)
 
@@ -126,34 +126,34 @@ class ConnectionLimits:
         full = self.taken >= self.maximum and not self._evict(now, own)
         if full and self.taken >= self.maximum + MAXIMUM_REFUSALS:
             return self._turn_away(now, "over_maximum", Verdict.CLOSED)
-        self._take(1)
+        self._count(1)
         if full:
             return self._turn_away(now, "over_maximum", Verdict.REFUSED)
         return Verdict.ADMITTED
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Note the end of a connection that was admitted or refused."""
-        self._take(-1)
+        self._count(-1)
 
-    def _take(self, places: int) -> None:
+    def _count(self, places: int) -> None:
         self.taken += places
         self.room.taken += places
         self._counters.set("tidegate/connections/open", self.room.taken)
 
     def _evict(self, now: float, newcomers: Iterable[Newcomers]) -> bool:
         """Close a connection that is not in yet; return whether there was one."""
-        if not give_up_one(newcomers):
+        if not close_one(newcomers):
             return False
         self._counters.add("tidegate/connections/given_up")
-        self._tell(now, "is full and closes connections without an accepted CONNECT for new ones")
+        self._warn(now, "is full and closes connections without an accepted CONNECT for new ones")
         return True
 
     def _turn_away(self, now: float, cause: str, verdict: Verdict) -> Verdict:
         self._counters.add(f"tidegate/connections/{cause}")
-        self._tell(now, f"turns connections away: {cause.replace('_', ' ')}")
+        self._warn(now, f"turns connections away: {cause.replace('_', ' ')}")
         return verdict
 
-    def _tell(self, now: float, what: str) -> None:
+    def _warn(self, now: float, what: str) -> None:
         """Write a line, if there was none for a while."""
         if now >= self._silent_until:
             self._silent_until = now + LOG_INTERVAL

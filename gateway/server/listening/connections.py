@@ -185,7 +185,7 @@ class Connections:
         if client in self.clients:  # a handshake that is aborted ends after `abort_all`
             self.clients.remove(client)
             self._newcomers.discard(client)
-            self.limits.leave()
+            self.limits.release()
 
 
 class _Closed(asyncio.Protocol):

@@ -71,7 +71,7 @@ class Listener:
             broker.memory,
         )
         limits = ConnectionLimits(self.address, settings, broker.counters, room)
-        self._at_once = min(ACCEPTED_AT_ONCE, limits.least_heard)
+        self._at_once = min(ACCEPTED_AT_ONCE, limits.least_at_once)
         self.connections = Connections(settings, authenticator, turn, self.stack, limits, access)
         self._server: asyncio.Server | None = None
         self._unix_socket: socket.socket | None = None

@@ -44,7 +44,7 @@ class Newcomers:
         """Forget a connection that has ended."""
         self._clients.pop(client, None)
 
-    def give_up_one(self) -> bool:
+    def close_one(self) -> bool:
         """Close one of them and return whether there was one."""
         found = self._chosen()
         if found is None:
@@ -87,6 +87,6 @@ class Newcomers:
         return address_block(peer.rpartition(":")[0].strip("[]"))
 
 
-def give_up_one(listeners: Iterable[Newcomers]) -> bool:
+def close_one(listeners: Iterable[Newcomers]) -> bool:
     """Close a newcomer of the listener that has most, and return whether there was one."""
-    return any(each.give_up_one() for each in sorted(listeners, key=len, reverse=True))
+    return any(each.close_one() for each in sorted(listeners, key=len, reverse=True))

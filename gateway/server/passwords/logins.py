@@ -98,7 +98,7 @@ class PasswordThread:
         self._waiting.setdefault(one.credentials.address, deque()).append(one)
         self._count += 1
 
-    def _take(self) -> Waiting:
+    def _pop(self) -> Waiting:
         address, own = next(iter(self._waiting.items()))
         del self._waiting[address]
         one = own.popleft()
@@ -111,7 +111,7 @@ class PasswordThread:
         self._busy = bool(self._waiting)
         if not self._busy:
             return
-        one = self._take()
+        one = self._pop()
         _, username, password = one.credentials
         known = one.logins.file.remembers(username, password)
         if known or self._failed.wait(one.credentials[:2], self._now().monotonic):

@@ -139,7 +139,7 @@ class WebSocketConnection(asyncio.Protocol):
         if connecting:
             self._shake_hands(events, len(data))
         else:
-            self._take(cast("list[Frame]", events))
+            self._handle(cast("list[Frame]", events))
         self._send()
         self.inner.note_below(len(core.reader.buffer))
 
@@ -216,7 +216,7 @@ class WebSocketConnection(asyncio.Protocol):
         else:
             core.send_response(response)
 
-    def _take(self, frames: list[Frame]) -> None:
+    def _handle(self, frames: list[Frame]) -> None:
         payloads = []
         for frame in frames:
             if frame.opcode is Opcode.TEXT:  # [MQTT-6.0.0-1]

@@ -40,7 +40,7 @@ cdef class DeliveryQueue:
     cpdef append(self, Span span)
     cpdef Span first(self)
     @cython.locals(span=Span, taken=Span, rest=Span)
-    cpdef Span take(self, Py_ssize_t count)
+    cpdef Span pop(self, Py_ssize_t count)
     @cython.locals(span=Span)
     cpdef bint hold_back(self, Py_ssize_t count) except -1
     cpdef queue_held_back(self)

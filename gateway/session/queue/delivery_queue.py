@@ -179,7 +179,7 @@ class DeliveryQueue:
         self._memory.disk_bytes -= disk_bytes
         self._forget(span)
 
-    def _give_up(self, spans: list[Span]) -> None:
+    def _uncount(self, spans: list[Span]) -> None:
         """Count spans that waited in memory, and do not any more."""
         messages = size = in_memory = on_disk = 0
         for span in spans:
@@ -191,7 +191,7 @@ class DeliveryQueue:
         self._bytes -= size
         self._memory_bytes -= in_memory
         self._memory.disk_bytes -= on_disk
-        self._memory.give_up(spans)
+        self._memory.release(spans)
 
     def _remember(self, span: Span) -> None:
         """Count the span as one in memory."""
@@ -267,7 +267,7 @@ class DeliveryQueue:
         while newest:
             span = newest[0]
             if span.row is None:
-                tail.keep_between(span)
+                tail.add_between(span)
             elif not 0 < span.row.batch <= batch:
                 break
             else:
@@ -318,7 +318,7 @@ class DeliveryQueue:
         """Return the span that is next, None if none is in memory."""
         return self._head[0] if self._head else None
 
-    def take(self, count: int) -> Span:
+    def pop(self, count: int) -> Span:
         """Remove and return the first so many messages of the span that is next."""
         span = self._head[0]
         if span.count > count:
@@ -347,7 +347,7 @@ class DeliveryQueue:
             or self._memory.heads_full
         ):
             return False
-        span = self.take(count)
+        span = self.pop(count)
         self._add(span)
         if self._held is NO_SPANS:
             self._held = deque()
@@ -368,7 +368,7 @@ class DeliveryQueue:
     def remove_oldest(self) -> Span:
         """Remove and return the message that has waited longest, of those in memory."""
         if not self.held_back:
-            return self.take(1)
+            return self.pop(1)
         span = self._held.popleft()
         self._remove(span)
         self._count_held(-span.count, -span.size)
@@ -387,7 +387,7 @@ class DeliveryQueue:
 
     def clear(self) -> None:
         """Remove everything: the session has ended."""
-        self._keep(lambda _: False)
+        self._remove_unwanted(lambda _: False)
         if self._tail is not NO_TAIL:
             self._lose(self._tail.messages, self._tail.bytes)
             self._tail = PagedTail()
@@ -399,7 +399,7 @@ class DeliveryQueue:
         """
         if now < self._expires:
             return []
-        removed = self._keep(lambda span: not span.publication.expired(now))
+        removed = self._remove_unwanted(lambda span: not span.publication.expired(now))
         self._expires = min(
             (
                 each.publication.arrived + each.publication.properties.expiry
@@ -422,12 +422,12 @@ class DeliveryQueue:
                 break
             cut[id(span)] = span
             size -= span.disk_bytes or span.size
-        return self._keep(lambda span: id(span) not in cut)
+        return self._remove_unwanted(lambda span: id(span) not in cut)
 
     def remove_qos_0(self) -> int:
         """Remove what needs no acknowledgement, and so no session to wait in; return how many."""
         before = self.messages
-        self._keep(lambda span: span.qos > 0)
+        self._remove_unwanted(lambda span: span.qos > 0)
         return before - self.messages
 
     @property
@@ -465,7 +465,7 @@ class DeliveryQueue:
         self._tail.bytes -= size
         self._add_paged(-messages, -size)
 
-    def _keep(self, wanted: Callable[[Span], bool]) -> list[Span]:
+    def _remove_unwanted(self, wanted: Callable[[Span], bool]) -> list[Span]:
         """Keep what is wanted of what is in memory; return the rest."""
         removed: list[Span] = []
 
@@ -491,6 +491,6 @@ class DeliveryQueue:
             tail.between = between
         self._head_bytes = sum([span.size for span in head])
         self._head_messages = sum([span.count for span in head])
-        self._give_up(removed)
+        self._uncount(removed)
         self._refill()
         return removed

@@ -24,5 +24,5 @@ cdef class QueueMemory:
     cpdef add(self, Span span)
     @cython.locals(publication=Publication)
     cpdef remove(self, Span span)
-    cpdef give_up(self, spans)
+    cpdef release(self, spans)
     cpdef bint forget_some(self, Py_ssize_t most)

@@ -133,7 +133,7 @@ class QueueMemory:
             self.messages -= publication.count
             self.bytes -= publication.size(0, publication.count)
 
-    def give_up(self, spans: Iterable[Span]) -> None:
+    def release(self, spans: Iterable[Span]) -> None:
         """Note that a queue holds these spans no more; beyond AT_ONCE they still count a while."""
         self._given_up.extend(spans)
         if self.forget_some(AT_ONCE):

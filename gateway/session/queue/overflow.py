@@ -30,7 +30,7 @@ def enqueue(session: "Session", span: Span, promised: bool) -> None:
         _count_newest(session, span.qos, span.count)
         return
     for number in range(span.first, span.first + span.count):
-        if _gives_way(session, span.qos):
+        if _evict_for(session, span.qos):
             _enqueue(session, span.part(number, 1))
 
 
@@ -40,7 +40,7 @@ def _enqueue(session: "Session", span: Span) -> None:
     session.queue.append(span)
 
 
-def _gives_way(session: "Session", qos: int) -> bool:
+def _evict_for(session: "Session", qos: int) -> bool:
     """Give up what has waited longest for a message, where that is the policy.
 
     Room that others take cannot be made here: for that one is given up for one. Where the oldest
@@ -71,7 +71,7 @@ def drop_oldest(session: "Session", more: int = 0) -> None:
         oldest = queue.remove_oldest()
         session.journal.done(oldest, oldest.first, 1)
         if oldest.qos:
-            _count_given_up(session, "oldest", 1)
+            _count_dropped(session, "oldest", 1)
         else:
             count_refusal(session)
         if not queue.at_bound_with(more):
@@ -91,14 +91,14 @@ def cut_disk(session: "Session", size: int) -> int:
 
     What is on disk alone goes step by step.
     """
-    newest = _gives_up_newest(session)
+    newest = _drops_newest(session)
     if not (newest and session.queue.paged):
         found = _cut(session, size, on_disk=True)
         if found:
             return found
 
     def count(messages: int) -> None:
-        _count_given_up(session, "for_others", messages)
+        _count_dropped(session, "for_others", messages)
 
     session.journal.cut(size, count, newest=newest)
     return min(size, session.queue.paged_bytes)
@@ -106,27 +106,27 @@ def cut_disk(session: "Session", size: int) -> int:
 
 def _cut(session: "Session", size: int, *, on_disk: bool) -> int:
     """Give up so many bytes of what is in memory; return how many bytes that are."""
-    newest = _gives_up_newest(session)
+    newest = _drops_newest(session)
     found = session.queue.cut(size, newest=newest, on_disk=on_disk)
     for span in found:
         session.journal.done(span, span.first, span.count)
-        _count_given_up(session, "for_others", span.count)
+        _count_dropped(session, "for_others", span.count)
     return sum(span.disk_bytes or span.size for span in found)
 
 
-def _gives_up_newest(session: "Session") -> bool:
+def _drops_newest(session: "Session") -> bool:
     return session.limits.when_full is not WhenFull.DROP_OLDEST
 
 
 def _count_newest(session: "Session", qos: int, count: int) -> None:
     """Count what its publisher was told was taken, and what it was not, each by its name."""
     if qos and session.persistent and not must_hold(session, qos):
-        _count_given_up(session, "newest", count)
+        _count_dropped(session, "newest", count)
     else:
         count_refusal(session, count)
 
 
-def _count_given_up(session: "Session", which: str, count: int) -> None:
+def _count_dropped(session: "Session", which: str, count: int) -> None:
     session.counters.add("publish/messages/dropped", count)
     session.counters.add(f"tidegate/queues/dropped_{which}", count)
     session.limits.memory.note_dropped(session.client_id, count)

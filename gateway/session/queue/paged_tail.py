@@ -38,7 +38,7 @@ class PagedTail:
         self.messages += span.count
         self.bytes += span.disk_bytes
 
-    def keep_between(self, span: "Span") -> None:
+    def add_between(self, span: "Span") -> None:
         """Add one that stays in memory; what comes now stands behind all here."""
         if self.between is NOTHING_BETWEEN:
             self.between = deque()

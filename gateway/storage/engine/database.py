@@ -124,9 +124,9 @@ class Database:
 
     def __post_init__(self) -> None:
         self.queries = QueryConnection(
-            self.path, self.reader if self.in_memory else None, self._look_at
+            self.path, self.reader if self.in_memory else None, self._check_damage
         )
-        self.writer.on_error = self.reader.on_error = self._look_at
+        self.writer.on_error = self.reader.on_error = self._check_damage
 
     @property
     def reserve(self) -> Reserve:
@@ -142,7 +142,7 @@ class Database:
         for callback in self.when_closed:
             callback()
 
-    def _look_at(self, error: sqlite3.Error) -> None:
+    def _check_damage(self, error: sqlite3.Error) -> None:
         if self.damaged or self.in_memory or not is_damage(error):
             return
         self.damaged = str(error)

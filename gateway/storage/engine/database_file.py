@@ -34,7 +34,7 @@ from gateway.storage.engine.start_check import (
     check_log,
     check_note,
     check_pages,
-    was_left_open,
+    was_not_closed,
 )
 from gateway.storage.engine.unread import note_unread
 
@@ -108,7 +108,7 @@ def prepare(path: Path, clock: Clock) -> "tuple[Path | None, Salvage | None]":
         raise refusal(error, path) from error
 
 
-def takes_again(path: Path, clock: Clock) -> bool:
+def is_writable_again(path: Path, clock: Clock) -> bool:
     """Return whether a disk that took nothing takes a database by now, and has some space."""
     try:
         if not Reserve(path.parent).hold():
@@ -186,7 +186,7 @@ def _make_ready(path: Path) -> None:
             check_log(path)
             if journal_of(path).exists():
                 _with_connection(path.absolute().as_uri(), _roll_back)
-            seconds = SECONDS_AFTER_A_CRASH if was_left_open(path) else SECONDS_AFTER_A_STOP
+            seconds = SECONDS_AFTER_A_CRASH if was_not_closed(path) else SECONDS_AFTER_A_STOP
             # Read only: what is damaged, or newer than we know, is left exactly as it is,
             # where another connection would fold the WAL into it when it closes.
             uri = f"{path.absolute().as_uri()}?mode=ro"

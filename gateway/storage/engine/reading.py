@@ -44,8 +44,8 @@ class Reading:
 
         def take(cursor: sqlite3.Cursor) -> tuple[list[T], list[str]]:
             if texts:
-                return _take_texts(cursor, what, read, enough)
-            return _take(cursor, what, read, enough)
+                return _read_texts(cursor, what, read, enough)
+            return _read(cursor, what, read, enough)
 
         found, faults = await self._connection.query(statement, row, take)
         for fault in faults:
@@ -54,7 +54,7 @@ class Reading:
         return found
 
 
-def _take_texts(
+def _read_texts(
     cursor: sqlite3.Cursor,
     what: str,
     read: Callable[[Values], T],
@@ -67,12 +67,12 @@ def _take_texts(
     connection = cursor.connection
     connection.text_factory = lambda data: data.decode(errors="surrogateescape")
     try:
-        return _take(cursor, what, lambda values: read(_checked(values)), enough)
+        return _read(cursor, what, lambda values: read(_checked(values)), enough)
     finally:
         connection.text_factory = str
 
 
-def _take(
+def _read(
     cursor: sqlite3.Cursor,
     what: str,
     read: Callable[[Values], T],

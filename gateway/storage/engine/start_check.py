@@ -21,7 +21,7 @@ MAXIMUM_LOG_BYTES = 64 * 1024 * 1024
 """Of a longer write-ahead log the frames are not checked; about 5 s on a small board."""
 
 
-def was_left_open(path: Path) -> bool:
+def was_not_closed(path: Path) -> bool:
     """Return whether the last run did not close the database: its log is still there."""
     return log_bytes(log_of(path)) > 0
 

@@ -106,7 +106,7 @@ class CommitAttempts:
     def _try(self) -> None:
         # Before the commit, too: SQLite would lengthen a log that was truncated, and hide that.
         if self.are_gone():
-            self._go_on(self._give_up())
+            self._go_on(self._end_unwritten())
             return
         self._began = monotonic()
         self._connection.begin_write(self._batch, self._tried)
@@ -115,7 +115,7 @@ class CommitAttempts:
         if failure is not None:
             self._go_on(self._handle(failure))
         elif self.are_gone():
-            self._go_on(self._give_up())
+            self._go_on(self._end_unwritten())
         else:
             ended = monotonic()
             self._figures.count(self._rows, ended - self._began)
@@ -131,7 +131,7 @@ class CommitAttempts:
         """Do what takes longer; it ends the attempt, or begins the next."""
         self._task = asyncio.get_running_loop().create_task(what)
 
-    async def _give_up(self) -> None:
+    async def _end_unwritten(self) -> None:
         await self._closing.wait()
         self._on_end(NOT_WRITTEN)
 

@@ -78,7 +78,7 @@ class HistorySubscriptions:
         for statement, row in statements:
             self._writer.add(statement, row)
         self._writer.hand_over()
-        self._writer.before_batch.append(self._gather)
+        self._writer.before_batch.append(self._add_rows)
 
     def add(self, number: int, subscription: Subscription) -> None:
         """Note the begin of a subscription."""
@@ -106,7 +106,7 @@ class HistorySubscriptions:
             self._ended.append((self._history.last, row))
             self._writer.schedule_commit(COMMIT_WITHIN)
 
-    def _gather(self) -> None:
+    def _add_rows(self) -> None:
         for row in self._begun.values():
             self._writer.add(_INSERT, row, COMMIT_WITHIN)
         for row in self._ended:

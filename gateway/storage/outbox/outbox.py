@@ -84,7 +84,7 @@ class Outbox:
         self._totals = OutboxTotals(database, writer, self.bounds)
         self._expiry = OutboxExpiry(self._reader, self.bounds, self._expire)
         self.writes = OutboxWrites(writer, self._reader, counters, self.uplinks, pending)
-        self.oldest = OldestRows(self._reader, self.bounds, self._keep_bounds)
+        self.oldest = OldestRows(self._reader, self.bounds, self._enforce_bounds)
         for cause in CAUSES:
             counters.add(f"tidegate/outbox/evicted/{cause}", 0)
         writer.on_committed.append(self._committed)
@@ -256,7 +256,7 @@ class Outbox:
         """
         self.bounds.log_excess = log_excess(self._database.path)
         more = await self._expiry.sweep(now, monotonic)
-        self._keep_bounds()
+        self._enforce_bounds()
         return more
 
     def end_turn(self) -> None:
@@ -301,10 +301,10 @@ class Outbox:
     def change(self, settings: OutboxSettings) -> None:
         """Let these bounds hold from now on, and give up what is beyond them."""
         self.bounds.change(settings)
-        self._keep_bounds()
+        self._enforce_bounds()
         self.oldest.read_soon()
 
-    def _keep_bounds(self) -> None:
+    def _enforce_bounds(self) -> None:
         """Give up what is beyond the bounds, as far as it is known by now."""
         while (eviction := self.bounds.next_to_evict()) is not None:
             self.remove([eviction.row], Outcome.EVICTED, eviction.policy)

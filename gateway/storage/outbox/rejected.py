@@ -86,7 +86,7 @@ class Rejected:
             self.bytes -= size
             self._writer.add(_DELETE, (oldest,))
             self._counters.add("tidegate/uplink/refused_dropped")
-            self._say_dropped()
+            self._log_dropped()
         self._show()
 
     async def read(self, after: int, limit: int) -> list[RejectedRow]:
@@ -108,7 +108,7 @@ class Rejected:
         """Return whether a message is still kept."""
         return any(identifier == each for each, _ in self._sizes)
 
-    def _say_dropped(self) -> None:
+    def _log_dropped(self) -> None:
         """Write a line for the first message that is no longer kept."""
         if not self._dropped:
             self._dropped = True

@@ -85,7 +85,7 @@ class GroupCommit:
         writer.before_batch.append(self._close)
         writer.on_committed.append(self._note_commit)
 
-    def within(self) -> float:
+    def seconds_to_commit(self) -> float:
         """Return in how many seconds at most the commit of one more row has to begin."""
         loop = asyncio.get_running_loop()
         self._last = now = loop.time()
@@ -257,7 +257,7 @@ class OutboxWrites:
         """Write a row, or put that off (`Outbox.add`), and give it to its uplinks."""
         grouped = bool(wait) and commit_within == 0.0  # its publisher would wait for the fleet too
         if row.lane != LIVE or not self._live:
-            self._write(row, self._group_commit.within() if grouped else commit_within)
+            self._write(row, self._group_commit.seconds_to_commit() if grouped else commit_within)
             return
         takers, soon, drains = [], 0, False
         for live in self._live.values():
@@ -276,7 +276,7 @@ class OutboxWrites:
         else:
             # the commits of a drain are frequent: this row goes with them
             grouped = grouped and not drains
-            self._write(row, self._group_commit.within() if grouped else commit_within)
+            self._write(row, self._group_commit.seconds_to_commit() if grouped else commit_within)
             promised = barrier is None and commit_within is not None
             row.awaits_commit = promised and row.message.qos > 0
         if takers:

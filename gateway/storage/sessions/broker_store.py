@@ -125,8 +125,8 @@ class BrokerStore:
         That begins at once: a power cut may follow. What was gathered before has times of before,
         too, and is written first; the second time it is what was to wait for the next batch.
         """
-        self.gather()
-        self.gather()
+        self.add_rows()
+        self.add_rows()
         writer = self.pending.writer
         for statement in FORWARD:
             writer.add(statement, (milliseconds, now))
@@ -141,10 +141,10 @@ class BrokerStore:
         self.pending.committed(batch)
         self._sessions.committed(batch)
 
-    def gather(self) -> None:
+    def add_rows(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
-        self._sessions.gather()
+        self._sessions.add_rows()
         if self._retained.changed or self._retained.later:
-            self._retained.gather()
+            self._retained.add_rows()
         if self._wills.changed:
-            self._wills.gather()
+            self._wills.add_rows()

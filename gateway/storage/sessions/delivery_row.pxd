@@ -26,4 +26,4 @@ cdef class DeliveryRow:
     cpdef remove(self, first, count)  # as objects: `gone` has more bits than a C integer
     cpdef settle(self)
     @cython.locals(publication=Publication, count=Py_ssize_t, part=bint)
-    cpdef stand_for(self, Span span)
+    cpdef attach_to(self, Span span)

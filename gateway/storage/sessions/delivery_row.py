@@ -87,7 +87,7 @@ class DeliveryRow:
         left = [number for number in range(self.publication.count) if not self.gone >> number & 1]
         return [(first, last - first + 1) for first, last in ranges_of(left)]
 
-    def bytes_left(self) -> int:
+    def remaining_bytes(self) -> int:
         """Return the bytes that what is left takes of the disk."""
         if not self.gone:
             return self.disk_bytes
@@ -112,11 +112,11 @@ class DeliveryRow:
                 self.subscription_identifiers,
                 self.topic_filter,
             )
-            self.stand_for(span)
+            self.attach_to(span)
             found.append(span)
         return found
 
-    def stand_for(self, span: Span) -> None:
+    def attach_to(self, span: Span) -> None:
         """Let the span know where it is kept, and with which packet identifiers it was sent."""
         publication, count = self.publication, self.publication.packets.count
         span.row = self

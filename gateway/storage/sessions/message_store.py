@@ -90,7 +90,7 @@ class MessageStore:
         """Delete these with the next batch: an earlier run left them, and nobody is owed them."""
         self._below = row
 
-    def gather(self, add: Add, add_rows: AddRows, rows: set[int]) -> None:
+    def add_insertions(self, add: Add, add_rows: AddRows, rows: set[int]) -> None:
         """Add what writes those of `rows` that are new."""
         plain: list[Row] = []
         size = 0
@@ -107,7 +107,7 @@ class MessageStore:
                 plain.append((row, *message_row.to_plain_row(publication)))
         add_rows(INSERT_PLAIN, plain, size)
 
-    def gather_deletions(self, add: Add, *, everything: bool) -> None:
+    def add_deletions(self, add: Add, *, everything: bool) -> None:
         """Add what deletes what is owed no more, `everything` if that is all that there is.
 
         Belongs behind what deletes deliveries.

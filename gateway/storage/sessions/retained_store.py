@@ -66,7 +66,7 @@ class RetainedStore:
         within = publication.commit_within
         kept: Publication | None = publication
         if within is None or not publication.packets.payload_bytes(0, 1):
-            if not self._is_kept(topic):
+            if not self._is_stored(topic):
                 return
             kept = None
         if publication.qos:
@@ -83,7 +83,7 @@ class RetainedStore:
         (self.changed if topic in self.changed else self.later)[topic] = kept
         self._pending.put_off()
 
-    def _is_kept(self, topic: str) -> bool:
+    def _is_stored(self, topic: str) -> bool:
         """Return whether there is a message of the topic on disk, or will be."""
         for changes in (self.later, self.changed):
             if topic in changes:
@@ -93,12 +93,12 @@ class RetainedStore:
     def forget(self, topics: Iterable[str]) -> None:
         """Delete what has expired."""
         for topic in topics:
-            if self._is_kept(topic):
+            if self._is_stored(topic):
                 self._change_later(topic, None)
 
-    def gather(self) -> None:
+    def add_rows(self) -> None:
         """Give the writer the rows of the changes; it is about to close a batch."""
-        self._take_of_later()
+        self._add_postponed()
         self._make_rows()
 
     def _make_rows(self) -> None:
@@ -122,7 +122,7 @@ class RetainedStore:
         writer.add_rows(_KEEP_PLAIN, plain, size)
         self.changed = {}
 
-    def _take_of_later(self) -> None:
+    def _add_postponed(self) -> None:
         """Have as much of what waits go with this batch as may go at once."""
         later = self.later
         if len(later) <= LATER_AT_ONCE:

@@ -94,7 +94,7 @@ class SessionStore:
                 del self._uncommitted[journal]
         self.pager.committed(batch)
 
-    def gather(self) -> None:
+    def add_rows(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
         # The order matters within the transaction: a session that ended goes before one that takes
         # its client identifier, messages come before the deliveries that refer to them, and what
@@ -111,7 +111,7 @@ class SessionStore:
         changed = [(journal, journal.remove_changes(messages)) for journal in journals]
         add_rows = self.pending.writer.add_rows
         emptied = self._count(changed)
-        self.messages.gather(add, add_rows, messages)
+        self.messages.add_insertions(add, add_rows, messages)
         for journal, changes in changed:
             if changes.subscriptions:
                 _write_subscriptions(add, journal, changes)
@@ -120,12 +120,12 @@ class SessionStore:
             if changes.attempts:
                 _write_attempts(add, journal, changes)
             if not emptied and (changes.begun or changes.progress):
-                _write_left(add, journal, changes)
+                _write_remaining(add, journal, changes)
             if changes.enqueued:
                 _write_deliveries(add, add_rows, journal, changes)
                 self._uncommitted[journal] = None
         self._delete_done(add, changed, everything=emptied)
-        self.messages.gather_deletions(add, everything=emptied)
+        self.messages.add_deletions(add, everything=emptied)
 
     def _write_sessions(self) -> None:
         """Write the rows of sessions, many at a time."""
@@ -233,11 +233,13 @@ def _write_attempts(add: Add, journal: SessionJournal, changes: Changes) -> None
             add(session_rows.FORGET_ATTEMPTS, (journal.number, sequence))
 
 
-def _write_left(add: Add, journal: SessionJournal, changes: Changes) -> None:
+def _write_remaining(add: Add, journal: SessionJournal, changes: Changes) -> None:
     """Write what is left of rows that earlier batches have written, and what became of them."""
     number = journal.number
     for row in changes.begun.values():
-        add(session_rows.LEFT, (row.left, row.bytes_left(), row.gone_bytes(), number, row.last))
+        add(
+            session_rows.LEFT, (row.left, row.remaining_bytes(), row.gone_bytes(), number, row.last)
+        )
     for row in changes.progress.values():
         add(session_rows.PROGRESS, (row.packet_id, row.released, number, row.last))
 
@@ -278,7 +280,7 @@ def _delivery_row(journal: SessionJournal, row: DeliveryRow) -> tuple[object, ..
         row.released,
         session_rows.identifiers_to_text(row.subscription_identifiers),
         row.topic_filter or None,
-        row.bytes_left(),
+        row.remaining_bytes(),
         not publication.shared,
         None if expiry is None else (publication.received_at or 0) + 1000 * expiry,
         row.left,

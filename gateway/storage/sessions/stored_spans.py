@@ -120,7 +120,7 @@ class SpanReader:
             spans = row.spans()
             self.size += sum([each.size for each in spans])
             return spans
-        row.stand_for(span)
+        row.attach_to(span)
         self.size += span.size
         return [span]
 

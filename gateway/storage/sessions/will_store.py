@@ -76,7 +76,7 @@ class WillStore:
             self.changed[client_id] = _Change()
             self._pending.changed()
 
-    def gather(self) -> None:
+    def add_rows(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
         add = self._pending.writer.add
         for client_id, change in self.changed.items():

@@ -54,7 +54,7 @@ RESUMABLE = "uplink_session"
 """The note that is there from a stop with nothing unanswered to the next start."""
 
 
-async def take_resumable(database: Database, uplink: str = "") -> bool:
+async def pop_resumable(database: Database, uplink: str = "") -> bool:
     """Return whether the last run left a session that may be resumed, and forget it.
 
     It is forgotten on disk when this returns: after a crash nobody knows which messages the session
@@ -71,6 +71,6 @@ async def take_resumable(database: Database, uplink: str = "") -> bool:
     return True
 
 
-def leave_resumable(writer: Writer, uplink: str = "") -> None:
+def note_resumable(writer: Writer, uplink: str = "") -> None:
     """Gather the note that the session may be resumed."""
     note(writer, note_of(RESUMABLE, uplink))

@@ -369,7 +369,7 @@ class FleetClient:
             except MalformedPacket as error:
                 if error.reason_code != ReasonCode.PACKET_TOO_LARGE:
                     raise
-                data = self._framer.take_rest()
+                data = self._framer.pop_rest()
                 if not is_publish(data[0]):
                     raise
                 self._oversized = OversizedPublish(data)

@@ -133,7 +133,7 @@ class FleetDestination:
         last = client.packet_identifiers.last or session.last_packet_identifier
         given_up = session.end(inflight.close(), last, end, now)
         if given_up is not None:
-            inflight.give_up(given_up)
+            inflight.reject_suspect(given_up)
         elif session.suspects.blamed is not None:
             inflight.log_suspected(session.suspects.blamed)
 

@@ -196,7 +196,7 @@ class Inflight:
     def resend_own(self, now: float) -> None:
         """Queue again those of the gateway's own messages that were refused OWN_SECONDS ago."""
         while self._own_later and self._own_later[0][0] <= now:
-            self._context.control_messages.put_back(self._own_later.pop(0)[1])
+            self._context.control_messages.requeue(self._own_later.pop(0)[1])
 
     def written(self) -> bool:
         """Count all that nobody acknowledges as delivered; return True."""
@@ -227,7 +227,7 @@ class Inflight:
             how = f"was alone on its way when the connection ended ({suspect.end})"
             self._log(-suspect.sent.rows[0].id, suspect.sent.rows[0], f"{how}: it is tried again")
 
-    def give_up(self, suspect: Suspect) -> None:
+    def reject_suspect(self, suspect: Suspect) -> None:
         """End a message on which one connection after the other ended, while others passed."""
         end, sent = suspect.end, suspect.sent
         times = f"{suspect.ends} connections ended ({end}) when it alone was on its way"
@@ -243,14 +243,14 @@ class Inflight:
             self._codes_logged.clear()
             self.refuse(sent.rows[0], code, f"{times}; others passed", str(end))
 
-    def put_off(self, row: OutboxRow, code: int, problem: str) -> None:
+    def defer(self, row: OutboxRow, code: int, problem: str) -> None:
         """Have a row wait that cannot be sent on this connection, which has a `problem` with it."""
-        if self._is_put_off(row, code):
+        if self._defer(row, code):
             self._log(~code, row, f"waits in the outbox (0x{code:02X}): {problem}")
         else:
             self.refuse(row, code, problem)
 
-    def _is_put_off(self, row: OutboxRow, code: int) -> bool:
+    def _defer(self, row: OutboxRow, code: int) -> bool:
         """Have a row wait; return False if it has waited for too long."""
         if self.refusals.add(row.id, code, self._clock.monotonic()) is None:
             return False
@@ -303,7 +303,7 @@ class Inflight:
 
     def _refused_for_now(self, rows: Sequence[OutboxRow], code: int) -> None:
         for row in rows:
-            if not self._is_put_off(row, code):
+            if not self._defer(row, code):
                 self.refuse(row, code, "the fleet's broker has refused it again and again")
             else:
                 self._log(~code, row, f"was refused for now (0x{code:02X}): it is tried again")

@@ -104,7 +104,7 @@ class Publisher:
         maximum = self._limits.maximum_packet_size
         if maximum is not None and message.size > maximum:
             problem = f"the fleet's broker takes no packet of {message.size:,} bytes"
-            self._inflight.put_off(row, ReasonCode.PACKET_TOO_LARGE, problem)
+            self._inflight.defer(row, ReasonCode.PACKET_TOO_LARGE, problem)
             if self._aliases is not None:
                 self._aliases.close()  # one that this packet was to set does not stand
             return

@@ -40,7 +40,7 @@ cdef class Sender:
     cdef bint _may_send_live(self) except -1
     @cython.locals(inflight=Inflight)
     cdef bint _may_send(self) except -1
-    cdef bint _backlog_may_go(self) except -1
+    cdef bint _may_send_backlog(self) except -1
     @cython.locals(lanes=Lanes, row=OutboxRow)
     cdef _in_memory(self, now)
     cdef _paced(self, OutboxRow row)

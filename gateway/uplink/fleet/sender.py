@@ -127,9 +127,9 @@ class Sender:
             return True
         if self._batch is not None and self._batch.wait(now) == 0:
             self._send_batch(self._batch)
-        elif inflight.watched and not self.careful and not self._backlog_may_go():
+        elif inflight.watched and not self.careful and not self._may_send_backlog():
             self.careful = self._try_suspect(now, wall, idle=True)
-        self.idle = self._batch is None and not self.careful and not self._backlog_may_go()
+        self.idle = self._batch is None and not self.careful and not self._may_send_backlog()
         return False
 
     def _allowed_by_suspects(self, now: float, wall: int) -> int:
@@ -186,7 +186,7 @@ class Sender:
         """Return whether a live row can go up as it is added (`LiveSender`)."""
         if self._batch is not None or not self._lanes.accepts(row):
             return False
-        self.is_free = self._may_send_live() and not self._backlog_may_go()
+        self.is_free = self._may_send_live() and not self._may_send_backlog()
         return True
 
     def send(self, row: OutboxRow) -> None:
@@ -236,7 +236,7 @@ class Sender:
         now = self._clock.monotonic()
         # The first of three: a batch that is due, a paced row, a row that was refused for now.
         due = None if self._batch is None else self._batch.wait(now)
-        paced = self._pacing.wait(now) if self._backlog_may_go() else None
+        paced = self._pacing.wait(now) if self._may_send_backlog() else None
         again = self._inflight.refusals.next_due
         waits = [wait for wait in (due, paced, again and again - now) if wait is not None]
         return max(SHORTEST_WAIT, min(waits)) if waits else None
@@ -247,7 +247,7 @@ class Sender:
             return False
         return metering.budget is None or not metering.spent
 
-    def _backlog_may_go(self) -> bool:
+    def _may_send_backlog(self) -> bool:
         metering = self._metering
         return self._lanes.backlog_waits and (metering.budget is None or not metering.backlog_spent)
 
@@ -308,7 +308,7 @@ class Sender:
         return Picked(row, resent=self._lanes.waited(row), paced=True)
 
     def _backlog_is_due(self, now: float) -> bool:
-        return self._backlog_may_go() and self._pacing.ready(now)
+        return self._may_send_backlog() and self._pacing.ready(now)
 
     def _was_repeated(self, row: OutboxRow) -> bool:
         """Return whether the row was resent on this connection, and so is not sent again."""

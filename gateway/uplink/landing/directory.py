@@ -130,11 +130,11 @@ class DirectoryDestination:
                 await asyncio.to_thread(file.restore)
             except OSError as error:
                 del self._open_files[key]
-                self._put_back(file, error)
+                self._requeue(file, error)
             finally:
                 file.close()
 
-    def _put_back(self, file: LandingFile, error: OSError) -> None:
+    def _requeue(self, file: LandingFile, error: OSError) -> None:
         """Let messages wait in the outbox again: in the lane of those whose outcome is known."""
         rows = file.rows
         for row in rows:
@@ -251,7 +251,7 @@ class DirectoryDestination:
                 del folders[suffix]
         finally:
             for message in itertools.chain(*folders.values()):
-                self._control_messages.put_back(message)
+                self._control_messages.requeue(message)
 
     async def _land_folder(self, suffix: str, messages: list[ControlMessage]) -> None:
         self._own_files += 1

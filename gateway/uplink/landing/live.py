@@ -81,7 +81,7 @@ class LiveLanding:
         """Land the rows that are awaited or old enough, and what is read; return if it did."""
         begun = self._context.clock.monotonic()
         due = self._since is not None and begun >= self._since + self._interval
-        if not (self._awaited or due or all_rows or self._is_behind):
+        if not (self._awaited or due or all_rows or self._must_read):
             return False
         self._since, self._awaited = None, False
         rows = await self._next_rows()
@@ -107,7 +107,7 @@ class LiveLanding:
             await self._finish(key)
 
     @property
-    def _is_behind(self) -> bool:
+    def _must_read(self) -> bool:
         """Whether live rows have to be read from the outbox."""
         return self._lanes.live_waits and not self._lanes.fresh
 

@@ -46,7 +46,7 @@ class ControlMessages:
         self._count += 1
         self._last += 1
         message.number = self._last
-        self.put_back(message)
+        self.requeue(message)
         self._wake()
         return True
 
@@ -59,6 +59,6 @@ class ControlMessages:
         self._count -= 1
         message.on_answered(code)
 
-    def put_back(self, message: ControlMessage) -> None:
+    def requeue(self, message: ControlMessage) -> None:
         """Queue a message again in its old position: it got no answer, or "later"."""
         heapq.heappush(self._waiting, (message.number, message))

@@ -72,7 +72,7 @@ class Side:
         topic = max(self._gaps, key=lambda name: self._gaps[name].longest)
         return topic, self._gaps[topic].longest
 
-    def takes(self, message: Message, other: "Side | None") -> bool:
+    def accepts(self, message: Message, other: "Side | None") -> bool:
         """Return whether the rule takes a message of its topics, for any of its uplinks."""
         free = self.rule.uplinks
         for each in self._earlier:
@@ -85,7 +85,7 @@ class Side:
         if where is None:
             return True
         if self._edited and other is not None and other.rule.where is not None:
-            where.take_over(other.rule.where, message.topic)
+            where.inherit(other.rule.where, message.topic)
         result = _result(self.rule, message)
         self.null += result is None
         self.over_budget += result is None and message.work_left < 0
@@ -168,8 +168,8 @@ class Trial:
     def _compare(self, message: Message, *, for_old: bool, for_new: bool) -> None:
         old, new = self.old, self.new
         self.messages += 1
-        by_old = for_old and old is not None and self._takes(old, new, message)
-        by_new = for_new and new is not None and self._takes(new, old, message)
+        by_old = for_old and old is not None and self._accepts(old, new, message)
+        by_new = for_new and new is not None and self._accepts(new, old, message)
         tracked = True
         for side, took in ((old, by_old), (new, by_new)):
             if side is not None:
@@ -180,9 +180,9 @@ class Trial:
         if by_old is not by_new:
             self._note(message, by_new=by_new)
 
-    def _takes(self, side: Side, other: Side | None, message: Message) -> bool:
+    def _accepts(self, side: Side, other: Side | None, message: Message) -> bool:
         message.work_left = EVALUATION
-        took = side.takes(message, other)
+        took = side.accepts(message, other)
         self._budget.spend(EVALUATION - max(0, message.work_left))
         return took
 

@@ -155,10 +155,10 @@ def _walk(container: Any, steps: tuple[str | int, ...]) -> Value:
             container = container[step]
         else:
             return None
-    return within_limit(container)
+    return limited_string(container)
 
 
-def within_limit(value: Any) -> Value:
+def limited_string(value: Any) -> Value:
     """Hold a JSON string against the STRING limit (where-language 4)."""
     return None if type(value) is str and len(value) > STRING_CODE_POINTS else value
 

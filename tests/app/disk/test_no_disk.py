@@ -11,7 +11,7 @@ from gateway.clock import Clock
 from gateway.config.load import bare
 from gateway.storage.engine import database as database_module
 from gateway.storage.engine.database import FILE_NAME
-from gateway.storage.engine.database_file import NoDiskError, ReadOnlyError, takes_again
+from gateway.storage.engine.database_file import NoDiskError, ReadOnlyError, is_writable_again
 from gateway.storage.engine.free_space import Reserve
 from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
@@ -43,7 +43,7 @@ async def test_publishers_are_refused_until_the_disk_takes_something(
 ) -> None:
     monkeypatch.setattr(no_disk, "CHECK_SECONDS", 0.01)
     answers = iter([False, False, True])
-    monkeypatch.setattr(no_disk, "takes_again", lambda *_: next(answers))
+    monkeypatch.setattr(no_disk, "is_writable_again", lambda *_: next(answers))
     async with AsyncExitStack() as stack:
         gateway = await started(tmp_path, stack)
         assert gateway.writer.full
@@ -76,15 +76,15 @@ def test_a_disk_takes_a_database_again(tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / FILE_NAME
     with monkeypatch.context() as patch:
         patch.setattr(Reserve, "hold", lambda _: False)
-        assert not takes_again(path, Clock())
+        assert not is_writable_again(path, Clock())
         assert not path.exists()
-    assert takes_again(path, Clock())
-    assert takes_again(path, Clock())
+    assert is_writable_again(path, Clock())
+    assert is_writable_again(path, Clock())
     path.chmod(0o400)
     path.write_bytes(b"not a database, and longer than a header would be" * 100)
-    assert not takes_again(path, Clock())
+    assert not is_writable_again(path, Clock())
 
 
 def test_a_folder_in_the_place_of_the_database_is_no_disk_that_takes_it(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).mkdir()
-    assert not takes_again(tmp_path / FILE_NAME, Clock())
+    assert not is_writable_again(tmp_path / FILE_NAME, Clock())

@@ -227,7 +227,7 @@ def test_encrypted_packets_need_the_key_and_a_rising_counter(gateway: Gateway) -
     for place, (name, data, counter) in enumerate(SEALED):
         before = gateway.counters.count(f"tidegate/ble/{counter}")
         messages = len(gateway.broker.messages)
-        ours.take(heard(data, 10.0 * place))
+        ours.on_advertisement(heard(data, 10.0 * place))
         assert (len(gateway.broker.messages) > messages) == (counter is None), name
         if counter is not None:
             assert gateway.counters.count(f"tidegate/ble/{counter}") == before + 1, name
@@ -254,14 +254,14 @@ def test_an_old_packet_is_refused_after_a_restart_of_the_gateway(
 ) -> None:
     gateway = Gateway.make(ManualClock())
     listed = devices([{"address": ADDRESS, "key": KEY, "counter_restarts": restarts}])
-    bridge(gateway, device=listed).take(heard(encrypted(1001, PLAIN), 1.0))
+    bridge(gateway, device=listed).on_advertisement(heard(encrypted(1001, PLAIN), 1.0))
     before = len(gateway.broker.messages)
     again = bridge(gateway, device=listed)
-    again.take(heard(encrypted(counter, PLAIN), 60.0))
+    again.on_advertisement(heard(encrypted(counter, PLAIN), 60.0))
     assert (len(gateway.broker.messages) > before) == taken, name
     other = devices([{"address": ADDRESS, "key": "00" * 16}])
     before = len(gateway.broker.messages)
-    bridge(gateway, device=other).take(heard(encrypted(1, PLAIN, "00" * 16), 120.0))
+    bridge(gateway, device=other).on_advertisement(heard(encrypted(1, PLAIN, "00" * 16), 120.0))
     assert len(gateway.broker.messages) > before, f"{name}: another key begins anew"
 
 
@@ -283,7 +283,7 @@ def test_events_and_states_are_not_lost_to_the_interval(gateway: Gateway) -> Non
         (1.5, "0006 02ce09 1100"),
     ]
     for time, objects in packets:
-        taking.take(heard(plain(objects), time))
+        taking.on_advertisement(heard(plain(objects), time))
     found = [
         (topic.rpartition("/")[2], each["value"])
         for topic, each in gateway.broker.readings
@@ -304,7 +304,7 @@ def test_two_devices_of_one_node_are_apart_by_their_addresses(gateway: Gateway) 
     listed.append({"address": "A4:C1:38:11:22:35", "node": "cellar", "instance": "shelf"})
     taking = bridge(gateway, device=devices(listed))
     for address in (ADDRESS, other, "A4:C1:38:11:22:35"):
-        taking.take(heard(bthome(1), 1.0, address=address))
+        taking.on_advertisement(heard(bthome(1), 1.0, address=address))
     topics = [topic for topic, _ in gateway.broker.readings if "temperature" in topic]
     assert topics == [
         "sensors/cellar/temperature",
@@ -312,7 +312,7 @@ def test_two_devices_of_one_node_are_apart_by_their_addresses(gateway: Gateway) 
         "sensors/cellar/temperature/shelf",
     ]
     assert gateway.strangers == set()
-    taking.take(heard(bthome(1), 1.0, address="A4:C1:38:11:22:36"))
+    taking.on_advertisement(heard(bthome(1), 1.0, address="A4:C1:38:11:22:36"))
     assert gateway.strangers == {"a4c138112236"}
 
 
@@ -325,7 +325,7 @@ def test_counters_of_a_device_that_splits_its_packets_or_counts_anew(
         found = []
         for number, (counter, content) in enumerate(packets):
             before = len(gateway.broker.messages)
-            taking.take(heard(encrypted(counter, content), 100.0 * number))
+            taking.on_advertisement(heard(encrypted(counter, content), 100.0 * number))
             found.append(len(gateway.broker.messages) > before)
         return found
 
@@ -345,11 +345,11 @@ def test_counters_of_a_device_that_splits_its_packets_or_counts_anew(
 def test_lists_strength_and_rate_limit_what_is_taken(gateway: Gateway) -> None:
     listed = devices([{"address": ADDRESS}])
     ours = bridge(gateway, accept="listed", rssi=-80, interval=5.0, device=listed)
-    ours.take(heard(bthome(1), 100.0))
-    ours.take(heard(bthome(2), 104.0))
-    ours.take(heard(bthome(3), 105.0, rssi=-81))
-    ours.take(heard(bthome(3), 105.0, address="00:00:00:00:00:01"))
-    ours.take(heard(bthome(4), 105.0))
+    ours.on_advertisement(heard(bthome(1), 100.0))
+    ours.on_advertisement(heard(bthome(2), 104.0))
+    ours.on_advertisement(heard(bthome(3), 105.0, rssi=-81))
+    ours.on_advertisement(heard(bthome(3), 105.0, address="00:00:00:00:00:01"))
+    ours.on_advertisement(heard(bthome(4), 105.0))
     assert {
         name: gateway.figure(f"ble/{name}") for name in ("too_soon", "too_weak", "not_listed")
     } == {
@@ -366,7 +366,7 @@ def test_devices_that_are_remembered_are_bounded(
     monkeypatch.setattr(ble_bridge, "HEARD_MAX", 3)
     ours = bridge(gateway)
     for place in range(5):
-        ours.take(heard(bthome(1), 1.0, address=f"00:00:00:00:00:0{place}"))
+        ours.on_advertisement(heard(bthome(1), 1.0, address=f"00:00:00:00:00:0{place}"))
     assert gateway.figure("ble/forgotten") == 2
 
 
@@ -375,12 +375,12 @@ def test_made_up_addresses_do_not_have_a_counter_forgotten(
 ) -> None:
     monkeypatch.setattr(ble_bridge, "HEARD_MAX", 3)
     ours = bridge(gateway, device=devices([{"address": ADDRESS, "key": KEY}]))
-    ours.take(heard(encrypted(7, b"\x02\xca\x09"), 1.0))
+    ours.on_advertisement(heard(encrypted(7, b"\x02\xca\x09"), 1.0))
     for place in range(5):
-        ours.take(heard(bthome(1), 2.0, address=f"00:00:00:00:00:0{place}"))
+        ours.on_advertisement(heard(bthome(1), 2.0, address=f"00:00:00:00:00:0{place}"))
     taken = len(gateway.broker.messages)
     assert taken == 2 * 6
-    ours.take(heard(encrypted(7, b"\x02\xca\x09"), 60.0))
+    ours.on_advertisement(heard(encrypted(7, b"\x02\xca\x09"), 60.0))
     assert len(gateway.broker.messages) == taken
     assert gateway.figure("ble/duplicates") == 1
 
@@ -391,8 +391,8 @@ def test_made_up_addresses_do_not_have_a_counter_forgotten(
 def test_no_advertisement_raises_anything(data: bytes, start: bytes) -> None:
     gateway = Gateway.make(ManualClock())
     key = devices([{"address": ADDRESS, "key": KEY}])
-    bridge(gateway).take(heard(start + data, 1.0))
-    bridge(gateway, device=key).take(heard(start + data, 1.0))
+    bridge(gateway).on_advertisement(heard(start + data, 1.0))
+    bridge(gateway, device=key).on_advertisement(heard(start + data, 1.0))
 
 
 def test_the_steps_begin_anew_after_the_last_and_are_slower_then() -> None:

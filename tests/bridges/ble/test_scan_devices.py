@@ -63,6 +63,6 @@ def test_devices_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     air = Air()
     for number in range(4):
         service = {BTHOME: bthome(1)}
-        air.take(Advertisement(f"A4:C1:38:00:00:0{number}", "x", -60, service, {}, [], 1.0))
+        air.add(Advertisement(f"A4:C1:38:00:00:0{number}", "x", -60, service, {}, [], 1.0))
     assert len(air.values) == 2
     assert air.others == 0

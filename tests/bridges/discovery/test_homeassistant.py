@@ -242,7 +242,7 @@ def test_a_node_of_a_thousand_quantities_and_garbage_are_bounded(gateway: Gatewa
 def said(gateway: Gateway, bridge: HomeAssistant) -> list[tuple[str, Any]]:
     """What was said of values since the last time, by the name of the state topic."""
     gateway.broker.messages.clear()
-    bridge.say()
+    bridge.publish_waiting()
     return [
         (topic.removeprefix(STATE), fields.get("value", fields.get("event_type")))
         for topic, fields in gateway.broker.readings
@@ -295,7 +295,7 @@ def test_a_quantity_that_stops_while_its_node_goes_on_has_no_value_after_a_while
     gateway: Gateway, clock: ManualClock
 ) -> None:
     bridge = started(gateway)
-    gateway.host("modbus", "m").says_within("sensors/n1/level", 3600)
+    gateway.host("modbus", "m").set_longest_gap("sensors/n1/level", 3600)
     hear(gateway, "sensors/n1/level", 5, "cm")
     hear(gateway, "sensors/n1/door", value=True)
     for _ in range(5):

@@ -67,10 +67,10 @@ def test_after_a_question_without_an_answer_the_same_is_asked_until_no_other_can
     first, second = device.requests
     first.due = 10.0
     device.silent(0.5)
-    device.owes(first, 0.0)
+    device.expect_late(first, 0.0)
     assert device.next(2.5) is first
     device.silent(3.0)
-    device.owes(first, 2.5)
+    device.expect_late(first, 2.5)
     assert device.next(5.0) is first
     device.answered(7.5)
     assert device.next(7.5) is second
@@ -85,11 +85,11 @@ def test_a_device_that_was_away_for_long_owes_nothing() -> None:
     (device,) = plan([Register(10, "a"), Register(20, "b")])
     first, second = device.requests
     device.silent(0.5)
-    device.owes(first, 0.0)
+    device.expect_late(first, 0.0)
     first.due = 99.0
     assert device.next(LATE_MAX) is second
     device.answered(LATE_MAX + 1)
     assert device.owed == 0
-    device.owes(None, 50.0)
-    device.owes(None, 50.0 + LATE_MAX + 1)
+    device.expect_late(None, 50.0)
+    device.expect_late(None, 50.0 + LATE_MAX + 1)
     assert (device.owed, device.unanswered) == (1, None)

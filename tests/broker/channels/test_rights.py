@@ -95,9 +95,9 @@ def test_who_may_read_little_makes_nobody_else_lose_anything(place: Place) -> No
     place.connect(place.narrow, "low")
     publish(place.harness, "2", "t/secret")
     channel = channel_of(place.harness)
-    assert (channel.depth, channel.waiting.returned.put_aside) == (2, 2)
+    assert (channel.depth, channel.waiting.returned.held_messages) == (2, 2)
     assert got(place.connect(place.wide, "high")) == "12"
-    assert (channel.figures.filtered, channel.waiting.returned.put_aside) == (0, 0)
+    assert (channel.figures.filtered, channel.waiting.returned.held_messages) == (0, 0)
 
 
 def test_what_is_put_aside_has_a_bound() -> None:

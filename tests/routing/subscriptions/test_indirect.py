@@ -56,7 +56,7 @@ class Table:
 def turns(group: Group | None) -> list[int]:
     if group is None:
         return []
-    return [int(group.members[index].subscriber.client_id) for index in group.take_turns()]
+    return [int(group.members[index].subscriber.client_id) for index in group.rotate()]
 
 
 def test_the_last_subscription_takes_the_index_with_it() -> None:

@@ -37,10 +37,10 @@ def test_beyond_the_maximum_some_are_told_and_the_rest_closed(counters: Counters
     assert [small.judge(0.0) for _ in range(5)] == [CLOSED] * 5
     assert counters.count("tidegate/connections/over_maximum") == MAXIMUM_REFUSALS + 5
     for _ in range(MAXIMUM_REFUSALS):
-        small.leave()
+        small.release()
     assert small.judge(0.0) is REFUSED
-    small.leave()
-    small.leave()
+    small.release()
+    small.release()
     assert small.judge(0.0) is ADMITTED
 
 
@@ -67,7 +67,7 @@ def test_listeners_share_the_room_of_the_process(counters: Counters) -> None:
     assert one.judge(0.0) is CLOSED
     assert counters.count("tidegate/connections/no_room") == 1
     assert counters.count("tidegate/connections/open") == 3
-    other.leave()
+    other.release()
     assert one.judge(0.0) is ADMITTED
 
 

@@ -208,7 +208,7 @@ def test_a_full_process_closes_newcomers_of_the_listener_that_has_most() -> None
             if not self.count:
                 return False
             self.count -= 1
-            limits.leave()
+            limits.release()
             return True
 
     room, counters = Room(3), Counters()

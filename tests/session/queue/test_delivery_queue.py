@@ -15,7 +15,7 @@ from tests.support.broker.spans import kept, unkept
 def test_an_empty_queue_has_no_next_span() -> None:
     assert DeliveryQueue().first() is None
     with pytest.raises(IndexError):
-        DeliveryQueue().take(1)
+        DeliveryQueue().pop(1)
 
 
 SIZES = st.lists(st.sampled_from([0, 1, 400, 2_000]), min_size=1, max_size=8)
@@ -60,7 +60,7 @@ def test_queues_that_share_a_full_memory_refuse_the_newest() -> None:
     full = [second.full]
     first.append(unkept())
     full += [second.full, second.memory_full]
-    first.take(1)
+    first.pop(1)
     assert [*full, second.full] == [False, True, True, False]
 
 

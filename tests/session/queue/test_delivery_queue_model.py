@@ -111,7 +111,7 @@ class QueueAgainstList(RuleBasedStateMachine):
         """Send what comes next, and have more read, as a session does."""
         for count in counts:
             if self.owed and not self.queue.waits_for_page:
-                span = self.queue.take(count)
+                span = self.queue.pop(count)
                 assert 1 <= span.count <= count
                 self.same(span, self.owed[: span.count])
                 del self.owed[: span.count]

@@ -44,7 +44,7 @@ def test_what_is_given_up_by_the_thousand_counts_until_its_turn_comes() -> None:
         spans = [Span(publish([b"x"]), 0, 1, 1) for _ in range(count)]
         for span in spans:
             memory.add(span)
-        memory.give_up(spans)
+        memory.release(spans)
         assert memory.messages == left
     assert told == [AT_ONCE + 5]
     assert memory.forget_some(AT_ONCE)

@@ -30,7 +30,7 @@ def sequences(queue: DeliveryQueue) -> list[int]:
 
 def empty_head(queue: DeliveryQueue) -> None:
     while not queue.waits_for_page:
-        queue.take(1)
+        queue.pop(1)
 
 
 def test_what_is_next_is_in_memory_however_much_others_hold(
@@ -46,7 +46,7 @@ def test_what_is_not_on_disk_moves_up_to_the_head() -> None:
     queue = DeliveryQueue()
     for sequence in range(1, 6):
         queue.append(kept(sequence, batch=0))
-    queue.take(1)
+    queue.pop(1)
     assert not queue.forget_written(1)
     assert (sequences(queue), queue.paged) == ([2, 3, 4, 5], 0)
 
@@ -57,7 +57,7 @@ def test_all_of_the_tail_may_go_while_a_page_of_it_is_read() -> None:
     queue.begin_page()
     assert queue.remove_paged(4, kept(4).disk_bytes, 1)
     queue.append(kept(5, batch=0))
-    assert queue.take(1).sequence == 5
+    assert queue.pop(1).sequence == 5
     queue.accept_page([], complete=True)
     queue.append(kept(6, batch=0))
     assert (len(queue), queue.paged, next(iter(queue)).sequence) == (1, 0, 6)

@@ -12,7 +12,7 @@ from gateway.clock import Clock
 from gateway.errors import StartError
 from gateway.salvage.form import PAGE_BYTES
 from gateway.storage.engine.database import FILE_NAME, open_database
-from gateway.storage.engine.database_file import takes_again
+from gateway.storage.engine.database_file import is_writable_again
 from tests.support.disk.storage import open_store, outbox_row
 
 LEAF = 0x0D
@@ -205,7 +205,7 @@ async def test_a_disk_that_works_again_gives_a_salvaged_database_its_place(tmp_p
     """The error came between the renaming of the damaged file and that of the new one."""
     path = await _filled(tmp_path)
     path.rename(tmp_path / f"{FILE_NAME}.salvaged")
-    assert takes_again(path, Clock())
+    assert is_writable_again(path, Clock())
     store = await open_store(tmp_path)
     assert store.outbox.rows == 300
     await store.close()

@@ -140,6 +140,6 @@ class SqliteDisk:
         pager = Pager(reading, pending, self.now, self.spawn, self.retries.append)
         store, kept = asyncio.run(Restore(pager).run())
         self.run_steps()
-        self.before_batch.append(store.gather)
+        self.before_batch.append(store.add_rows)
         self.on_committed.append(store.committed)
         return store, kept

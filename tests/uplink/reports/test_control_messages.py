@@ -46,8 +46,8 @@ def test_what_is_put_back_keeps_its_place() -> None:
     first, second = queue.next(), queue.next()
     assert first is not None
     assert second is not None
-    queue.put_back(second)
-    queue.put_back(first)
+    queue.requeue(second)
+    queue.requeue(first)
     order = []
     while (message := queue.next()) is not None:
         order.append(message.payload)
