@@ -81,7 +81,7 @@ async def scan_devices(options: ScanOptions) -> list[FoundTable]:
         air = Air()
         seconds = options.seconds or SECONDS
         options.report(f"{adapter}: listening for {seconds:g} s")
-        scan = Scan(adapter, "active", lambda *heard, air=air: air.take(_advertisement(*heard)))
+        scan = Scan(adapter, "active", lambda *heard, air=air: air.add(_advertisement(*heard)))
         try:
             await scan.start()
             await asyncio.sleep(seconds)
