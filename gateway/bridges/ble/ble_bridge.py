@@ -272,7 +272,7 @@ class BleBridge:
         decoders = self._decoders.of_device(key)
         for each in decoders:
             if isinstance(each, BThome):
-                each.accepts_counter = PacketCounter(device, self._host.services.packet_counters).accept
+                each.is_new = PacketCounter(device, self._host.services.packet_counters).accept
         return decoders
 
 

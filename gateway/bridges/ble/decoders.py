@@ -160,14 +160,14 @@ class SensorData:
 class BThome(SensorData):
     """BTHome, whose parser drops repeated packets and old counters; here that is counted.
 
-    The parser forgets its counter when two packets in a row have a wrong check, which anybody can
-    send, and with the process. So `accepts_counter` alone judges it: it remembers the counter of a packet, and
-    returns False for what is no new one.
+    The parser forgets its counter at a restart, and after two packets in a row with a wrong check,
+    which anybody can send. So `is_new` alone decides: it stores the counter of each packet, and
+    returns False for a packet that may have been received before.
     """
 
     def __init__(self, parser: Any) -> None:
         super().__init__(parser)
-        self.accepts_counter: Callable[[int, bytes], bool] = lambda _counter, _packet: True
+        self.is_new: Callable[[int, bytes], bool] = lambda _counter, _packet: True
 
     def decode(self, advertisement: Advertisement) -> Decoded | None:
         """Return what it says; raises UndecodableError for what is repeated or not trusted."""
@@ -183,7 +183,7 @@ class BThome(SensorData):
                 raise UndecodableError("undecrypted")
             own = BTHOME.intersection(advertisement.service_data)
             packet = b"".join(advertisement.service_data[each] for each in sorted(own))
-            if not self.accepts_counter(int(parser.encryption_counter), packet):
+            if not self.is_new(int(parser.encryption_counter), packet):
                 raise UndecodableError("duplicates")
         if parser.last_service_info is not info:
             raise UndecodableError("duplicates")
