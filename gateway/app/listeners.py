@@ -18,7 +18,7 @@ from gateway.broker import access
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
 from gateway.pieces import EMPTY_ON_PURPOSE, LINES, Pieces, complete
-from gateway.server.listening.connection_limits import Room
+from gateway.server.listening.connection_limits import ProcessConnections
 from gateway.server.listening.listener import Listener
 from gateway.server.transport_stack import load_websocket
 from gateway.settings.listener import ListenerSettings
@@ -37,7 +37,7 @@ class ListenerMaker(NamedTuple):
     """Makes listeners from what they share."""
 
     core: Core
-    room: Room
+    room: ProcessConnections
     passwords: Passwords
 
     def make(

@@ -13,7 +13,7 @@ from gateway.app.parts import Run
 from gateway.broker.connecting.connection_info import Anonymous
 from gateway.config.operator_socket import MODE, is_safe, is_too_long, own_folders, socket_name
 from gateway.errors import StartError
-from gateway.server.listening.connection_limits import Room
+from gateway.server.listening.connection_limits import ProcessConnections
 from gateway.server.listening.listener import Listener
 from gateway.server.listening.unix_socket import answers
 from gateway.server.turn import Turn
@@ -32,7 +32,7 @@ LEFTOVER_SECONDS = 60.0
 """From this age on a socket at which nobody listens was left by a gateway that was killed."""
 
 
-async def bind_operator_socket(run: Run, turn: Turn, room: Room) -> Listener | None:
+async def bind_operator_socket(run: Run, turn: Turn, room: ProcessConnections) -> Listener | None:
     """Return the socket for commands, None without one: a gateway works all the same.
 
     Its permissions say who may use it, and who may use it is an operator: no rules hold there.
@@ -57,7 +57,7 @@ async def bind_operator_socket(run: Run, turn: Turn, room: Room) -> Listener | N
     return None
 
 
-async def _bound(turn: Turn, room: Room, folder: Path, name: str) -> Listener:
+async def _bound(turn: Turn, room: ProcessConnections, folder: Path, name: str) -> Listener:
     """Return a listener in this folder; raise OSError or StartError if it cannot be had."""
     _prepare(folder)
     path = folder / name

@@ -72,20 +72,20 @@ class Request:
     def __init__(self, what: str, said: dict[str, object], client_id: str, turn: asyncio.Lock):
         self.what = what
         self.client_id = client_id
-        self._said = said
+        self._reported = said
         self._turn = turn
         self._until = 0.0
 
     def check_keys(self, *known: str) -> None:
         """Raise RequestError for a key that the query does not have."""
-        for key in self._said:
+        for key in self._reported:
             if key not in known:
                 allowed = ", ".join(known) or "none"
                 raise RequestError(f"unknown key {key[:SHOWN]!r}; {self.what} has: {allowed}")
 
     def text(self, key: str) -> str | None:
         """Return a text, None where the request has none."""
-        value = self._said.get(key)
+        value = self._reported.get(key)
         if value is not None and not isinstance(value, str):
             raise RequestError(f"{key} is {_shown(value)}, not a text")
         return value
@@ -108,28 +108,28 @@ class Request:
 
     def flag(self, key: str) -> bool:
         """Return true or false, false where the request has none."""
-        value = self._said.get(key, False)
+        value = self._reported.get(key, False)
         if not isinstance(value, bool):
             raise RequestError(f"{key} is {_shown(value)}, not true or false")
         return value
 
     def table(self, key: str) -> dict[str, object]:
         """Return an object, an empty one where the request has none."""
-        value = self._said.get(key, {})
+        value = self._reported.get(key, {})
         if not isinstance(value, dict):
             raise RequestError(f"{key} is {_shown(value)}, not an object")
         return value
 
     def whole(self, key: str, least: int, most: int, default: int) -> int:
         """Return a whole number."""
-        value = self._said.get(key, default)
+        value = self._reported.get(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise RequestError(f"{key} is {_shown(value)}, not a whole number {least} to {most}")
         return value
 
     def seconds(self, key: str, most: float) -> float:
         """Return a number of seconds, 0 where the request has none."""
-        value = self._said.get(key, 0)
+        value = self._reported.get(key, 0)
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:
             raise RequestError(f"{key} is {_shown(value)}, not a number of seconds 0 to {most:g}")
         return value

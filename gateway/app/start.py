@@ -58,7 +58,7 @@ from gateway.compiled import build
 from gateway.config.configuration import Configuration
 from gateway.errors import RestartError
 from gateway.pieces import complete
-from gateway.server.listening.connection_limits import Room
+from gateway.server.listening.connection_limits import ProcessConnections
 from gateway.server.listening.listener import Listener
 from gateway.server.turn import Turn
 from gateway.storage.engine.damage import UNREADABLE
@@ -172,7 +172,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     clock_stamp.watch(core.broker.expiry, storage.writer)
     maker = ListenerMaker(
         core,
-        Room(connection_limit()),
+        ProcessConnections(connection_limit()),
         Passwords(core.turn, core.broker.failed_logins, run.stack),
     )
     listeners, operator_socket = await _bind_listeners(run, maker)

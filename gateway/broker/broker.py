@@ -72,7 +72,7 @@ class Broker(State):
             timer=timer,
         )
         self._packets_received = self._packets_sent = 0  # of connections that are gone
-        self.store.on_left_over = self._share_out
+        self.store.on_undelivered = self._share_out
 
     def open(
         self,

@@ -166,12 +166,12 @@ class MemoryBudget:
         "_admissions",
         "_alias_budget",
         "_bounds",
+        "_buffer_limit",
         "_connections",
         "_deadlines",
         "_handshakes",
         "_longest_queues",
         "_queue_memory",
-        "_room",
         "buffers",
         "closed",
         "count_at",
@@ -202,13 +202,13 @@ class MemoryBudget:
         self.idle = 0  # bytes of all connections and sessions by themselves
         self.closed = 0  # connections, since the start
         self.count_at = TURN_BYTES  # bytes sent at which slow readers are counted next
-        self._room = limit  # bytes that the buffers may come to
+        self._buffer_limit = limit  # bytes that the buffers may come to
         self._longest_queues = LongestQueues(queue_memory, sessions, channels)
         self._handshakes: dict[Handshake, None] = {}  # the oldest first
         parts: tuple[Any, ...] = (queue_memory, retained, router)
         self._bounds = [(part, part.maximum_bytes) for part in parts]
         deadlines.set(_KEY, 0.0, self._allot_again)
-        queue_memory.on_given_up = self._forget_later
+        queue_memory.on_released = self._forget_later
 
     def change(self, limit: int, queues: QueueMemory, maximum_subscription_bytes: int) -> None:
         """Let other bounds hold from now on, for queues those of `queues`."""
@@ -230,7 +230,7 @@ class MemoryBudget:
         """Let each part have what it holds and what nobody uses."""
         reserved = max(0, self.limit // RESERVE - self.idle)
         free = self.limit - self.bytes - reserved
-        self._room = max(0, self.buffers + free)
+        self._buffer_limit = max(0, self.buffers + free)
         free = max(0, free - max(0, self.limit // BUFFERS - self.buffers))
         for part, bound in self._bounds:
             part.maximum_bytes = min(bound, part.bytes + free)
@@ -306,7 +306,7 @@ class MemoryBudget:
             return  # it is forgotten already, and what it holds goes with its socket
         client.held_below = below
         self._count(client)
-        if self.buffers > self._room:
+        if self.buffers > self._buffer_limit:
             self._bound_buffers()
 
     def forget(self, client: Client) -> None:
@@ -337,8 +337,8 @@ class MemoryBudget:
     def _bound_buffers(self) -> None:
         """If buffers need more than they may, close connections until an eighth of that is free."""
         self.allot()
-        if self.buffers > self._room:
-            excess = self.buffers - self._room + self._room // SPARE
+        if self.buffers > self._buffer_limit:
+            excess = self.buffers - self._buffer_limit + self._buffer_limit // SPARE
             # who is about to connect holds nothing that is needed
             self._close([each for each in self._connections if each.held], excess)
 

@@ -60,7 +60,7 @@ class NothingPending:
 class Store(Protocol):
     """Keeps sessions, retained messages and wills from one run of the gateway to the next."""
 
-    on_left_over: LeftOver
+    on_undelivered: LeftOver
     """Called with spans of shared subscriptions that an ended session had on disk alone."""
 
     @property
@@ -127,7 +127,7 @@ class Store(Protocol):
 class StoresNothing:
     """The store of a broker whose sessions end with the process."""
 
-    on_left_over: LeftOver
+    on_undelivered: LeftOver
     durable = False
     pending = NothingPending()
     deferred_commit = 0

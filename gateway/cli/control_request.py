@@ -64,7 +64,7 @@ class Conversation:
     def __init__(self, broker: LocalBroker) -> None:
         self._broker = broker
         self._topic = ANSWERS + uuid.uuid4().hex
-        self._heard: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._received: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._subscribed = False
         self._client = broker.connect()
         self._client.on_connect = self._on_connect
@@ -121,7 +121,7 @@ class Conversation:
 
     def _next(self, seconds: float = ANSWER_TIMEOUT) -> dict[str, Any]:
         try:
-            answer = self._heard.get(timeout=seconds)
+            answer = self._received.get(timeout=seconds)
             if "code" in answer:
                 answer = self._reason(answer["code"])
         except queue.Empty:
@@ -133,7 +133,7 @@ class Conversation:
     def _reason(self, code: str) -> dict[str, Any]:
         """Return the answer that says why a request was refused, or the code if none comes."""
         try:
-            return self._heard.get(timeout=REASON_SECONDS)
+            return self._received.get(timeout=REASON_SECONDS)
         except queue.Empty:
             return {"error": code}
 
@@ -141,7 +141,7 @@ class Conversation:
         self, client: paho.Client, _data: object, _flags: object, code: Any, _more: object
     ) -> None:
         if code.is_failure:
-            self._heard.put({"error": str(code)})
+            self._received.put({"error": str(code)})
         else:
             client.subscribe(self._topic, 1)
 
@@ -150,13 +150,13 @@ class Conversation:
     ) -> None:
         if not self._subscribed:  # else the connection was lost meanwhile, and is back
             self._subscribed = not codes[0].is_failure
-            self._heard.put({} if self._subscribed else {"error": str(codes[0])})
+            self._received.put({} if self._subscribed else {"error": str(codes[0])})
 
     def _on_publish(
         self, _client: paho.Client, _data: object, _mid: int, code: Any, _more: object
     ) -> None:
         if code.is_failure:
-            self._heard.put({"code": str(code)})
+            self._received.put({"code": str(code)})
 
     def _on_message(self, _client: paho.Client, _data: object, message: paho.MQTTMessage) -> None:
-        self._heard.put(json.loads(message.payload))
+        self._received.put(json.loads(message.payload))

@@ -28,7 +28,7 @@ class _Subscriber:
         self.problem = ""
         self._topic_filter = topic_filter
         asked = {"$where": where, "$every": every}
-        self._asked = [(name, value) for name, value in asked.items() if value is not None]
+        self._requested = [(name, value) for name, value in asked.items() if value is not None]
 
     def on_connect(
         self, client: paho.Client, _data: Any, _flags: Any, code: Any, _properties: Any
@@ -37,8 +37,8 @@ class _Subscriber:
             self._stop(client, f"the gateway refuses the connection: {code}")
             return
         properties = Properties(PacketTypes.SUBSCRIBE)  # type: ignore[no-untyped-call]  # paho's own
-        if self._asked:
-            properties.UserProperty = self._asked
+        if self._requested:
+            properties.UserProperty = self._requested
         client.subscribe(self._topic_filter, options=SubscribeOptions(qos=1), properties=properties)
 
     def on_subscribe(

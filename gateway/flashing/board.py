@@ -135,14 +135,14 @@ class _Line:
     def __init__(self, serial: "Serial") -> None:
         self.serial = serial
         self.deadline = 0.0
-        self.heard = b""
+        self.received = b""
         """The last bytes that were read."""
 
     def read(self, size: int = 1) -> bytes:
         if time.monotonic() > self.deadline:
             raise TimeoutError("no end of its answer")
         data = self.serial.read(size)
-        self.heard = (self.heard + data)[-HEARD_MAX:]
+        self.received = (self.received + data)[-HEARD_MAX:]
         return data
 
     def await_silence(self, seconds: float) -> None:
@@ -284,7 +284,7 @@ class Board:
     def _wait_while_saving(self, end: float) -> None:
         with self._errors("save its samples"):
             self._line.await_silence(end - time.monotonic())
-        self._line.heard = b""
+        self._line.received = b""
 
     @contextlib.contextmanager
     def _errors(self, what: str, seconds: float = ANSWER_SECONDS) -> Iterator[None]:

@@ -26,7 +26,7 @@ from gateway.mqtt.packets import (
     SubscriptionRequest,
 )
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.server.listening.connection_limits import Room
+from gateway.server.listening.connection_limits import ProcessConnections
 from tests.support.gateway_here import Gateway
 from tests.support.ports import free_port
 from tests.support.raw_client import RawClient
@@ -184,7 +184,7 @@ async def test_the_next_place_is_taken_where_the_first_cannot_be_had(
 
 def test_without_a_data_folder_there_is_none(caplog: pytest.LogCaptureFixture) -> None:
     run = Run(bare(1883), Path("/no/such"), AsyncExitStack())
-    asyncio.run(module.bind_operator_socket(run, cast("Any", None), Room(1)))
+    asyncio.run(module.bind_operator_socket(run, cast("Any", None), ProcessConnections(1)))
     assert "no socket for commands: /no/such: No such file" in caplog.text
 
 

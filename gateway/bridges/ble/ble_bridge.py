@@ -99,8 +99,8 @@ class BleBridge:
         for each in nodes:
             host.services.strangers.discard(each)
         self._decoders = Decoders()
-        self._heard: OrderedDict[str, Received] = OrderedDict()
-        self._heard_listed: dict[str, Received] = {}
+        self._received: OrderedDict[str, Received] = OrderedDict()
+        self._received_listed: dict[str, Received] = {}
         self._scan = Scan(settings.adapter, settings.scanning, self._on_advertisement)
         self._readers = {
             each.address: GattReader(each, settings.adapter, host)
@@ -129,7 +129,7 @@ class BleBridge:
         """Forget the counters of a node's devices, which count anew."""
         listed = [each for each in self._settings.device if each.node_name == node]
         for each in listed:
-            self._heard_listed.pop(each.address, None)
+            self._received_listed.pop(each.address, None)
         return sum(self._host.services.packet_counters.forget(each.address) for each in listed)
 
     async def _stop(self) -> None:
@@ -252,18 +252,18 @@ class BleBridge:
 
     def _remember(self, address: str, listed: BleDevice | None) -> Received:
         if listed is not None:
-            heard = self._heard_listed.get(address)
+            heard = self._received_listed.get(address)
             if heard is None:
-                heard = self._heard_listed[address] = Received(self._decoders_of(listed))
+                heard = self._received_listed[address] = Received(self._decoders_of(listed))
             return heard
-        heard = self._heard.get(address)
+        heard = self._received.get(address)
         if heard is None:
-            if len(self._heard) >= HEARD_MAX:
-                gone, _ = self._heard.popitem(last=False)
+            if len(self._received) >= HEARD_MAX:
+                gone, _ = self._received.popitem(last=False)
                 self._host.services.strangers.discard(node_of(gone))
                 self._host.count("forgotten")
-            heard = self._heard[address] = Received(self._decoders.of_device(None))
-        self._heard.move_to_end(address)
+            heard = self._received[address] = Received(self._decoders.of_device(None))
+        self._received.move_to_end(address)
         return heard
 
     def _decoders_of(self, device: BleDevice) -> list[Decoder]:

@@ -31,7 +31,7 @@ class PacketCounter:
         self._device = device
         self._key = sha256((device.encryption_key or "").lower().encode()).digest()
         self._counters = counters
-        self._told = False
+        self._warned = False
         self._together: set[bytes] = set()
         """Packets that were taken with the last counter."""
         self._rising: list[int] = []
@@ -51,7 +51,7 @@ class PacketCounter:
         self._counters.remember(address, self._key, counter)
         self._together = {packet}
         self._rising.clear()
-        self._told = False
+        self._warned = False
         return True
 
     def _accept_together(self, packet: bytes) -> bool:
@@ -70,7 +70,7 @@ class PacketCounter:
         return counter < RESTARTED or len(self._rising) >= RISING
 
     def _warn(self, counter: int, last: int) -> None:
-        if not self._told:
+        if not self._warned:
             logger.warning(
                 "%s: a packet with the counter %d after %d is dropped: it was sent again, or the"
                 " device counts anew (give it another key, set counter_restarts, or have its"
@@ -79,4 +79,4 @@ class PacketCounter:
                 counter,
                 last,
             )
-        self._told = True
+        self._warned = True

@@ -69,7 +69,7 @@ class ModbusBridge:
         self._writes: deque[tuple[Register, float]] = deque()
         self._write_asked = asyncio.Event()
         self._filter: AnswerFilter | None = None
-        self._told_late: set[int] = set()
+        self._late_logged: set[int] = set()
         for register in settings.registers:
             if register.is_written:
                 self._accept_writes(register)
@@ -209,9 +209,9 @@ class ModbusBridge:
         device = next((each for each in self._devices if each.number == number), None)
         if device is None:
             return
-        if device.owed and number not in self._told_late:
-            self._told_late.add(number)
-            took = asyncio.get_running_loop().time() - device.asked_last
+        if device.late_expected and number not in self._late_logged:
+            self._late_logged.add(number)
+            took = asyncio.get_running_loop().time() - device.last_request_at
             logger.warning(
                 "%s: device %d answers %.1f s after it was asked, too late: timeout must be longer",
                 self._host.title,

@@ -106,10 +106,10 @@ class Device:
     wait: float = 0.0
     trouble: str = ""
     unanswered: Request | None = None
-    owed: int = 0
+    late_expected: int = 0
     """Answers that may still come."""
-    asked_first: float = 0.0
-    asked_last: float = 0.0
+    first_request_at: float = 0.0
+    last_request_at: float = 0.0
     """When the first and the last of the questions without an answer were asked."""
     doubted: Request | None = None
     """What may be too much for it, because it answers nothing."""
@@ -118,7 +118,7 @@ class Device:
 
     def next(self, now: float = 0.0) -> Request:
         """Return the request that is due first, or the one that has to be asked again."""
-        if self.unanswered is not None and now < self.asked_last + LATE_MAX:
+        if self.unanswered is not None and now < self.last_request_at + LATE_MAX:
             return self.unanswered
         if self.probe is not None:
             return self.probe
@@ -136,10 +136,10 @@ class Device:
     def answered(self, now: float = 0.0) -> None:
         """Take that it is there, and whether one more answer may come."""
         self.wait, self.absent_until = 0.0, 0.0
-        if self.owed and now < self.asked_last + LATE_MAX:
-            self.absent_until = now + min(2 * (now - self.asked_first), LATE_MAX)
+        if self.late_expected and now < self.last_request_at + LATE_MAX:
+            self.absent_until = now + min(2 * (now - self.first_request_at), LATE_MAX)
         else:
-            self.owed = 0
+            self.late_expected = 0
         self.unanswered = None
 
     def silent(self, now: float) -> None:
@@ -152,18 +152,18 @@ class Device:
 
         `request` is None for a write, whose answer says what was written.
         """
-        if not self.owed or asked > self.asked_last + LATE_MAX:
-            self.owed, self.asked_first = 0, asked
-        self.owed += 1
-        self.asked_last = asked
+        if not self.late_expected or asked > self.last_request_at + LATE_MAX:
+            self.late_expected, self.first_request_at = 0, asked
+        self.late_expected += 1
+        self.last_request_at = asked
         if request is not None:
             self.unanswered = request
             request.due = self.absent_until
 
     def late(self) -> None:
         """Take that an answer came when nobody waited for it."""
-        self.owed = max(self.owed - 1, 0)
-        if self.owed == 0:
+        self.late_expected = max(self.late_expected - 1, 0)
+        if self.late_expected == 0:
             self.unanswered = None
             self.absent_until = self.absent_until if self.wait else 0.0
 

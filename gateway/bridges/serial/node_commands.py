@@ -65,7 +65,7 @@ class Node:
         self.orders: deque[Order] = deque()
         self.timer: asyncio.TimerHandle | None = None
         self.update: asyncio.Task[None] | None = None
-        self.told = False
+        self.warned = False
         """Whether the log says that another node has this name."""
 
     def begin(self, boot: int) -> None:
@@ -136,8 +136,8 @@ class NodeCommands:
     def _note_conflict(self, node: Node, boot: int, now: float) -> bool:
         """Return whether a known start is given the commands: two nodes have one name."""
         self._host.count("node_conflicts")
-        if not node.told:
-            node.told = True
+        if not node.warned:
+            node.warned = True
             logger.warning(
                 "%s: two nodes are called %s; commands go to the one that started last",
                 self._host.title,

@@ -86,7 +86,7 @@ async def _scan_port(name: str, options: ScanOptions) -> FoundTable | None:
             return None
         finally:
             port.close()
-        heard += detector.heard
+        heard += detector.received
         if seen is not None:
             return _table(name, baud, seen)
     options.report(
@@ -118,7 +118,7 @@ class Detector:
     """Finds the format of what comes; frames and telegrams, which have checks, count at once."""
 
     def __init__(self) -> None:
-        self.heard = 0
+        self.received = 0
         self._frames = FrameDecoder(_count_nothing)
         self._telegrams: dict[str, TelegramDecoder] = {
             "vedirect": VeDirectDecoder(),
@@ -137,7 +137,7 @@ class Detector:
 
     def feed(self, data: bytes) -> Seen | None:
         """Return what was found, None while it is not yet known."""
-        self.heard += len(data)
+        self.received += len(data)
         return self._frame(data) or self._telegram(data) or self._text(data)
 
     def guess(self) -> Seen | None:

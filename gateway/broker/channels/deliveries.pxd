@@ -13,7 +13,7 @@ cdef class Delivery:
     cdef readonly Session consumer
     cdef public double due
     cdef readonly double given
-    cdef public Py_ssize_t left
+    cdef public Py_ssize_t remaining
     cdef public bint noted
     cdef readonly Span sent
     cdef readonly Span source

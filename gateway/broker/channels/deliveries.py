@@ -23,7 +23,7 @@ class Delivery:
     time out at `due`. It is `noted` once the channel's journal knows of the attempt.
     """
 
-    __slots__ = ("attempts", "consumer", "due", "given", "left", "noted", "sent", "source")
+    __slots__ = ("attempts", "consumer", "due", "given", "noted", "remaining", "sent", "source")
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Delivery:
         self.given = given
         self.due = due
         self.noted = noted
-        self.left = sent.count
+        self.remaining = sent.count
 
     def original(self, number: int) -> int:
         """Return the number in `source` of a message of `sent`."""
@@ -101,7 +101,7 @@ class Deliveries:
     @property
     def messages(self) -> int:
         """How many messages consumers have."""
-        return sum(each.left for each in self)
+        return sum(each.remaining for each in self)
 
     def has(self, delivery: Delivery) -> bool:
         """Return whether its consumer has not acknowledged all of a delivery, and has time left."""
@@ -183,7 +183,7 @@ class Deliveries:
         for delivery in touched:
             delivery.due = now + self.timeout
             self._by_span[delivery.sent] = self._by_span.pop(delivery.sent)
-        return sum(each.left for each in touched)
+        return sum(each.remaining for each in touched)
 
     def requeue(self, client_id: str, second: float = 0.0) -> int:
         """Take back all that a consumer has; return how many these are.
@@ -211,8 +211,8 @@ class Deliveries:
 
     def _settle(self, delivery: Delivery, count: int) -> None:
         """Forget so many messages of a delivery."""
-        delivery.left -= count
-        if not delivery.left:
+        delivery.remaining -= count
+        if not delivery.remaining:
             del self._by_span[delivery.sent]
 
     def _requeue(self, delivery: Delivery, number: int, second: float = 0.0) -> None:

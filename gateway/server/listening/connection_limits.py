@@ -51,22 +51,22 @@ class Verdict(Enum):
     CLOSED = "closed"  # at once
 
 
-class Room:
-    """The connections of all listeners together, and how many the process has room for."""
+class ProcessConnections:
+    """The connections of all listeners together, and the most that the process may have."""
 
-    __slots__ = ("maximum", "newcomers", "taken")
+    __slots__ = ("maximum", "newcomers", "open")
 
     def __init__(self, maximum: int) -> None:
         self.maximum = maximum
-        self.taken = 0
+        self.open = 0
         self.newcomers: list[Newcomers] = []
 
 
 class ConnectionLimits:
-    """Admits connections of one listener by rate and number; `leave` gives a place back.
+    """Admits connections of one listener by rate and number; `release` notes their end.
 
-    Where there is no room, a connection that is not in yet is closed for a new one: otherwise idle
-    connections would keep everybody out. Who is in stays.
+    At the limit a new connection replaces one whose CONNECT was not accepted yet: otherwise idle
+    connections would block the listener. Connected clients stay.
     """
 
     __slots__ = (
@@ -76,24 +76,28 @@ class ConnectionLimits:
         "_rate",
         "_silent_until",
         "maximum",
-        "room",
-        "taken",
+        "open",
+        "process",
     )
 
     def __init__(
-        self, name: str, settings: ListenerSettings, counters: Counters, room: Room | None
+        self,
+        name: str,
+        settings: ListenerSettings,
+        counters: Counters,
+        process: ProcessConnections | None,
     ) -> None:
         self._name = name
         self._counters = counters
-        self.room = room or Room(1_000_000)
-        self.taken = 0
+        self.process = process or ProcessConnections(1_000_000)
+        self.open = 0
         self.change(settings)
         self._silent_until = 0.0
         self._newcomers: Newcomers | None = None
 
     def change(self, settings: ListenerSettings) -> None:
         """Admit by these settings from now on; who is connected stays."""
-        self.maximum = settings.maximum_connections or self.room.maximum
+        self.maximum = settings.maximum_connections or self.process.maximum
         self._rate: ConnectionRate | None = None
         if settings.connection_rate is not None:
             burst = settings.connection_burst or max(1, int(settings.connection_rate))
@@ -102,29 +106,29 @@ class ConnectionLimits:
     def end(self) -> None:
         """Forget the newcomers: the listener is no more."""
         if self._newcomers is not None:
-            self.room.newcomers.remove(self._newcomers)
+            self.process.newcomers.remove(self._newcomers)
             self._newcomers = None
 
     @property
     def least_at_once(self) -> int:
-        """How many connections may come at once, so that each is heard before it has to go."""
+        """How many connections may come at once, so that each is read before it may be closed."""
         return max(1, self.maximum // ROUNDS)
 
     def watch(self, newcomers: Newcomers) -> None:
-        """Let these be closed for others; each gives its place back itself."""
+        """Close these, if need be, for new ones; each calls `release` itself."""
         self._newcomers = newcomers
-        self.room.newcomers.append(newcomers)
+        self.process.newcomers.append(newcomers)
 
     def judge(self, now: float) -> Verdict:
         """Return what becomes of a connection that comes at `now`, in monotonic seconds."""
         if self._rate is not None and not self._rate.allows(now):
             return self._turn_away(now, "over_rate", Verdict.CLOSED)
-        room = self.room
-        if room.taken >= room.maximum and not self._evict(now, room.newcomers):
+        process = self.process
+        if process.open >= process.maximum and not self._evict(now, process.newcomers):
             return self._turn_away(now, "no_room", Verdict.CLOSED)
         own = () if self._newcomers is None else (self._newcomers,)
-        full = self.taken >= self.maximum and not self._evict(now, own)
-        if full and self.taken >= self.maximum + MAXIMUM_REFUSALS:
+        full = self.open >= self.maximum and not self._evict(now, own)
+        if full and self.open >= self.maximum + MAXIMUM_REFUSALS:
             return self._turn_away(now, "over_maximum", Verdict.CLOSED)
         self._count(1)
         if full:
@@ -136,9 +140,9 @@ class ConnectionLimits:
         self._count(-1)
 
     def _count(self, places: int) -> None:
-        self.taken += places
-        self.room.taken += places
-        self._counters.set("tidegate/connections/open", self.room.taken)
+        self.open += places
+        self.process.open += places
+        self._counters.set("tidegate/connections/open", self.process.open)
 
     def _evict(self, now: float, newcomers: Iterable[Newcomers]) -> bool:
         """Close a connection that is not in yet; return whether there was one."""

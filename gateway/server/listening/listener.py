@@ -15,7 +15,7 @@ from gateway.errors import StartError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.listening.acceptor import ACCEPTED_AT_ONCE, Acceptor
-from gateway.server.listening.connection_limits import ConnectionLimits, Room
+from gateway.server.listening.connection_limits import ConnectionLimits, ProcessConnections
 from gateway.server.listening.connections import Connections
 from gateway.server.listening.unix_socket import bind_unix_socket, remove_unix_socket
 from gateway.server.transport import address_name
@@ -56,7 +56,7 @@ class Listener:
         turn: Turn,
         *,
         tls: "ssl.SSLContext | None" = None,
-        room: Room | None = None,
+        room: ProcessConnections | None = None,
         access: AccessPolicy = OPEN,
     ) -> None:
         self.settings = settings

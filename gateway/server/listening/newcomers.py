@@ -24,11 +24,11 @@ class Newcomers:
     the newest goes: the oldest is checked next. Both are of the address that has most of LOOKED_AT.
     """
 
-    __slots__ = ("_clients", "_on_given_up")
+    __slots__ = ("_clients", "_on_closed")
 
     def __init__(self, on_given_up: Callable[[ClientTransport], None]) -> None:
         self._clients: dict[ClientTransport, Any] = {}  # and TLS below them, None without
-        self._on_given_up = on_given_up
+        self._on_closed = on_given_up
 
     def __len__(self) -> int:
         return len(self._clients)
@@ -50,7 +50,7 @@ class Newcomers:
         if found is None:
             return False
         below = self._clients.pop(found)
-        self._on_given_up(found)
+        self._on_closed(found)
         (below or found).abort()
         return True
 

@@ -294,7 +294,7 @@ class DeliveryQueue:
             self._to_head(span)
         tail.loaded(spans)
         self._memory.page(tail.messages - messages, tail.bytes - kept)
-        if complete and tail.asked_up_to == tail.up_to:
+        if complete and tail.requested_up_to == tail.up_to:
             self._lose(tail.messages, tail.bytes)  # what could not be read
         self._refill()
 

@@ -5,7 +5,7 @@ from gateway.session.span cimport Span
 
 @cython.final
 cdef class QueueMemory:
-    cdef object _given_up
+    cdef object _released
     cdef public long long bytes
     cdef public Py_ssize_t deliveries
     cdef public long long disk_bytes
@@ -14,7 +14,7 @@ cdef class QueueMemory:
     cdef public long long maximum_bytes
     cdef public long long maximum_disk_bytes
     cdef public Py_ssize_t messages
-    cdef public object on_given_up
+    cdef public object on_released
     cdef public Py_ssize_t paged
     cdef public long long paged_bytes
 

@@ -57,7 +57,7 @@ class QueueMemory:
     """
 
     __slots__ = (
-        "_given_up",
+        "_released",
         "bytes",
         "deliveries",
         "disk_bytes",
@@ -66,7 +66,7 @@ class QueueMemory:
         "maximum_bytes",
         "maximum_disk_bytes",
         "messages",
-        "on_given_up",
+        "on_released",
         "paged",
         "paged_bytes",
     )
@@ -86,8 +86,8 @@ class QueueMemory:
         self.paged = 0
         self.paged_bytes = 0
         self.dropped: dict[str, int] = {}  # messages, by client identifier
-        self._given_up: deque[Span] = deque()
-        self.on_given_up: Callable[[], None] = lambda: None
+        self._released: deque[Span] = deque()
+        self.on_released: Callable[[], None] = lambda: None
 
     @property
     def full(self) -> bool:
@@ -135,13 +135,13 @@ class QueueMemory:
 
     def release(self, spans: Iterable[Span]) -> None:
         """Note that a queue holds these spans no more; beyond AT_ONCE they still count a while."""
-        self._given_up.extend(spans)
+        self._released.extend(spans)
         if self.forget_some(AT_ONCE):
-            self.on_given_up()
+            self.on_released()
 
     def forget_some(self, most: int) -> bool:
         """Count so many of the spans that were given up no more; return whether others are left."""
-        given_up = self._given_up
+        given_up = self._released
         for _ in range(min(most, len(given_up))):
             self.remove(given_up.popleft())
         return bool(given_up)

@@ -18,7 +18,7 @@ class PagedTail:
     it stands behind; its memory is counted by the queue.
     """
 
-    __slots__ = ("after", "asked_up_to", "between", "bytes", "loading", "messages", "up_to")
+    __slots__ = ("after", "between", "bytes", "loading", "messages", "requested_up_to", "up_to")
 
     def __init__(self, after: int = 0, up_to: int = 0, messages: int = 0, size: int = 0) -> None:
         self.after = after
@@ -27,7 +27,7 @@ class PagedTail:
         self.bytes = size
         self.between = NOTHING_BETWEEN
         self.loading = False
-        self.asked_up_to = 0
+        self.requested_up_to = 0
 
     def push(self, span: "Span") -> None:
         """Add what is on disk; its sequence numbers are above all here."""
@@ -47,7 +47,7 @@ class PagedTail:
     def begin_page(self) -> tuple[int, int]:
         """Note that a part of it is being read; return above which sequence number, up to which."""
         self.loading = True
-        self.asked_up_to = self.up_to
+        self.requested_up_to = self.up_to
         return self.after, self.up_to
 
     def loaded(self, spans: Sequence["Span"]) -> None:

@@ -47,7 +47,7 @@ class LedgerPages:
         self._counters = counters
         self._ledger = ledger
         self._waiting = waiting
-        self._given: set[int] = set()
+        self._handed_out: set[int] = set()
         self._position = START
         self._began = False
         self._shorten_from: Key | None = None
@@ -77,13 +77,13 @@ class LedgerPages:
         self._began = bool(page)
         self._position = key_of(page[-1]) if page else START
         free = self._free(page)
-        self._given.update(each.id for each in free)
+        self._handed_out.update(each.id for each in free)
         return free
 
     def reported(self, given: Iterable[LedgerRange]) -> None:
         """Have ranges deleted that the fleet has heard of."""
         given = list(given)
-        self._given.difference_update(each.id for each in given)
+        self._handed_out.difference_update(each.id for each in given)
         self._ledger.reported(given)
 
     async def shorten(self) -> None:
@@ -113,7 +113,9 @@ class LedgerPages:
 
     def _free(self, page: list[LedgerRange]) -> list[LedgerRange]:
         reported = self._ledger.reported_ids
-        return [each for each in page if each.id not in self._given and each.id not in reported]
+        return [
+            each for each in page if each.id not in self._handed_out and each.id not in reported
+        ]
 
     def _join(self, page: list[LedgerRange]) -> None:
         ends = {each.id: each.last for each in page}

@@ -77,13 +77,13 @@ class BrokerStore:
         return self.pending.writer.elided_rows
 
     @property
-    def on_left_over(self) -> LeftOver:
+    def on_undelivered(self) -> LeftOver:
         """What is called with spans that an ended session left on disk."""
-        return self._sessions.pager.on_left_over
+        return self._sessions.pager.on_undelivered
 
-    @on_left_over.setter
-    def on_left_over(self, call: LeftOver) -> None:
-        self._sessions.pager.on_left_over = call
+    @on_undelivered.setter
+    def on_undelivered(self, call: LeftOver) -> None:
+        self._sessions.pager.on_undelivered = call
 
     @property
     def lag(self) -> int:

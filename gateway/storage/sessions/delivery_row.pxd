@@ -12,7 +12,7 @@ cdef class DeliveryRow:
     cdef public object gone
     cdef public long long disk_bytes
     cdef readonly Py_ssize_t last
-    cdef public Py_ssize_t left
+    cdef public Py_ssize_t remaining
     cdef public Py_ssize_t packet_id
     cdef readonly Publication publication
     cdef readonly int qos

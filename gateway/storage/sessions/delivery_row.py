@@ -39,11 +39,11 @@ class DeliveryRow:
         "disk_bytes",
         "gone",
         "last",
-        "left",
         "packet_id",
         "publication",
         "qos",
         "released",
+        "remaining",
         "retain",
         "subscription_identifiers",
         "topic_filter",
@@ -61,7 +61,7 @@ class DeliveryRow:
         self.retain = span.retain
         self.subscription_identifiers = span.subscription_identifiers
         self.topic_filter = span.topic_filter
-        self.left = count
+        self.remaining = count
         self.gone = 0
         self.packet_id = 0
         self.released = False
@@ -74,7 +74,7 @@ class DeliveryRow:
         """Note that so many messages, from number `first` on, are gone."""
         if self.publication.packets.count > 1:
             self.gone |= ((1 << count) - 1) << first
-        self.left -= count
+        self.remaining -= count
 
     def settle(self) -> None:
         """Let the publisher's answer wait for this row no longer."""

@@ -82,7 +82,7 @@ class Pager:
         self.pending = pending
         self.now = now
         self.journals: dict[int, SessionJournal] = {}
-        self.on_left_over: LeftOver = lambda deliveries, monotonic, wall: None  # noqa: ARG005 - keeps the names
+        self.on_undelivered: LeftOver = lambda deliveries, monotonic, wall: None  # noqa: ARG005 - keeps the names
         self._spawn = spawn
         self._later = later
         self._jobs: deque[Job] = deque()
@@ -255,7 +255,7 @@ class _End:
         shared = [each for each in read if each.topic_filter]
         for each in shared:
             each.publication.stored_for = 0  # whoever gets it has it written anew
-        pager.on_left_over(shared, *pager.now())
+        pager.on_undelivered(shared, *pager.now())
         return last
 
 

@@ -118,7 +118,7 @@ class Restore:
             queue = self._queues.get(number, NO_QUEUE)
             journal = store.reopen(number, client_id, queue.last_sequence, queue.messages)
             journal.expiry_interval, journal.username = expiry_interval, username
-            journal.left_at, journal.home = left_at, _origin(*came)
+            journal.disconnected_at, journal.home = left_at, _origin(*came)
             kept = RestoredSession(
                 journal,
                 client_id,

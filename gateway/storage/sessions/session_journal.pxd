@@ -25,7 +25,7 @@ cdef class SessionJournal:
     cdef readonly object client_id
     cdef public object expiry_interval
     cdef public object home
-    cdef public object left_at
+    cdef public object disconnected_at
     cdef public object number
     cdef public object username
     cdef long long _last_sequence

@@ -57,11 +57,11 @@ class Changes:
         """Return by how much the messages on disk become more, or fewer, with this batch."""
         more = -self.gone_messages
         for row in self.begun.values():
-            more += row.left - row.written
-            row.written = row.left
+            more += row.remaining - row.written
+            row.written = row.remaining
         for row in self.enqueued.values():
-            more += row.left
-            row.written = row.left
+            more += row.remaining
+            row.written = row.remaining
             row.batch = batch
             row.barrier = None  # the batch is what the publisher waits for now
         return more
@@ -83,9 +83,9 @@ class SessionJournal:
         "attempts",
         "client_id",
         "deliveries",
+        "disconnected_at",
         "expiry_interval",
         "home",
-        "left_at",
         "number",
         "open",
         "queue",
@@ -105,7 +105,7 @@ class SessionJournal:
         self.expiry_interval = 0
         self.username: str | None = None
         self.home = UNKNOWN
-        self.left_at: int | None = None
+        self.disconnected_at: int | None = None
         self.deliveries = 0  # messages that the session is owed on disk
         self.attempts: dict[int, int] = {}  # on disk, by sequence number
         self.open = True
@@ -135,16 +135,16 @@ class SessionJournal:
 
     def store(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
         """Write the session's row, unless it says the same already."""
-        known = (self.expiry_interval, self.username, self.home, self.left_at)
+        known = (self.expiry_interval, self.username, self.home, self.disconnected_at)
         if known != (expiry_interval, username, home, None):
-            self.expiry_interval, self.left_at = expiry_interval, None
+            self.expiry_interval, self.disconnected_at = expiry_interval, None
             self.username, self.home = username, home
             self._store.row_changed(self)
             self._store.pending.changed(self._within)
 
     def disconnect(self, wall: int) -> None:
         """Write since when the session has no connection."""
-        self.left_at = wall
+        self.disconnected_at = wall
         self._store.row_changed(self)
         self._store.pending.put_off()
         changes = self._changes
@@ -221,7 +221,7 @@ class SessionJournal:
         # Losing a deletion in a crash only has the message come again, with DUP: it may wait.
         if row.batch:
             store.pending.put_off()
-        if row.left:
+        if row.remaining:
             if row.batch:
                 changes.begun[last] = row
             return
@@ -276,14 +276,14 @@ class SessionJournal:
         first, count = span.first, span.count
         gone = row.gone >> first & ((1 << count) - 1)
         own = self._row_of(span, row.base + first)
-        own.gone, own.left = gone, count - gone.bit_count()
+        own.gone, own.remaining = gone, count - gone.bit_count()
         row.whole = False
         self._begun().enqueued[own.last] = own
         if row.barrier is not None:  # which waits for both rows now
             own.barrier = row.barrier
             own.barrier.add()
         row.remove(first, count)
-        row.left += gone.bit_count()  # which were counted before
+        row.remaining += gone.bit_count()  # which were counted before
         self._note_done(row)
         return own
 
@@ -339,7 +339,7 @@ class SessionJournal:
         """Delete everything of the session; what is on disk alone goes bit by bit."""
         for row in {span.row: None for span in undelivered}:  # each once: spans share rows
             if isinstance(row, DeliveryRow):
-                row.left = 0
+                row.remaining = 0
                 self._note_done(row)
         changes = self._changes or Changes()
         written = changes.gone_messages + sum(row.written for row in changes.begun.values())

@@ -134,7 +134,7 @@ class SessionStore:
         for each in self._rows_changed:
             client_id, username, home = each.client_id, each.username, each.home
             size += len(client_id) + len(username or "") + len(home.listener or "")
-            row = (each.number, client_id, each.expiry_interval, username, each.left_at)
+            row = (each.number, client_id, each.expiry_interval, username, each.disconnected_at)
             rows.append((*row, home.listener, home.local, home.proven))
         self._rows_changed = {}
         self.pending.writer.add_rows(session_rows.SESSION, rows, size)
@@ -238,7 +238,8 @@ def _write_remaining(add: Add, journal: SessionJournal, changes: Changes) -> Non
     number = journal.number
     for row in changes.begun.values():
         add(
-            session_rows.LEFT, (row.left, row.remaining_bytes(), row.gone_bytes(), number, row.last)
+            session_rows.LEFT,
+            (row.remaining, row.remaining_bytes(), row.gone_bytes(), number, row.last),
         )
     for row in changes.progress.values():
         add(session_rows.PROGRESS, (row.packet_id, row.released, number, row.last))
@@ -283,6 +284,6 @@ def _delivery_row(journal: SessionJournal, row: DeliveryRow) -> tuple[object, ..
         row.remaining_bytes(),
         not publication.shared,
         None if expiry is None else (publication.received_at or 0) + 1000 * expiry,
-        row.left,
+        row.remaining,
         row.gone_bytes(),
     )

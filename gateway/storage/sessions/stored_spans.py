@@ -104,10 +104,10 @@ class SpanReader:
         row = DeliveryRow(last - count + 1, span)
         if gone is not None:
             row.gone = gone_bits(gone)
-            row.left = count - row.gone.bit_count()
+            row.remaining = count - row.gone.bit_count()
             row.whole = not row.gone  # what is gone may have a row of its own
-        if row.left != messages or row.left < 1:
-            raise ValueError(f"{row.left} messages of {messages}")
+        if row.remaining != messages or row.remaining < 1:
+            raise ValueError(f"{row.remaining} messages of {messages}")
         row.packet_id = check_packet_id(packet_id)
         row.released = bool(released)
         row.batch = WRITTEN

@@ -50,17 +50,17 @@ class _Change:
 class WillStore:
     """Keeps the wills of all clients that have one, until they are published or withdrawn."""
 
-    __slots__ = ("_kept", "_pending", "changed")
+    __slots__ = ("_pending", "_stored", "changed")
 
     def __init__(self, pending: PendingBatch, client_ids: Iterable[str] = ()) -> None:
         self._pending = pending
-        self._kept = set(client_ids)  # on disk, or on the way there
+        self._stored = set(client_ids)  # on disk, or on the way there
         self.changed: dict[str, _Change] = {}
 
     def store(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
         """Write the will of a client that came so, in place of its last one."""
-        new = client_id not in self._kept and client_id not in self.changed
-        self._kept.add(client_id)
+        new = client_id not in self._stored and client_id not in self.changed
+        self._stored.add(client_id)
         self.changed[client_id] = _Change(will, username, origin, new=new)
         self._pending.changed()
 
@@ -71,8 +71,8 @@ class WillStore:
 
     def drop(self, client_id: str) -> None:
         """Delete the client's will, if it has one."""
-        if client_id in self._kept:
-            self._kept.remove(client_id)
+        if client_id in self._stored:
+            self._stored.remove(client_id)
             self.changed[client_id] = _Change()
             self._pending.changed()
 

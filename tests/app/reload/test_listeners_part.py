@@ -64,7 +64,7 @@ async def test_a_listener_comes_and_goes_with_a_reason(changing: Changing) -> No
     for _ in range(3):
         await changing.changed(other)
         await changing.changed("")
-    room = changing.gateway.parts.listeners[0].connections.limits.room
+    room = changing.gateway.parts.listeners[0].connections.limits.process
     await until(lambda: len(room.newcomers) == 2)  # nothing is left behind
 
 

@@ -89,7 +89,7 @@ def test_a_device_that_was_away_for_long_owes_nothing() -> None:
     first.due = 99.0
     assert device.next(LATE_MAX) is second
     device.answered(LATE_MAX + 1)
-    assert device.owed == 0
+    assert device.late_expected == 0
     device.expect_late(None, 50.0)
     device.expect_late(None, 50.0 + LATE_MAX + 1)
-    assert (device.owed, device.unanswered) == (1, None)
+    assert (device.late_expected, device.unanswered) == (1, None)

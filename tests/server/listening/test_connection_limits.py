@@ -7,7 +7,7 @@ from gateway.server.listening.connection_limits import (
     LOG_INTERVAL,
     MAXIMUM_REFUSALS,
     ConnectionLimits,
-    Room,
+    ProcessConnections,
     Verdict,
 )
 from gateway.settings.listener import ListenerSettings
@@ -20,7 +20,9 @@ def counters() -> Counters:
     return Counters()
 
 
-def limits(counters: Counters, room: Room | None = None, **settings: float) -> ConnectionLimits:
+def limits(
+    counters: Counters, room: ProcessConnections | None = None, **settings: float
+) -> ConnectionLimits:
     return ConnectionLimits("here", ListenerSettings(**settings), counters, room)  # type: ignore[arg-type]  # by name
 
 
@@ -48,7 +50,7 @@ def test_faster_than_the_rate_is_closed(counters: Counters) -> None:
     slow = limits(counters, connection_rate=8, connection_burst=2)
     assert [slow.judge(5.0) for _ in range(3)] == [ADMITTED, ADMITTED, CLOSED]
     assert slow.judge(5.125) is ADMITTED
-    assert slow.taken == 3
+    assert slow.open == 3
     assert counters.count("tidegate/connections/over_rate") == 1
 
 
@@ -61,7 +63,7 @@ def test_the_burst_is_by_default_what_a_second_gives(
 
 
 def test_listeners_share_the_room_of_the_process(counters: Counters) -> None:
-    room = Room(3)
+    room = ProcessConnections(3)
     one, other = limits(counters, room), limits(counters, room, maximum_connections=1)
     assert [one.judge(0.0), other.judge(0.0), other.judge(0.0)] == [ADMITTED, ADMITTED, REFUSED]
     assert one.judge(0.0) is CLOSED

@@ -14,7 +14,7 @@ from gateway.broker.instant import Instant
 from gateway.counters import Counters
 from gateway.mqtt.packets import ConnAck, Connect, PingReq, PingResp
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.server.listening.connection_limits import ConnectionLimits, Room, Verdict
+from gateway.server.listening.connection_limits import ConnectionLimits, ProcessConnections, Verdict
 from gateway.server.listening.newcomers import Newcomers
 from gateway.settings.listener import ListenerSettings
 from tests.support.disk.storage import until
@@ -211,11 +211,11 @@ def test_a_full_process_closes_newcomers_of_the_listener_that_has_most() -> None
             limits.release()
             return True
 
-    room, counters = Room(3), Counters()
+    room, counters = ProcessConnections(3), Counters()
     limits = ConnectionLimits("here", ListenerSettings(), counters, room)
     few, many = Counted(1), Counted(2)
     room.newcomers.extend([few, many])
     assert [limits.judge(0.0) for _ in range(7)] == [Verdict.ADMITTED] * 6 + [Verdict.CLOSED]
     assert counters.count("tidegate/connections/given_up") == 3
     assert counters.count("tidegate/connections/no_room") == 1
-    assert (few.count, many.count, room.taken) == (0, 0, 3)
+    assert (few.count, many.count, room.open) == (0, 0, 3)

@@ -39,7 +39,7 @@ def test_it_is_full_once_the_bound_is_reached() -> None:
 @pytest.mark.uncovered
 def test_what_is_given_up_by_the_thousand_counts_until_its_turn_comes() -> None:
     memory, told = QueueMemory(), []
-    memory.on_given_up = lambda: told.append(memory.messages)
+    memory.on_released = lambda: told.append(memory.messages)
     for count, left in ((1, 0), (AT_ONCE, 0), (2 * AT_ONCE + 5, AT_ONCE + 5)):
         spans = [Span(publish([b"x"]), 0, 1, 1) for _ in range(count)]
         for span in spans:
