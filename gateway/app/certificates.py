@@ -9,7 +9,6 @@ from typing import NamedTuple
 from gateway.app.parts import Run
 from gateway.config.configuration import Configuration
 from gateway.config.credentials import secret_path
-from gateway.telemetry.certificates import ends
 
 ALARM = "certificate"
 
@@ -48,6 +47,8 @@ def certificate_files(configuration: Configuration) -> dict[Path, str]:
 
 def certificates(configuration: Configuration, wall_seconds: float) -> Iterator[Certificate]:
     """Give each certificate whose end can be read, with the days that it still has."""
+    from gateway.telemetry.certificates import ends
+
     for file, key in certificate_files(configuration).items():
         end = ends(file)
         if end is not None:

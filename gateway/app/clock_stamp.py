@@ -8,9 +8,14 @@ from gateway.clock import Clock
 from gateway.storage.engine.connection import Batch
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
-from gateway.storage.outbox.expiry import NEWEST, NOTE
 from gateway.storage.sessions.broker_store import FORWARD
-from gateway.storage.state.clock_store import Stamp, boot_number, read_stamp
+from gateway.storage.state.clock_store import (
+    NEWEST_IN_OUTBOX,
+    NOTE_STEP,
+    Stamp,
+    boot_number,
+    read_stamp,
+)
 
 KERNEL_SECONDS = 10.0
 """Seconds between two questions to the kernel whether the clock is right."""
@@ -33,7 +38,7 @@ async def open_clock_stamp(clock: Clock, database: Database) -> "ClockStamp":
     gained = 0 if last is None else await _gained(database, last, stamp.stamp, now)
     if not database.in_memory:
         forward: Batch = [(each, [(gained, now)]) for each in FORWARD] if gained > 0 else []
-        noted: Batch = [(NOTE, [(gained,)])] if gained else []
+        noted: Batch = [(NOTE_STEP, [(gained,)])] if gained else []
         await database.writer.write([*forward, *noted, *stamp.stamp.rows])
     return stamp
 
@@ -50,7 +55,7 @@ async def _gained(database: Database, last: Stamp, present: Stamp, now: int) -> 
     elif last.wall is not None:
         gained = now - last.wall
     else:
-        newest = await database.writer.query(NEWEST, (), lambda cursor: cursor.fetchone())
+        newest = await database.writer.query(NEWEST_IN_OUTBOX, (), lambda cursor: cursor.fetchone())
         gained = 0 if newest is None else min(0, now - int(newest[0]))
     return gained if abs(gained) >= STEP else 0
 
@@ -94,7 +99,7 @@ class ClockStamp:
         gained = ahead - stamp.ahead
         if self._is_news(present):
             if abs(gained) >= STEP:
-                writer.add(NOTE, (gained,))
+                writer.add(NOTE_STEP, (gained,))
             self.stamp = present
             for statement, rows in present.rows:
                 for row in rows:

@@ -6,8 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from gateway.salvage.form import tables_of
 from gateway.salvage.insert import Insert
-from gateway.salvage.layouts import Layout, layout_of, tables_of
+from gateway.salvage.layouts import Layout, layout_of
 from gateway.salvage.salvage import DERIVED, Salvage
 
 STAYS_BEHIND = frozenset(

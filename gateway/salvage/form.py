@@ -5,6 +5,7 @@ believed where the pages themselves agree.
 """
 
 import os
+import sqlite3
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ _PAGE_KINDS = {2: 12, 5: 12, 10: 8, 13: 8}
 """The first byte of a b-tree page, and how long its header is."""
 
 _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
+
+_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 
 Read = Callable[[int, int], bytes]
 """Gives so many bytes at an offset, as many as there are."""
@@ -195,3 +198,8 @@ def odd_file(path: Path) -> Path | None:
         return path
     beside = (path.with_name(path.name + suffix) for suffix in ("-journal", "-wal", "-shm"))
     return next((each for each in beside if os.path.lexists(each) and not each.is_file()), None)
+
+
+def tables_of(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of the tables, without SQLite's own."""
+    return [str(name) for (name,) in connection.execute(_TABLES)]

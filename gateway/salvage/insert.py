@@ -3,7 +3,8 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from gateway.salvage.layouts import Layout, tables_of
+from gateway.salvage.form import tables_of
+from gateway.salvage.layouts import Layout
 
 CHUNK_ROWS = 1_000
 """Rows that are inserted and committed at a time."""

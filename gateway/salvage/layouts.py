@@ -24,8 +24,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "BLOB": (bytes,),
 }
 
-_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-
 JSON_COLUMNS = frozenset({"user_properties", "remembered", "rules"})
 """Texts that whoever reads them takes for an array in JSON."""
 
@@ -92,11 +90,6 @@ class Layout:
             row[self.rowid] = rowid
         fits = all(column.fits(value) for column, value in zip(self.columns, row, strict=True))
         return row if fits else None
-
-
-def tables_of(connection: sqlite3.Connection) -> list[str]:
-    """Return the names of the tables, without SQLite's own."""
-    return [str(name) for (name,) in connection.execute(_TABLES)]
 
 
 def layout_of(connection: sqlite3.Connection, table: str) -> Layout:

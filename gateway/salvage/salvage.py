@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.salvage.cells import Places, Search, cell_count, first_rowid, kind_of, rowids, rows_of
-from gateway.salvage.form import Form, odd_file, stated_page_bytes
+from gateway.salvage.form import Form, odd_file, stated_page_bytes, tables_of
 from gateway.salvage.gaps import LostNumbers, lost_numbers
 from gateway.salvage.insert import Insert, drop_leftovers
 from gateway.salvage.layouts import (
@@ -24,7 +24,6 @@ from gateway.salvage.layouts import (
     likened,
     old_layouts,
     schema_rows,
-    tables_of,
 )
 from gateway.salvage.pages import Pages
 

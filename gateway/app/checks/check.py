@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gateway.app.access import access_policies
-from gateway.app.checks.service import Service, find_service, knows_credential
 from gateway.app.listeners import check_listener
 from gateway.config.configuration import Configuration
-from gateway.config.credentials import secret_path
+from gateway.config.credentials import PREFIX, secret_path
 from gateway.config.errors import ConfigurationError, raise_all
 from gateway.config.named_file import open_named
 from gateway.config.values import values_of
@@ -22,6 +21,9 @@ from gateway.settings.uplink import UplinkSettings
 from gateway.settings.uplinks import DEFAULT_RULE, PlacedRule, place_of, rules_of
 from gateway.where.compile import compile_where
 from gateway.where.language.errors import WhereError
+
+if TYPE_CHECKING:
+    from gateway.app.checks.service import Service
 
 LOOPBACK_4, LOOPBACK_6 = IPv4Address("127.0.0.1"), IPv6Address("::1")
 
@@ -46,7 +48,7 @@ def check_configuration(
 def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[ConfigurationError]:
     """Give what cannot work; `keys` are known to be wrong."""
     wrong = list(keys)
-    service = find_service(configuration)
+    service = _service(configuration)
     for error in _meaningless(configuration, service):
         wrong.append(error.key)
         yield error
@@ -66,14 +68,27 @@ def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[Con
         yield from _mistake_of_access(configuration)
 
 
+def _service(configuration: Configuration) -> "Service | None":
+    """Return the service that runs with this configuration, where a value is its credential."""
+    keys = values_of(configuration)
+    files = [value for _, key, value in keys if key.check is checks.readable_file]
+    if not any(file.startswith(PREFIX) for file in files):
+        return None
+    from gateway.app.checks.service import find_service
+
+    return find_service(configuration)
+
+
 def _meaningless(
-    configuration: Configuration, service: Service | None
+    configuration: Configuration, service: "Service | None"
 ) -> Iterator[ConfigurationError]:
     """Give the values that are well-formed and yet mean nothing."""
     for name, key, value in values_of(configuration):
         meaning = MEANINGS.get(key.check)
         if meaning is None or (
-            key.check is checks.readable_file and knows_credential(service, value)
+            service is not None
+            and key.check is checks.readable_file
+            and service.knows_credential(value)
         ):
             continue
         found = [(name, value)]
@@ -188,12 +203,12 @@ def _addresses(host: str) -> list[IPv4Address | IPv6Address]:
 
 
 def _mistake_of_listener(
-    configuration: Configuration, index: int, service: Service | None
+    configuration: Configuration, index: int, service: "Service | None"
 ) -> Iterator[ConfigurationError]:
     """Give why a listener cannot work; one with the service's credentials is not tried here."""
     names = ("tls_certificate", "tls_key", "client_ca", "password_file", "acl_file")
     files = [getattr(configuration.listeners[index], name) for name in names]
-    if any(knows_credential(service, file) for file in files if file is not None):
+    if service and any(service.knows_credential(file) for file in files if file is not None):
         return
     try:
         check_listener(configuration, index)

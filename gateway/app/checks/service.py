@@ -67,6 +67,12 @@ class Service(NamedTuple):
     writable: tuple[Path, ...] | None
     """None where the unit restricts no writing."""
 
+    def knows_credential(self, value: str) -> bool:
+        """Return whether the service is given a credential that cannot be had here."""
+        if not value.startswith(PREFIX) or os.environ.get(FOLDER):
+            return False
+        return value.removeprefix(PREFIX) in self.credentials
+
 
 def find_service(
     configuration: Configuration, folders: tuple[Path, ...] = UNIT_FOLDERS
@@ -135,13 +141,6 @@ def read_unit(text: str) -> Service | None:
         ),
         writable=tuple(writable) if unit.last("ProtectSystem") == "strict" else None,
     )
-
-
-def knows_credential(service: Service | None, value: str) -> bool:
-    """Return whether the service is given a credential that cannot be had here."""
-    if service is None or not value.startswith(PREFIX) or os.environ.get(FOLDER):
-        return False
-    return value.removeprefix(PREFIX) in service.credentials
 
 
 def service_warnings(configuration: Configuration, service: Service) -> Iterator[str]:

@@ -25,18 +25,6 @@ CHECK_MS = 10_000
 MAX_STEPS = 16
 """Steps that are known one by one; of more the oldest are joined."""
 
-NOTE = (
-    "INSERT INTO outbox_steps (last_id, step) SELECT coalesce(max(id), 0), ? FROM outbox WHERE true"
-    " ON CONFLICT (last_id) DO UPDATE SET step = step + excluded.step"
-)
-"""Notes by how many ms the clock was set forward, or back, since all rows on disk came."""
-
-NEWEST = (
-    "SELECT time + coalesce((SELECT sum(step) FROM outbox_steps WHERE last_id >= id), 0)"
-    " FROM outbox ORDER BY id DESC LIMIT 1"
-)
-"""By the clock as it is set now, when the newest row came (ms since 1970)."""
-
 NOTED = "SELECT last_id, step FROM outbox_steps ORDER BY last_id"
 FORGET = "DELETE FROM outbox_steps"
 INSERT = "INSERT INTO outbox_steps (last_id, step) VALUES (?, ?)"

@@ -4,15 +4,30 @@ import json
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gateway.clock.spans import Span
 from gateway.counters import Counters
 from gateway.storage.engine.connection import Batch
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
 
+if TYPE_CHECKING:
+    from gateway.clock.spans import Span
+
 MAX_CLOCK_RECORDS = 1_000
 """Records that wait for the fleet; the oldest are deleted, counted in clock/dropped."""
+
+NOTE_STEP = (
+    "INSERT INTO outbox_steps (last_id, step) SELECT coalesce(max(id), 0), ? FROM outbox WHERE true"
+    " ON CONFLICT (last_id) DO UPDATE SET step = step + excluded.step"
+)
+"""Notes by how many ms the clock was set forward, or back, since all rows on disk came."""
+
+NEWEST_IN_OUTBOX = (
+    "SELECT time + coalesce((SELECT sum(step) FROM outbox_steps WHERE last_id >= id), 0)"
+    " FROM outbox ORDER BY id DESC LIMIT 1"
+)
+"""By the clock as it is set now, when the newest row came (ms since 1970)."""
 
 _SPANS = (
     "SELECT boot, epoch, offset_ms, begins, ends, numbers FROM clock_spans WHERE boot = ?"
@@ -42,7 +57,7 @@ class ClockStore:
         self._ids: deque[int] = deque()
         self._last_id = 0
 
-    async def load(self, boot: str) -> list[Span]:
+    async def load(self, boot: str) -> "list[Span]":
         """Learn what an earlier run left; return the uncorrected spans of this boot.
 
         Those of other boots will never be corrected: no clock ran through since.
@@ -54,7 +69,7 @@ class ClockStore:
         rows = await query(_SPANS, (boot,), lambda cursor: cursor.fetchall())
         return [_span(*row) for row in rows]
 
-    def save_spans(self, spans: Sequence[Span]) -> None:
+    def save_spans(self, spans: "Sequence[Span]") -> None:
         """Gather the spans that are not corrected, in place of those on disk."""
         self._writer.add(_FORGET_SPANS, ())
         for span in spans:
@@ -92,7 +107,11 @@ class ClockStore:
         self._writer.hand_over()
 
 
-def _span(boot: str, epoch: str, offset: int, begins: int, ends: int | None, numbers: str) -> Span:
+def _span(
+    boot: str, epoch: str, offset: int, begins: int, ends: int | None, numbers: str
+) -> "Span":
+    from gateway.clock.spans import Span
+
     first, last = json.loads(numbers)
     return Span(boot, epoch, offset, begins, ends, first, last)
 

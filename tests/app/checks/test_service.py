@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.app.checks import check, service
-from gateway.app.checks.service import find_service, knows_credential, read_unit, service_warnings
+from gateway.app.checks.service import find_service, read_unit, service_warnings
 from gateway.config.configuration import Configuration
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import load
@@ -143,7 +143,7 @@ def test_a_credential_of_the_service_is_no_mistake(
     configuration = configured(tmp_path, text)
     folders = unit(tmp_path, tmp_path / "gateway.toml", "LoadCredential=users:/a")
     monkeypatch.setattr(
-        check, "find_service", lambda configuration: find_service(configuration, folders)
+        service, "find_service", lambda configuration: find_service(configuration, folders)
     )
     with pytest.raises(ConfigurationError, match=r"uplink\.password_file = 'credential:fleet'"):
         check.check_configuration(configuration)
@@ -154,8 +154,8 @@ def test_a_credential_of_the_service_is_no_mistake(
         check.check_configuration(configuration)
 
 
-def test_without_a_service_no_credential_is_known() -> None:
-    assert not knows_credential(None, "credential:users")
+def test_a_service_knows_its_own_credentials_alone() -> None:
     found = service.read_unit(OURS.read_text(encoding="utf-8"))
-    assert not knows_credential(found, "credential:users")
-    assert not knows_credential(found, "/etc/tidegate/users")
+    assert found is not None
+    assert not found.knows_credential("credential:users")
+    assert not found.knows_credential("/etc/tidegate/users")

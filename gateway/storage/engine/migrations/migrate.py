@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gateway.errors import StartError
-from gateway.salvage.layouts import differs_by_damage, tables_of
+from gateway.salvage.form import tables_of
 from gateway.storage.engine.damage import DamagedError
 
 T = TypeVar("T")
@@ -127,6 +127,8 @@ def _differ_by_damage(found: _Statement, known: _Statement) -> bool:
     """Return whether a few damaged bytes in the schema explain how a table or an index differs."""
     if found[-1] == known[-1]:
         return found != known
+    from gateway.salvage.layouts import differs_by_damage
+
     return differs_by_damage(found[-1], known[-1])
 
 
