@@ -204,7 +204,7 @@ def test_a_full_process_closes_newcomers_of_the_listener_that_has_most() -> None
         def __len__(self) -> int:
             return self.count
 
-        def give_up_one(self) -> bool:
+        def close_one(self) -> bool:
             if not self.count:
                 return False
             self.count -= 1
