@@ -121,7 +121,8 @@ def _add_subscribe(commands: "Commands") -> None:
 
 def _add_uplink(commands: "Commands") -> None:
     uplink = commands.add_parser("uplink", help="look after what goes up to the fleet")
-    uplink.add_argument("action", choices=("status", "pause", "resume", "rejected", "confirm"))
+    actions = ("status", "pause", "resume", "retained", "rejected", "confirm")
+    uplink.add_argument("action", choices=actions)
     uplink.add_argument(
         "words",
         metavar="NAME",

@@ -46,6 +46,7 @@ UPLINK = (
             "slowdowns": "Times that the pace of the backlog was cut.",
             "batches": "PUBLISH packets with a batch of messages.",
             "reconnects": "Connections to the fleet after the first.",
+            "retained_up": "Retained messages that were brought up.",
             "down": "Messages of the fleet that were published here.",
             "down_repeated": "Messages of the fleet that came again and were known.",
             "down_dropped": "Messages of the fleet that were not published here.",

@@ -17,6 +17,7 @@ from gateway.uplink.reports.control_messages import ControlMessages
 
 if TYPE_CHECKING:
     from gateway.uplink.down import Down
+    from gateway.uplink.retained import RetainedUp
 
 
 RECALL_TOPIC = "control/recall"
@@ -32,10 +33,11 @@ AtTurnEnd = Callable[[Callable[[], None]], None]
 
 @dataclass(slots=True)
 class Requests:
-    """The handlers of requests; without one the gateway does not subscribe."""
+    """The handlers of requests, without which the gateway does not subscribe; what is retained."""
 
     recall: Callable[[bytes], None] | None = None
     down: "Down | None" = None
+    retained: "RetainedUp | None" = None
 
 
 def soon(call: Callable[[], None]) -> None:

@@ -63,6 +63,12 @@ class RuleWhere:
             self._slots.row = self._row(message.topic)
         return self._truth(message)
 
+    def evaluate_first(self, message: Message) -> bool | None:
+        """Return what `evaluate` would for the first message of a topic; raise the same."""
+        if self._nothing:
+            self._slots.row = self._nothing
+        return self._truth(message)
+
     @property
     def remembered(self) -> Sequence[Hashable]:
         """What the values of a topic's row are of, in their order."""

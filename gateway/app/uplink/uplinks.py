@@ -56,6 +56,7 @@ from gateway.uplink.link.budget import (
     Budget,
     Metering,
 )
+from gateway.uplink.retained import RetainedParts, RetainedUp
 from gateway.uplink.rules.rule import Rule, key_of
 from gateway.uplink.rules.rules import RuleSet
 from gateway.uplink.uplink import (
@@ -102,7 +103,7 @@ async def start_uplinks(
         begun.join(rules, core.broker)
     elif recording.recorder is None:
         core.broker.subscribe_inline(rules, rules.topic_filters)
-    maker = _Maker(run, storage, core, outbox, rejected, telemetry)
+    maker = _Maker(run, storage, core, outbox, rejected, telemetry, rules)
     uplinks = await maker.make_all(placed)
     await restore_pauses(run, storage, control, uplinks)
     telemetry.show_age(outbox)
@@ -147,6 +148,7 @@ class _Maker(NamedTuple):
     outbox: Outbox
     rejected: Rejected
     telemetry: Telemetry
+    rules: RuleSet
 
     async def make_all(self, rules: Sequence[PlacedRule]) -> list[Uplink]:
         """Return the uplinks of the configuration, not started."""
@@ -179,6 +181,12 @@ class _Maker(NamedTuple):
         uplink.on_state.append(self.telemetry.sys_topics.publish)
         uplink.take_overs.alarm = run.alarm
         uplink.requests.down = await self.down(table, uplink)
+        parts = RetainedParts(
+            *(core.broker.retained, self.rules, self.outbox),
+            *(storage.database, storage.writer, run.clock),
+        )
+        uplink.requests.retained = retained = RetainedUp(parts, counters, name, 1 << index)
+        await retained.load()
         return uplink
 
     async def down(self, table: UplinkSettings, uplink: Uplink) -> Down | None:
@@ -368,7 +376,13 @@ def _obey(
             note(storage.writer, note_of(PAUSED, uplink.name), there=False)
             uplink.resume()
 
+    def bring_up() -> None:
+        for uplink in uplinks:
+            if uplink.requests.retained is not None:
+                uplink.requests.retained.again()
+
     control.know(part, "pause", partial(_pause, storage, uplinks))
+    control.know(part, "retained", bring_up)
     control.know(part, "resume", resume)
 
 

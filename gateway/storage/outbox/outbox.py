@@ -230,6 +230,11 @@ class Outbox:
             self._show(names)
         return self._writer.batch
 
+    def supersede(self, row: OutboxRow) -> None:
+        """Give up a row, unless it is on its way: a newer one takes its place."""
+        if not row.deleted and not self._reader.is_claimed(row.id):
+            self.remove([row], Outcome.EVICTED, Mode.LATEST)
+
     def claim(self, row: OutboxRow, now: int, uplink: int = 1) -> bool:
         """Return whether `row` may be sent to an uplink at `now` (ms since 1970).
 

@@ -23,6 +23,8 @@ from gateway.mqtt.packets import (
     SubAck,
     Subscribe,
     SubscriptionRequest,
+    UnsubAck,
+    Unsubscribe,
     Will,
 )
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
@@ -262,6 +264,10 @@ class FleetClient:
         """
         self._send(Subscribe(self.packet_identifiers.next(), list(requests)))
 
+    def unsubscribe(self, *topic_filters: str) -> None:
+        """Give up what `subscribe` asked for."""
+        self._send(Unsubscribe(self.packet_identifiers.next(), list(topic_filters)))
+
     def flush(self) -> None:
         """Send the queued packets."""
         if self._stream is not None and self._stream.flush():
@@ -431,6 +437,8 @@ class FleetClient:
         elif isinstance(packet, SubAck):
             self.packet_identifiers.release(packet.packet_id)
             _log_refused(packet)
+        elif isinstance(packet, UnsubAck):
+            self.packet_identifiers.release(packet.packet_id)
         elif isinstance(packet, Disconnect):
             self._ended_by(packet.reason_code)
 

@@ -210,6 +210,8 @@ class FleetDestination:
         if requests.recall is not None and publish.topic == self._settings.topic(RECALL_TOPIC):
             if not publish.retain:
                 requests.recall(publish.payload)
+        elif requests.retained is not None and requests.retained.compare(publish):
+            pass
         elif requests.down is not None:
             requests.down.receive(publish, acknowledge, resumed=client.session_present)
             return
@@ -243,9 +245,14 @@ class FleetDestination:
         )
         writes = self._context.outbox.writes
         inflight.live = writes.begin_live(sender, self._context.uplink)
+        retained = self._context.requests.retained
+        if retained is not None:
+            retained.connected(self._settings, client, present=client.session_present)
         try:
             await self._keep_sending(client, inflight, link, sender)
         finally:
+            if retained is not None:
+                retained.disconnected()
             writes.end_live(self._context.uplink)
             inflight.live = None
             client.on_read = partial(_answered, client, inflight, link, None)

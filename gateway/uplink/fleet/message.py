@@ -86,18 +86,26 @@ class FleetMessages:
         if settings.targets:
             self._targets = Targets(settings.targets, settings.gateway_id, prefix)
 
-    def of(self, row: OutboxRow, now: int, *, resent: bool, aliased: bool = True) -> FleetMessage:
+    def of(
+        self,
+        row: OutboxRow,
+        now: int,
+        *,
+        resent: bool,
+        aliased: bool = True,
+        superseded: bool = False,
+    ) -> FleetMessage:
         """Return the message of a row as it goes up at `now` (ms since 1970).
 
-        Without `aliased` it has no topic alias, as where a packet is resent. Raises
-        UnsendableTopicError if the row cannot go to its topic.
+        Without `aliased` it has no topic alias, as where a packet is resent, and one that is
+        `superseded` is not retained. Raises UnsendableTopicError if the row cannot go to its topic.
         """
         first_byte = _FIRST_BYTE
         if self._targets is None:
             topic = self._prefix + row.message.topic.encode()
         else:
             topic, retain, qos = self._targets.of(row)
-            retain = retain and row.message.retain and self._retains
+            retain = retain and row.message.retain and self._retains and not superseded
             first_byte = publish_first_byte(qos, retain=retain, dup=False)
         if problem := self._bounds.problem(topic):
             raise UnsendableTopicError(problem)

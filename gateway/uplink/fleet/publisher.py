@@ -96,8 +96,10 @@ class Publisher:
         It is given up if its topic can be none, and waits if it is too large for this connection.
         """
         row, resent, is_paced = picked
+        # others may have passed it, and what the fleet keeps is to be the last
+        superseded = (resent or is_paced) and self._superseded(row)
         try:
-            message = self._messages.of(row, now, resent=resent)
+            message = self._messages.of(row, now, resent=resent, superseded=superseded)
         except UnsendableTopicError as error:
             self._inflight.refuse(row, ReasonCode.TOPIC_NAME_INVALID, str(error))
             return
@@ -114,6 +116,10 @@ class Publisher:
         if is_paced:
             self._pacing.sent(1, paced)
         self._count((row,))
+
+    def _superseded(self, row: OutboxRow) -> bool:
+        retained = self._context.requests.retained
+        return retained is not None and retained.superseded(row)
 
     def batch(self, batch: Batch) -> None:
         """Send a batch; its rows were counted by the pacing when they joined it, its bytes now."""

@@ -147,6 +147,16 @@ class ActiveRule:
         where.figures.evaluated += 1
         return result
 
+    def evaluate_first(self, message: Message) -> bool | None:
+        """Return whether the rule would accept the message as the first of its topic."""
+        if self.where is None or self.rule.clears(message):
+            return True
+        try:
+            message.spend(self.where.steps)
+            return self.where.evaluate_first(message)
+        except OverBudgetError:
+            return None
+
     def _exceed(self, where: RuleWhere, message: Message) -> None:
         """Count that the expression is NULL for what it would cost."""
         self.over_budget = True

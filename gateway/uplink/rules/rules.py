@@ -7,11 +7,12 @@ from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.counters import Counters
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.topics import topic_matches
 from gateway.routing.budget import EVALUATION, Budget
 from gateway.storage.history.row import Numbered
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
-from gateway.storage.outbox.row import OutboxRow
+from gateway.storage.outbox.row import BACKLOG, OutboxRow, Outcome
 from gateway.storage.state.rule_states import RuleKey, RuleState
 from gateway.uplink.rules.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
 
@@ -43,7 +44,13 @@ class Verdict:
 
     __slots__ = ("evaluated", "over_budget", "row", "rule", "stream", "uplinks")
 
-    def __init__(self, stream: str, rules: Sequence[ActiveRule], message: Message) -> None:
+    def __init__(
+        self,
+        stream: str,
+        rules: Sequence[ActiveRule],
+        message: Message,
+        evaluate: Callable[[ActiveRule, Message], bool | None] = ActiveRule.evaluate,
+    ) -> None:
         self.stream = stream
         self.evaluated: list[tuple[ActiveRule, bool | None]] = []
         self.uplinks = self.over_budget = 0
@@ -53,7 +60,7 @@ class Verdict:
             rule = active.rule
             if not rule.uplinks & ~self.uplinks:
                 continue  # each of its uplinks gets the message already
-            result = True if rule.where is None else active.evaluate(message)
+            result = True if rule.where is None else evaluate(active, message)
             self.evaluated.append((active, result))
             if active.over_budget:
                 self.over_budget |= rule.uplinks
@@ -65,6 +72,51 @@ class Verdict:
         """Return the rule that was evaluated last for an uplink, or for any if none was for it."""
         own = (active for active, _ in reversed(self.evaluated) if active.rule.uplinks & uplink)
         return next(own, self.evaluated[-1][0])
+
+
+class BroughtUp:
+    """The retained messages that were brought up (`RuleSet.bring_up`) and wait in the outbox."""
+
+    __slots__ = ("_by_topic", "_outbox", "_rows")
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._rows: dict[int, OutboxRow] = {}
+        self._by_topic: dict[str, list[OutboxRow]] = {}
+        outbox.on_outcome.append(self._ended)
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    def waiting(self, uplink: int) -> int:
+        """Return how many wait for an uplink."""
+        return sum(1 for row in self._rows.values() if row.uplinks & uplink)
+
+    def add(self, row: OutboxRow) -> None:
+        """Add a row to the outbox, of which one is enough for each topic, stream and uplink."""
+        for each in [*self._by_topic.get(row.message.topic, ())]:
+            if (each.stream, each.uplinks) == (row.stream, row.uplinks):
+                self._outbox.supersede(each)
+        self._outbox.add(row)
+        if row.id:
+            self._rows[row.id] = row
+            self._by_topic.setdefault(row.message.topic, []).append(row)
+
+    def supersede(self, topic: str) -> None:
+        """Give up what has not left of a topic: another message of it is retained now."""
+        for row in [*self._by_topic.get(topic, ())]:
+            self._outbox.supersede(row)
+
+    def _ended(self, rows: Sequence[OutboxRow], _outcome: Outcome, _reason: str) -> None:
+        if not self._rows:
+            return
+        for ended in rows:
+            row = self._rows.pop(ended.id, None)
+            if row is not None:
+                left = self._by_topic[row.message.topic]
+                left.remove(row)
+                if not left:
+                    del self._by_topic[row.message.topic]
 
 
 class RuleSet:
@@ -97,6 +149,7 @@ class RuleSet:
         "_streams",
         "_uplinks",
         "before_numbers",
+        "brought_up",
         "numbers",
     )
 
@@ -126,6 +179,7 @@ class RuleSet:
         self._epoch = epoch
         self._ledger = ledger
         self.before_numbers: list[Callable[[Message], None]] = []
+        self.brought_up = BroughtUp(outbox)
         self.numbers: list[Numbered] = []
         self._streams: dict[str, list[ActiveRule]] = {}
         self._by_filters: dict[tuple[str, ...], list[tuple[str, list[ActiveRule]]]] = {}
@@ -207,6 +261,8 @@ class RuleSet:
             return ReasonCode.QUOTA_EXCEEDED
         commit_within = message.commit_within
         barrier = None if commit_within is None else message.barrier
+        if self.brought_up and message.retain:
+            self.brought_up.supersede(message.topic)
         self.numbers = numbers = []
         for verdict in verdicts:
             numbers.append(self._number(message, verdict))
@@ -214,6 +270,46 @@ class RuleSet:
                 wait = self._wait(message, verdict.rule)
                 self._outbox.add(verdict.row, commit_within, wait, barrier)
         return ReasonCode.SUCCESS
+
+    def bring_up(self, message: Message, uplinks: int) -> int | None:
+        """Add a retained message to the outbox, by rules of these uplinks that retain.
+
+        Return to how many streams it was added, None if the outbox has no room for it. It has a
+        number of its own, and rules take it as the first of its topic; what they remember and
+        count stays as it is.
+        """
+        topic_filters = [each for each in self.topic_filters if topic_matches(each, message.topic)]
+        if message.client_id == UPLINK_CLIENT:
+            return 0
+        message.work_left = EVALUATION
+        verdicts = []
+        for stream, rules in self._matching(topic_filters):
+            if not any(each.rule.retain and each.rule.uplinks & uplinks for each in rules):
+                continue
+            verdict = Verdict(stream, rules, message, ActiveRule.evaluate_first)
+            if verdict.rule is None or not verdict.uplinks & uplinks:
+                continue
+            row = OutboxRow(message, self._epoch, stream, self._last[stream] + 1, BACKLOG)
+            row.uplinks = verdict.uplinks = verdict.uplinks & uplinks
+            verdict.row = row
+            verdicts.append(verdict)
+            if not self._outbox.fits(row):
+                return None
+        for verdict in verdicts:
+            self._number_again(verdict)
+        return len(verdicts)
+
+    def _number_again(self, verdict: Verdict) -> None:
+        """Add a retained message under the next number of a stream."""
+        row, stream = verdict.row, verdict.stream
+        if row is None:
+            return
+        self._last[stream] = row.seq
+        if self._ledger is not None:
+            self._ledger.numbered(stream, row.seq)
+            if without := self._uplinks[stream] & ~verdict.uplinks:
+                self._note_filtered(self._ledger, verdict, row.seq, without)
+        self.brought_up.add(row)
 
     def _matching(self, topic_filters: list[str]) -> list[tuple[str, list[ActiveRule]]]:
         """Return each stream that has rules for these filters, with those rules."""
