@@ -91,6 +91,12 @@ def _add_check(commands: "Commands") -> None:
         metavar="DIR",
         help="data folder whose disk must have room for what [outbox] promises",
     )
+    check.add_argument(
+        "--try",
+        dest="connect",
+        action="store_true",
+        help="connect to each uplink, and say what the other side allows; nothing is published",
+    )
     check.set_defaults(command=_check)
 
 
@@ -237,6 +243,10 @@ def _check(options: argparse.Namespace) -> int:
         for note in bridge.kind.notes(bridge.settings):
             print(f"{options.file}: {bridge.kind.name} {bridge.name}: {note}")
     print(f"{options.file}: ok")
+    if options.connect:
+        from gateway.cli.check_try import show_trials
+
+        return show_trials(configuration)
     return 0
 
 

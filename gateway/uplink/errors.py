@@ -1,5 +1,6 @@
 """Errors of a destination that cannot accept messages now."""
 
+import ssl
 from enum import StrEnum
 
 from gateway.errors import TidegateError
@@ -96,3 +97,41 @@ _ENDS = {
 def end_of(code: ReasonCode) -> End:
     """Return how a connection ended that this reason code of the fleet's broker ended."""
     return _ENDS.get(code, End.REFUSED)
+
+
+CERTIFICATE_FAULTS = {
+    9: "its certificate is not valid yet, by the clock here",
+    10: "its certificate has expired, by the clock here",
+    18: "its certificate is signed by itself, and ca_file does not have it",
+    19: "an authority that nobody here trusts signed its certificate: ca_file has another",
+    20: "nobody here trusts the authority of its certificate: ca_file lacks it",
+    21: "nobody here trusts the authority of its certificate, and it sends no chain to one",
+    23: "its certificate was revoked",
+    62: "its certificate is for another host",
+    64: "its certificate is for another address",
+}
+"""What is wrong with the server's certificate, by the codes of OpenSSL (x509_vfy.h)."""
+
+TLS_FAULTS = {
+    "WRONG_VERSION_NUMBER": "what answers speaks no TLS: a port for mqtt:// or ws://?",
+    "UNSUPPORTED_PROTOCOL": "it has no version of TLS that is used here, 1.2 or 1.3",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "it takes no version of TLS that is used here, 1.2 or 1.3",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "it wants a certificate: set tls_certificate",
+    "TLSV1_ALERT_UNKNOWN_CA": "it does not trust the authority of tls_certificate",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "it does not take tls_certificate",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "tls_certificate has expired, it says",
+    "TLSV1_ALERT_NO_APPLICATION_PROTOCOL": "it speaks no protocol that alpn names",
+}
+"""What else ends a handshake, by OpenSSL's reason."""
+
+
+def problem_of(error: Exception) -> str:
+    """Return why there is no connection, the faults of TLS by what has to be mended."""
+    text = str(error)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        fault = CERTIFICATE_FAULTS.get(error.verify_code)
+        return text if fault is None else f"{fault} ({error.verify_message})"
+    if isinstance(error, ssl.SSLError):
+        fault = TLS_FAULTS.get(error.reason or "")
+        return text if fault is None else f"{fault} ({error.reason})"
+    return text or type(error).__name__

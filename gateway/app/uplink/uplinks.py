@@ -430,9 +430,19 @@ def uplink_settings(
     """
     directory = landing_directory(table, run.data)
     return replace(
-        table,
+        settings_at_fleet(configuration, table),
         name=name,
         directory=None if directory is None else str(directory),
+        epoch=run.epoch,
+        version=VERSION,
+        targets=_targets(rules),
+    )
+
+
+def settings_at_fleet(configuration: Configuration, table: UplinkSettings) -> UplinkSettings:
+    """Return a table with what its connections need: files by their paths, bounds, the id."""
+    return replace(
+        table,
         username_file=_path(table.username_file),
         password_file=_path(table.password_file),
         ca_file=_path(table.ca_file),
@@ -440,9 +450,6 @@ def uplink_settings(
         tls_key=_path(table.tls_key),
         maximum_packet_size=(table.maximum_packet_size or configuration.broker.maximum_packet_size),
         gateway_id=configuration.gateway_id,
-        epoch=run.epoch,
-        version=VERSION,
-        targets=_targets(rules),
     )
 
 

@@ -36,6 +36,7 @@ from gateway.uplink.errors import (
     TakenOverError,
     end_of,
     in_words,
+    problem_of,
 )
 from gateway.uplink.fleet.connecting import (
     KEEP_ALIVE,
@@ -169,9 +170,11 @@ class FleetClient:
         "_stream",
         "_unnumbered",
         "_wake",
+        "connack",
         "limits",
         "on_read",
         "on_skipped",
+        "on_suback",
         "packet_identifiers",
         "session_present",
         "version",
@@ -190,6 +193,7 @@ class FleetClient:
         self.version = MQTT_5 if mqtt_5 else MQTT_3_1_1
         self._bridge = bridge
         self.session_present = False
+        self.connack: ConnAck | None = None
         self.limits: ServerLimits | None = None
         self.packet_identifiers = PacketIdentifiers()
         self.on_read: Callable[[], None] = wake
@@ -199,6 +203,7 @@ class FleetClient:
         self._begin_connection = begin
         self._on_message: OnMessage | None = None
         self._loop = asyncio.get_running_loop()
+        self.on_suback: Callable[[SubAck], None] = _log_refused
         self.on_skipped: OnSkipped = lambda _topic, _why: None
         self._framer = Framer(settings.packet_bytes)
         self._oversized: OversizedPublish | None = None
@@ -260,7 +265,7 @@ class FleetClient:
     def subscribe(self, *requests: SubscriptionRequest) -> None:
         """Subscribe with QoS 1 at most.
 
-        Whether the broker grants it is logged; the uplink does not depend on it.
+        Whether the broker grants it is for `on_suback`: it is logged if nobody else asks.
         """
         self._send(Subscribe(self.packet_identifiers.next(), list(requests)))
 
@@ -324,7 +329,10 @@ class FleetClient:
         try:
             await self._begin_connection(sock, stream, tls, host)
         except (OSError, ValueError) as error:  # ValueError: no certificate can have that name
-            self._fail(f"{host}:{port}: {error}")
+            problem = problem_of(error)
+            if tls is not None and isinstance(error, ConnectionError):
+                problem += ", in the TLS handshake: a port without TLS?"
+            self._fail(f"{host}:{port}: {problem}")
         else:
             self._send(connect)
             self.flush()
@@ -436,7 +444,7 @@ class FleetClient:
             self._connected(packet)
         elif isinstance(packet, SubAck):
             self.packet_identifiers.release(packet.packet_id)
-            _log_refused(packet)
+            self.on_suback(packet)
         elif isinstance(packet, UnsubAck):
             self.packet_identifiers.release(packet.packet_id)
         elif isinstance(packet, Disconnect):
@@ -460,7 +468,7 @@ class FleetClient:
             self._on_message(publish, acknowledge)
 
     def _connected(self, connack: ConnAck) -> None:
-        self.session_present = connack.session_present
+        self.connack, self.session_present = connack, connack.session_present
         error = refusal_of(connack, self.version, bridge=self._bridge)
         if error is not None:
             self._end(error)
@@ -472,7 +480,8 @@ class FleetClient:
 
     def _lost(self, reason: str, end: End) -> None:
         if self.limits is None:
-            text = "the connection ended before CONNACK (does the fleet's broker speak MQTT 5?)"
+            text = "the connection ended before CONNACK"
+            text += f": {reason}" if reason else " (does the fleet's broker speak MQTT 5?)"
             self._fail(text, end)
         elif end is End.CLOSED:
             self._fail(

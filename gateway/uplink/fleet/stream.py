@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import cast
 
-from gateway.uplink.errors import End
+from gateway.uplink.errors import End, problem_of
 
 CONNECT_SECONDS = 10.0
 """Maximum seconds for the TCP connection to one address."""
@@ -155,7 +155,7 @@ class FleetStream(asyncio.Protocol):
         self._carried = self.bytes_carried
         if error is not None and self.lost is None:
             self.end_kind = End.RESET if isinstance(error, ConnectionError) else End.LOST
-        self._lose(str(error or ""))
+        self._lose("" if error is None else problem_of(error))
         self._ended.set()
 
     def _lose(self, reason: str) -> None:

@@ -1,0 +1,206 @@
+"""Connects once to each uplink of a configuration, and says what the other side allows."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from gateway.app.uplink.uplinks import settings_at_fleet
+from gateway.config.configuration import Configuration
+from gateway.mqtt.packets import ConnAck, SubAck, SubscriptionRequest
+from gateway.mqtt.reason_codes import FAILURE
+from gateway.settings.uplink import UplinkSettings
+from gateway.settings.uplinks import PlacedRule, rules_of
+from gateway.uplink.context import RECALL_TOPIC
+from gateway.uplink.destination import Link
+from gateway.uplink.errors import LinkError, OldBrokerError, in_words
+from gateway.uplink.fleet.client import FleetClient
+from gateway.uplink.fleet.fleet import CONNACK_SECONDS, Dialect, dialects
+from gateway.uplink.rules.targets import fill
+
+ANSWER_SECONDS = 10.0
+"""Seconds for which the answer to a SUBSCRIBE is awaited."""
+
+POLL_SECONDS = 0.25
+
+TRIAL = "-try"
+"""Behind the client identifier where a gateway of this machine is connected under it."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """What was found of one uplink: what the other side `allows`, and what does not `pass`."""
+
+    name: str
+    allows: list[str] = field(default_factory=list)
+    fails: list[str] = field(default_factory=list)
+
+
+def try_uplinks(configuration: Configuration, *, running: bool) -> list[Trial]:
+    """Connect to each fleet's broker as the configuration has it, and publish nothing.
+
+    Its session there stays as it is: nothing is acknowledged, and nothing is sent for a will. If
+    the gateway is `running`, another client identifier is used, since it would lose its connection.
+    """
+    trials = []
+    placed = rules_of(configuration.uplinks)
+    for index, table in enumerate(configuration.uplinks):
+        if table.url is not None:
+            rules = [each for each in placed if index in each.uplinks]
+            trials.append(asyncio.run(_try(configuration, table, rules, running=running)))
+    return trials
+
+
+async def _try(
+    configuration: Configuration,
+    table: UplinkSettings,
+    rules: Sequence[PlacedRule],
+    *,
+    running: bool,
+) -> Trial:
+    settings = settings_at_fleet(configuration, table)
+    trial = Trial(f"uplink {table.name or ''}".rstrip())
+    if running:
+        own = settings.fleet_client_id
+        settings = replace(settings, client_id=own + TRIAL, session_expiry=0)
+        trial.allows.append(
+            f"a gateway runs here: tried as {own + TRIAL!r}, which the broker may know less of"
+        )
+    error: LinkError | None = None
+    for dialect in dialects(settings):
+        error = None
+        attempt = _Attempt(settings, dialect, clean_start=running)
+        try:
+            await attempt.run()
+        except OldBrokerError:
+            trial.allows.append(f"the fleet's broker does not speak {dialect.name}")
+            error = LinkError("it speaks no version of MQTT that the uplink may use")
+            continue
+        except LinkError as problem:
+            error = problem
+        finally:
+            await attempt.client.close()
+        if error is None and attempt.connack is not None:
+            trial.allows += _allowed(attempt.connack, settings, dialect)
+            trial.fails += _failing(attempt, settings, rules, dialect)
+        break
+    if error is not None:
+        trial.fails.append(f"{settings.url}: {error}")
+    return trial
+
+
+class _Attempt:
+    """One connection: its CONNACK, and the answers to what would be subscribed to."""
+
+    def __init__(self, settings: UplinkSettings, dialect: Dialect, *, clean_start: bool) -> None:
+        self._settings = settings
+        self.clean = clean_start
+        self._link = Link(lambda _trouble: None)
+        self.client = FleetClient(
+            settings,
+            self._link.wake.set,
+            lambda _mid, _code: None,
+            mqtt_5=dialect.mqtt_5,
+            bridge=dialect.bridge,
+        )
+        self.client.listen(lambda _publish, _acknowledge: None)  # it comes again to the gateway
+        self.client.on_suback = self._subscribed
+        self._wanted = self._subscriptions()
+        self.connack: ConnAck | None = None
+        self.answers: list[SubAck] = []
+
+    @property
+    def refused(self) -> Iterator[tuple[str, str]]:
+        """The topic filters that the broker does not let this client subscribe to, and why."""
+        for request, answer in zip(self._wanted, self.answers, strict=False):
+            for code in answer.reason_codes:
+                if code >= FAILURE:
+                    yield request.topic_filter, in_words(code)
+
+    def _subscriptions(self) -> list[SubscriptionRequest]:
+        settings = self._settings
+        wanted = [
+            SubscriptionRequest(fill(each.topic, settings.gateway_id, ""), each.qos)
+            for each in settings.down
+        ]
+        if settings.recall:
+            wanted.append(SubscriptionRequest(settings.topic(RECALL_TOPIC), 1))
+        never = 2  # the retained messages are for the gateway
+        return [replace(each, retain_handling=never) for each in wanted]
+
+    def _subscribed(self, answer: SubAck) -> None:
+        self.answers.append(answer)
+        self._link.wake.set()
+
+    async def run(self) -> None:
+        """Connect and ask; raise LinkError."""
+        client = self.client
+        client.connect(None, clean_start=self.clean)
+        await self._until(lambda: client.limits is not None, CONNACK_SECONDS, "no CONNACK")
+        self.connack = client.connack
+        for request in self._wanted:  # one by one: some brokers refuse a SUBSCRIBE as a whole
+            count = len(self.answers) + 1
+            client.subscribe(request)
+            client.flush()
+            text = f"no answer to the subscription to {request.topic_filter!r}"
+            await self._until(lambda: len(self.answers) >= count, ANSWER_SECONDS, text)  # noqa: B023 - awaited at once
+
+    async def _until(self, done: Callable[[], bool], seconds: float, text: str) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while not done():
+            self.client.service()
+            if loop.time() > end:
+                raise LinkError(f"{text} within {seconds:.0f} s")
+            await self._link.wait(POLL_SECONDS)
+
+
+def _allowed(connack: ConnAck, settings: UplinkSettings, dialect: Dialect) -> Iterator[str]:
+    """Give what the broker says of itself."""
+    session = "kept" if connack.session_present else "none"
+    yield f"{settings.url}: connected with {dialect.name}; session of the gateway: {session}"
+    if not dialect.mqtt_5:
+        yield "MQTT 3.1.1 has no words for limits: what it takes shows itself with messages"
+        return
+    said = connack.properties
+    receive, size = said.receive_maximum or 65_535, said.maximum_packet_size
+    yield f"Maximum QoS {2 if said.maximum_qos is None else said.maximum_qos}"
+    yield f"retained messages: {'no' if said.retain_available == 0 else 'yes'}"
+    yield f"Maximum Packet Size {'not said' if size is None else f'{size:,} bytes'}"
+    yield f"Receive Maximum {receive:,}"
+    yield f"Topic Alias Maximum {said.topic_alias_maximum or 0:,}"
+    if said.session_expiry_interval is not None:
+        yield f"sessions are kept for {said.session_expiry_interval:,} s"
+    if said.server_keep_alive is not None:
+        yield f"Keep Alive {said.server_keep_alive:,} s"
+    if said.assigned_client_identifier is not None:
+        yield f"client identifier {said.assigned_client_identifier!r}, by the broker"
+    yield "whether it lets the gateway publish can only be seen by publishing, which is not tried"
+
+
+def _failing(
+    attempt: _Attempt, settings: UplinkSettings, rules: Sequence[PlacedRule], dialect: Dialect
+) -> Iterator[str]:
+    """Give what of the configuration does not get through as it says."""
+    for topic_filter, why in attempt.refused:
+        yield f"nothing comes down on {topic_filter!r}: {why}"
+    if attempt.connack is None or not dialect.mqtt_5:
+        return
+    said = attempt.connack.properties
+    if said.retain_available == 0:
+        for key, rule, _ in rules:
+            if rule.retain:
+                yield f"{key}.retain: the broker retains nothing; messages go up without RETAIN"
+    expiry = said.session_expiry_interval
+    if expiry is not None and expiry < settings.session_expiry and not attempt.clean:
+        wanted = f"{settings.session_expiry:,}"
+        yield f"session_expiry: the broker keeps sessions for {expiry:,} s, not {wanted} s"
+    size = said.maximum_packet_size
+    if size is not None and size < settings.packet_bytes:
+        yield (
+            f"messages of more than {size:,} bytes do not go up; clients here may publish"
+            f" {settings.packet_bytes:,}"
+        )
+    if said.wildcard_subscription_available == 0:
+        for each in settings.down:
+            if "+" in each.topic or "#" in each.topic:
+                yield f"down {each.topic!r}: the broker takes no topic filters with wildcards"
