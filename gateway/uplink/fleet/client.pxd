@@ -19,9 +19,11 @@ cdef class FleetClient:
     cdef object _stream
     cdef object _unnumbered
     cdef object _wake
+    cdef readonly object connack
     cdef readonly object limits
     cdef public object on_skipped
     cdef public object on_read
+    cdef public object on_suback
     cdef readonly object packet_identifiers
     cdef readonly bint session_present
     cdef readonly int version

@@ -13,7 +13,7 @@ cdef class FleetMessages:
     cdef object _targets
 
     @cython.locals(topic=bytes, fields=bytes, size=bytes, length=Py_ssize_t)
-    cpdef of(self, OutboxRow row, now, bint resent, bint aliased=*)
+    cpdef of(self, OutboxRow row, now, bint resent, bint aliased=*, bint superseded=*)
 
 @cython.locals(length=Py_ssize_t, head=bytes)
 cdef _message(int first_byte, bytes topic, bytes tail)

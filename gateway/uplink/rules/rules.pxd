@@ -29,6 +29,7 @@ cdef class RuleSet:
     cdef dict _streams
     cdef dict _uplinks
     cdef readonly list before_numbers
+    cdef readonly object brought_up
     cdef readonly list numbers
 
     cpdef receive(self, Message message, list topic_filters)
