@@ -97,9 +97,11 @@ class Publisher:
         """
         row, resent, is_paced = picked
         # others may have passed it, and what the fleet keeps is to be the last
-        superseded = (resent or is_paced) and self._superseded(row)
+        superseded = bool(resent or is_paced) and self._superseded(row)
         try:
-            message = self._messages.of(row, now, resent=resent, superseded=superseded)
+            message = self._messages.of(
+                row, now, resent=resent, aliased=True, superseded=superseded
+            )
         except UnsendableTopicError as error:
             self._inflight.refuse(row, ReasonCode.TOPIC_NAME_INVALID, str(error))
             return
