@@ -1,4 +1,4 @@
-"""What the sessions of clients may do, also when access rules change."""
+"""The rights of clients' sessions, also when access rules change."""
 
 from collections.abc import Container, Iterable
 from functools import lru_cache
@@ -15,11 +15,11 @@ from gateway.routing.router import Router
 from gateway.session.session import Session
 
 AT_ONCE = 200
-"""Sessions that are given new rights between two turns of all others, some 3 ms."""
+"""Sessions that get new rights in one turn: some 3 ms."""
 
 
 def origin_of(client: Client) -> Origin:
-    """Return how a client that was let in came, the same object for all who came so."""
+    """Return the origin of an accepted client, the same object for all clients with that origin."""
     return _origin(client.info.listener, client.info.local, client.proven)
 
 
@@ -29,7 +29,7 @@ def _origin(listener: str | None, local: bool, proven: bool) -> Origin:
 
 
 def access_of(client: Client, packet: Connect) -> Access:
-    """Return what a client that was let in may do."""
+    """Return the rights of an accepted client."""
     origin = origin_of(client)
     return client.info.access.access(
         packet.username, packet.client_id, local=origin.local, proven=origin.proven
@@ -37,9 +37,9 @@ def access_of(client: Client, packet: Connect) -> Access:
 
 
 def is_owner(session: Session, username: str | None, origin: Origin) -> bool:
-    """Return whether a client that came so is the user whose session it is.
+    """Return whether a client with this user name and origin owns the session.
 
-    Who proved a name once is not anybody who merely claims it.
+    A session of a proven user name is not for a client that merely claims the name.
     """
     claimed = session.home.proven and not origin.proven
     return session.username == username and (username is None or not claimed)
@@ -52,10 +52,10 @@ def grant(
     client: Client,
     packet: Connect,
 ) -> None:
-    """Let a session have a new connection of its owner, with the rights of that connection.
+    """Give a session a new connection of its owner, with the rights of that connection.
 
-    A session begins at the listener of its first connection. Its owner is at home there for as
-    long as it lasts, unless its listener is not there any more, or its user name was not proven.
+    A session's home is the listener of its first connection. It stays the home for as long as the
+    session lasts, unless that listener was removed or the user name was not proven.
     """
     origin, granted = origin_of(client), access_of(client, packet)
     home = session.home
@@ -70,27 +70,27 @@ def grant(
 
 
 def restore_rights(listeners: Listeners, session: Session, home: Origin) -> None:
-    """Let a session that an earlier run left have the rights that its owner has at home now."""
+    """Give a restored session the rights that its owner has now at the home listener."""
     session.home = session.origin = home = listeners.origin(home)
     access = listeners.access(session.username, session.client_id, home)
     session.grant(access, access)
 
 
 def apply(state: State, policies: Iterable[AccessPolicy], now: float) -> Pieces[None]:
-    """Let the rules of all listeners hold, as they are now, also for what is subscribed already.
+    """Apply the current rules of all listeners, also to existing subscriptions.
 
-    `now` is the monotonic second. Others may have their turn at each item: the sessions come one
-    after the other.
+    `now` is the monotonic second. The work is done in pieces, one session after another.
     """
     restricts = any(policy.restricted for policy in policies)
     state.router.restricts = state.router.restricts or restricts
     sessions = iter(list(state.sessions.values()))
     while some := list(islice(sessions, AT_ONCE)):
         for session in some:
-            if _grant(session, now):  # thousands of messages may have been asked about
+            if _grant(session, now):  # filters may have been evaluated for thousands of messages
                 state.admissions.forget_all()
                 yield
-        state.admissions.forget_all()  # what others had made of rights that were half changed
+        # admissions made between two pieces used rules that were half applied
+        state.admissions.forget_all()
         yield
     state.router.restricts = restricts
     state.admissions.forget_all()
@@ -98,9 +98,9 @@ def apply(state: State, policies: Iterable[AccessPolicy], now: float) -> Pieces[
 
 
 def move(state: State, listeners: Container[str]) -> Pieces[None]:
-    """Let the sessions that are away, and whose home is there, have their rights of now.
+    """Give the disconnected sessions of these home listeners their current rights.
 
-    Those listeners are no more, or have rules of another origin.
+    The listeners were removed, or have rules of another origin.
     """
     sessions = iter(list(state.sessions.values()))
     while some := list(islice(sessions, AT_ONCE)):
@@ -112,14 +112,14 @@ def move(state: State, listeners: Container[str]) -> Pieces[None]:
 
 
 def current(access: Access, session: Session) -> Access:
-    """Return an access of a session's user as the rules are now."""
+    """Return the access of a session's user by the current rules."""
     return access.policy.access(
         session.username, session.client_id, local=access.local, proven=access.proven
     )
 
 
 def _grant(session: Session, now: float) -> bool:
-    """Let rules that have changed hold, and send what may be read now; return if any waited."""
+    """Apply changed rules and send what may be read now; return whether messages waited."""
     session.grant(current(session.access, session), current(session.granted, session))
     waited = bool(session.unchecked or session.inflight.resend)
     if waited:

@@ -14,7 +14,7 @@ def topic_limits(settings: BrokerSettings) -> TopicLimits:
 
 
 def alias_budget(settings: BrokerSettings) -> AliasBudget:
-    """Return what the topic aliases of all connections may hold."""
+    """Return how many bytes the topic aliases of all connections may occupy."""
     return AliasBudget(
         settings.topic_alias_client_bytes,
         settings.topic_alias_soft_bytes,
@@ -23,14 +23,14 @@ def alias_budget(settings: BrokerSettings) -> AliasBudget:
 
 
 def queue_memory(settings: BrokerSettings, *, on_disk: bool) -> QueueMemory:
-    """Return what all queues may hold; without a disk all of it is in memory."""
+    """Return what all queues together may hold; without a disk all of it is in memory."""
     total = settings.maximum_queued_bytes_total
     in_memory = MAXIMUM_BYTES_TOTAL if on_disk else min(total, MAXIMUM_BYTES_TOTAL)
     return QueueMemory(in_memory, total)
 
 
 def session_limits(settings: BrokerSettings, memory: QueueMemory) -> SessionLimits:
-    """Return what one session may hold, beside what all of them may in `memory`."""
+    """Return what one session may hold; `memory` is the limit of all sessions together."""
     return SessionLimits(
         settings.maximum_inflight,
         max(MAXIMUM_INCOMING, 2 * settings.receive_maximum),

@@ -1,4 +1,4 @@
-"""The broker: takes bytes and messages in, and queues packets out."""
+"""The broker: receives bytes and messages, and queues packets for sending."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -26,27 +26,27 @@ from gateway.settings.broker import BrokerSettings
 logger = logging.getLogger(__name__)
 
 SIGN_OF_LIFE = 256
-"""Bytes of one read that count for keep alive before their packet is whole.
+"""Bytes of one read that count for keep alive before their packet is complete.
 
-A large packet may need long on a slow line; one that trickles is no packet [MQTT-3.1.2-22].
+A large packet may take long on a slow line; a packet that trickles in does not count
+[MQTT-3.1.2-22].
 """
 
 AT_ONCE = 256
-"""Packets, or batches of them, of one client that are handled before others may have their turn:
+"""Packets, or packet batches, of one client that are handled before other clients are served:
 256 KiB can be 131,072 PINGREQs."""
 
 MAXIMUM_COST = 256
-"""Messages of one client that take 10 to 20 µs each, likewise: 256 KiB can be 30,000 of them."""
+"""The same for messages that cost 10 to 20 µs each: 256 KiB can be 30,000 of them."""
 
 ASKED = 8
-"""Subscriptions that are asked whether they want a message, and rights to a topic, which count as
-one of these."""
+"""Evaluated subscriptions, or checked rights to a topic, that count as one such message."""
 
 _PUBLISH = 3
 
 
 class Broker(State):
-    """Takes bytes and messages in and queues packets out; does no I/O and reads no clock."""
+    """Receives bytes and messages and queues packets; does no I/O and reads no clock."""
 
     __slots__ = ("_packets_received", "_packets_sent")
 
@@ -82,7 +82,7 @@ class Broker(State):
         instant: Instant,
         info: ConnectionInfo = PLAIN,
     ) -> Client:
-        """Return the client behind a new network connection."""
+        """Return the client of a new network connection."""
         connection = Connection(
             min(self.packet_size(info), self.settings.maximum_connect_size),
             self.settings.topic_alias_maximum,
@@ -101,10 +101,10 @@ class Broker(State):
         return client
 
     def receive(self, client: Client, data: bytes, instant: Instant) -> bool:
-        """Handle every whole packet in what a client sent.
+        """Handle every complete packet in the bytes that a client sent.
 
-        Returns True where that gave connections so much to send that it should be written first
-        (`Traffic.begin_turn`), or others may have their turn: then call again, without data.
+        Returns True if output should be written first (`Traffic.begin_turn`) or other clients
+        should be served: then call again, without data.
         """
         connection, traffic = client.connection, self.traffic
         framer = connection.framer
@@ -143,7 +143,7 @@ class Broker(State):
         return True
 
     def _go_on(self, client: Client, pieces: Pieces, instant: Instant) -> bool:
-        """Go on with a packet that is handled in pieces; return what `receive` does."""
+        """Continue a packet that is handled in pieces; return the same as `receive`."""
         if pieces is HELD:
             return False
         client.last_received = instant.monotonic
@@ -151,7 +151,7 @@ class Broker(State):
         return True
 
     def lost(self, client: Client, instant: Instant) -> None:
-        """Note that the client's network connection is gone."""
+        """Note that the client's network connection has ended."""
         client.closing = True
         self.deadlines.discard(client)
         self.connections.discard(client)
@@ -172,10 +172,10 @@ class Broker(State):
     ) -> ReasonCode:
         """Route a message from a part of the gateway, as if a client had published it.
 
-        The configuration's topics, or the class of the client it is `of_client`, say how soon
-        it has to be on disk, unless it is kept in memory alone (`Message.commit_within`). A code
-        of 0x80 or above says that nobody got it; what is said to come `only_once` goes to everyone
-        who can take it.
+        The configured topics, or the class of the client `of_client`, say how soon it must be on
+        disk, unless it is in memory only (`Message.commit_within`). A code of 0x80 or above means
+        that nobody got it. With `only_once` the message goes to every destination that can accept
+        it, even if another refuses.
         """
         return publish(self, message, instant, of_client, only_once=only_once)
 
@@ -193,7 +193,7 @@ class Broker(State):
         )
 
     def tick(self, instant: Instant) -> float | None:
-        """Do what is due; return the monotonic second at which something is due next."""
+        """Do what is due; return the monotonic second at which the next thing is due."""
         self.budget.now = instant.monotonic
         self.deadlines.run(instant)
         return self.deadlines.next_due
@@ -213,20 +213,20 @@ class Broker(State):
     def _fail(self, client: Client, error: MqttError) -> None:
         session = client.session
         name = client.peer if session is None else f"{session.client_id[:80]!r} at {client.peer}"
-        # what scanners and strangers say is no news; what a client of ours says is
+        # malformed packets of strangers and scanners are routine, those of accepted clients are not
         level = logging.INFO if session is None else logging.WARNING
         logger.log(level, "closing client %s: %s (0x%02X)", name, error.reason, error.reason_code)
         self.counters.add("tidegate/clients/protocol_errors")
         if session is None:
             self._refuse(client, error)
         elif error.reason_code == ReasonCode.UNSUPPORTED_PROTOCOL_VERSION:
-            # of a second CONNECT, and no DISCONNECT may say it [MQTT-3.1.0-2]
+            # no DISCONNECT may answer a second CONNECT [MQTT-3.1.0-2]
             client.disconnect(ReasonCode.PROTOCOL_ERROR, error.reason)
         else:
             client.disconnect(error.reason_code, error.reason)
 
     def _refuse(self, client: Client, error: MqttError) -> None:
-        """Answer a CONNECT that cannot be read, where the specification lets us [MQTT-4.13.1-1]."""
+        """Answer a CONNECT that cannot be read, if the specification allows it [MQTT-4.13.1-1]."""
         unsupported = error.reason_code == ReasonCode.UNSUPPORTED_PROTOCOL_VERSION
         if client.connection.version == MQTT_5 or unsupported:
             properties = client.explain(error.reason, always=True)

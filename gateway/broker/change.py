@@ -1,4 +1,4 @@
-"""Lets other settings hold for a broker that runs."""
+"""Applies changed settings to a running broker."""
 
 from itertools import islice
 
@@ -9,15 +9,14 @@ from gateway.pieces import Pieces
 from gateway.settings.broker import BrokerSettings
 
 AT_ONCE = 1_000
-"""Sessions whose bounds change between two turns of all others, some 2 ms."""
+"""Sessions whose bounds change in one turn: some 2 ms."""
 
 
 def change(state: State, settings: BrokerSettings, filters: SubscriptionFilters) -> Pieces[None]:
-    """Let these settings hold from now on.
+    """Apply these settings from now on.
 
-    What is asked at a CONNECT, or for a connection, holds for those that come; what is held beyond
-    a smaller bound stays, and nothing is added to it. Others may have their turn at each item: the
-    sessions come one after the other.
+    Settings of a CONNECT or a connection apply to new ones. What exceeds a smaller bound stays, but
+    nothing is added to it. The work is done in pieces, one session after another.
     """
     state.settings = settings
     state.topic_limits.change(settings.maximum_topic_levels, settings.maximum_topic_length)

@@ -1,4 +1,4 @@
-"""A client while it is connected, and the packets that it has handled in pieces."""
+"""A connected client, and the packets that it has handled in pieces."""
 
 from collections.abc import Generator
 from typing import TypeAlias
@@ -18,10 +18,10 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.session import Session
 
 Pieces: TypeAlias = Generator[float | None, Instant, None]
-"""The rest of a packet: it is sent the instant at which it goes on, and ends with the packet.
+"""The rest of a packet, which receives the instant of each piece and ends with the packet.
 
-Between two of them others have their turn; it gives the seconds until it can go on, None for no
-longer than that.
+Other clients are served between two pieces. It yields the seconds until it can continue, None for
+at once.
 """
 
 
@@ -31,19 +31,21 @@ def _nothing() -> Pieces:
 
 
 HELD: Pieces = _nothing()
-"""Stands for the pieces of a packet that cannot go on yet, as a CONNECT that is not decided about:
-what comes behind it waits until `Client.pieces` is something else, and the connection is told of
-output."""
+"""Stands for the pieces of a packet that cannot continue yet, as a CONNECT that is being decided.
+
+What follows it waits until `Client.pieces` is something else, and the connection is notified of
+output.
+"""
 
 FILTER = 16
-"""What a topic filter counts for beside its characters: reading, checking and answering it."""
+"""The fixed cost of a topic filter beside its characters: reading, checking and answering it."""
 
 WORK = 1_500
-"""What one piece may come to: some 3 ms in plain Python, of short filters or of deep ones."""
+"""Cost of one piece: some 3 ms in plain Python, for short filters as for deep ones."""
 
 
 class Piece:
-    """How much has been done since others had their turn."""
+    """The cost since other clients were served last."""
 
     __slots__ = ("_done",)
 
@@ -51,7 +53,7 @@ class Piece:
         self._done = 0
 
     def ends_with(self, topic_filter: str) -> bool:
-        """Count a topic filter; return whether others may have their turn now."""
+        """Count a topic filter; return whether the piece ends with it."""
         self._done += FILTER + len(topic_filter)
         if self._done < WORK:
             return False
@@ -60,15 +62,15 @@ class Piece:
 
 
 KEEP_ALIVE_TOLERANCE = 1.5
-"""How many keep alive intervals may pass in silence [MQTT-3.1.2-22]."""
+"""Keep alive intervals of silence before the connection is closed [MQTT-3.1.2-22]."""
 
 
 SHOWN = 80
-"""Characters of what a client sent that a reason or a log line repeats."""
+"""Characters of a client's text that a reason or a log line repeats."""
 
 
 class Client:
-    """One network connection of a client; `session` is None until its CONNECT was accepted."""
+    """One network connection of a client; `session` is None until its CONNECT is accepted."""
 
     __slots__ = (
         "aborted",
@@ -108,23 +110,23 @@ class Client:
         self.authenticator = authenticator
         self.peer = peer  # address and port, for logs
         self.session: Session | None = None
-        self.authentication: Authentication | None = None  # as a method of CONNECT wants it
+        self.authentication: Authentication | None = None  # by the method that CONNECT named
         self.pieces: Pieces | None = None  # of its last packet, to be handled before the next
         self.keep_alive = 0
         self.opened = now
         self.last_received = now
-        self.end_reason = ""  # why it was not the client that ended it, for the log
-        self.logged = True  # its beginning has a line in the log, so its end has one too
-        self.closing = False  # the network connection ends once its output is sent
-        self.aborted = False  # the network connection ends at once, whatever was still to be sent
-        self.occupied = info.occupied  # bytes by itself, 0 once it is not counted any more
-        self.held = 0  # bytes in its buffers, as `MemoryBudget.note` knows them
+        self.end_reason = ""  # why the gateway ended it, for the log
+        self.logged = True  # its beginning was logged, so its end is, too
+        self.closing = False  # the network connection ends after its output is sent
+        self.aborted = False  # the network connection ends at once, unsent output included
+        self.occupied = info.occupied  # fixed bytes, 0 once it is not counted any more
+        self.held = 0  # bytes in its buffers, as last counted by `MemoryBudget.note`
         self.held_below = 0  # of these, between the socket and here
-        self.held_connect = 0  # of these, in a CONNECT that is not decided about
+        self.held_connect = 0  # of these, in a CONNECT that is being decided
         self.said_goodbye = False  # by DISCONNECT: the client sends nothing more [MQTT-3.14.4-1]
         self.problem_information = True
-        self.skips = 0  # publications behind which others are not looked for after a vain look
-        self.skipping = 0  # of these, those to come
+        self.skips = 0  # publications that are not joined with the next after a failed attempt
+        self.skipping = 0  # of these, those still to come
 
     @property
     def proven(self) -> bool:
@@ -136,11 +138,11 @@ class Client:
         )
 
     def send(self, packet: Packet, commit: int = 0) -> None:
-        """Queue a packet; it leaves once every batch up to `commit` is on disk."""
+        """Queue a packet; it is sent once every batch up to `commit` is on disk."""
         self.connection.send(packet, commit)
 
     def disconnect(self, reason_code: ReasonCode, reason: str = "") -> None:
-        """End the connection, in MQTT 5 with a DISCONNECT that says why."""
+        """End the connection, in MQTT 5 with a DISCONNECT that gives the reason."""
         if self.closing:
             return
         self.end_reason = f"{reason or reason_code.name} (0x{reason_code:02X})"
@@ -150,9 +152,9 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """End the connection after what is queued; its session goes on without it.
+        """End the connection after what is queued; the session continues without it.
 
-        [MQTT-3.14.4-1]: nothing is sent behind a DISCONNECT.
+        [MQTT-3.14.4-1]: nothing is sent after a DISCONNECT.
         """
         self.closing = True
         self.connection.output.release()
@@ -161,7 +163,7 @@ class Client:
         self.connection.on_output()
 
     def abort(self, reason: str) -> None:
-        """End the connection at once, and give up what was still to be sent."""
+        """End the connection at once and drop unsent output."""
         self.end_reason = reason
         self.aborted = True
         self.pieces = None
@@ -169,14 +171,14 @@ class Client:
         self.close()
 
     def explain(self, reason: str, *, always: bool = False) -> Properties:
-        """Return a Reason String, unless the client asked for none [MQTT-3.1.2-29]."""
+        """Return a Reason String, unless the client refused them [MQTT-3.1.2-29]."""
         if not reason or not (always or self.problem_information):
             return NO_PROPERTIES
         return Properties(reason_string=reason)
 
 
 def user_of(username: str | None) -> str:
-    """Return how a line names a user; empty without one."""
+    """Return a user's name for a log line; empty without one."""
     return "" if username is None else f" of user {username[:SHOWN]!r}"
 
 

@@ -1,4 +1,4 @@
-"""Which delivery and durability class a client and a message have, as the configuration says."""
+"""The delivery and durability classes of clients and messages, as configured."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -12,9 +12,9 @@ from gateway.settings.storage import DurabilityRule
 
 
 def client_matcher(pattern: str) -> Callable[[str], bool]:
-    """Return a function that says whether a client identifier is one of those meant.
+    """Return a function that tests whether a client identifier matches the pattern.
 
-    `*` stands also for no character; every other character stands for itself.
+    `*` stands for any characters or none; every other character stands for itself.
     """
     from gateway.where.language.expression import Wildcard
     from gateway.where.language.like import like_matcher
@@ -28,11 +28,11 @@ APPLICATION = "application"
 """The classes: sessions that end with their connection, those that do not, and large receivers."""
 
 APPLICATION_COUNT = 10
-"""Messages for an application that leave together, where nothing says otherwise."""
+"""Messages to an application that are sent together, unless configured otherwise."""
 
 
 class DeliveryClasses:
-    """The first rule that fits a client holds, then what its listener says, then its session."""
+    """The first rule that matches a client applies, else its listener's, else its session's."""
 
     __slots__ = ("_classes", "_rules")
 
@@ -43,7 +43,7 @@ class DeliveryClasses:
         self.change(settings)
 
     def change(self, settings: DeliverySettings) -> None:
-        """Let other policies hold from now on, and other rules for clients that come."""
+        """Apply other policies from now on, and other rules to new clients."""
         for name, own, *usual in (
             (DEVICE, settings.device),
             (DEVICE_PERSISTENT, settings.device_persistent),
@@ -85,9 +85,9 @@ def _policy(
 
 
 class DurabilityClasses:
-    """The first entry that fits holds, then what the listener says, then `default`.
+    """The first matching entry applies, then the listener's class, then `default`.
 
-    A message is its publisher's: an entry fits it by its topic, or by the client that published it.
+    A message belongs to its publisher: an entry matches it by topic, or by the publishing client.
     """
 
     __slots__ = ("_clients", "_topics", "default")
@@ -100,7 +100,7 @@ class DurabilityClasses:
         self.change(entries, default)
 
     def change(self, entries: Iterable[DurabilityRule], default: str) -> None:
-        """Let other entries hold for clients that come, and for topics that are asked about."""
+        """Apply other entries to new clients, and to topics that are looked up from now on."""
         self.default = DurabilityClass(commit_within(default))
         self._clients: list[tuple[Callable[[str], bool], DurabilityClass]] = []
         self._topics: list[tuple[str, DurabilityClass]] = []
@@ -112,14 +112,14 @@ class DurabilityClasses:
                 self._topics.append((entry.topic, found))
 
     def of_client(self, client_id: str, of_listener: DurabilityClass | None) -> DurabilityClass:
-        """Return the class of what this client changes, and publishes where no topic says else."""
+        """Return the class of what this client changes and, unless the topic has one, publishes."""
         for matches, found in self._clients:
             if matches(client_id):
                 return found
         return self.default if of_listener is None else of_listener
 
     def of_topic(self, topic: str) -> DurabilityClass | None:
-        """Return the class that the configuration names for a topic, None if it names none."""
+        """Return the configured class of a topic, None without one."""
         for topic_filter, found in self._topics:
             if topic_matches(topic_filter, topic):
                 return found

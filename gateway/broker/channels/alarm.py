@@ -1,4 +1,4 @@
-"""When a channel is looked after next."""
+"""The timer of a channel."""
 
 from collections.abc import Callable
 from math import inf
@@ -8,7 +8,7 @@ from gateway.broker.instant import Instant
 
 
 class Alarm:
-    """Calls `on_due` at the earliest of the monotonic seconds that it was set to."""
+    """Calls `on_due` at the earliest monotonic second it was set to."""
 
     __slots__ = ("_deadlines", "_on_due", "second")
 
@@ -18,13 +18,13 @@ class Alarm:
         self.second = inf
 
     def set(self, second: float) -> None:
-        """Call at this second, or sooner if that was asked for before."""
+        """Call at this second, unless an earlier one is set."""
         if second < self.second:
             self.second = second
             self._deadlines.set(self, second, self._ring)
 
     def stop(self) -> None:
-        """Call no more."""
+        """Cancel the call."""
         self._deadlines.discard(self)
 
     def _ring(self, _key: object, instant: Instant) -> None:

@@ -42,9 +42,9 @@ class MessageSizes:
         self._largest = largest
 
     def fitting(self, publication: Publication, first: int, most: int) -> int:
-        """Return how many messages in a row, from number `first` on, have a size in between.
+        """Return how many messages in a row, from number `first` on, have a fitting size.
 
-        That is a negative number, of those in a row that have not, if the first has not.
+        If the first message does not fit, return the negative count of those in a row that do not.
         """
         packets = publication.packets
         if not self._smallest and packets.payloads <= self._largest:
@@ -52,7 +52,7 @@ class MessageSizes:
         return self._count_fitting(publication, first, most)
 
     def _count_fitting(self, publication: Publication, first: int, most: int) -> int:
-        """Return what `fitting` does, for messages of which some may not fit."""
+        """Do the work of `fitting` if some messages may not fit."""
         sizes = (publication.packets.payload_bytes(n, 1) for n in range(first, first + most))
         fits, alike = next(groupby(sizes, lambda size: self._smallest <= size <= self._largest))
         count = len(list(alike))
@@ -71,7 +71,7 @@ def _limits(settings: ChannelSettings, memory: QueueMemory) -> SessionLimits:
 
 
 AT_ONCE = 128
-"""Times that a channel gives out messages in one turn: some 3 ms; its queue may have 100,000."""
+"""Dispatches of a channel in one turn: some 3 ms; its queue may have 100,000 messages."""
 
 _AT_ONCE = AT_ONCE  # compiled, a C name
 
@@ -79,8 +79,8 @@ _AT_ONCE = AT_ONCE  # compiled, a C name
 class Channel(Session):
     """A session without a client, whose messages go to the consumers of its group.
 
-    As a session it has a queue, of which the head is in memory and the rest on disk, and a journal
-    that brings it back after a restart. What consumers have not acknowledged stays in the journal.
+    Like any session it has a queue, with its head in memory and the rest on disk, and a journal
+    that restores it after a restart. Unacknowledged messages stay in the journal.
     """
 
     __slots__ = (
@@ -134,7 +134,7 @@ class Channel(Session):
         )
 
     def change(self, settings: ChannelSettings) -> None:
-        """Let other settings of the same channel hold from now on; what waits stays."""
+        """Apply changed settings of the same channel; its messages stay."""
         self.settings = settings
         self.limits = limits = _limits(settings, self.limits.memory)
         self.queue.maximum_messages = limits.maximum_queued_messages
@@ -159,7 +159,7 @@ class Channel(Session):
 
     @property
     def attempts(self) -> int:
-        """How often the message was given out that was most often, of those in flight or back."""
+        """The highest number of attempts among the messages that are in flight or were returned."""
         given = (*self.deliveries, *self.waiting.returned)
         return max((each.attempts for each in given), default=0)
 
@@ -174,18 +174,18 @@ class Channel(Session):
 
     @property
     def comes_soon(self) -> bool:
-        """Whether a consumer gets at once what is queued last, and may so spare the disk."""
+        """Whether a consumer gets a new message at once, so that it may never need the disk."""
         waiting = self.waiting
         return not waiting.paused and not len(waiting.returned) and self.consumers.have_capacity
 
     def restore(self, kept: RestoredSession) -> None:
-        """Take up what an earlier run left."""
+        """Restore the messages of an earlier run."""
         self.expiry_interval = NEVER
         self.persist_in(kept.journal)
         self.waiting.earlier = EarlierRun(kept)
         continuation.restore(self, kept.spans, kept.tail, connected=False)
         if kept.attempts:
-            self.alarm.set(0.0)  # some may have been given out for the last time
+            self.alarm.set(0.0)  # some may have been dispatched for the last time
 
     def accept(
         self,
@@ -200,7 +200,7 @@ class Channel(Session):
         topic_filter: str = "",  # noqa: ARG002 - a session's shape
         policy: DeliveryPolicy | None = None,  # noqa: ARG002 - likewise
     ) -> None:
-        """Give consumers what they have room for, and queue the rest."""
+        """Give consumers as much as they have capacity for, and queue the rest."""
         qos = min(qos, 1)
         queued = False
         while count:
@@ -234,7 +234,7 @@ class Channel(Session):
         return True
 
     def _goes_at_once(self, span: Span, now: float, promised: bool) -> bool:
-        """Whether nothing stands before what comes now, all consumers want it, and it is kept."""
+        """Whether new messages may pass the queue: all consumers want them, and they are stored."""
         return (
             self.waiting.passes()
             and self.consumers.accept_any()
@@ -243,12 +243,12 @@ class Channel(Session):
         )
 
     def capacity(self, publication: Publication, first: int, most: int, qos: int) -> int:
-        """Return how many messages are surely kept, or are none that the channel takes."""
+        """Return how many messages will surely be stored, or have a size that is ignored."""
         alike = self._sizes.fitting(publication, first, most)
         return Session.capacity(self, publication, first, alike, qos) if alike > 0 else -alike
 
     def pump(self, now: float) -> None:
-        """Give consumers what they have room for, in the order in which it came."""
+        """Give consumers what they have capacity for, in order of arrival."""
         self.figures.note_latencies(now)
         left = _AT_ONCE
         while left and self._dispatcher.dispatch_next(now):
@@ -258,17 +258,17 @@ class Channel(Session):
         self.page_in()
 
     def offer_again(self) -> None:
-        """Give out what no consumer might have, now that one has come or rights have changed."""
+        """Offer messages again that no consumer could get: a consumer or its rights are new."""
         if self.waiting.returned.held_messages:
             self.go_on()
 
     def go_on(self) -> None:
-        """Give out what was paused and is not any more, from the next turn on."""
+        """Dispatch what is no longer paused, from the next turn on."""
         self.waiting.resume()
         self.alarm.set(0.0)
 
     def check_deadlines(self, instant: Instant) -> None:
-        """Take back what has timed out, bury dead letters, and give out what there is room for."""
+        """Return timed-out messages, bury dead letters, and dispatch what there is capacity for."""
         now = instant.monotonic
         later = self.waiting.returned.come_back(now)
         self.deliveries.check_deadlines(now)
@@ -277,18 +277,18 @@ class Channel(Session):
         self.alarm.set(min(later, self.deliveries.next_due(now)))
 
     def requeue(self, client_id: str, second: float = 0.0) -> int:
-        """Take back all that a consumer has, which now has room; return how many these are.
+        """Return everything in flight to one consumer to the queue; say how many messages that is.
 
-        They are given out again from the monotonic `second` on.
+        They are dispatched again from the monotonic `second` on.
         """
         self.alarm.set(0.0)
         return self.deliveries.requeue(client_id, second)
 
     def _come_back(self, offer: Offer, second: float) -> None:
-        """Put a message back before the queue, or among the dead letters after its last attempt.
+        """Put a message before the queue, or among the dead letters after its last attempt.
 
-        It stays out of the way until the monotonic `second`. What was too large for a consumer was
-        not given to it.
+        It waits until the monotonic `second`. A message that was too large for a consumer does not
+        count as an attempt.
         """
         if not offer.above:
             self.journal.attempted(offer.span, offer.span.first, offer.attempts)

@@ -1,4 +1,4 @@
-"""All channels of a gateway: how they begin, come back, are looked after and end."""
+"""All channels of a gateway: their creation, restart, timers and end."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -19,16 +19,16 @@ from gateway.settings.channel import ChannelSettings
 from gateway.settings.when_full import WhenFull
 
 MAXIMUM_PAUSED_FILTERS = 100
-"""Topic filters whose messages no channel gives out: each is compared with every message."""
+"""Topic filters that may be paused; each is compared with every message."""
 
 
 class Channels:
-    """The channels by the topic filter with which consumers subscribe, `$share/<name>/<filter>`.
+    """The channels by their consumers' topic filter, `$share/<name>/<filter>`.
 
-    Durable ones of the configuration are there from the start. Temporary ones begin with their
-    first consumer and end with their last. Where the configuration has other shared subscriptions
-    be channels, they begin with their first consumer, too; `refused` counts those that were one
-    too many, which stay shared subscriptions.
+    Durable channels of the configuration exist from the start. Temporary ones exist from their
+    first consumer to their last. If the configuration makes other shared subscriptions channels,
+    these begin with their first consumer, too; `refused` counts those above the limit, which stay
+    shared subscriptions.
     """
 
     __slots__ = (
@@ -66,10 +66,10 @@ class Channels:
         self._shares = shares
         self._store = store
         self._sessions = sessions
-        self._when_full = when_full  # of channels that nobody has configured
+        self._when_full = when_full  # of channels that are not configured
         self._by_filter: dict[str, Channel] = {}
         self._ending: dict[Channel, None] = {}  # temporary ones
-        self._makers: dict[Channel, str] = {}  # clients that count for those not configured
+        self._makers: dict[Channel, str] = {}  # clients to whose share the unconfigured ones count
         self.paused_filters: dict[str, None] = {}
         self.refused = 0
         router.on_add.append(self._on_subscribed)
@@ -82,11 +82,11 @@ class Channels:
                 self._begin(each)
 
     def change(self, settings: BrokerSettings, when_full: WhenFull) -> None:
-        """Have the channels that the settings name, as they have them, from now on.
+        """Apply the channels that the settings name.
 
-        A durable one that they name no more stays with its messages, as after a restart, until
-        somebody deletes it; a temporary one until its last consumer has gone. One that is durable
-        now and was not, or the reverse, begins anew (`in_the_way`).
+        A durable channel that is no longer named stays with its messages, as after a restart, until
+        somebody deletes it; a temporary one until its last consumer is gone. A channel that changes
+        between durable and temporary begins again (`in_the_way`).
         """
         self._settings, self._when_full = settings, when_full
         named = {_shared_filter(each): each for each in settings.channels}
@@ -108,7 +108,7 @@ class Channels:
                 self._begin_among_consumers(now)
 
     def in_the_way(self, settings: BrokerSettings) -> list[Channel]:
-        """Return the channels whose messages would be lost by these settings: kept, or not."""
+        """Return the channels that these settings make durable or temporary: they lose messages."""
         found = ((each, self._by_filter.get(_shared_filter(each))) for each in settings.channels)
         return [
             channel
@@ -119,7 +119,7 @@ class Channels:
         ]
 
     def start(self) -> None:
-        """Let the channels be kept that are to be and that no earlier run has left."""
+        """Make channels durable that are configured so and were not restored."""
         for channel in self:
             if not channel.settings.in_memory and not channel.persistent:
                 self._persist(channel)
@@ -135,14 +135,14 @@ class Channels:
         return [channel for channel in self if channel.settings.share_name == name]
 
     def full(self, session: Session, topic_filter: str) -> bool:
-        """Return whether a channel has no room for this session as another consumer."""
+        """Return whether a channel has as many consumers as it may, this session not among them."""
         channel = self._by_filter.get(topic_filter)
         if channel is None or self._router.find(session, topic_filter) is not None:
             return False
         return len(channel.consumers) >= channel.settings.maximum_consumers
 
     def requires_acknowledgements(self, topic_filter: str) -> bool:
-        """Return whether a topic filter is that of a durable channel, or begins one."""
+        """Return whether a topic filter belongs to a durable channel, or begins one."""
         channel = self._by_filter.get(topic_filter)
         if channel is not None:
             return not channel.settings.in_memory
@@ -154,7 +154,7 @@ class Channels:
         )
 
     def restore(self, kept: RestoredSession) -> None:
-        """Take up a channel of an earlier run; one that is not configured any more stays, too."""
+        """Restore a channel of an earlier run, even if it is no longer configured."""
         name, _, topic_filter = kept.client_id.removeprefix(PREFIX).partition("/")
         shared_filter = f"{SHARED_PREFIX}{name}/{topic_filter}"
         if shared_filter in self._temporary:  # it was durable before
@@ -166,28 +166,28 @@ class Channels:
         channel.restore(kept)
 
     def rules_changed(self) -> None:
-        """Look again at what nobody might read: access rules have changed."""
+        """Offer messages again that nobody could read: access rules have changed."""
         for channel in self:
             channel.offer_again()
 
     def connected(self, session: Session) -> None:
-        """Look again at what nobody might read: a consumer has another connection."""
+        """Offer messages again that nobody could read: a consumer has another connection."""
         for channel in [each for each in self if each in session.consumes]:
             channel.offer_again()
 
     def pause(self, channel: Channel) -> None:
-        """Give out nothing more until `resume`; messages go on to be queued."""
+        """Dispatch nothing until `resume`; new messages are queued."""
         channel.waiting.paused = True
 
     def resume(self, channel: Channel) -> None:
-        """Give messages out again, from the next turn on."""
+        """Dispatch again, from the next turn on."""
         channel.waiting.paused = False
         channel.go_on()
 
     def pause_filter(self, topic_filter: str) -> bool:
-        """Give out no message of these topics, whatever its channel, until `resume_filter`.
+        """Dispatch no message of these topics, in any channel, until `resume_filter`.
 
-        Other messages pass them. Returns False if too many topic filters are paused.
+        Other messages overtake them. Returns False if too many topic filters are paused.
         """
         if topic_filter not in self.paused_filters:
             if len(self.paused_filters) >= MAXIMUM_PAUSED_FILTERS:
@@ -196,7 +196,7 @@ class Channels:
         return True
 
     def resume_filter(self, topic_filter: str) -> bool:
-        """Give out messages of these topics again; return False if they were not paused."""
+        """Dispatch messages of these topics again; return False if they were not paused."""
         if topic_filter not in self.paused_filters:
             return False
         del self.paused_filters[topic_filter]
@@ -205,7 +205,7 @@ class Channels:
         return True
 
     def empty(self, channel: Channel) -> None:
-        """Give up all messages that wait or are in flight."""
+        """Drop all messages that wait or are in flight."""
         persistent = channel.persistent
         if persistent:
             channel.journal.close(channel.undelivered())
@@ -214,7 +214,7 @@ class Channels:
             self._persist(channel)
 
     def delete(self, channel: Channel) -> None:
-        """End a channel with its messages; a configured one is there again after a restart."""
+        """Delete a channel with its messages; a configured one exists again after a restart."""
         if channel.persistent:
             channel.journal.close(channel.undelivered())
         channel.ended = True
@@ -240,7 +240,7 @@ class Channels:
         return channel
 
     def _begin_among_consumers(self, settings: ChannelSettings) -> None:
-        """Begin a channel of which members of a shared subscription may be there already."""
+        """Begin a channel whose shared subscription may have members already."""
         channel = self._begin(settings)
         for member in channel.consumers.members:
             session = session_of(member)
@@ -251,13 +251,13 @@ class Channels:
             self.delete(channel)
 
     def _persist(self, channel: Channel) -> None:
-        """Keep the channel and its messages from now on."""
+        """Store the channel and its messages from now on."""
         channel.persist_in(self._store.open(channel.client_id, 0.0))
         channel.expiry_interval = NEVER
         channel.journal.store(NEVER, None)
 
     def _on_subscribed(self, _: int, subscription: Subscription) -> None:
-        """Let a new consumer's session know its channel, which begins with it if there is none."""
+        """Add a new consumer to its channel, which begins with it if there is none."""
         topic_filter = subscription.topic_filter
         if not topic_filter.startswith(SHARED_PREFIX):
             return
@@ -270,7 +270,7 @@ class Channels:
             channel.offer_again()
 
     def _begin_with_consumer(self, topic_filter: str, session: Session) -> Channel | None:
-        """Return the channel that begins with its first consumer, None if none does."""
+        """Begin and return a channel with its first consumer, None if the filter is no channel."""
         shares, settings = self._shares, self._temporary.get(topic_filter)
         configured = settings is not None
         if settings is None:
@@ -300,7 +300,7 @@ class Channels:
         return ChannelSettings(name, topic_filter, temporary=temporary, when_full=self._when_full)
 
     def _on_unsubscribed(self, _number: int, _subscription: Subscription) -> None:
-        """Let temporary channels without consumers end, when the subscription is gone."""
+        """End temporary channels without consumers, after the subscription was removed."""
         if any(not len(each.consumers) for each in self._ending):
             self._deadlines.set("temporary channels", 0.0, self._end_temporary)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Moves:
-    """Says which topics wait until the consumer that had them acknowledges what it has of them.
+    """Makes a moved topic wait until its previous consumer has acknowledged all of its messages.
 
     Otherwise two consumers would have messages of one topic, and one might overtake the other.
     """
@@ -28,7 +28,7 @@ class Moves:
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
         self._connected: set[Session] = set()
-        # by topic, what was in flight when they changed: no more than that
+        # by topic, the deliveries in flight when consumers changed, and no later ones
         self._before: dict[str, list[Delivery]] = {}
 
     def note(self, connected: set[Session]) -> None:
@@ -43,7 +43,7 @@ class Moves:
         self._before = dict(before)
 
     def waits(self, topic: str, consumer: Session) -> bool:
-        """Return whether another than this consumer has messages of a topic in flight."""
+        """Return whether another consumer has messages of a topic in flight."""
         found = self._before.pop(topic, None)
         if found is None:
             return False
@@ -59,20 +59,19 @@ _RUN = RUN  # compiled, a C name
 
 
 class NobodyWantsIt(Exception):  # noqa: N818 - an answer, not a mistake of ours
-    """There are consumers, and none can have a message: its filter or size forbids it."""
+    """There are consumers, but each one's filter or size limit forbids the message."""
 
 
 class NobodyMayHaveItNow(Exception):  # noqa: N818 - likewise
-    """None of the consumers that are connected may read a message, which another time one may."""
+    """None of the connected consumers may read the message at present."""
 
 
 class Consumers:
-    """The `members` of a channel's group: who of them gets a message.
+    """The `members` of a channel's group: chooses which of them gets a message.
 
-    Their rights are asked where there are access rules, or if the topics are `guarded`.
-    `randrange` returns a random number from 0 to below another. In a `durable` channel whoever
-    acknowledges nothing, since an earlier version let it subscribe with QoS 0, gets no more than
-    messages of QoS 0.
+    Their rights are checked if there are access rules, or if the topics are `guarded`. `randrange`
+    returns a random number from 0 to below its argument. In a `durable` channel a consumer that an
+    earlier version let subscribe with QoS 0 gets only messages of QoS 0.
     """
 
     __slots__ = (
@@ -106,12 +105,12 @@ class Consumers:
         self._randrange = randrange
         self._deliveries = deliveries
         self._moves = Moves(deliveries)
-        self._turn = -1  # who got the last one
+        self._turn = -1  # index of the member that got the last message
         self.choose_by(choice)
         self.serve(Group())
 
     def choose_by(self, choice: Choice) -> None:
-        """Choose in this way from now on."""
+        """Choose consumers in this way from now on."""
         self._in_turn = choice is Choice.ROUND_ROBIN
         self._sticky = choice is Choice.STICKY
         self._choose: Callable[[list[Subscription], Publication, int], Subscription | None] = {
@@ -122,7 +121,7 @@ class Consumers:
         }[choice]
 
     def serve(self, group: Group) -> None:
-        """Give messages to the members of this group, as they come and go."""
+        """Give messages to the members of this group, which may change."""
         self._group = group
         self.members = group.members
 
@@ -138,18 +137,18 @@ class Consumers:
         return False
 
     def accept_any(self) -> bool:
-        """Return whether a message may go to each of them, whatever its topic and its number."""
+        """Return whether every message may go to every member."""
         return not (self._sticky or self.ask())
 
     def ask(self) -> bool:
-        """Return whether a consumer may not want every message."""
+        """Return whether a consumer may refuse a message."""
         return self._guarded or self._group.conditional > 0 or self._router.restricts
 
     def share(self, count: int) -> int:
-        """Return how many of so many messages, which came together, go to one consumer.
+        """Return how many of `count` adjacent messages go to one consumer.
 
-        All that have nothing to do get some. Others get `RUN` together, which cost little more
-        than one, or a little less, so that runs are as long.
+        Every idle consumer gets some. Otherwise a run has `RUN` messages, or a little less so that
+        runs are equal: a run costs little more than one message.
         """
         if count == 1 or not self.accept_any():
             return 1
@@ -164,10 +163,10 @@ class Consumers:
     def choose(
         self, publication: Publication, number: int, avoid: "Session | None", above: int
     ) -> Subscription | None:
-        """Return who gets a message now, None if nobody has room for it.
+        """Return the consumer for a message now, None if none has capacity.
 
-        `avoid` gets it only if there is nobody else, and nobody whose Maximum Packet Size is not
-        `above` so many bytes. Raises NobodyWantsIt and NobodyMayHaveItNow.
+        `avoid` is chosen only if there is no other, and a consumer whose Maximum Packet Size is not
+        `above` so many bytes never. Raises NobodyWantsIt and NobodyMayHaveItNow.
         """
         ask = self.ask()
         if self._in_turn and avoid is None and not ask:
@@ -199,7 +198,7 @@ class Consumers:
     def _wanting(
         self, connected: list[Subscription], publication: Publication, number: int
     ) -> list[Subscription]:
-        """Return who of these wants a message, and may be sent it."""
+        """Return the members that want a message and may be sent it."""
         selection = self._router.selection(publication, number)
         wanting = [
             each
@@ -212,16 +211,15 @@ class Consumers:
         return wanting
 
     def _check_rights(self, selection: Selection, connected: list["Session"]) -> None:
-        """Raise NobodyMayHaveItNow if it is rights that let nobody have it.
+        """Raise NobodyMayHaveItNow if only rights exclude all consumers.
 
-        Another consumer may come that may read it: what it would get is not given up because
-        somebody with fewer rights is there first.
+        The message is not dropped then: a consumer that may read it may connect later.
         """
         if not any(selection.may_read(each) and selection.may_send(each) for each in connected):
             raise NobodyMayHaveItNow
 
     def _prompt(self, members: list[Subscription], publication: Publication) -> list[Subscription]:
-        """Return those whose windows are not full of what has timed out."""
+        """Return the members whose windows are not full of timed-out messages."""
         late = {*self._deliveries.late.values()}
         if not late:
             return members
@@ -232,7 +230,7 @@ class Consumers:
         ]
 
     def _next_ready(self, publication: Publication) -> Subscription | None:
-        """Return the first that has room, from the one on whose turn it is."""
+        """Return the first member with capacity, after the one that got the last message."""
         members, turn, qos = self.members, self._turn, publication.qos
         for _ in range(len(members)):
             turn = turn + 1 if turn + 1 < len(members) else 0
@@ -243,7 +241,7 @@ class Consumers:
         return None
 
     def _suits(self, member: Subscription, qos: int) -> bool:
-        """Return whether a consumer acknowledges what is to be acknowledged."""
+        """Return whether a consumer acknowledges messages of this QoS, if that is needed."""
         return member.qos > 0 or qos == 0 or not self._durable
 
     def _random(
@@ -256,7 +254,10 @@ class Consumers:
     def _stick(
         self, members: list[Subscription], publication: Publication, number: int
     ) -> Subscription | None:
-        """Return the topic's consumer if it has room; one that comes or goes moves few topics."""
+        """Return the topic's own consumer if it has capacity.
+
+        A consumer that joins or leaves moves few topics.
+        """
         topic = publication.topic_of(number)
         chosen = max(members, key=lambda each: _weight(topic, session_of(each).client_id))
         if not _has_capacity(chosen, publication) or self._moves.waits(topic, session_of(chosen)):
@@ -265,9 +266,9 @@ class Consumers:
 
 
 def _weight(topic: str, client_id: str) -> bytes:
-    """Return the weight of a consumer for a topic, which goes to the greatest (rendezvous hashing).
+    """Return the weight of a consumer for a topic; the greatest wins (rendezvous hashing).
 
-    The hash is a cryptographic one, since those of a CRC are alike for topics that are alike.
+    A cryptographic hash, since a CRC gives similar topics similar values.
     """
     return blake2b(f"{client_id}\0{topic}".encode(), digest_size=8).digest()
 
@@ -287,7 +288,7 @@ def _least_inflight(
 
 def session_of(member: Subscription) -> "Session":
     """Return the session of a consumer."""
-    return member.subscriber  # type: ignore[return-value]  # shared subscriptions have sessions alone
+    return member.subscriber  # type: ignore[return-value]  # shared subscriptions have only sessions
 
 
 def _maximum_packet_size(member: Subscription) -> int:

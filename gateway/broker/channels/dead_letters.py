@@ -1,4 +1,4 @@
-"""Messages that were given out for the last time."""
+"""Messages whose last attempt has failed."""
 
 import logging
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class DeadLetters:
-    """Publishes them to the dead letter topic of a channel, or gives them up without one.
+    """Publishes them to the dead letter topic of a channel, or drops them without one.
 
     `channel` is the session whose journal has them.
     """
@@ -40,7 +40,7 @@ class DeadLetters:
         self._letters: list[Offer] = []
 
     def add(self, letter: Offer) -> None:
-        """Take over one message, which `send` looks after."""
+        """Accept one message; `send` publishes it."""
         self._letters.append(letter)
         self._alarm.set(0.0)
 
@@ -49,7 +49,7 @@ class DeadLetters:
         self._letters.clear()
 
     def send(self, instant: Instant) -> None:
-        """Publish what there is; what is refused goes to a consumer once more."""
+        """Publish all of them; a refused one goes to a consumer once more."""
         letters, self._letters = self._letters, []
         for letter in letters:
             if self._bury(letter, instant):

@@ -1,4 +1,4 @@
-"""Messages of a channel that consumers have: how they are acknowledged, time out and come back."""
+"""Messages of a channel in flight: acknowledgement, timeout and return."""
 
 from collections.abc import Callable, Iterator
 from math import inf
@@ -10,17 +10,17 @@ from gateway.session.session import Session
 from gateway.session.span import Span
 
 NOTED_AFTER = 1.0
-"""Seconds that a message is in flight before its attempt is noted on disk: few are so long."""
+"""Seconds in flight after which an attempt is noted on disk: few messages take so long."""
 
 _NOTED_AFTER = NOTED_AFTER  # compiled, a C name
 
 
 class Delivery:
-    """Messages that a consumer was given at once and has not all acknowledged.
+    """Messages that a consumer got together and has not all acknowledged.
 
-    `source` is the span of the channel's queue, `sent` the one that the consumer got: the first
-    message of one is that of the other. They were given out at the monotonic second `given` and
-    time out at `due`. It is `noted` once the channel's journal knows of the attempt.
+    `source` is the span of the channel's queue, `sent` the consumer's: both begin with the same
+    message. They were dispatched at the monotonic second `given` and time out at `due`. `noted` is
+    True once the channel's journal knows of the attempt.
     """
 
     __slots__ = ("attempts", "consumer", "due", "given", "noted", "remaining", "sent", "source")
@@ -49,7 +49,7 @@ class Delivery:
         return self.source.first + number - self.sent.first
 
     def pending(self) -> list[int]:
-        """Return the numbers in `sent` of the messages that were not acknowledged."""
+        """Return the numbers in `sent` of the unacknowledged messages."""
         sent, inflight = self.sent, self.consumer.inflight
         return [
             sent.first + index
@@ -59,12 +59,12 @@ class Delivery:
 
 
 class Deliveries:
-    """What consumers have, by the span that they got, in the order in which it times out.
+    """Messages in flight, by the span that the consumer got, ordered by timeout.
 
-    What they do not acknowledge within `timeout` seconds, or give back, goes to `come_back`, with
-    the monotonic second before which it is not to be given out. `channel` has the journal, and the
-    `alarm` rings when `check_deadlines` has something to do.
-    `late` has the consumers of what has timed out and still takes room of their windows.
+    Messages that are not acknowledged within `timeout` seconds, or are returned, go to `come_back`
+    with the monotonic second before which they must not be dispatched. `channel` has the journal;
+    the `alarm` is set for `check_deadlines`. `late` has the consumers of timed-out messages that
+    still occupy their windows.
     """
 
     __slots__ = (
@@ -92,8 +92,8 @@ class Deliveries:
         self.timeout = timeout
         self._come_back = come_back
         self._by_span: dict[Span, Delivery] = {}
-        self.late: dict[Span, Session] = {}  # up to what their Receive Maximum lets them have
-        self._unnoted = False  # of some the attempt is to be noted
+        self.late: dict[Span, Session] = {}  # bounded by the consumers' Receive Maximum
+        self._unnoted = False  # some have an attempt to be noted
 
     def __iter__(self) -> Iterator[Delivery]:
         return iter(self._by_span.values())
@@ -104,17 +104,17 @@ class Deliveries:
         return sum(each.remaining for each in self)
 
     def has(self, delivery: Delivery) -> bool:
-        """Return whether its consumer has not acknowledged all of a delivery, and has time left."""
+        """Return whether a delivery is neither fully acknowledged nor timed out."""
         return delivery.sent in self._by_span
 
     def begin(
         self, source: Span, sent: Span, consumer: Session, attempts: int, now: float, noted: bool
     ) -> Delivery:
-        """Note that a consumer gets messages, for the so manieth time."""
+        """Note that a consumer gets messages, and which attempt it is."""
         sent.channel = self
         due = now + self.timeout
         delivery = Delivery(source, sent, consumer, attempts, now, due, noted)
-        self._by_span[sent] = delivery  # before it no other times out
+        self._by_span[sent] = delivery  # the last in the order of timeouts
         if noted:
             self._note(delivery, list(range(sent.first, sent.first + sent.count)))
         elif source.row is not None:
@@ -123,7 +123,7 @@ class Deliveries:
         return delivery
 
     def next_due(self, now: float) -> float:
-        """Return the second at which `check_deadlines` has work, infinite if it never has."""
+        """Return the second at which `check_deadlines` has work, infinite if none is in flight."""
         if not self._by_span:
             return inf
         first: Delivery = next(iter(self._by_span.values()))
@@ -132,7 +132,7 @@ class Deliveries:
     def finished(self, span: Span, number: int, count: int) -> None:
         """Forget messages that a consumer acknowledged."""
         delivery = self._by_span.get(span)
-        if delivery is None:  # they have timed out, and others have got them
+        if delivery is None:  # they timed out and went to others
             self.late.pop(span, None)
             return
         self._figures.acknowledge(span.publication.arrived, count)
@@ -140,7 +140,7 @@ class Deliveries:
         self._settle(delivery, count)
 
     def return_message(self, span: Span, number: int) -> None:
-        """Give a message to another consumer: this one's connection has ended, or it refuses it."""
+        """Return a message for another consumer: this one refused it or its connection ended."""
         delivery = self._by_span.get(span)
         if delivery is None:
             self.late.pop(span, None)
@@ -150,10 +150,10 @@ class Deliveries:
         self._settle(delivery, 1)
 
     def too_large(self, span: Span, number: int) -> None:
-        """Take back a message that is being given out, whose packet its consumer cannot take."""
+        """Return a message that is being sent and exceeds the Maximum Packet Size."""
         delivery = self._by_span[span]
         connection = delivery.consumer.connection
-        assert connection is not None  # noqa: S101 - it is being written to
+        assert connection is not None  # noqa: S101 - output is being encoded for it
         self._figures.delivered -= 1
         self._settle(delivery, 1)
         source = delivery.source.part(delivery.original(number), 1)
@@ -161,9 +161,9 @@ class Deliveries:
         self._come_back(Offer(source, delivery.attempts - 1, delivery.consumer, above), 0.0)
 
     def check_deadlines(self, now: float) -> None:
-        """Take back what was not acknowledged in time, and note the attempts of what takes long.
+        """Return what was not acknowledged in time, and note the attempts of what takes long.
 
-        A consumer's packet identifier stays in use until it acknowledges it all the same.
+        The packet identifiers stay in use until the consumer acknowledges them.
         """
         while self._by_span:
             delivery = next(iter(self))
@@ -178,7 +178,7 @@ class Deliveries:
             self._note_long_ones(now)
 
     def touch(self, client_id: str, now: float) -> int:
-        """Give a consumer the whole time again for all that it has; return how many these are."""
+        """Start the timeout of all a consumer's messages again; return how many there are."""
         touched = self._of(client_id)
         for delivery in touched:
             delivery.due = now + self.timeout
@@ -186,9 +186,9 @@ class Deliveries:
         return sum(each.remaining for each in touched)
 
     def requeue(self, client_id: str, second: float = 0.0) -> int:
-        """Take back all that a consumer has; return how many these are.
+        """Return all messages of a consumer; return how many there are.
 
-        They are given out again from the monotonic `second` on.
+        They are dispatched again from the monotonic `second` on.
         """
         requeued = 0
         for delivery in self._of(client_id):
@@ -230,7 +230,7 @@ class Deliveries:
                 self._note(delivery, delivery.pending())
 
     def _note(self, delivery: Delivery, numbers: list[int]) -> None:
-        """Have it noted how often these messages of a delivery were given out."""
+        """Store how often these messages of a delivery were dispatched."""
         journal = self._channel.journal
         for number in numbers:
             journal.attempted(delivery.source, delivery.original(number), delivery.attempts)

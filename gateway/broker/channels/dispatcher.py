@@ -1,4 +1,4 @@
-"""How the messages of a channel go to its consumers."""
+"""Sends a channel's messages to its consumers."""
 
 from gateway.broker.channels.consumers import (
     Consumers,
@@ -21,17 +21,17 @@ from gateway.session.span import Span
 from gateway.settings.channel import ChannelSettings
 
 ATTEMPT = "attempt"
-"""The user property of a message that a consumer gets again: how many times it was given out.
+"""The user property that tells a consumer the number of the attempt, from the second on.
 
-It is the last of the name. A message whose publisher has one of that name has ours from the first
-time on, or the consumer would believe the publisher's.
+It is the last of its name. If a publisher uses the name itself, the gateway adds its own from the
+first attempt on, since the consumer would believe the publisher's.
 """
 
 _FIELD = b"\x26" + write_string(ATTEMPT)
 
 
 class Dispatcher:
-    """Gives each message to one consumer that has room, for as long as there is one.
+    """Gives each message to one consumer with capacity, while there is one.
 
     `channel` has the journal and the counters.
     """
@@ -65,9 +65,9 @@ class Dispatcher:
         self._dead_letters = dead_letters
 
     def dispatch_new(self, span: Span, now: float) -> int:
-        """Give messages that came now, and pass all that waits, to consumers; return how many.
+        """Dispatch new messages ahead of the queue; return how many.
 
-        They are those that nobody may refuse. What consumers acknowledge is to be kept until then.
+        No consumer may refuse them. They are stored until consumers acknowledge them.
         """
         consumers, count = self._consumers, span.count
         member = consumers.choose(span.publication, span.first, None, 0)
@@ -89,7 +89,7 @@ class Dispatcher:
         return given
 
     def dispatch_next(self, now: float) -> bool:
-        """Give out, or give up, what is next; return False if it has to wait, or there is none."""
+        """Dispatch or drop the next message; return False if it must wait, or there is none."""
         waiting, figures = self._waiting, self._figures
         offer = waiting.first(now)
         if offer is None:
@@ -118,14 +118,15 @@ class Dispatcher:
         if member is None:
             return False
         count = 1
-        if span.count > 1 and not waiting.earlier.counted:  # else each has attempts of its own
+        # else each message has its own number of attempts
+        if span.count > 1 and not waiting.earlier.counted:
             count = self._consumers.share(span.count)
         count = self._capacity(span, span.first, count, member)
         self._dispatch(waiting.take(count), member, offer.attempts, now)
         return True
 
     def _capacity(self, span: Span, first: int, most: int, member: Subscription) -> int:
-        """Return how many messages, from number `first` on, a consumer takes that has room."""
+        """Return how many messages, from number `first` on, a consumer with capacity accepts."""
         if not min(span.qos, member.qos):
             return most
         return session_of(member).inflight.capacity(span.publication, first, most)
@@ -134,10 +135,10 @@ class Dispatcher:
         self._channel.journal.done(span, span.first, span.count)
 
     def _dispatch(self, source: Span, member: Subscription, attempts: int, now: float) -> None:
-        """Send messages to a consumer, or hold them for it as its delivery policy says."""
+        """Send messages to a consumer, or hold them back as its delivery policy says."""
         consumer = session_of(member)
         connection = consumer.connection
-        assert connection is not None  # noqa: S101 - it was chosen for having room
+        assert connection is not None  # noqa: S101 - only connected consumers are chosen
         policy = consumer.delivery.policy if member.delivery is None else member.delivery
         before = connection.output.size
         if attempts or not _names_attempt(source.publication):
@@ -160,7 +161,7 @@ class Dispatcher:
         attempts: int,
         now: float,
     ) -> None:
-        """Send messages to a consumer, which is to acknowledge them unless they are of QoS 0."""
+        """Send messages to a consumer; those above QoS 0 wait for its acknowledgement."""
         publication, first, count = source.publication, source.first, source.count
         if attempts or _names_attempt(publication):
             publication, first = _marked(publication, first, attempts + 1), 0
@@ -175,7 +176,7 @@ class Dispatcher:
             self._give_up(source)
             return
         sent = Span(publication, first, count, qos, retain, identifiers)
-        # a message that ends the gateway as soon as it is out must be noted before
+        # noted before it is sent, since the message might crash the gateway each time
         noted = self._waiting.earlier.left(source)
         self._deliveries.begin(source, sent, consumer, attempts + 1, now, noted)
         commit = self._channel.journal.resent(source) if noted else 0
@@ -191,7 +192,7 @@ def _names_attempt(publication: Publication) -> bool:
 
 
 def _marked(publication: Publication, number: int, attempt: int) -> Publication:
-    """Return one message with the number of the attempt among its user properties."""
+    """Return one message with the number of the attempt as its last user property."""
     message = publication.new_message(number)
     message.user_properties = (*message.user_properties, (ATTEMPT, str(attempt)))
     return publication_of(message)

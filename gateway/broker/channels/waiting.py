@@ -1,4 +1,4 @@
-"""What waits for the consumers of a channel, and in which order they get it."""
+"""What waits for the consumers of a channel, in the order in which they get it."""
 
 import heapq
 from collections import deque
@@ -15,9 +15,9 @@ from gateway.session.span import Span
 
 
 class EarlierRun:
-    """How often it gave out messages of a channel, as far as that was noted on disk.
+    """The attempts of a channel's messages in an earlier run, as far as noted on disk.
 
-    Its last second was not: each message that it left may have been given out once more.
+    Its last second was not noted: each of its messages may have been dispatched once more.
     """
 
     __slots__ = ("_attempts", "_last", "counted")
@@ -29,16 +29,16 @@ class EarlierRun:
         self._last = spans[-1].span.last if spans else 0  # its last message that was in memory
 
     def attempts(self, span: Span) -> int:
-        """Return how often the first message of a span was given out."""
+        """Return how often the first message of a span was dispatched."""
         return self._attempts.get(span.sequence, 0) if self.counted else 0
 
     def left(self, span: Span) -> bool:
-        """Return whether these messages may have been given out without a note of it."""
+        """Return whether these messages may have been dispatched without a note."""
         return 0 < span.sequence <= self._last
 
 
 class Offer:
-    """Messages that were given out so many times, and are not for `avoid` if another has room.
+    """Messages with the same number of attempts; `avoid` gets them only if no other can.
 
     They are too large for consumers whose Maximum Packet Size is `above` bytes or less.
     """
@@ -53,10 +53,10 @@ class Offer:
 
 
 class ReturnedMessages:
-    """Those that are next, those that come back later, and those that are put aside.
+    """Messages that are next, that return later, and that are set aside.
 
-    Of the latter the topics are paused, or no consumer may read them now. There are up to
-    `maximum_held`, or 1 MiB: what is behind them waits then.
+    A message is set aside if its topic is paused or no consumer may read it now. Up to
+    `maximum_held` messages, or 1 MiB, are; beyond that, those behind them wait.
     """
 
     __slots__ = ("_held", "_held_bytes", "_later", "_next", "_order", "maximum_held")
@@ -67,7 +67,7 @@ class ReturnedMessages:
         self._held: deque[Offer] = deque()
         self._held_bytes = 0
         self._later: list[tuple[float, int, Offer]] = []  # a heap, by second
-        self._order = 0  # of those of the same second
+        self._order = 0  # keeps the order within one second
 
     def __len__(self) -> int:
         return len(self._next) + len(self._held) + len(self._later)
@@ -76,15 +76,15 @@ class ReturnedMessages:
         return chain(self._held, self._next, (each for _, _, each in self._later))
 
     def first(self) -> Offer | None:
-        """Return the one that is next, None if there is none."""
+        """Return the next one, None if there is none."""
         return self._next[0] if self._next else None
 
     def pop(self) -> Offer:
-        """Remove and return the one that is next."""
+        """Remove and return the next one."""
         return self._next.popleft()
 
     def put(self, offer: Offer, second: float = 0.0) -> None:
-        """Add a message, which is out of the way until the monotonic `second`."""
+        """Add a message, which waits until the monotonic `second`."""
         if second:
             self._order += 1
             heapq.heappush(self._later, (second, self._order, offer))
@@ -92,28 +92,28 @@ class ReturnedMessages:
             self._next.append(offer)
 
     def come_back(self, now: float) -> float:
-        """Let those be next whose second has come; return that of the one behind."""
+        """Make those next whose second has come; return the second of the one after them."""
         while self._later and self._later[0][0] <= now:
             self._next.append(heapq.heappop(self._later)[2])
         return self._later[0][0] if self._later else inf
 
     @property
     def held_messages(self) -> int:
-        """How many messages are put aside."""
+        """How many messages are set aside."""
         return len(self._held)
 
     @property
     def holds_more(self) -> bool:
-        """Whether there is room for another message to be put aside."""
+        """Whether another message may be set aside."""
         return len(self._held) < self.maximum_held and self._held_bytes < HEAD_BYTES
 
     def hold(self, offer: Offer) -> None:
-        """Put a message aside until `resume`."""
+        """Set a message aside until `resume`."""
         self._held.append(offer)
         self._held_bytes += offer.span.size
 
     def resume(self, is_paused: Callable[[Span], bool]) -> None:
-        """Let those be next, before all others, whose topic is not paused any more."""
+        """Make those next, before all others, whose topic is no longer paused."""
         held, self._held, self._held_bytes = self._held, deque(), 0
         resumed: list[Offer] = []
         for each in held:
@@ -132,10 +132,10 @@ class ReturnedMessages:
 
 
 class Waiting:
-    """Messages that came back, and behind them those of the channel's queue.
+    """Returned messages, followed by those of the channel's queue.
 
     Nothing is next while the channel is `paused`. Messages of topics that match `paused_filters`
-    are put aside.
+    are set aside.
     """
 
     __slots__ = ("earlier", "paused", "paused_filters", "queue", "returned")
@@ -151,7 +151,7 @@ class Waiting:
         return self.queue.messages + len(self.returned)
 
     def passes(self) -> bool:
-        """Return whether a message that comes now would be next, whatever its topic."""
+        """Return whether a new message would be next, whatever its topic."""
         return not (self.queue.messages or self.paused or self.paused_filters or len(self.returned))
 
     def spans(self) -> list[Span]:
@@ -159,7 +159,7 @@ class Waiting:
         return [*(each.span for each in self.returned), *self.queue]
 
     def first(self, now: float) -> Offer | None:
-        """Return what is next, None if nothing is; put aside what is paused."""
+        """Return what is next, None if nothing is; set aside what is paused."""
         if self.paused:
             return None
         while True:
@@ -172,25 +172,25 @@ class Waiting:
             if not self.paused_filters or not self._is_paused(offer.span):
                 return offer
             if offer.span.publication.expired(now):
-                return offer  # to be given up
+                return offer  # to be dropped
             if not self.hold_back(offer):
                 return None
 
     def take(self, count: int) -> Span:
-        """Remove and return the first so many messages of what is next."""
+        """Remove and return this many messages from the front."""
         if self.returned.first() is None:
             return self.queue.pop(count)
         return self.returned.pop().span
 
     def hold_back(self, offer: Offer) -> bool:
-        """Put what is next aside, which no consumer may have now; False without room."""
+        """Set the next one aside, which no consumer may have now; False if the limit is reached."""
         if not self.returned.holds_more:
             return False
         self.returned.hold(Offer(self.take(1), offer.attempts, offer.avoid))
         return True
 
     def resume(self) -> None:
-        """Let those be next whose topic is not paused any more, or that somebody may have now."""
+        """Make those next whose topic is no longer paused, or that somebody may read now."""
         self.returned.resume(self._is_paused)
 
     def _is_paused(self, span: Span) -> bool:
