@@ -120,12 +120,14 @@ class Broker(State):
             for _ in range(AT_ONCE):
                 if client.closing:
                     return False
+                # checked before each packet: one packet may exceed the limit, the next may not
                 cost = traffic.cost + (router.evaluations - asked) // ASKED
                 if traffic.bytes_sent > traffic.full_at or cost > MAXIMUM_COST:
                     traffic.end_share()
                     return True
                 if client.pieces is not None:
                     return self._go_on(client, client.pieces, instant)
+                # a PUBLISH makes more output, and the last round's is not written yet
                 if traffic.behind and framer.next_first_byte >> 4 == _PUBLISH:
                     return True
                 first_byte = framer.next_frame(connection.version)
@@ -152,6 +154,7 @@ class Broker(State):
 
     def lost(self, client: Client, instant: Instant) -> None:
         """Note that the client's network connection has ended."""
+        # first, so that nothing below queues output for it
         client.closing = True
         self.deadlines.discard(client)
         self.connections.discard(client)

@@ -1,4 +1,4 @@
-"""What happens later: keep alive, connect timeout, delayed wills, session expiry."""
+"""Timers: keep alive, connect timeout, delayed wills, session expiry."""
 
 import heapq
 import math
@@ -8,10 +8,10 @@ from typing import Any
 from gateway.broker.instant import Instant
 
 Action = Callable[[Any, Instant], None]
-"""What is run, with its key: one action can serve all clients."""
+"""Called with its key, so one action can serve all clients."""
 
 SLACK = 64
-"""Places of given up deadlines that are kept before the heap is looked through."""
+"""Cancelled entries that may stay in the heap before it is rebuilt."""
 
 AT_ONCE = 64
 """Actions of one `run`: thousands of wills or sessions may be due in the same moment."""
@@ -22,8 +22,8 @@ _KEY, _ACTION = 2, 3
 class Deadlines:
     """Actions by the monotonic second at which they are due, at most one for each key.
 
-    What is given up leaves an empty entry in the heap, neither key nor action, until one in five
-    is such: clients that come and go in any number cost little more than those that are there.
+    A cancelled action leaves an empty entry in the heap. The heap is rebuilt once one entry in five
+    is empty, so reconnecting clients cost little more than connected ones.
 
     `earliest` is a monotonic second before which nothing is due, infinite if nothing ever is; after
     `run` it is that of the next action.
@@ -41,7 +41,7 @@ class Deadlines:
         return len(self._entries)
 
     def set(self, key: Hashable, due: float, action: Action) -> None:
-        """Run `action` at the first `run` at or after `due`, instead of the key's earlier one."""
+        """Run `action` at the first `run` at or after `due`, in place of the key's earlier one."""
         self._count += 1
         before = self._entries.get(key)
         entry = self._entries[key] = [due, self._count, key, action]
@@ -51,11 +51,11 @@ class Deadlines:
             self._empty(before)
 
     def set_next(self, key: Hashable, instant: Instant, action: Action) -> None:
-        """Run `action` in the next turn, and not in that of `instant` again."""
+        """Run `action` in the next turn, not in the turn of `instant`."""
         self.set(key, math.nextafter(instant.monotonic, math.inf), action)
 
     def discard(self, key: Hashable) -> None:
-        """Give up the key's action, if it has one."""
+        """Cancel the key's action, if it has one."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._empty(entry)
@@ -69,7 +69,10 @@ class Deadlines:
             action(key, instant)
 
     def run(self, instant: Instant) -> None:
-        """Run the actions that are due, AT_ONCE at most: the rest still is, as `next_due` says."""
+        """Run the actions that are due, AT_ONCE at most.
+
+        The others stay due, as `next_due` shows.
+        """
         left = AT_ONCE
         while left and self._heap and self._heap[0][0] <= instant.monotonic:
             _, _, key, action = heapq.heappop(self._heap)

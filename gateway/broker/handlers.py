@@ -37,10 +37,10 @@ STREAMS: dict[int, Callable[[State, Client, Session, Instant], None]] = {
     0x62: handle_pubrel,
     0x70: handle_pubcomp,
 }
-"""What handles the packets of a message's exchange, by their first byte.
+"""Handlers of PUBLISH and acknowledgements, by first byte.
 
-Each takes from the client's connection the packet that came, and those behind it that are alike.
-Before CONNECT was accepted none of them is called.
+Each reads the received packet from the client's connection, with similar packets that follow. None
+is called before CONNECT was accepted.
 """
 
 HANDLERS: dict[type[Packet], Callable[[State, Client, Any, Instant], Pieces | None]] = {
@@ -51,14 +51,14 @@ HANDLERS: dict[type[Packet], Callable[[State, Client, Any, Instant], Pieces | No
     Disconnect: handle_disconnect,
     Auth: handle_auth,
 }
-"""What handles each other packet; those with topic filters a piece at a time."""
+"""Handlers of all other packets; those with topic filters work in pieces."""
 
 
 def handle(state: State, client: Client, instant: Instant) -> bool:
-    """Hand the packet that the connection has taken, which no stream takes, to its handler.
+    """Call the handler of the received packet, which is none of STREAMS.
 
-    Returns True where others may have their turn: it may not be done, see `go_on`. Raises
-    MqttError, for what only a server may send as well.
+    Returns True if other clients should be served before the next packet; the packet may be
+    unfinished, see `go_on`. Raises MqttError, also for packets that only a server may send.
     """
     packet = client.connection.packet()
     handler = HANDLERS.get(type(packet))
@@ -78,7 +78,7 @@ def handle(state: State, client: Client, instant: Instant) -> bool:
 
 
 def go_on(state: State, client: Client, pieces: Pieces, instant: Instant) -> None:
-    """Handle another of the pieces that are left of the client's last packet; raise MqttError."""
+    """Handle the next piece of the client's last packet; raise MqttError."""
     try:
         pause = pieces.send(instant)
     except StopIteration:
@@ -90,7 +90,7 @@ def go_on(state: State, client: Client, pieces: Pieces, instant: Instant) -> Non
 def _wait(
     deadlines: Deadlines, client: Client, pieces: Pieces, pause: float | None, instant: Instant
 ) -> None:
-    """Go on with the pieces after a pause, if they need one."""
+    """Continue with the pieces after a pause, if they need one."""
     if pause is None:
         return
 

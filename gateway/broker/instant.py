@@ -1,4 +1,4 @@
-"""The moment at which a turn handles its packets; the core reads no clock of its own."""
+"""The time at which a turn handles its packets; the core reads no clock of its own."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""One budget of memory for everything that clients can make the gateway hold."""
+"""One memory limit for everything that clients can make the gateway hold."""
 
 import heapq
 import logging
@@ -22,23 +22,23 @@ from gateway.session.traffic import TURN_BYTES
 from gateway.settings.when_full import WhenFull
 
 BEGIN, END = 7 / 8, 3 / 4
-"""The part of a bound from which on the longest queues are shortened, and down to which."""
+"""The fraction of a bound above which the longest queues are shortened, and the target."""
 
 SHORTENED_AT_ONCE = 16
-"""Queues that are shortened in one pass; each gives up half of what it holds at most."""
+"""Queues that are shortened in one pass; each drops half of its content at most."""
 
 Cut = Callable[[Session, int], int]
 
 Queue = tuple[int, int, Session]
-"""What a session holds, below 0, and its place among those that hold as much."""
+"""What a session holds, as a negative number, and its index, which orders equal ones."""
 
 
 class LongestQueues:
-    """Shortens the longest queues, so that others have room.
+    """Shortens the longest queues to make memory available for others.
 
-    The holder whose queues hold most pays: a user, or clients without a user name from one
-    address. Of its queues the longest is shortened, at the end that its policy gives up. A queue
-    whose policy is to refuse publishers gives up nothing.
+    The holder with the largest queues pays: a user, or all clients without a user name from one
+    address. The longest of its queues is shortened, at the end that its policy drops. A queue whose
+    policy refuses publishers drops nothing.
     """
 
     __slots__ = ("_channels", "_memory", "_sessions")
@@ -54,7 +54,7 @@ class LongestQueues:
         self._channels = channels
 
     def shorten(self, maximum_memory: int) -> None:
-        """Make room in memory and on disk, where they are nearly full."""
+        """Shorten queues where memory or disk is nearly full."""
         memory = self._memory
         excess = _excess(memory.bytes, maximum_memory)
         if excess > 0:
@@ -81,7 +81,7 @@ class LongestQueues:
     def _by_holder(
         self, size_of: Callable[[Session], int]
     ) -> tuple[dict[str, list[Queue]], dict[str, int]]:
-        """Return the queues of each holder, the longest first, and what they hold together."""
+        """Return each holder's queues, the longest first, and their total size."""
         queues: dict[str, list[Queue]] = {}
         held: Counter[str] = Counter()
         for order, session in enumerate((*self._sessions.values(), *self._channels)):
@@ -95,12 +95,12 @@ class LongestQueues:
 
 
 def _excess(held: int, maximum: int) -> int:
-    """Return the bytes to be given up, 0 while there is room enough."""
+    """Return the bytes to be dropped, 0 below the threshold."""
     return held - int(maximum * END) if held > maximum * BEGIN else 0
 
 
 def _queued_memory(session: Session) -> int:
-    """Return about what is in memory alone: of what is on disk, too, there is little."""
+    """Return about what is in memory only; of a tail on disk little is in memory."""
     return max(0, session.queue.memory_bytes - (HEAD_BYTES if session.queue.paged else 0))
 
 
@@ -114,33 +114,33 @@ INTERVAL = 1.0
 """Seconds between two allotments."""
 
 SPARE = 8
-"""What is freed when the buffers have no room: an eighth of it."""
+"""What is freed when the buffers exceed their limit: an eighth of it."""
 
 NAMED = 5
 """Clients that a log line names; there may be thousands."""
 
 HANDSHAKE = 64 * 1024
-"""Bytes that a TLS handshake occupies, about: 45 KiB of OpenSSL's, and what the peer sent."""
+"""Bytes of a TLS handshake, about: 45 KiB of OpenSSL's, and what the peer sent."""
 
 BUFFERS = 8
-"""What is kept for buffers, likewise: an eighth of the limit, so that full queues close nobody."""
+"""The part reserved for buffers: an eighth of the limit, so that full queues close nobody."""
 
 QUEUES = 2
-"""The longest queues are shortened from some half of the limit on, if not before."""
+"""The longest queues are shortened from about half of the limit on, if not before."""
 
 _KEY: Final = "memory budget"
 _GIVEN_UP: Final = "messages that were given up"
 
 SESSION = 1024
-"""Bytes that a session occupies, about, beside its identifier, messages and subscriptions."""
+"""Bytes that a session occupies, about, without its identifier, messages and subscriptions."""
 
 RESERVE = 16
-"""What is kept for idle clients: a sixteenth of the limit, so that who holds messages keeps out
-nobody who has none."""
+"""The part reserved for idle clients: a sixteenth of the limit, so that clients with many messages
+exclude no client without any."""
 
 
 class Handshake(Protocol):
-    """A connection that no client is known of yet."""
+    """A connection whose client is not known yet."""
 
     def abort(self) -> None:
         """Close it now."""
@@ -148,18 +148,17 @@ class Handshake(Protocol):
 
 
 class MemoryBudget:
-    """Sums up what is held for clients, and closes connections where that is above the limit.
+    """Sums up what is held for clients, and closes connections above the limit.
 
-    Queues, retained messages and subscriptions have bounds of their own. Each second each of them
-    may have what it holds and what nobody uses, up to its own bound. So may all `buffers` together:
-    packets that are not whole, topic aliases of clients, and output that slow readers leave. For
-    what is `idle`, connections and sessions by themselves, a part of the limit is kept, and for
-    buffers another.
+    Queues, retained messages and subscriptions have bounds of their own. Each second, each of them
+    may grow by all that is free, up to its own bound. So may all `buffers` together: incomplete
+    packets, topic aliases of clients, and unsent output of slow readers. One part of the limit is
+    reserved for what is `idle`, connections and sessions themselves, and one for buffers.
 
-    A queue, retained message, subscription or session without room is refused as at its own bound.
-    Where buffers have none, connections that have some are closed at once, and where connections
-    have none any are: first those in a TLS handshake, the oldest first, then those without an
-    accepted CONNECT, and of each kind first the one that holds most.
+    A queue, retained message, subscription or session above the limit is refused as at its own
+    bound. If buffers exceed theirs, connections that hold some are closed at once; if connections
+    do, any may be closed. TLS handshakes are closed first, the oldest first, then connections
+    without an accepted CONNECT, and within each kind the one that holds most.
     """
 
     __slots__ = (
@@ -199,7 +198,7 @@ class MemoryBudget:
         self._admissions = admissions
         self.limit = limit
         self.buffers = 0  # bytes of all connections
-        self.idle = 0  # bytes of all connections and sessions by themselves
+        self.idle = 0  # bytes of all connections and sessions themselves
         self.closed = 0  # connections, since the start
         self.count_at = TURN_BYTES  # bytes sent at which slow readers are counted next
         self._buffer_limit = limit  # bytes that the buffers may come to
@@ -211,7 +210,7 @@ class MemoryBudget:
         queue_memory.on_released = self._forget_later
 
     def change(self, limit: int, queues: QueueMemory, maximum_subscription_bytes: int) -> None:
-        """Let other bounds hold from now on, for queues those of `queues`."""
+        """Apply other bounds from now on, for queues those of `queues`."""
         self.limit = limit
         self._queue_memory.maximum_disk_bytes = queues.maximum_disk_bytes
         bounds = queues.maximum_bytes, self._bounds[1][1], maximum_subscription_bytes
@@ -227,7 +226,7 @@ class MemoryBudget:
         return self.buffers + self.idle + held + aliases + self._admissions.held_bytes
 
     def allot(self) -> None:
-        """Let each part have what it holds and what nobody uses."""
+        """Let each part grow by what is free."""
         reserved = max(0, self.limit // RESERVE - self.idle)
         free = self.limit - self.bytes - reserved
         self._buffer_limit = max(0, self.buffers + free)
@@ -241,28 +240,28 @@ class MemoryBudget:
         self._deadlines.set(_KEY, instant.monotonic + INTERVAL, self._allot_again)
 
     def shorten_queues(self, maximum_memory: int) -> None:
-        """Let the longest queues make room where all together hold nearly what they may."""
+        """Shorten the longest queues if all together nearly reach their limit."""
         self._longest_queues.shorten(maximum_memory)
 
     def _forget_later(self) -> None:
         self._deadlines.set(_GIVEN_UP, 0.0, self._forget_some)
 
     def _forget_some(self, _: str, instant: Instant) -> None:
-        """Count some of what queues gave up no more, and the rest in the next turns."""
+        """Forget some dropped messages of queues, and the rest in the next turns."""
         if self._queue_memory.forget_some(AT_ONCE):
             self._deadlines.set_next(_GIVEN_UP, instant, self._forget_some)
 
     def open(self, client: Client) -> None:
-        """Count a new connection; where there is no room for it connections are closed."""
+        """Count a new connection; above the limit connections are closed."""
         self._more_idle(client.occupied)
 
     def begin_handshake(self, handshake: Handshake) -> None:
-        """Count a TLS handshake; where there is no room for it the oldest ones are ended."""
+        """Count a TLS handshake; above the limit the oldest ones are ended."""
         self._handshakes[handshake] = None
         self._more_idle(HANDSHAKE)
 
     def end_handshake(self, handshake: Handshake) -> None:
-        """Count a TLS handshake no more."""
+        """Stop counting a TLS handshake."""
         if handshake in self._handshakes:
             del self._handshakes[handshake]
             self.idle -= HANDSHAKE
@@ -270,7 +269,7 @@ class MemoryBudget:
     def _more_idle(self, size: int) -> None:
         self.idle += size
         if self.idle <= self.limit // RESERVE:
-            return  # it is kept for them: to sum up the rest takes microseconds
+            return  # reserved for them; summing up everything takes microseconds
         excess = self.bytes - self.limit
         if excess > 0:
             excess += self.idle // SPARE
@@ -283,15 +282,15 @@ class MemoryBudget:
         self.idle += session_bytes(client_id)
 
     def name_session(self, session: Session, username: str | None) -> None:
-        """Count another user name of a session's."""
+        """Count a session's new user name."""
         self.idle += text_bytes(username) - text_bytes(session.username)
 
     def end_session(self, session: Session) -> None:
-        """Count a session no more."""
+        """Stop counting a session."""
         self.idle -= session_bytes(session.client_id) + text_bytes(session.username)
 
     def has_memory_for(self, client_id: str, username: str | None) -> bool:
-        """Return whether there is room for a session with these names."""
+        """Return whether a session with these names fits into the limit."""
         size = session_bytes(client_id) + text_bytes(username)
         if self.idle + size <= self.limit // RESERVE:
             return True
@@ -300,23 +299,23 @@ class MemoryBudget:
     def note(self, client: Client, below: int) -> None:
         """Count what a connection holds now, `below` of it between its socket and the broker.
 
-        Where there is no room for it connections are closed, perhaps this one.
+        Above the limit connections are closed, possibly this one.
         """
         if client.aborted:
-            return  # it is forgotten already, and what it holds goes with its socket
+            return  # already forgotten; what it holds is freed with its socket
         client.held_below = below
         self._count(client)
         if self.buffers > self._buffer_limit:
             self._bound_buffers()
 
     def forget(self, client: Client) -> None:
-        """Count a connection no more."""
+        """Stop counting a connection."""
         self.buffers -= client.held
         self.idle -= client.occupied
         client.held = client.occupied = 0
 
     def count_again(self, bytes_sent: int) -> None:
-        """Count slow readers anew, whose output grows unnoticed, for each 16 MiB sent to clients.
+        """Count the output of slow readers again, after each 16 MiB sent to clients.
 
         `bytes_sent` is what was sent since the start; `count_at` says when to call again.
         """
@@ -335,7 +334,7 @@ class MemoryBudget:
         client.held = held
 
     def _bound_buffers(self) -> None:
-        """If buffers need more than they may, close connections until an eighth of that is free."""
+        """If buffers exceed their limit, close connections until an eighth of it is free."""
         self.allot()
         if self.buffers > self._buffer_limit:
             excess = self.buffers - self._buffer_limit + self._buffer_limit // SPARE
@@ -343,7 +342,7 @@ class MemoryBudget:
             self._close([each for each in self._connections if each.held], excess)
 
     def _close(self, holding: list[Client], excess: int) -> None:
-        """Close those of these connections that hold so many bytes together."""
+        """Close the largest of these connections until that many bytes are freed."""
         before = self.closed
         said: list[str] = []
         holding.sort(key=_held)
@@ -364,7 +363,10 @@ class MemoryBudget:
         )
 
     def _end_handshakes(self, excess: int) -> int:
-        """End the oldest handshakes, for so many bytes if there are; return the bytes."""
+        """End the oldest handshakes until that many bytes are freed, if possible.
+
+        Return the bytes.
+        """
         freed = 0
         while self._handshakes and freed < excess:
             handshake = next(iter(self._handshakes))
@@ -382,12 +384,12 @@ NO_MEMORY = "clients hold more than the memory limit, and this one much of it"
 
 
 def session_bytes(client_id: str) -> int:
-    """Return about the bytes that a session occupies by itself, without a user name."""
+    """Return about the bytes that a session itself occupies, without a user name."""
     return SESSION + text_bytes(client_id)
 
 
 def text_bytes(text: str | None) -> int:
-    """Return about the bytes of a text, which is kept as text and, here and there, encoded."""
+    """Return about the bytes of a text, which is stored as text and partly encoded, too."""
     return 0 if text is None else 2 * text_size(text)
 
 
@@ -397,12 +399,12 @@ def _name(client: Client) -> str:
 
 
 def _held(client: Client) -> tuple[bool, int]:
-    """Return what sorts last who is closed first."""
+    """Return a sort key; the greatest is closed first."""
     return client.session is None, _size(client)
 
 
 def _size(client: Client) -> int:
-    """Return what a client holds; its session is counted although it may outlive the connection."""
+    """Return what a client holds, with its session although that may outlive the connection."""
     size, session = client.held + client.occupied, client.session
     if session is None:
         return size

@@ -1,10 +1,10 @@
-"""What a person may want to know of clients, for whoever keeps it: ends, refusals and denials."""
+"""Events of clients that a person may want to know: ends, refusals and denials."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 TAKEN_OVER = "another connection has this client id (0x8E)"
-"""Why a connection ended whose client identifier another one has now."""
+"""Reason for the end of a connection whose client identifier another one uses now."""
 
 
 CLOSED_BY_PEER = "closed by the peer without DISCONNECT"
@@ -12,7 +12,7 @@ DISCONNECTED = "DISCONNECT"
 STOPS = "the gateway stops (0x8B)"
 
 EXPECTED = (TAKEN_OVER, CLOSED_BY_PEER, DISCONNECTED, STOPS)
-"""Ends that nobody needs to look into; whoever takes over again and again is noticed else."""
+"""Ends that need no attention; repeated take-overs are noticed elsewhere."""
 
 
 class ConnectionEnd(NamedTuple):
@@ -26,17 +26,17 @@ class ConnectionEnd(NamedTuple):
 
     @property
     def expected(self) -> bool:
-        """Whether it was the client that ended it, another connection, or the gateway's stop."""
+        """Whether the client, a take-over, or the gateway's stop ended it."""
         return self.reason in EXPECTED
 
     @property
     def taken_over(self) -> bool:
-        """Whether another connection came with the same client identifier."""
+        """Whether another connection has taken the client identifier over."""
         return self.reason == TAKEN_OVER
 
 
 class ConnectRefusal(NamedTuple):
-    """A CONNECT that was refused."""
+    """A refused CONNECT."""
 
     client_id: str
     username: str | None
@@ -57,7 +57,7 @@ Notice: TypeAlias = ConnectionEnd | ConnectRefusal | Denial
 
 
 class Notices:
-    """Calls everybody who listens; without listeners a notice costs next to nothing."""
+    """Calls all listeners; without listeners a notice costs next to nothing."""
 
     __slots__ = ("listeners",)
 
@@ -65,6 +65,6 @@ class Notices:
         self.listeners: list[Callable[[Notice], None]] = []
 
     def give(self, notice: Notice) -> None:
-        """Tell all who listen."""
+        """Notify all listeners."""
         for listener in self.listeners:
             listener(notice)

@@ -1,23 +1,23 @@
 """Client identifiers of the gateway's own parts, which no client may have.
 
-Who published a message is known by its client identifier, in memory and on disk, and some things
-are believed of the gateway's own parts alone.
+In memory and on disk, a message's publisher is known by its client identifier, and the gateway
+trusts some messages only from its own parts.
 """
 
 PREFIX = "$channel/"
-"""What the names of channels in the database begin with, and no client identifier may."""
+"""Prefix of channel names in the database; no client identifier may begin with it."""
 
 DELAYS = "$delay"
-"""The name in the database of the session that holds delayed messages."""
+"""The database name of the session that holds delayed messages."""
 
 UPLINK_CLIENT = "$uplink"
-"""What publishes here what came down from a fleet: no rule takes it, and it gets no number."""
+"""Publishes here what came down from a fleet; no rule forwards it, and it gets no number."""
 
 CONTROL_CLIENT = "$CONTROL"
 """What answers requests."""
 
 FIGURES_CLIENT = "$SYS"
-"""What publishes the gateway's own figures."""
+"""Publishes the gateway's own figures."""
 
 _NAMES = frozenset((UPLINK_CLIENT, CONTROL_CLIENT, FIGURES_CLIENT, DELAYS))
 

@@ -1,4 +1,4 @@
-"""Takes up what an earlier run of the gateway left, before anyone can connect."""
+"""Restores the state of an earlier run, before anyone can connect."""
 
 import logging
 
@@ -29,18 +29,19 @@ from gateway.where.language.errors import WhereError
 logger = logging.getLogger(__name__)
 
 WILL_GRACE = 5.0
-"""Seconds that a client has to come back after a restart before its will is published.
+"""Seconds that a client has to reconnect after a restart before its will is published.
 
-The restart itself has ended all connections: that says nothing of the client.
+The restart itself has ended all connections, so it says nothing about the client.
 """
 
 
 def restore(state: State, kept: Restored, instant: Instant) -> None:
-    """Make the sessions, retained messages and wills that were kept the broker's own."""
+    """Restore sessions, retained messages and wills."""
     for retained in kept.retained:
         _restore_retained(state, retained, instant)
     for session in kept.sessions:
-        if session.client_id.startswith(PREFIX):  # before their consumers, with whom they may begin
+        # before their consumers' sessions, with which they may begin
+        if session.client_id.startswith(PREFIX):
             state.channels.restore(session)
     for session in kept.sessions:
         if session.client_id.startswith(PREFIX):
@@ -81,7 +82,7 @@ def _restore_session(state: State, kept: RestoredSession, instant: Instant) -> N
     for packet_id in kept.incoming:
         session.incoming.add(packet_id)
     continuation.restore(session, kept.spans, kept.tail, connected=kept.left_at is None)
-    session.unchecked = session.queue.messages > 0  # other rules may have held before
+    session.unchecked = session.queue.messages > 0  # access rules may have changed since
     left_at = kept.left_at
     if left_at is None:
         left_at = instant.wall
@@ -94,9 +95,9 @@ def _restore_session(state: State, kept: RestoredSession, instant: Instant) -> N
 
 
 def _shorten_expiry(settings: BrokerSettings, session: Session) -> bool:
-    """Let a session without a user name last no longer than a new one may, from now on.
+    """Limit the expiry of a session without a user name to that of a new one.
 
-    Returns whether it would have.
+    Return if it was longer.
     """
     longest = max(1, settings.maximum_anonymous_session_expiry)
     if session.username is not None or session.expiry_interval <= longest:
@@ -109,7 +110,7 @@ def _shorten_expiry(settings: BrokerSettings, session: Session) -> bool:
 def _restore_subscription(
     state: State, session: Session, kept: StoredSubscription
 ) -> Subscription | None:
-    """Route messages to the session again; return None, and say so, if that cannot be."""
+    """Restore a subscription; return None, and log it, if that is impossible."""
     try:
         check_topic_filter(kept.topic_filter)
         read_policy(kept.deliver, kept.every)
@@ -117,7 +118,7 @@ def _restore_subscription(
         if kept.where is not None:
             where = state.expressions.get(kept.where, session, identity=kept.identity, always=True)
     except (MqttError, WhereError, TooManyExpressions, PolicyError) as error:
-        logger.error(  # noqa: TRY400 - what is wrong is said; where in our code is no news
+        logger.error(  # noqa: TRY400 - the fault is in the data; a traceback says nothing
             "client %r has lost its subscription to %r: %s",
             session.client_id,
             kept.topic_filter,
@@ -129,9 +130,9 @@ def _restore_subscription(
 
 
 def _restore_will(state: State, kept: RestoredWill, instant: Instant) -> None:
-    """Publish the will after what is left of its delay, but for a client that comes back soon.
+    """Publish the will after the rest of its delay, unless the client reconnects soon.
 
-    A session that goes on has a delayed will; that of any other ended with its connection.
+    Only the will of a resumable session was delayed; that of any other ended with its connection.
     """
     session = state.sessions.get(kept.client_id)
     persistent = session is not None

@@ -1,4 +1,4 @@
-"""How sessions begin, are resumed, lose their connection and end, and what becomes of wills."""
+"""Begins, resumes, disconnects and ends sessions, and publishes wills."""
 
 import logging
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 def set_will(state: State, session: Session, will: Will | None) -> None:
-    """Give the session's client this will in place of its last one, or none."""
+    """Set or remove the will of the session's client."""
     count_will(state.shares, session, will)
     session.will = will
     if will is None or session.durability_class.commit_within is None:
@@ -44,7 +44,7 @@ def count_will(shares: Shares, session: Session, will: Will | None) -> None:
 
 
 def delay_will(state: State, session: Session, will: Will, instant: Instant) -> None:
-    """Publish the will of a session that goes on, after its Will Delay Interval."""
+    """Publish the will of a continuing session after its Will Delay Interval."""
     delay = will.properties.will_delay_interval or 0
     if delay:
         state.store.postpone_will(session.client_id, instant.wall + 1000 * delay)
@@ -54,7 +54,7 @@ def delay_will(state: State, session: Session, will: Will, instant: Instant) -> 
 
 
 def publish_will_at(state: State, session: Session, will: Will, due: float) -> None:
-    """Publish the will at the monotonic second `due`, unless its client is back before."""
+    """Publish the will at the monotonic second `due`, unless its client reconnects before."""
     state.deadlines.set(
         ("will", session.client_id),
         due,
@@ -65,8 +65,8 @@ def publish_will_at(state: State, session: Session, will: Will, due: float) -> N
 def publish_will(state: State, session: Session, will: Will, instant: Instant) -> None:
     """Publish the will and forget it, so that it is published once.
 
-    Its user may be no user any more, or may have lost the right to write the topic, at the listener
-    by which the client came.
+    Its user may have been removed, or have lost the right to write the topic at the listener that
+    the client used.
     """
     set_will(state, session, None)
     fault = _fault(state.listeners, session, will)
@@ -90,7 +90,7 @@ def publish_will(state: State, session: Session, will: Will, instant: Instant) -
 
 
 def _fault(listeners: Listeners, session: Session, will: Will) -> str:
-    """Return why its user may not have the will published now, nothing if it may."""
+    """Return why its user may not have the will published now, "" if it may."""
     if not listeners.has_user(session.username, session.origin):
         return "the user is gone"
     if is_state_of(will.topic, session.client_id):
@@ -115,7 +115,7 @@ def resume(state: State, packet: Connect, instant: Instant) -> tuple[Session, bo
     [MQTT-3.1.2-6] or begins. A will that waited for its delay is dropped [MQTT-3.1.3-9].
     """
     session = state.sessions.get(packet.client_id)
-    if session is not None and not session.persistent:  # restored for its will alone
+    if session is not None and not session.persistent:  # restored for its will only
         set_will(state, session, None)
         end(state, session, instant)
         session = None
@@ -130,9 +130,9 @@ def resume(state: State, packet: Connect, instant: Instant) -> tuple[Session, bo
 
 
 def catch_up(deadlines: Deadlines, client_id: str, instant: Instant) -> None:
-    """Publish a will and end a session whose time is up [MQTT-3.1.2-8], [MQTT-4.1.0-2].
+    """Publish a will and end a session that are overdue [MQTT-3.1.2-8], [MQTT-4.1.0-2].
 
-    On a machine that stood still a CONNECT may be read before the broker's timer runs.
+    After the machine was suspended, a CONNECT may be read before the timers run.
     """
     deadlines.run_of(("will", client_id), instant)
     deadlines.run_of(("expiry", client_id), instant)
@@ -141,14 +141,14 @@ def catch_up(deadlines: Deadlines, client_id: str, instant: Instant) -> None:
 def begin(state: State, client_id: str) -> Session:
     """Return a new session, which ends with its connection until `set_expiry` says otherwise."""
     session = Session(client_id, state.counters, state.session_limits, state.traffic)
-    session.holder = GONE  # until somebody has come for it
+    session.holder = GONE  # until a client connects to it
     state.sessions[client_id] = session
     state.memory.begin_session(client_id)
     return session
 
 
 def set_username(memory: MemoryBudget, session: Session, username: str | None) -> None:
-    """Note whose session it is: who logged in last."""
+    """Note the session's owner: the user that logged in last."""
     memory.name_session(session, username)
     session.username = username
 
@@ -156,8 +156,9 @@ def set_username(memory: MemoryBudget, session: Session, username: str | None) -
 def set_expiry(state: State, session: Session, interval: int) -> None:
     """Let the session outlive its connections by `interval` seconds, or for ever with NEVER.
 
-    Whether it outlives the process, too, its durability class says when it begins. What waits on
-    disk alone stays there for the connection that it has, until it ends with that.
+    Its durability class decides at its beginning whether it survives a restart. Messages that are
+    only on disk stay there for the present connection, and are deleted with it if the session ends
+    then.
     """
     if (interval > 0) != session.persistent:
         count_session(state.shares, session, persistent=interval > 0)
@@ -172,7 +173,7 @@ def set_expiry(state: State, session: Session, interval: int) -> None:
 
 
 def count_session(shares: Shares, session: Session, *, persistent: bool) -> None:
-    """Count a session as one that outlives its connection from now on, or as none any more."""
+    """Count a session as persistent from now on, or no longer."""
     if persistent:
         shares.sessions.add(session.client_id, session.holder)
     else:
@@ -180,7 +181,7 @@ def count_session(shares: Shares, session: Session, *, persistent: bool) -> None
 
 
 def disconnect(state: State, client: Client, instant: Instant) -> None:
-    """Detach a client whose connection ended from its session."""
+    """Detach a client whose connection has ended from its session."""
     session = client.session
     if session is None:
         return
@@ -201,7 +202,7 @@ def disconnect(state: State, client: Client, instant: Instant) -> None:
 
 
 def expire_at(state: State, session: Session, due: float) -> None:
-    """End the session at the monotonic second `due`, unless its client is back before."""
+    """End the session at the monotonic second `due`, unless its client reconnects before."""
     state.deadlines.set(
         ("expiry", session.client_id), due, lambda _, later: _expire(state, session, later)
     )

@@ -1,4 +1,4 @@
-"""How much one client, user or address may have of what the gateway has for all."""
+"""Limits how much of a common resource one client, user or address may use."""
 
 import heapq
 from collections.abc import Callable, Iterator, Mapping
@@ -18,42 +18,42 @@ from gateway.session.span import SPAN_OVERHEAD
 from gateway.settings.broker import BrokerSettings
 
 OF_HOLDER = 80
-"""Percent of a holder's share that one of its clients may have, beside what the others have."""
+"""Percent of a holder's share that one client may use, beside what its other clients use."""
 
 GONE: Final = "clients that have not been here since the start"
-"""The holder of what an earlier run left, until a client comes back for it."""
+"""The holder of restored state, until a client reconnects to it."""
 
 UNIX_SOCKET: Final = "clients at Unix sockets without a user name"
 
 UNNAMED: Final = "clients at "
-"""What the names of holders begin with that are no users."""
+"""Prefix of the names of holders that are not users."""
 
 OF_UNNAMED = 90
-"""Percent of all that clients without a proven user name may have together, from any addresses."""
+"""Percent of all that clients without a proven user name may use together, from all addresses."""
 
 MEMORY_PART = 4
-"""The part of the queues' memory that wills may occupy, and delayed messages: a quarter."""
+"""The part of the queues' memory that wills, and delayed messages, may occupy: a quarter."""
 
 LEVEL_BYTES = 300
-"""Bytes of a level of a topic filter, about, while there are few subscriptions to tell."""
+"""Bytes of a level of a topic filter, about, while there are too few subscriptions to measure."""
 
 FEW_LEVELS = 1_000
-"""Levels of topic filters up to which their tables, made for many, would tell too much."""
+"""Levels of topic filters up to which the measured size of a level would be too high."""
 
 SHOWN = 80
 """Characters of a name that are shown."""
 
 Key = str | tuple[str | None, str | None]
-"""A client: by its identifier, or, where that publishes for several users, with the user name."""
+"""A client identifier, with the user name if it publishes for several users."""
 
 
 class Share:
-    """Counts one kind of thing by client and holder, and tells when one of them has its share.
+    """Counts one kind of resource by client and holder, and refuses what exceeds a share.
 
-    All holders that are no users may have OF_UNNAMED percent together. A holder may have `percent`
-    of what other holders leave, and a client OF_HOLDER of what other clients of its holder leave
-    it of that. So whoever comes later finds something left. `limit` returns how many, or how many
-    bytes, there may be at all.
+    All holders that are not users may use OF_UNNAMED percent together. A holder may use `percent`
+    of what other holders leave, and a client OF_HOLDER percent of what other clients of its holder
+    leave. So something is always available for a newcomer. `limit` returns the total, a number or
+    bytes.
     """
 
     __slots__ = (
@@ -71,7 +71,7 @@ class Share:
         self.name = name
         self.what = what
         self.total = 0
-        self.unnamed = 0  # of these, of clients without a proven user name
+        self.unnamed = 0  # of these, used by clients without a proven user name
         self._limit = limit
         self.percent = percent
         self._of_holders: dict[str, int] = {}
@@ -79,16 +79,16 @@ class Share:
 
     @property
     def limit(self) -> int:
-        """How many, or how many bytes, there may be at all."""
+        """The total that may be used, a number or bytes."""
         return self._limit()
 
     def holder(self, key: Key) -> str | None:
-        """Return whose share a client's things are counted to, None if it has none."""
+        """Return the holder to whom a client's use is counted, None if it uses nothing."""
         found = self._clients.get(key)
         return None if found is None else found[0]
 
     def add(self, key: Key, holder: str, more: int = 1) -> None:
-        """Count more of a client's; what it has already says whose share that is."""
+        """Count more use of a client, to its present holder if it has one."""
         holder, has = self._clients.get(key, (holder, 0))
         self._clients[key] = holder, has + more
         self._of_holders[holder] = self._of_holders.get(holder, 0) + more
@@ -97,7 +97,7 @@ class Share:
             self.unnamed += more
 
     def remove(self, key: Key, less: int = 1) -> None:
-        """Count less of a client's."""
+        """Count less use of a client."""
         holder, has = self._clients.pop(key)
         if has > less:
             self._clients[key] = holder, has - less
@@ -109,14 +109,14 @@ class Share:
             self.unnamed -= less
 
     def move(self, key: Key, holder: str) -> None:
-        """Count what a client has to this holder from now on."""
+        """Count a client's use to this holder from now on."""
         found = self._clients.get(key)
         if found is not None and found[0] != holder:
             self.remove(key, found[1])
             self.add(key, holder, found[1])
 
     def refusal(self, key: Key, holder: str, more: int = 1) -> str:
-        """Return why a client may not have so many more, "" if it may."""
+        """Return why a client may not use so much more, "" if it may."""
         if self.percent == 100:
             return ""
         limit = self._limit()
@@ -138,20 +138,20 @@ class Share:
         return f"{has:,} {self.what} of {who}; the limit is {allowed:,}"
 
     def largest(self, most: int) -> list[tuple[str, int]]:
-        """Return the holders that have most, and how much."""
+        """Return the holders that use most, and how much."""
         return heapq.nlargest(most, self._of_holders.items(), key=lambda each: each[1])
 
     def largest_clients(self, most: int) -> list[tuple[str, int]]:
-        """Return the clients that have most, and how much."""
+        """Return the clients that use most, and how much."""
         found = heapq.nlargest(most, self._clients.items(), key=lambda each: each[1][1])
         return [((key if isinstance(key, str) else key[0]) or "", has) for key, (_, has) in found]
 
 
 class Shares:
-    """The shares of all kinds of things, and who holds them.
+    """The shares of all kinds of resources, and their holders.
 
     A holder is a user, or all clients without a proven user name from one address (of IPv6 from one
-    /64), or at Unix sockets. `refusal` says why something was refused last.
+    /64), or at Unix sockets. `refusal` is why something was refused last.
     """
 
     __slots__ = (
@@ -222,7 +222,7 @@ class Shares:
         router.on_discard.append(self._unsubscribed)
 
     def change(self, settings: BrokerSettings) -> None:
-        """Let other bounds hold from now on; who has more keeps it."""
+        """Apply other bounds from now on; what exceeds them stays."""
         self._settings = settings
         for share in self:
             share.percent = settings.maximum_share
@@ -243,7 +243,7 @@ class Shares:
         )
 
     def know(self, session: Session, client: Client) -> None:
-        """Count what a client has to who it is now."""
+        """Count a client's use to its present holder."""
         session.holder = holder = holder_of(client, session.username)
         if client.proven and session.username is not None:
             self._proven.add(session.username)
@@ -253,7 +253,7 @@ class Shares:
             share.move((client_id, session.username), holder)
 
     def publisher(self, publication: Publication) -> str:
-        """Return the holder of what a publication leaves behind."""
+        """Return the holder of the resources that a publication uses."""
         client_id, username = publication.client_id, publication.username
         session = self._sessions.get(client_id or "")
         if session is not None and session.username == username:
@@ -263,7 +263,7 @@ class Shares:
         return self.delayed.holder((client_id, username)) or GONE
 
     def refuse(self, share: Share, key: Key, holder: str, more: int = 1) -> bool:
-        """Return whether a client has its share, or its holder has; count that."""
+        """Return whether a client or its holder has used up its share; count that."""
         refusal = share.refusal(key, holder, more)
         if refusal:
             self.refusal = refusal
@@ -271,9 +271,9 @@ class Shares:
         return refusal != ""
 
     def may_subscribe(self, session: Session, topic_filter: str) -> bool:
-        """Return whether a session may have one more subscription, as far as shares go.
+        """Return whether the shares allow a session one more subscription.
 
-        While all together have less than the least share, nobody is looked at.
+        While all together have less than the smallest share, no share is checked.
         """
         router, percent = self._router, self._settings.maximum_share
         least = router.maximum_bytes * percent * OF_HOLDER // (100 * 100)
@@ -283,7 +283,7 @@ class Shares:
         return not self.subscriptions.refusal(session.client_id, session.holder, levels)
 
     def refuse_delayed(self, publication: Publication, first: int, count: int) -> bool:
-        """Return whether so many messages may not be put off."""
+        """Return whether this many messages may not be delayed."""
         if _is_own(publication):
             return False
         key, holder = _publisher_key(publication), self.publisher(publication)
@@ -293,7 +293,7 @@ class Shares:
         )
 
     def count_delayed(self, publication: Publication, number: int, sign: int) -> None:
-        """Count a message that is put off, or, with the sign -1, is so no more."""
+        """Count a delayed message, or, with the sign -1, one that no longer waits."""
         if not _is_own(publication):
             key = _publisher_key(publication)
             size = publication.size(number, 1) + SPAN_OVERHEAD
@@ -306,7 +306,7 @@ class Shares:
                 self.delayed_bytes.remove(key, size)
 
     def may_retain(self, publication: Publication, first: int, count: int) -> bool:
-        """Return whether so many messages surely are within the shares of retained messages."""
+        """Return whether this many messages surely fit into the shares of retained messages."""
         if _is_own(publication):
             return True
         key, holder = _publisher_key(publication), self.publisher(publication)
@@ -318,7 +318,7 @@ class Shares:
         )
 
     def refuse_retained(self, publication: Publication) -> bool:
-        """Return whether a message may not be retained, as one more."""
+        """Return whether one more message may not be retained."""
         if _is_own(publication) or self._retained.get(publication.topic) is not None:
             return False
         if publication.packets.payload_bytes(0, 1) == 0:
@@ -329,7 +329,7 @@ class Shares:
         )
 
     def count_retained(self, before: Publication | None, now: Publication | None) -> None:
-        """Count a message that is retained now in place of one before."""
+        """Count a retained message in place of the one before."""
         if before is not None and now is not None and _alike(before, now):
             return
         if now is not None and not _is_own(now):
@@ -354,20 +354,20 @@ class Shares:
             self.subscriptions.remove(session.client_id, filter_levels(subscription.topic_filter))
 
     def _most_levels(self) -> int:
-        """Return about how many levels there is memory for, if others are as those that are."""
+        """Return about how many levels fit into memory, if all are as long as the present ones."""
         router = self._router
         held = router.bytes + FEW_LEVELS * LEVEL_BYTES
         return (self.subscriptions.total + FEW_LEVELS) * int(router.maximum_bytes) // int(held)
 
     def _most_retained_bytes(self) -> int:
-        """Return the bound as `retained_size` counts, which knows of no level that topics share."""
+        """Return the bound in units of `retained_size`, which ignores that topics share levels."""
         retained = self._retained
         total, maximum = self.retained_bytes.total, retained.maximum_bytes
         return total * maximum // retained.bytes if total and retained.bytes else maximum
 
 
 def holder_of(client: Client, username: str | None) -> str:
-    """Return whose share it is that a connected client uses: one text for all of one holder."""
+    """Return the holder of a connected client's share: one text object for each holder."""
     if client.proven and username is not None:
         return intern(f"user {username!r}")
     address = client.peer.rpartition(":")[0]
@@ -377,7 +377,7 @@ def holder_of(client: Client, username: str | None) -> str:
 
 
 def network(address: str) -> str:
-    """Return an IPv4 address as it is, and of one of IPv6 the /64 that it belongs to."""
+    """Return an IPv4 address unchanged, and the /64 of an IPv6 address."""
     host = address.strip("[]")
     left, gap, right = host.partition("::")
     if ":" not in host or "." in right:
@@ -402,7 +402,7 @@ def _publisher_key(publication: Publication) -> Key:
 
 
 def _alike(before: Publication, now: Publication) -> bool:
-    """Return whether two messages of one topic count in the same way."""
+    """Return whether two messages of one topic count the same."""
     return (
         before.client_id == now.client_id
         and before.username == now.username
@@ -411,5 +411,5 @@ def _alike(before: Publication, now: Publication) -> bool:
 
 
 def _is_own(publication: Publication) -> bool:
-    """Return whether it is the gateway itself that published it."""
+    """Return whether the gateway itself published it."""
     return publication.client_id is None or is_own_name(publication.client_id)

@@ -1,4 +1,4 @@
-"""What the broker's parts share: the objects that hold its state, made in order."""
+"""The state of the broker, which its parts share: objects made in order."""
 
 from collections.abc import Callable
 
@@ -40,9 +40,9 @@ from gateway.settings.broker import BrokerSettings
 
 
 class State:
-    """The parts of a broker; none of them knows the others beyond what it was made with.
+    """The parts of a broker; each knows only the parts it was made with.
 
-    What handles packets gets the state, or those parts of it that it uses.
+    A packet handler gets the state, or the parts of it that it uses.
     """
 
     __slots__ = (
@@ -108,13 +108,13 @@ class State:
         self.new_client_id = new_client_id
         self.traffic = Traffic()
         self.watch: Watcher | None = None
-        """Looks at the messages that are delivered."""
+        """Observes the messages that are delivered."""
         self.deadlines = Deadlines()
         self.sockets = 0  # network connections since the start
         self.connects = 0  # CONNECT packets since the start
         self.sessions: dict[str, Session] = {}
         self.clients: dict[str, Client] = {}
-        self.connections: set[Client] = set()  # also those without a session yet, or any more
+        self.connections: set[Client] = set()  # also those without a session
         self._make_connecting()
         self._make_limits()
         self._make_routing(timer)
@@ -123,15 +123,15 @@ class State:
         self._make_postponed(publish)
 
     def _make_connecting(self) -> None:
-        """Make what lets clients in."""
-        self.listeners = Listeners()  # the rights at each, also of those who are away
+        """Make what accepts clients."""
+        self.listeners = Listeners()  # the rights at each, also of disconnected clients
         self.notices = Notices()
         self.connection_lines = ConnectionLines(self.notices)
         self.keep_alive = KeepAlive(self.deadlines)
         self.failed_logins = FailedLogins(self.settings.failed_login_delay)
 
     def _make_limits(self) -> None:
-        """Make the bounds of the settings, and what each topic or session is treated by."""
+        """Make the bounds from the settings, and the classes of topics and sessions."""
         settings = self.settings
         self.property_cache = PropertyCache()
         self.inbound_alias_figures = InboundFigures()
@@ -146,7 +146,7 @@ class State:
         self.subscription_filters = SubscriptionFilters(settings.subscription_filters)
 
     def _make_routing(self, timer: Callable[[], int] | None) -> None:
-        """Make what says who receives a message, and what is replayed to whom."""
+        """Make what finds receivers, and what replays retained messages."""
         settings = self.settings
         self.budget = Budget(timer)
         self.router = Router(self.budget, settings.maximum_subscription_bytes)
@@ -164,7 +164,7 @@ class State:
         self.conflation = Conflation(settings, self.counters, self.queue_memory, self.deadlines)
 
     def _make_shares(self) -> None:
-        """Make what keeps one user from taking what all share."""
+        """Make what keeps one user from using up what all share."""
         self.shares = Shares(
             self.settings,
             self.counters,
@@ -233,13 +233,13 @@ class State:
 
     @property
     def pending_changes(self) -> int:
-        """A number that rises, within a turn, with whatever an answer has to wait for."""
+        """A number that rises within a turn with every change that an answer must wait for."""
         return self.durability.pending_rows + self.store.pending.changes
 
     def commit_since(self, before: int) -> int:
-        """Return the commit that an answer waits for, 0 if nothing came since it was `before`."""
+        """Return the commit that an answer waits for, 0 if nothing changed since `before`."""
         return self.durability.commit_number() if self.pending_changes != before else 0
 
     def packet_size(self, info: ConnectionInfo) -> int:
-        """Return how large a packet may be of a client that was accepted."""
+        """Return the largest packet that is accepted from an accepted client."""
         return info.maximum_packet_size or self.settings.maximum_packet_size

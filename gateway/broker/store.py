@@ -1,4 +1,4 @@
-"""What the broker needs of whatever makes messages durable, and twins that keep nothing."""
+"""What the broker needs from the storage layer, and implementations that store nothing."""
 
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -10,19 +10,19 @@ from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.span import Span
 
 LeftOver = Callable[[list[Span], float, int], None]
-"""Gets spans that nobody waits for any more, monotonic seconds, wall milliseconds."""
+"""Gets undelivered spans, monotonic seconds, wall milliseconds."""
 
 
 class Durability(Protocol):
-    """Rows that wait for a disk; the storage layer's writer fulfils this by its shape."""
+    """Rows that wait for a disk; the storage layer's writer has this shape."""
 
     @property
     def pending_rows(self) -> int:
-        """Rows gathered and not yet on disk; within a turn it only rises."""
+        """Rows that are pending and not on disk yet; within a turn it only rises."""
         ...
 
     def commit_number(self) -> int:
-        """Return the newest batch that is not on disk; 0 when no answer has to wait."""
+        """Return the newest batch that is not on disk; 0 if no answer must wait."""
         ...
 
 
@@ -51,21 +51,21 @@ class Pending(Protocol):
 
 
 class NothingPending:
-    """What answers wait for where nothing is kept."""
+    """What answers wait for if nothing is stored."""
 
     changes = 0
     deferred = 0
 
 
 class Store(Protocol):
-    """Keeps sessions, retained messages and wills from one run of the gateway to the next."""
+    """Stores sessions, retained messages and wills across restarts."""
 
     on_undelivered: LeftOver
     """Called with spans of shared subscriptions that an ended session had on disk alone."""
 
     @property
     def durable(self) -> bool:
-        """False if nothing is kept, and queues are in memory alone."""
+        """False if nothing is stored, and queues are in memory only."""
         ...
 
     @property
@@ -75,52 +75,52 @@ class Store(Protocol):
 
     @property
     def deferred_commit(self) -> int:
-        """The commit that makes the last deferred write; 0 while answers wait for none."""
+        """The commit of the last deferred write; 0 while no answer waits for one."""
         ...
 
     @property
     def full(self) -> bool:
-        """True while nothing more can be promised to be kept."""
+        """True while nothing more can be stored durably."""
         ...
 
     @property
     def elided_rows(self) -> int:
-        """How many rows were never written because everyone had acknowledged before."""
+        """How many rows were never written because every receiver had acknowledged before."""
         ...
 
     def open(self, client_id: str, within: float) -> Journal:
         """Return the journal of a new persistent session.
 
-        What it notes of the session itself is on its way to disk `within` seconds.
+        Its notes about the session itself are written `within` this many seconds.
         """
         ...
 
     def store_retained(self, publication: Publication) -> None:
-        """Keep a retained message in place of its topic's last one; an empty one deletes that."""
+        """Store a retained message in place of its topic's last one; an empty one deletes that."""
         ...
 
     def forget_retained(self, topics: Iterable[str]) -> None:
-        """Forget retained messages that have expired."""
+        """Delete retained messages that have expired."""
         ...
 
     def store_will(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
-        """Keep the will of a client that came so, in place of its last one."""
+        """Store the will of a client with this origin, in place of its last one."""
         ...
 
     def postpone_will(self, client_id: str, due: int) -> None:
-        """Note when the will is to be published: wall time, milliseconds since 1970."""
+        """Store when the will is to be published: wall time, milliseconds since 1970."""
         ...
 
     def drop_will(self, client_id: str) -> None:
-        """Forget a client's will, if it has one."""
+        """Delete a client's will, if it has one."""
         ...
 
     def sweep(self) -> None:
-        """Give up what has expired and is on disk alone."""
+        """Delete what has expired and is only on disk."""
         ...
 
     def clock_set_forward(self, milliseconds: int, now: int) -> None:
-        """Count all times that are kept from so much later, but none from after `now` (ms)."""
+        """Move all stored times forward by this much, but none beyond `now` (ms)."""
         ...
 
 
@@ -135,7 +135,7 @@ class StoresNothing:
     elided_rows = 0
 
     def open(self, client_id: str, within: float) -> Journal:  # noqa: ARG002 - keeps the names
-        """Return the journal that notes nothing."""
+        """Return the journal that stores nothing."""
         return NO_JOURNAL
 
     def store_retained(self, publication: Publication) -> None:

@@ -1,4 +1,4 @@
-"""Who is let in: everything that can be wrong with a CONNECT that can be read."""
+"""Decides whether a readable CONNECT is accepted."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from gateway.settings.broker import NEVER, BrokerSettings
 
 
 class Refusal(NamedTuple):
-    """Why a CONNECT is not accepted; `details` are for the log alone."""
+    """Why a CONNECT is refused; `details` are for the log only."""
 
     code: ReasonCode
     reason: str
@@ -24,7 +24,7 @@ class Refusal(NamedTuple):
 
 
 def examine(state: State, client: Client, packet: Connect) -> Refusal | None:
-    """Return what stands against a client that has proved who it is, None if nothing does."""
+    """Return why an authenticated client is refused, None if it is accepted."""
     return (
         _examine_owner(state, client, packet)
         or _examine_will(state, client, packet)
@@ -33,14 +33,14 @@ def examine(state: State, client: Client, packet: Connect) -> Refusal | None:
 
 
 def longest_expiry(settings: BrokerSettings, client: Client, username: str | None) -> int:
-    """Return the seconds that a session of this client may outlive its connection."""
+    """Return for how many seconds a session of this client may outlive its connection."""
     if client.proven and username is not None:
         return settings.maximum_session_expiry
     return min(settings.maximum_session_expiry, settings.maximum_anonymous_session_expiry)
 
 
 def granted_expiry(settings: BrokerSettings, client: Client, packet: Connect) -> int:
-    """Return the seconds that the session outlives its connection: as asked, within our limit."""
+    """Return the seconds that the session outlives its connection: the request, up to the limit."""
     if packet.protocol_version == MQTT_5:
         interval = packet.properties.session_expiry_interval or 0
     else:  # [MQTT-3.1.2-6] of MQTT 3.1.1
@@ -49,7 +49,7 @@ def granted_expiry(settings: BrokerSettings, client: Client, packet: Connect) ->
 
 
 def greet(client: Client, packet: Connect) -> Refusal | None:
-    """Return why the client is not even asked who it is, None if it is."""
+    """Return why the client is refused before authentication, None if it is not."""
     if client.info.refusal is not None:
         return Refusal(ReasonCode.QUOTA_EXCEEDED, client.info.refusal)
     method = packet.properties.authentication_method
@@ -69,14 +69,14 @@ def greet(client: Client, packet: Connect) -> Refusal | None:
 
 
 def _may_be_assigned(packet: Connect) -> bool:
-    """Say whether a client may leave its identifier to us: MQTT 3.1 wants 1 to 23 characters."""
+    """Return whether the client identifier may be empty: MQTT 3.1 wants 1 to 23 characters."""
     if packet.protocol_version == MQTT_3_1_1:
         return packet.clean_start  # [MQTT-3.1.3-8] of MQTT 3.1.1
     return packet.protocol_version == MQTT_5
 
 
 def _examine_owner(state: State, client: Client, packet: Connect) -> Refusal | None:
-    """Refuse a client whose identifier is that of another user's session."""
+    """Refuse a client whose identifier belongs to another user's session."""
     session = state.sessions.get(packet.client_id)
     if session is None or is_owner(session, packet.username, origin_of(client)):
         return None
@@ -92,7 +92,7 @@ def _examine_owner(state: State, client: Client, packet: Connect) -> Refusal | N
 
 
 def _examine_will(state: State, client: Client, packet: Connect) -> Refusal | None:
-    """Refuse now what could not be published later."""
+    """Refuse a will now that could not be published later."""
     will = packet.will
     if will is None:
         return None
@@ -119,7 +119,7 @@ def _examine_will(state: State, client: Client, packet: Connect) -> Refusal | No
 
 
 def _examine_session(state: State, client: Client, packet: Connect) -> Refusal | None:
-    """Refuse a session that would be one more than may be."""
+    """Refuse a session that would exceed a limit."""
     session, shares = state.sessions.get(packet.client_id), state.shares
     limit = state.settings.maximum_persistent_sessions
     reason = ""

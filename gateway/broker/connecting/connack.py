@@ -1,4 +1,4 @@
-"""What a CONNECT is answered with: the session that begins or goes on, or a refusal."""
+"""Answers a CONNECT: begins or resumes the session, or refuses the client."""
 
 import logging
 from dataclasses import replace
@@ -34,12 +34,13 @@ from gateway.settings.broker import BrokerSettings
 logger = logging.getLogger(__name__)
 
 WHERE_PROPERTY = ("$where", "1")
-"""Says that `$where` is understood, and in which version ($where language, section 12.1)."""
+"""Announces `$where` and its version ($where language, section 12.1)."""
 
 VERSIONS = {MQTT_3_1: "3.1", MQTT_3_1_1: "3.1.1", MQTT_5: "5"}
 
 ANSWERS = 64
-"""CONNACKs of MQTT 5 that are made once for all who get them; a listener has at most eight."""
+"""Cached CONNACKs of MQTT 5, each for all clients that get the same; a listener has at most
+eight."""
 
 
 def admit(
@@ -49,9 +50,9 @@ def admit(
     instant: Instant,
     authentication_data: bytes | None = None,
 ) -> None:
-    """Let in a client that has proved who it is, unless something else stands against it.
+    """Accept an authenticated client, unless something else stands against it.
 
-    `authentication_data` is the last word of its authentication method.
+    `authentication_data` is the last message of its authentication method.
     """
     if packet.client_id in state.sessions:
         catch_up(state.deadlines, packet.client_id, instant)
@@ -63,7 +64,7 @@ def admit(
 
 
 def refuse(state: State, client: Client, packet: Connect, refusal: Refusal) -> None:
-    """Say why the client is not let in, and end its connection."""
+    """Tell the client why it is refused, and end its connection."""
     code, reason, details = refusal
     who, user = packet.client_id[:SHOWN], user_of(packet.username)
     line = "refused client %r%s at %s: %s%s (0x%02X)"
@@ -113,7 +114,7 @@ def _accept(
     commit = state.commit_since(before)
     if not client.connection.send(ConnAck(present, ReasonCode.SUCCESS, properties), commit):
         client.end_reason = "its Maximum Packet Size is too small for CONNACK"
-        client.close()  # its Maximum Packet Size does not even let us tell it our limits
+        client.close()  # it is too small even to tell the client our limits
         return
     version = VERSIONS[packet.protocol_version]
     state.connection_lines.note_begin(client, session.client_id, version, instant)
@@ -124,9 +125,9 @@ def _accept(
 
 
 def _end_of_another_user(state: State, client: Client, packet: Connect, instant: Instant) -> None:
-    """End the session of another user with the same client identifier, which the listener allows.
+    """End another user's session with the same client identifier, which the listener allows.
 
-    What waits in it is for nobody else.
+    Its messages are not for the new user.
     """
     session = state.sessions.get(packet.client_id)
     if session is None or is_owner(session, packet.username, origin_of(client)):
@@ -140,10 +141,10 @@ def _end_of_another_user(state: State, client: Client, packet: Connect, instant:
 
 
 def _allow_aliases(state: State, connection: Connection, packet: Connect) -> None:
-    """Shorten what is sent by topic aliases, as far as the client takes them.
+    """Use topic aliases towards the client, within its limits.
 
-    [MQTT-3.1.2-26] [MQTT-3.3.2-11]: none above its Topic Alias Maximum, [MQTT-3.1.2-27] none at
-    all without one.
+    [MQTT-3.1.2-26] [MQTT-3.3.2-11]: none above its Topic Alias Maximum, [MQTT-3.1.2-27] none at all
+    without one.
     """
     theirs = packet.properties.topic_alias_maximum or 0
     maximum = min(theirs, state.settings.topic_alias_maximum_out)
@@ -152,7 +153,7 @@ def _allow_aliases(state: State, connection: Connection, packet: Connect) -> Non
 
 
 def _keep_alive(client: Client, packet: Connect) -> int:
-    """Return the client's Keep Alive, or the listener's where that is less and can be told."""
+    """Return the client's Keep Alive, or the listener's if it is less and may be announced."""
     limit = client.info.maximum_keep_alive
     if limit is None or packet.protocol_version != MQTT_5 or 0 < packet.keep_alive <= limit:
         return packet.keep_alive
@@ -212,6 +213,6 @@ def _same_for_many(
 
 
 def _response_information(settings: BrokerSettings, packet: Connect) -> str | None:
-    """Return what response topics begin with, for clients that ask for it [MQTT-3.1.2-28]."""
+    """Return the prefix of response topics, for clients that request it [MQTT-3.1.2-28]."""
     asked = packet.properties.request_response_information == 1
     return settings.response_information if asked else None

@@ -1,4 +1,4 @@
-"""What happens to a CONNECT (MQTT 5, section 3.1.4), and to its user name and password."""
+"""Handles CONNECT (MQTT 5, section 3.1.4), with its user name and password."""
 
 from functools import partial
 
@@ -15,13 +15,13 @@ from gateway.mqtt.packets import USER_PROPERTY_OVERHEAD, Connect, message_size
 from gateway.mqtt.reason_codes import ReasonCode
 
 CONNECT_OVERHEAD = 1_000
-"""Bytes of a CONNECT beside its texts: the objects of the packet and of what waits for it."""
+"""Bytes of a CONNECT beside its texts: the objects of the packet and of the pending decision."""
 
 
 def log_in(state: State, client: Client, packet: Connect, instant: Instant) -> None:
-    """Let the client in if its password is right, else refuse it.
+    """Accept the client if its password is right, else refuse it.
 
-    It is held until that is known, and for as long as its last failures cost.
+    The CONNECT waits for that check, and for the delay that its last failures cost.
     """
     credentials = _credentials(client, packet)
     wait = state.failed_logins.wait(credentials[:2], instant.monotonic)
@@ -44,12 +44,13 @@ def log_in(state: State, client: Client, packet: Connect, instant: Instant) -> N
 def _decide(
     state: State, client: Client, packet: Connect, right: bool | None, instant: Instant
 ) -> None:
-    """Go on with a client whose password is right or wrong; None if nobody has looked at it."""
+    """Continue with a client whose password is right or wrong; None if it was not checked."""
     if client.closing:
         return
     who = _credentials(client, packet)[:2]
     if right is not None and state.failed_logins.wait(who, instant.monotonic):
-        log_in(state, client, packet, instant)  # a guess at the same time was wrong
+        # a concurrent guess was wrong: wait for its delay, too
+        log_in(state, client, packet, instant)
     elif right:
         state.failed_logins.forget(who)
         _release(client)
@@ -80,7 +81,7 @@ def _refuse_login(state: State, client: Client, packet: Connect) -> None:
 
 
 def _size(packet: Connect) -> int:
-    """Return about the bytes that a CONNECT takes while it waits."""
+    """Return about the bytes that a CONNECT occupies while it waits."""
     texts = (packet.client_id, packet.username or "", packet.password or b"")
     size = CONNECT_OVERHEAD + sum(len(text) for text in texts)
     for name, value in packet.properties.user_properties:
@@ -89,23 +90,23 @@ def _size(packet: Connect) -> int:
 
 
 def _release(client: Client) -> None:
-    """Handle what the client has sent behind its CONNECT."""
+    """Handle what the client sent after its CONNECT."""
     client.pieces = None
     client.held_connect = 0
     client.connection.on_output()
 
 
 def _credentials(client: Client, packet: Connect) -> Credentials:
-    """Return who wants to be let in; failures are counted by address and user name."""
+    """Return the client's credentials; failures are counted by address and user name."""
     return Credentials(client.peer.rpartition(":")[0], packet.username, packet.password)
 
 
 def handle_connect(
     state: State, client: Client, packet: Connect, instant: Instant
 ) -> Pieces | None:
-    """Find out who the client is, then accept or refuse it.
+    """Authenticate the client, then accept or refuse it.
 
-    Returns what stands for a decision that is still to come.
+    Returns HELD while the decision is pending.
     """
     if client.session is not None or client.authentication is not None:
         raise ProtocolError("a second CONNECT")  # [MQTT-3.1.0-2]

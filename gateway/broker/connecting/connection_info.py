@@ -1,4 +1,4 @@
-"""What a listener says of a network connection, and how the client behind it is authenticated."""
+"""What a listener knows of a network connection, and how its client is authenticated."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,15 +10,15 @@ from gateway.mqtt.packets import Connect
 from gateway.session.durability_class import DurabilityClass
 
 PLAIN_BYTES = 2 * 1024
-"""Bytes of memory that a connection occupies by itself, idle."""
+"""Bytes of memory that an idle connection occupies."""
 
 
 Decide: TypeAlias = Callable[[bool | None, Instant], None]
-"""Takes whether a password is right, None if there was no room to look, and the instant."""
+"""Gets whether a password is right, None if it could not be checked, and the instant."""
 
 
 class Credentials(NamedTuple):
-    """What a CONNECT says of its client, and the address that it comes from, without a port."""
+    """The credentials of a CONNECT, and its address without a port."""
 
     address: str
     username: str | None
@@ -26,10 +26,10 @@ class Credentials(NamedTuple):
 
 
 class Authenticator(Protocol):
-    """Decides about the user name and password of a CONNECT."""
+    """Checks the user name and password of a CONNECT."""
 
     proves: bool
-    """Whether a client that it lets in is who its user name says."""
+    """Whether an accepted client is who its user name says."""
 
     def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:
         """Call `decide`, now or in a later turn, with whether the client may connect."""
@@ -37,49 +37,49 @@ class Authenticator(Protocol):
 
 
 class Anonymous:
-    """Lets everyone in, whatever user name they give."""
+    """Accepts every client, whatever user name it gives."""
 
     proves = False
 
     def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:  # noqa: ARG002 - a shape
-        """Decide at once that the client may."""
+        """Accept at once."""
         decide(True, instant)  # noqa: FBT003 - the answer
 
 
 class AuthenticationFailedError(Exception):
-    """The client could not prove who it is; the text is what it is told."""
+    """The client could not prove its identity; the text is sent to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the client is answered; with a user name it has proved to be that user."""
+    """The answer to the client; a user name means that it has proved to be that user."""
 
     data: bytes | None = None
     username: str | None = None
 
 
 class Exchange(Protocol):
-    """One conversation with one client, at its CONNECT or when it authenticates again."""
+    """One exchange with one client, at its CONNECT or when it authenticates again."""
 
     def step(self, data: bytes | None) -> Step:
-        """Take the client's Authentication Data; raise AuthenticationFailedError."""
+        """Accept the client's Authentication Data; raise AuthenticationFailedError."""
         ...
 
 
 class AuthenticationMethod(Protocol):
-    """A way to prove who one is, by the name that clients give in CONNECT."""
+    """An authentication method, by the name that clients give in CONNECT."""
 
     name: str
 
     def begin(self) -> Exchange:
-        """Return a new conversation."""
+        """Return a new exchange."""
         ...
 
 
 class Authentication:
-    """How far one connection has come.
+    """The state of one connection's authentication.
 
-    `exchange` is the conversation that goes on, `connect` the CONNECT until the first succeeded.
+    `exchange` is the one that is running, `connect` the CONNECT until the first succeeds.
     """
 
     __slots__ = ("connect", "exchange", "method")
@@ -92,37 +92,40 @@ class Authentication:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionInfo:
-    """One network connection before its first packet; None where the broker's own rule holds."""
+    """One network connection before its first packet.
+
+    None means that the broker's default applies.
+    """
 
     opened: float | None = None
-    """Monotonic second of its beginning, before TLS and WebSocket; None is the present one."""
+    """Monotonic second of its beginning, before TLS and WebSocket; None means now."""
 
     username: str | None = None
-    """Whom the client's certificate names: its user name whatever CONNECT says."""
+    """The user of the client's certificate: its user name whatever CONNECT says."""
 
     maximum_packet_size: int | None = None
-    """Bytes of a packet that is taken."""
+    """The largest packet that is accepted, in bytes."""
 
     maximum_keep_alive: int | None = None
-    """Seconds of Keep Alive beyond which an MQTT 5 client is told to use this."""
+    """Keep Alive in seconds that an MQTT 5 client is told to use instead of a longer one."""
 
     refusal: str | None = None
-    """Why there is no room for it: the answer to its CONNECT, with 0x97."""
+    """Why the connection exceeds a limit: its CONNECT is answered with that and 0x97."""
 
     durability_class: DurabilityClass | None = None
-    """How soon what the client does has to be on disk, where no entry for clients says else."""
+    """How soon the client's changes must be on disk, unless an entry for clients matches."""
 
     delivery: str | None = None
-    """The delivery class of the client, where no rule for clients says else."""
+    """The client's delivery class, unless a rule for clients matches."""
 
     where_identity: bool = True
-    """Whether the client's `$where` may ask for a publisher's client identifier and user name."""
+    """Whether the client's `$where` may use the publisher's client identifier and user name."""
 
     local: bool = False
     """Whether the client is on this machine: on loopback or at a Unix socket."""
 
     occupied: int = PLAIN_BYTES
-    """Bytes of memory that the connection occupies by itself, with TLS and WebSocket below it."""
+    """Bytes of memory of an idle connection, with its TLS and WebSocket layers."""
 
     access: AccessPolicy = OPEN
     """What clients of the listener may read and write."""
@@ -131,11 +134,11 @@ class ConnectionInfo:
     """The name of the listener, the same after a restart."""
 
     anyone_takes_over: bool = False
-    """Whether the client may end the session of another user that has its client identifier."""
+    """Whether the client may end another user's session that has its client identifier."""
 
     authentication_methods: Mapping[str | None, AuthenticationMethod] = field(default_factory=dict)
-    """Methods of enhanced authentication, by their names; user name and password are none."""
+    """Methods of enhanced authentication by name; user name and password are none of them."""
 
 
 PLAIN = ConnectionInfo()
-"""A connection that is like any other."""
+"""A connection with all defaults."""

@@ -1,6 +1,6 @@
-"""Log lines of connections that begin and end, many of them as one record.
+"""Log lines of connections that begin and end, many of them in one record.
 
-A record of its own for each line takes eight times as long.
+A record for each line takes eight times as long.
 """
 
 import logging
@@ -13,19 +13,20 @@ from gateway.broker.notices import CLOSED_BY_PEER, DISCONNECTED, ConnectionEnd, 
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 100
-"""Lines that are gathered before they are written, where the turn does not end before."""
+"""Pending lines that are written before the turn ends."""
 
 PERIOD_SECONDS = 600.0
-"""Seconds whose further connections of a client, or of a host, are one line."""
+"""Length of a period in seconds, after which skipped connections of a client or host are summed
+up."""
 
 LINES_OF_CLIENT = 3
-"""Connections of a client identifier in a period that have lines of their own."""
+"""Connections of a client identifier that are logged in a period."""
 
 LINES_OF_HOST = 100
-"""The same of a host: programs that take a new identifier each time come from one."""
+"""The same for a host: a program may use a new identifier for each connection."""
 
 MAXIMUM_COUNTED = 2_000
-"""Clients, and hosts, that are counted; for another the one that was counted first is forgotten."""
+"""Clients, and hosts, that are counted; the one that was counted first makes way for a new one."""
 
 
 class Count:
@@ -41,7 +42,7 @@ class Count:
 
 
 class Counts:
-    """The connections of clients, or of hosts, by name; `most` in a period have lines."""
+    """The connections of clients, or of hosts, by name; `most` of a period are logged."""
 
     __slots__ = ("_kind", "_most", "counts")
 
@@ -51,7 +52,7 @@ class Counts:
         self.counts: dict[str, Count] = {}
 
     def may_log(self, name: str, now: float) -> bool:
-        """Count a connection; return whether it may have lines of its own."""
+        """Count a connection; return whether it may be logged."""
         count = self.counts.get(name)
         if count is None:
             count = self.counts[name] = Count(now + PERIOD_SECONDS)
@@ -62,9 +63,11 @@ class Counts:
         return False
 
     def over(self, now: float) -> Iterator[str]:
-        """End the periods that are over, and those of too many; give a line for each to sum up.
+        """End periods that have passed, and the oldest above the limit.
 
-        Who had more connections than lines goes on to be counted, and has no others.
+        Yield a line for each summary.
+
+        A name that exceeded its lines is counted further, and its connections are not logged.
         """
         counts = self.counts
         while counts:
@@ -85,10 +88,10 @@ class Counts:
 
 
 class ConnectionLines:
-    """Lines that are not logged yet; whoever runs the turns calls `write` at the end of each.
+    """Lines that are not logged yet; the turn's end calls `write`.
 
-    A client that comes and goes has a few lines and then one for each period, written with the
-    first connection after it. So has a host whose clients take a new identifier each time.
+    A client that reconnects often has a few lines and then one for each period, written with the
+    first connection after it. So has a host whose clients use a new identifier each time.
     """
 
     __slots__ = ("_clients", "_hosts", "_notices", "waiting")
@@ -100,13 +103,13 @@ class ConnectionLines:
         self._hosts = Counts("host", LINES_OF_HOST)
 
     def add(self, line: str, *values: object) -> None:
-        """Keep a line, and the values that are put into it, until the turn ends."""
+        """Store a line and its values until the turn ends."""
         self.waiting.append((line, values))
         if len(self.waiting) == AT_ONCE:
             self.write()
 
     def note_begin(self, client: Client, client_id: str, version: str, instant: Instant) -> None:
-        """Note that a client was accepted, which speaks this version of MQTT."""
+        """Note that a client was accepted, with its version of MQTT."""
         now = instant.monotonic
         for counts in (self._clients, self._hosts):
             for line in counts.over(now):
@@ -119,9 +122,9 @@ class ConnectionLines:
             self.add("client %r connected from %s (MQTT %s)", who, client.peer, version)
 
     def note_end(self, client: Client, instant: Instant) -> None:
-        """Note the end of a client that had been accepted: who, how long, and why it ended."""
+        """Note the end of an accepted client: who, how long, and why."""
         session = client.session
-        if session is None:  # its refusal has a line
+        if session is None:  # its refusal was logged
             return
         seconds = instant.monotonic - client.opened
         reason = DISCONNECTED if client.said_goodbye else client.end_reason or CLOSED_BY_PEER

@@ -1,4 +1,4 @@
-"""What happens to DISCONNECT and PINGREQ (MQTT 5, sections 3.14 and 3.12)."""
+"""Handles DISCONNECT and PINGREQ (MQTT 5, sections 3.14 and 3.12)."""
 
 from gateway.broker import sessions
 from gateway.broker.client import Client, session_of
@@ -11,9 +11,9 @@ from gateway.mqtt.reason_codes import ReasonCode
 
 
 def handle_disconnect(state: State, client: Client, packet: Disconnect, _instant: Instant) -> None:
-    """End the connection as the client wishes; its will is dropped [MQTT-3.14.4-3]."""
+    """End the connection at the client's request; its will is dropped [MQTT-3.14.4-3]."""
     if client.session is None and client.authentication is not None:
-        client.close()  # it gives up authenticating [MQTT-3.1.2-30]
+        client.close()  # its authentication was not finished [MQTT-3.1.2-30]
         return
     session = session_of(client)
     interval = packet.properties.session_expiry_interval

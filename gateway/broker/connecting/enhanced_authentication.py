@@ -24,13 +24,13 @@ def begin(
     packet: Connect,
     instant: Instant,
 ) -> None:
-    """Let the client prove who it is, by this method, before its CONNECT is answered."""
+    """Authenticate the client by this method before its CONNECT is answered."""
     client.authentication = Authentication(method, packet)
     _go_on(state, client, client.authentication, packet.properties.authentication_data, instant)
 
 
 def handle_auth(state: State, client: Client, packet: Auth, instant: Instant) -> None:
-    """Go on with the conversation, or begin a new one when the client authenticates again."""
+    """Continue the exchange, or begin a new one when the client authenticates again."""
     authentication = client.authentication
     if authentication is None:
         session_of(client)
@@ -85,7 +85,7 @@ def _succeed(
 
 
 def _fail(state: State, client: Client, authentication: Authentication, reason: str) -> None:
-    """End the connection: [MQTT-4.12.0-4] before it has begun, [MQTT-4.12.1-2] afterwards."""
+    """End the connection: [MQTT-4.12.0-4] before CONNACK, [MQTT-4.12.1-2] afterwards."""
     if authentication.connect is not None:
         refusal = Refusal(ReasonCode.NOT_AUTHORIZED, reason)
         refuse(state, client, authentication.connect, refusal)

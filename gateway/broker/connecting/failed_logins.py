@@ -1,23 +1,23 @@
-"""Whoever fails to log in waits for the answer, and longer each time."""
+"""Delays answers to clients that fail to log in, longer each time."""
 
 from typing import Final
 
 MAXIMUM_DELAY: Final = 16.0
-"""Seconds that one answer is put off at most."""
+"""The longest delay of an answer, in seconds."""
 
 FORGOTTEN_AFTER: Final = 600.0
-"""Seconds after the last failure from which on the next counts as the first."""
+"""Seconds after the last failure until the count begins again."""
 
 MAXIMUM_KNOWN: Final = 10_000
-"""Pairs of address and user name that are known to have failed; beyond them the oldest is
+"""Pairs of address and user name whose failures are counted; beyond that the oldest is
 forgotten."""
 
 
 class FailedLogins:
-    """How often pairs of address and user name have failed, and until when they wait.
+    """Failures and delays of pairs of address and user name.
 
-    So whoever guesses one user's password from one address comes to a few guesses a minute, and
-    nobody is kept out from elsewhere. Times are monotonic seconds.
+    So guessing one user's password from one address is limited to a few attempts a minute, and the
+    user can still log in from elsewhere. Times are monotonic seconds.
     """
 
     __slots__ = ("_known", "first_delay")
@@ -30,12 +30,13 @@ class FailedLogins:
         return len(self._known)
 
     def wait(self, who: tuple[str, str | None], now: float) -> float:
-        """Return the seconds for which a password is not even looked at."""
-        known = self._known.get(hash(who))  # of its own size, whatever the user name's is
+        """Return the seconds until the next password is checked."""
+        # a hash has one size, whatever the length of the user name
+        known = self._known.get(hash(who))
         return 0.0 if known is None else max(0.0, known[1] - now)
 
     def add(self, who: tuple[str, str | None], now: float) -> float:
-        """Note a failure; return the seconds for which the answer is put off."""
+        """Note a failure; return the seconds by which the answer is delayed."""
         failures, until = self._known.pop(hash(who), (0, now))
         if now > until + FORGOTTEN_AFTER:
             failures = 0

@@ -1,4 +1,4 @@
-"""The end of connections on which nothing comes (MQTT 5, section 3.1.2.10)."""
+"""Closes silent connections (MQTT 5, section 3.1.2.10)."""
 
 from gateway.broker.client import KEEP_ALIVE_TOLERANCE, Client
 from gateway.broker.deadlines import Action, Deadlines
@@ -16,7 +16,7 @@ class KeepAlive:
         self._end_if_silent: Action = self._check  # one object for all clients
 
     def watch(self, client: Client, instant: Instant) -> None:
-        """Begin with the client's keep alive, if it has one."""
+        """Begin with the client's Keep Alive, if it has one."""
         if client.keep_alive:
             due = instant.monotonic + client.keep_alive * KEEP_ALIVE_TOLERANCE
             self._deadlines.set(client, due, self._end_if_silent)
@@ -24,7 +24,7 @@ class KeepAlive:
             self._deadlines.discard(client)
 
     def _check(self, client: Client, instant: Instant) -> None:
-        """Close the connection, or come back when the client will have been silent too long."""
+        """Close the connection, or set the timer for the end of the present silence."""
         silence = client.keep_alive * KEEP_ALIVE_TOLERANCE
         due = client.last_received + silence
         if due <= instant.monotonic:

@@ -1,7 +1,8 @@
-"""Messages that their publisher puts off: `$delay/<seconds>/<topic>`.
+"""Messages that their publisher delays: `$delay/<seconds>/<topic>`.
 
 Such a message waits, on disk if its QoS is 1 or 2, and is then published to its topic as if its
-publisher had sent it at that moment. It is acknowledged when it is kept, not when it is published.
+publisher had sent it at that moment. It is acknowledged when it is stored, not when it is
+published.
 """
 
 import heapq
@@ -25,20 +26,20 @@ from gateway.session.traffic import Traffic
 from gateway.settings.broker import NEVER
 
 MAXIMUM_MESSAGES = 10_000
-"""Messages that may wait for their moment; one more is refused with 0x97."""
+"""Messages that may wait; one more is refused with 0x97."""
 
 AGAIN = 1.0
-"""Seconds after which a message that was refused at its moment is tried again."""
+"""Seconds after which a message that was refused when due is tried again."""
 
 AT_ONCE = 64
-"""Messages that are published before others have their turn: some 4 ms."""
+"""Messages that are published in a row: some 4 ms."""
 
 PAUSE = 0.001
-"""Seconds from then until more of them are published."""
+"""Seconds from then until the next ones are published."""
 
 
 class Delays(Session):
-    """Messages by the monotonic second at which they are published."""
+    """Delayed messages by the monotonic second at which they are published."""
 
     __slots__ = (
         "_deadlines",
@@ -72,11 +73,11 @@ class Delays(Session):
 
     @property
     def waiting(self) -> int:
-        """How many messages wait for their moment."""
+        """How many messages wait."""
         return len(self._heap)
 
     def restore(self, kept: RestoredSession) -> None:
-        """Take up what an earlier run left."""
+        """Restore the messages of an earlier run."""
         self.expiry_interval = NEVER
         self.persist_in(kept.journal)
         for each in kept.spans:
@@ -94,14 +95,14 @@ class Delays(Session):
             self.journal.load(tail.after, tail.up_to, take)
 
     def forward(self, publication: Publication, first: int) -> Outcome:
-        """Keep messages, from number `first` on, as many as there is room for."""
+        """Store messages, from number `first` on, as many as the limits allow."""
         room = MAXIMUM_MESSAGES - self.waiting
         count = min(publication.packets.count - first, room)
         if count < 1 or self.limits.memory.full:
             self._refusals.for_queue(self)
             return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
         if self._shares.refuse_delayed(publication, first, count):
-            count = 1  # there may be room for one
+            count = 1  # one may still fit
             if self._shares.refuse_delayed(publication, first, count):
                 self._refusals.for_share(self, self._shares.refusal)
                 return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
@@ -118,7 +119,7 @@ class Delays(Session):
         return count, ReasonCode.SUCCESS, None
 
     def _open(self) -> None:
-        """See to it that what waits is kept on disk."""
+        """Open the journal, so that waiting messages are durable."""
         if not self.persistent:
             self.persist_in(self._store.open(DELAYS, 0.0))
             self.expiry_interval = NEVER
@@ -150,7 +151,7 @@ class Delays(Session):
             self._deadlines.set(self, due, self._publish_due)
 
     def _publish_one(self, span: Span, instant: Instant) -> bool:
-        """Publish a message to its topic, if it has not expired; return False if it is refused."""
+        """Publish a message to its topic, unless it has expired; return False if it is refused."""
         publication = span.publication
         if publication.expired(instant.monotonic):
             self.counters.add("publish/messages/expired")

@@ -1,7 +1,7 @@
-"""Messages whose Message Expiry Interval passes while they wait (MQTT 5, section 3.3.2.3.3).
+"""Removes messages whose Message Expiry Interval passes while they wait.
 
-Nothing that has expired is sent; this is what takes its memory back where nothing is sent: from
-the retained messages, and from the queues of clients that are away.
+MQTT 5, section 3.3.2.3.3. An expired message is never sent; this sweep frees its memory where
+nothing is being sent: among retained messages, and in queues of disconnected clients.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,10 +32,10 @@ STEP = 1_000
 
 
 class Expiry:
-    """Removes what has expired, at each SWEEP_INTERVAL, a piece in a turn [MQTT-3.3.2-5].
+    """Removes expired messages, at each SWEEP_INTERVAL, in pieces [MQTT-3.3.2-5].
 
-    `clock_ahead` is how many milliseconds the wall clock was ahead of the monotonic one when it was
-    checked last, None before that.
+    `clock_ahead` is how many milliseconds the wall clock was ahead of the monotonic one at the last
+    check, None before the first.
     """
 
     __slots__ = (
@@ -70,10 +70,10 @@ class Expiry:
         deadlines.set(_KEY, 0.0, self._sweep)
 
     def check_clock(self, instant: Instant) -> None:
-        """Report to the store that the wall clock was set forward, as one without a battery is.
+        """Report to the store that the wall clock was set forward, as on boards without a battery.
 
-        What is stored would otherwise seem to be that much older. A clock that was set back only
-        makes things last longer.
+        Stored messages would otherwise seem that much older. A clock that was set back only makes
+        things last longer.
         """
         ahead = instant.wall - round(1000 * instant.monotonic)
         gained = 0 if self.clock_ahead is None else ahead - self.clock_ahead
@@ -93,7 +93,7 @@ class Expiry:
             self._deadlines.set_next(_KEY, instant, lambda _, later: self._go_on(pieces, later))
 
     def _pieces(self, instant: Instant) -> Iterator[None]:
-        """Remove what has expired at an instant; other work may run at each item, if any."""
+        """Remove what has expired at an instant; other work may run between the pieces."""
         expiring = self._retained.expiring
         for first in range(0, len(expiring), MESSAGES_AT_ONCE):
             if first:

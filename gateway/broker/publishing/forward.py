@@ -1,4 +1,4 @@
-"""A publication to everyone who gets it: each destination takes it for itself."""
+"""Delivers a publication to all its destinations."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ _NO_MATCHING_SUBSCRIBERS = ReasonCode.NO_MATCHING_SUBSCRIBERS
 _QUOTA_EXCEEDED = ReasonCode.QUOTA_EXCEEDED
 
 Selected = list[tuple[int, list[Destination]]]
-"""Runs of so many messages, with the sessions that get them beside those who always do."""
+"""Runs of messages, each with the sessions that get it beside those that get all."""
 
 
 def publish(
@@ -41,14 +41,15 @@ def publish(
 ) -> ReasonCode:
     """Route a message from a part of the gateway, as if a client had published it.
 
-    The configuration's topics, or the class of the client it is `of_client`, say how soon
-    it has to be on disk, unless it is kept in memory alone (`Message.commit_within`). A code
-    of 0x80 or above says that nobody got it; what is said to come `only_once` goes to everyone
-    who can take it.
+    The configured topics, or the class of the client `of_client`, say how soon it must be on disk,
+    unless it is in memory only (`Message.commit_within`). A code of 0x80 or above means that nobody
+    got it. With `only_once` the message goes to every destination that can accept it, even if
+    another refuses.
     """
     budget = state.budget
     budget.now = instant.monotonic
-    pieces, budget.pieces = budget.pieces, PIECES  # what is published here cannot be put off
+    # a message that is published here cannot be postponed
+    pieces, budget.pieces = budget.pieces, PIECES
     publication = publication_of(message)
     admission = state.admissions.find(publication.topic_name)
     if message.commit_within is not None:
@@ -70,18 +71,20 @@ def forward(
     instant: Instant,
     promised: bool,
 ) -> Outcome:
-    """Keep, route and deliver messages from number `first` on, as many as end alike.
+    """Store, route and deliver messages from number `first` on, as many as have one result.
 
-    Nobody gets, and `Budget.unfinished` says of, what takes more than a turn to ask about: it is to
-    be forwarded again in a later one.
+    If evaluating filters takes more than a turn, nobody gets the message and `Budget.unfinished` is
+    set: it is to be forwarded again in a later turn.
 
-    Parts of the gateway come first: what they refuse (a full outbox) is refused as a whole, so
-    that the publisher can send it again without doubling it for anyone else. That is for what is
-    `promised` to be kept once it is acknowledged; the rest goes to everyone who can take it.
+    Parts of the gateway come first. If one refuses (a full outbox), the message is refused as a
+    whole, so that the publisher can send it again without doubling it for others. That applies to
+    `promised` messages, which must be stored before their acknowledgement; others go to every
+    destination that can accept them.
     """
     count = publication.packets.count - first
     if admission.delayed or admission.addressee is not None:
         return _forward_elsewhere(state, publication, first, admission, instant)
+    # a waiting replay must not send an older retained message after this one
     if state.replays.count:
         state.replays.send_first(admission.topic, instant)
     route = admission.route
@@ -89,6 +92,7 @@ def forward(
         state.counters.add("tidegate/refused/crowded_topics")
         state.refusals.reason = "too many subscriptions match its topic"
         return count, _QUOTA_EXCEEDED, None
+    # all receivers are asked before any gets the message: a refusal then holds for all of them
     if promised:
         count = _capacity(state, publication, first, count, route)
         if count and publication.retain:
@@ -103,7 +107,7 @@ def forward(
         budget.pieces = PIECES
         if not count:
             return 0, _SUCCESS, refusal
-        # who takes the messages now may have members to ask, or messages of its own
+        # receivers may route messages of their own, which use the same budget
         unfinished, budget.unfinished = budget.unfinished, False
     if publication.retain or state.watch is not None:
         _remember(state, publication, first, count)
@@ -122,10 +126,10 @@ def _forward_elsewhere(
     admission: TopicAdmission,
     instant: Instant,
 ) -> Outcome:
-    """Keep delayed messages, or deliver peer to peer messages to their client or its session.
+    """Store delayed messages, or deliver peer to peer messages to their addressee.
 
-    Peer to peer messages need no subscription, no other one matches them, no part of the gateway
-    sees them, and they are not retained. A client that may not read the topic does not get them.
+    Peer to peer messages need no subscription and match none. No part of the gateway sees them, and
+    they are not retained. A client that may not read the topic does not get them.
     """
     if admission.delayed:
         return state.delays.forward(publication, first)
@@ -145,7 +149,7 @@ def _forward_elsewhere(
 
 
 def _retained_capacity(state: State, publication: Publication, first: int, most: int) -> int:
-    """Return how many of the messages are surely retained: 0, which is counted, for none."""
+    """Return how many of the messages will surely be retained; count it if none will."""
     retained, shares = state.retained, state.shares
     if retained.has_capacity(publication, first, most) and shares.may_retain(
         publication, first, most
@@ -161,9 +165,9 @@ def _retained_capacity(state: State, publication: Publication, first: int, most:
 
 
 def _capacity(state: State, publication: Publication, first: int, count: int, route: Route) -> int:
-    """Return how many of the messages no session would lose that always gets them.
+    """Return how many of the messages every unconditional destination can store.
 
-    0, which is counted, for none.
+    0, which is counted, if none.
     """
     kept = publication.retain
     for destination in route.sessions:
@@ -172,7 +176,8 @@ def _capacity(state: State, publication: Publication, first: int, count: int, ro
             kept = True
             qos = min(destination.qos, publication.qos)
             if session.connection is None and not session.comes_soon:
-                publication.barrier = None  # who is away cannot spare the disk what others could
+                # a disconnected receiver cannot acknowledge before the commit
+                publication.barrier = None
             count = session.capacity(publication, first, count, qos)
             if not count:
                 state.refusals.for_queue(session)
@@ -181,7 +186,7 @@ def _capacity(state: State, publication: Publication, first: int, count: int, ro
 
 
 def _disk_has_space(state: State, publication: Publication) -> bool:
-    """Return False, and count it, if nothing more can be promised to be kept."""
+    """Return False, and count it, if nothing more can be stored durably."""
     if publication.commit_within is None or not state.store.full:
         return True
     state.refusals.for_disk()
@@ -189,7 +194,7 @@ def _disk_has_space(state: State, publication: Publication) -> bool:
 
 
 def _remember(state: State, publication: Publication, first: int, count: int) -> None:
-    """Keep messages that are to be retained, and tell who watches of all."""
+    """Store messages that are to be retained, and report all to the watcher."""
     if state.watch is not None:
         state.watch.note(publication, first, count)
     if publication.retain:
@@ -197,7 +202,7 @@ def _remember(state: State, publication: Publication, first: int, count: int) ->
 
 
 def _retain(state: State, publication: Publication, first: int, count: int) -> None:
-    """Keep each message in place of its topic's last one; count it where there is no room."""
+    """Store each message in place of its topic's last one; count those that exceed a limit."""
     state.traffic.cost += count
     retained, shares = state.retained, state.shares
     for number in range(first, first + count):
@@ -218,10 +223,10 @@ def _offer(
     admission: TopicAdmission,
     promised: bool,
 ) -> tuple[int, ReasonCode | None, Selected]:
-    """Let the messages be looked at, and give them to the parts of the gateway, until one refuses.
+    """Evaluate filters, and give the messages to parts of the gateway, until one refuses.
 
-    Returns how many messages nobody refused and have one answer, why the next one was refused, if
-    it was, and the sessions that are to get them beside those who always do.
+    Returns how many messages nobody refused, the refusal of the next one, if any, and the sessions
+    that get them beside those that get all.
     """
     route, rights = admission.route, state.admissions.reader(admission)
     budget = state.budget
@@ -231,15 +236,17 @@ def _offer(
     if count > 1 and rights is None and not state.router.evaluates(route):
         run = 1 if route.inline else state.router.run(route, publication.qos, count)
     elif not route.always:
-        count = 1  # each has an answer of its own
+        count = 1  # each has a result of its own
     number, end = first, first + count
     while number < end:
         run = min(run, end - number)
         selected: list[Destination] = []
+        # at least one message is finished in each piece, so that it advances
         if found and budget.spent:
             break
         if route.selective:
             selected = state.router.select(route, publication, number, given, rights, run)
+            # no member has capacity for the whole run: try message by message
             if run > 1 and not selected:
                 run = 1
                 selected = state.router.select(route, publication, number, given, rights)
@@ -250,7 +257,7 @@ def _offer(
         for destination in route.inline:
             client: InlineClient = destination.subscriber
             message = publication.message(number)
-            if budget.pieces:  # it may have been made in an earlier turn
+            if budget.pieces:  # the message object may be from an earlier turn
                 message.commit_within = publication.commit_within
                 message.barrier = publication.barrier
             code = client.receive(message, list(destination.topic_filters))
@@ -269,10 +276,10 @@ def _has_capacity(
     selected: list[Destination],
     given: dict[Subscriber, int],
 ) -> bool:
-    """Return False, and count it, if a session that is to get a message would lose it.
+    """Return False, and count it, if a session that is to get a message cannot store it.
 
-    Each was `given` so many messages of those from number `first` on, this one among them.
-    At QoS 0 nothing is kept for a session that is away, which needs no room.
+    Each was `given` so many messages of those from number `first` on, including this one. At QoS 0
+    nothing is stored for a disconnected session, so no capacity is needed.
     """
     kept = False
     for destination in selected:
@@ -301,13 +308,14 @@ def _deliver(
     now: float,
     promised: bool,
 ) -> None:
-    """Hand the messages to the sessions, each as it needs them: all of them, or those selected."""
+    """Give the messages to the sessions: all of them, and then the selected runs."""
     runs: list[tuple[int, Sequence[Destination]]] = [(count, route.sessions)]
     receivers = len(route.sessions)
     if selected is not None:
         runs += selected
         receivers += sum([len(destinations) for _, destinations in selected])
     if receivers > 1:
+        # each form of packet is encoded once and shared by its receivers
         publication.share_forms()
         publication.receivers = max(1, len(route.sessions))
         traffic.full_at -= _RECEIVER_BYTES * len(route.sessions)
@@ -327,7 +335,7 @@ def _deliver(
                 destination.topic_filters[0] if destination.shared else "",
                 destination.delivery,
             )
-        if place:  # the first are those that get all of them
+        if place:  # the first entry has the sessions that get all messages
             first += run
 
 
@@ -339,7 +347,7 @@ def deliver(
     now: float,
     promised: bool,
 ) -> None:
-    """Hand messages, from number `first` on, to a destination that is a session."""
+    """Give messages, from number `first` on, to a destination that is a session."""
     session: Session = destination.subscriber
     session.accept(
         publication,
@@ -356,7 +364,7 @@ def deliver(
 
 
 def share_out(router: Router, counters: Counters, spans: list[Span], now: float) -> None:
-    """Give what a session leaves over to other members of its shared subscriptions, if any.
+    """Give undelivered messages of an ended session to other members of its shared subscriptions.
 
     They SHOULD get what was sent to it at QoS 1 and not acknowledged (section 4.8.2).
     """

@@ -9,7 +9,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 
 
 class InlineClient(Protocol):
-    """What the uplink's rules and the control topics are to the broker."""
+    """What the broker sees of the uplink's rules and the control topics."""
 
     client_id: str
     inline: bool  # True
@@ -17,14 +17,13 @@ class InlineClient(Protocol):
 
     @property
     def refusal(self) -> str:
-        """Why it refuses a message that it may take later, for the log."""
+        """Why it refuses a message that it may accept later, for the log."""
         ...
 
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
-        """Take a message that matched these of the client's own topic filters.
+        """Accept a message that matched these of the client's own topic filters.
 
-        A code of 0x80 or above says that it was not taken; the publisher is told so, and
-        nobody else gets the message.
+        A code of 0x80 or above is a refusal; the publisher gets it, and nobody gets the message.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""The exchange of messages with a client: its PUBLISH packets and its acknowledgements.
+"""Message exchange with a client: its PUBLISH packets and its acknowledgements.
 
 MQTT 5, sections 3.3.4, 4.3 and 4.4.
 """
@@ -31,35 +31,37 @@ MAXIMUM_BATCH = 4_096
 """Messages of one publication at QoS 0."""
 
 MAXIMUM_NUMBERED = 256
-"""Messages of one publication at QoS 1 and 2: a quarter of a window, and what waits as one."""
+"""Messages of one publication at QoS 1 and 2: a quarter of a window, and the size of a queue's
+item."""
 
 MAXIMUM_LOOKED_AT = 64
-"""Messages of one publication each of which somebody looks at, which takes some microseconds."""
+"""Messages of one publication if filters are evaluated for each, at some microseconds."""
 
 MAXIMUM_ASKED = 1_280
-"""Members of shared subscriptions that may be asked for one publication: each message asks all of
-them where none has room or the right to read. Rights to topics that join it, likewise."""
+"""Evaluations of group members for one publication: a message evaluates all of them if none has
+capacity or the right to read. Likewise checks of rights to topics that would join it."""
 
 MAXIMUM_SKIPPED = 15
-"""Publications of a client behind which nobody looks for others that go the same way."""
+"""The most publications of a client for which no join is tried after failed attempts."""
 
 PROPERTY_BYTES = 64
-"""Bytes of properties that count as a message that is dear: some twelve of the shortest."""
+"""Bytes of user properties that cost as much as one costly message: some twelve of the shortest."""
 
 WHOLE_TURN = 1_000
-"""What counts as more messages that are dear than a client may send before others have theirs."""
+"""A cost above MAXIMUM_COST, which ends the client's turn."""
 
 RETRY = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
-"""Refusals that may be over when the message comes again."""
+"""Refusals that may be over when the message is sent again."""
 
 SHORT = 128
-"""Bytes of a packet whose Remaining Length takes one byte, as where its identifier is put needs."""
+"""Bytes of a packet whose Remaining Length takes one byte, for which identifiers are inserted
+fast."""
 
 REASON_BYTES = 112
-"""Bytes of a Reason String with which an acknowledgement is shorter."""
+"""Bytes of a Reason String that keep the acknowledgement below that size."""
 
 BY_THEMSELVES = 4
-"""Acknowledgements that are looked at one by one which count as one dear message."""
+"""Acknowledgements, handled one by one, that cost as much as one costly message."""
 
 UTF_8 = 1
 """The Payload Format Indicator of text (MQTT 5, section 3.3.2.3.2)."""
@@ -76,7 +78,7 @@ _PUBREL = template(PubRel, ReasonCode.SUCCESS, MQTT_3_1_1)  # the same in every 
 
 
 def handle_publish(state: State, client: Client, session: Session, instant: Instant) -> None:
-    """Forward the PUBLISH packets that come next and are template, and answer them."""
+    """Forward the next PUBLISH packets that can be handled together, and answer them."""
     connection = client.connection
     publication = connection.publication()
     qos = publication.qos
@@ -122,17 +124,17 @@ def handle_publish(state: State, client: Client, session: Session, instant: Inst
 def _rest(
     state: State, client: Client, session: Session, publication: Publication, first: int
 ) -> Pieces:
-    """Forward messages from number `first` on, each in as many turns as its filters take.
+    """Forward messages from number `first` on, each in as many turns as its filters need.
 
-    What they said is kept with the message. Routes may change between two turns, so that each of
-    the messages goes its own way.
+    Results of finished filters are stored with the message. Routes may change between two turns, so
+    each message is routed separately.
     """
     budget = state.budget
     for number in range(first, publication.packets.count):
         one, pieces, done = publication.one(number), 0, 0
         if publication.messages is not None and one is not publication:
             one.messages = [publication.messages[number]]
-        while not done:  # nobody goes on with it once the client is closed
+        while not done:  # ends with the client: nobody continues a closed client's pieces
             instant = yield None
             pieces += 1
             admission = state.admissions.find_again(one.topic_name)
@@ -150,10 +152,9 @@ def _join_next(
     publication: Publication,
     admission: TopicAdmission,
 ) -> None:
-    """Take with a message those behind it that go the same way.
+    """Add following messages that have the same route.
 
-    Behind a client's messages others of another topic are looked for less and less often while
-    they go another way, until they do not.
+    If a client's consecutive topics rarely share a route, a join is tried less and less often.
     """
     admissions, connection = state.admissions, client.connection
     misses = admissions.misses
@@ -178,17 +179,17 @@ def _extend(
     publication: Publication,
     admission: TopicAdmission,
 ) -> None:
-    """Add those behind a message that go the same way, as far as there is room for them.
+    """Add following messages with the same route, as far as limits allow.
 
-    Each receiver gets bytes of its own, which together are not to be more than a turn writes.
+    Each receiver gets a copy of the bytes; together they must not exceed the output of a turn.
     """
     if state.settings.check_payload_format and publication.mqtt5:
-        return  # each is checked by itself
+        return  # each payload is checked separately
     connection, traffic, qos = client.connection, state.traffic, publication.qos
     route = admission.route
     most = _MAXIMUM_NUMBERED if qos else _MAXIMUM_BATCH
     if publication.retain or not connection.next_has_same_topic:
-        most = _MAXIMUM_NUMBERED  # whose topics may all be new
+        most = _MAXIMUM_NUMBERED  # all of them may have new topics
     if route.selective or route.inline:
         most = _MAXIMUM_LOOKED_AT
         if route.groups:
@@ -201,13 +202,13 @@ def _extend(
     if most > 1:
         room = traffic.full_at - traffic.bytes_sent
         joins = None
-        if not state.replays.count:  # which are sent topic by topic
+        if not state.replays.count:  # replays need them topic by topic
             admissions = state.admissions  # an object: a C method cannot be an argument
             joins = partial(admissions.same_route, admission, session.granted)
         connection.extend(publication, most, room // max(1, len(route.sessions)), joins)
         if qos == 2 and publication.packets.count > 1:
             fresh = session.incoming.fresh(publication.identifiers())
-            connection.shorten(publication, fresh)  # what is repeated is answered by itself
+            connection.shorten(publication, fresh)  # repeated messages are answered separately
 
 
 def _publish(
@@ -219,10 +220,10 @@ def _publish(
     admission: TopicAdmission,
     instant: Instant,
 ) -> int:
-    """Forward and answer messages from number `first` on that end template; return how many.
+    """Forward and answer messages from number `first` on that have one result; return how many.
 
-    The answer leaves after the rows that they made (ARCHITECTURE.md, "The turn"), or when none is
-    needed any more, unless their durability class promises nothing.
+    The answer is sent after the commit of their rows (ARCHITECTURE.md, "The turn"), or once no row
+    is needed, unless their durability class promises nothing.
     """
     qos = publication.qos
     refusal, access = admission.refusal, session.granted
@@ -252,7 +253,7 @@ def _publish(
         count, _, refusal = forward(state, publication, first, admission, instant, promised=False)
         return count + (refusal is not None)
     connection = client.connection
-    # PUBREC stands before what the client gets of its own message, or queues if it is congested
+    # PUBREC precedes the client's copy of its own message, or is queued if output is congested
     aside = connection.set_output_aside() if qos == 2 and not connection.congested else None
     outcome, commit, barrier = _forward(
         state, client, session, publication, first, admission, instant
@@ -278,17 +279,17 @@ def _forward(
     admission: TopicAdmission,
     instant: Instant,
 ) -> tuple[Outcome, int, Barrier | None]:
-    """Forward messages of QoS 1 or 2; return how that ended, and what the answer waits for."""
+    """Forward messages of QoS 1 or 2; return the result, and what the answer waits for."""
     store, durability = state.store, state.durability
     pending = store.pending
     # as `State.pending_changes`, without a call for each message
     before, deferred = durability.pending_rows + pending.changes, pending.deferred
-    # The packet identifier of a QoS 2 message that is kept is in the batch that gathers. A crash
-    # after that batch would leave a message that is not delivered when its publisher resends it.
+    # The packet identifier of a stored QoS 2 message is in the pending batch. Were the rows of the
+    # message skipped, a crash after that batch would lose it: its repetition is only answered.
     barrier = None
     if store.durable and (publication.qos == 1 or session.journal is NO_JOURNAL):
         connection = client.connection
-        barrier = connection.barrier  # of all answers that are written together
+        barrier = connection.barrier  # shared by all answers that are written together
         if barrier is None:
             connection.barrier = barrier = Barrier()
         publication.barrier = barrier
@@ -300,7 +301,7 @@ def _forward(
             commit = store.deferred_commit
         if (
             durability.pending_rows + pending.changes != before
-        ):  # which nobody's acknowledgement makes needless
+        ):  # these rows stay needed whoever acknowledges
             commit, barrier = max(commit, durability.commit_number()), None
     return outcome, commit, barrier if commit else None
 
@@ -311,11 +312,11 @@ def _refusal(
     admission: TopicAdmission,
     code: ReasonCode | None,
 ) -> ReasonCode | None:
-    """Return why messages of this topic are not taken, None if they are; count it.
+    """Return why messages of this topic are refused, None if they are not; count it.
 
-    `code` is what stands against the topic for this client.
+    `code` is the refusal of the topic for this client, if any.
 
-    Raises ProtocolError for a QoS 0 message that the client has to be told of all the same.
+    Raises ProtocolError for a QoS 0 message whose publisher must be told.
     """
     if code is None:
         if is_what_it_says(publication):
@@ -336,14 +337,14 @@ def _refusal(
 
 
 def _refused(publication: Publication, code: ReasonCode, reason: str) -> ReasonCode:
-    """Return the code for PUBACK or PUBREC; what has neither is told by DISCONNECT."""
+    """Return the code for PUBACK or PUBREC; a QoS 0 message is answered by DISCONNECT."""
     if publication.qos == 0:
         raise ProtocolError(reason, code)
     return code
 
 
 def is_what_it_says(said: Publication | Will) -> bool:
-    """Return False for a payload that is said to be UTF-8 and is not (section 3.3.2.3.2)."""
+    """Return False for a payload that claims to be UTF-8 and is not (section 3.3.2.3.2)."""
     if isinstance(said, Will):
         fields, payload = said.properties, said.payload
     else:
@@ -368,17 +369,18 @@ def _answer(
     commit: int,
     barrier: Barrier | None,
 ) -> None:
-    """Answer so many messages, from number `first` on, once `commit` or `barrier` lets that go."""
+    """Answer this many messages, from number `first` on, once `commit` or `barrier` allows it."""
     connection = client.connection
     if code >= _FAILURE and connection.version != MQTT_5:
         if code in RETRY:
-            # MQTT 3.1.1 has no negative PUBACK; silence and a new connection make the client retry
+            # MQTT 3.1.1 has no negative PUBACK: closing makes the client send it again later
             client.end_reason = (
                 f"{state.refusals.reason}, and MQTT 3.1.1 has no answer that says so"
             )
             client.close()
             return
-        code = ReasonCode.SUCCESS  # what will never be taken is acknowledged, or it comes for ever
+        # a permanent refusal is acknowledged, or the client would send it for ever
+        code = ReasonCode.SUCCESS
     identifiers: Sequence[int] = (
         publication.packets.identifiers()
         if publication.packet_id is None
@@ -405,7 +407,7 @@ def _answer(
 
 
 def _explained(state: State, client: Client, answer: PubAck | PubRec) -> bytes:
-    """Return a refusal with its reason, for a client that has its share; b"" for another."""
+    """Return a refusal with its reason if the client has used up its share, else b""."""
     connection, reason = client.connection, state.refusals.reason
     if not reason or reason is not state.shares.refusal:
         return b""
@@ -424,13 +426,14 @@ def _store_incoming(session: Session, identifiers: Sequence[int]) -> None:
 def _answer_repeated(
     state: State, client: Client, session: Session, publication: Publication
 ) -> None:
-    """Answer a QoS 2 message that was taken before, and do not deliver it [MQTT-4.3.3-10].
+    """Answer a QoS 2 message that was accepted before, without delivering it [MQTT-4.3.3-10].
 
-    The first time may have been on another connection: what it gathered may not be on disk yet,
-    and this connection has not counted it.
+    It may have come on an earlier connection: its rows may not be on disk yet, and this connection
+    has not counted it.
     """
     packet_id = publication.identifiers()[0]
-    read_topic(publication.topic_name)  # which may be none for all that
+    # raises for an invalid name: the packet is checked although it is not delivered
+    read_topic(publication.topic_name)
     state.traffic.messages_received += 1
     state.traffic.bytes_received += publication.packets.payloads
     if session.incoming.add(packet_id):
@@ -443,7 +446,7 @@ def _answer_repeated(
 def handle_pubrel(state: State, client: Client, session: Session, instant: Instant) -> None:  # noqa: ARG001 - a shape
     """Forget packet identifiers of QoS 2 messages [MQTT-4.3.3-11], [MQTT-4.3.3-12].
 
-    PUBCOMP leaves when that is on disk: the client may use the identifier again from then on.
+    PUBCOMP is sent when that is on disk: from then on the client may use the identifier again.
     """
     connection = client.connection
     identifiers = connection.acknowledged()
@@ -468,7 +471,7 @@ def _complete(
     commit = state.commit_since(before)
     if counted is None:  # forgotten, but perhaps not yet on disk
         client.send(PubComp(packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND), commit)
-    else:  # one of an earlier connection was not counted on this one
+    else:  # messages of an earlier connection were not counted on this one
         client.connection.answer(packet, (packet_id,), commit, last=counted)
 
 
@@ -478,7 +481,7 @@ def _complete(
 def handle_puback(_state: State, client: Client, session: Session, instant: Instant) -> None:
     """Finish QoS 1 deliveries [MQTT-4.3.2-3]; whatever their codes, they are not resent.
 
-    A message of a channel that is acknowledged with an error goes to another consumer.
+    A channel's message that is acknowledged with an error goes to another consumer.
     """
     identifiers = client.connection.acknowledged()
     if not identifiers:
@@ -496,7 +499,7 @@ def handle_puback(_state: State, client: Client, session: Session, instant: Inst
 
 
 def _requeue(session: Session, packet_id: int) -> None:
-    """Return a message to its channel, if it is from one: this consumer refuses it."""
+    """Return a refused message to its channel, if it is from one."""
     span = session.inflight.find(packet_id)
     if span is not None and span.channel is not None:
         session.inflight.remove((packet_id,), 0)
@@ -536,7 +539,7 @@ def _send_pubrel(client: Client, identifiers: Sequence[int], commit: int) -> Non
 
 
 def _end_refused(session: Session, packet_id: int, instant: Instant) -> None:
-    """End the delivery of a QoS 2 message that the client refuses, with nothing to answer."""
+    """End the delivery of a QoS 2 message that the client refuses; nothing is answered."""
     span = session.inflight.find(packet_id)
     if span is None:
         return
@@ -565,5 +568,5 @@ def handle_pubcomp(_state: State, client: Client, session: Session, instant: Ins
 
 
 def _one(client: Client) -> PubAck | PubRec | PubComp:
-    """Return an acknowledgement that says more than its packet identifier."""
+    """Return an acknowledgement with more fields than its packet identifier."""
     return cast("PubAck | PubRec | PubComp", client.connection.packet())

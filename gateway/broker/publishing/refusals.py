@@ -1,4 +1,4 @@
-"""Refusals of messages for which there is no room now: each is counted, with a reason."""
+"""Refusals of messages that exceed a limit now: each is counted, with a reason."""
 
 from typing import TypeAlias
 
@@ -11,14 +11,14 @@ SHOWN = 80
 """Characters of a client identifier that are shown."""
 
 Outcome: TypeAlias = tuple[int, ReasonCode, ReasonCode | None]
-"""How many messages were accepted, with which reason code, and why the next one was not.
+"""How many messages were accepted, their reason code, and the refusal of the next one.
 
-None for that one if it was not checked.
+The refusal is None if the next one was not checked.
 """
 
 
 class Refusals:
-    """`reason` says why the last message was refused."""
+    """`reason` is why the last message was refused."""
 
     __slots__ = ("_counters", "reason")
 
@@ -27,16 +27,16 @@ class Refusals:
         self.reason = ""
 
     def for_queue(self, session: Session) -> None:
-        """Count a message for which a session's queue has no room."""
+        """Count a message that does not fit into a session's queue."""
         count_refusal(session)
         self.reason = f"the queue of client {session.client_id[:SHOWN]!r} is full"
 
     def for_disk(self) -> None:
-        """Count a message for which the disk has no room."""
+        """Count a message that does not fit on the disk."""
         self._counters.add("tidegate/storage/rejected")
         self.reason = "the disk takes no more"
 
     def for_share(self, session: Session, reason: str) -> None:
-        """Count a message whose publisher has its share of what a session holds for all."""
+        """Count a message whose publisher has used up its share of what a session holds for all."""
         count_refusal(session)
         self.reason = reason

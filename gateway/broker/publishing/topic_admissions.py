@@ -1,4 +1,4 @@
-"""What is known of the topics that were published to lately: who may publish, who gets it."""
+"""Cache of recently published topics: who may publish to them, and who gets their messages."""
 
 from functools import partial
 
@@ -17,17 +17,18 @@ from gateway.session.durability_class import DurabilityClass
 from gateway.settings.broker import MAXIMUM_ROUTE_BYTES
 
 LARGEST = 4
-"""An admission above the fourth part of the bound is not kept: it would drive all others out."""
+"""An admission larger than a fourth of the bound is not cached: it would evict all others."""
 
 FREED = 32
-"""The part of the bound that is made free at once: it is cheaper than one by one."""
+"""The part of the bound that is freed at once: cheaper than one by one."""
 
 ADMISSION_OVERHEAD = 300
-"""Bytes of an admission beside its topic, twice, and its route: the object and its place."""
+"""Bytes of an admission beside its topic, twice, and its route: the object and its dictionary
+entry."""
 
 
 RIGHTS_OVERHEAD = 250
-"""Bytes of what an admission knows of one client's rights: its place, and room for others."""
+"""Bytes of one client's cached rights: a dictionary entry, and its growth."""
 
 
 UNBOUNDED = 1 << 62
@@ -38,13 +39,13 @@ PEER_TO_PEER = "/p2p/"
 class TopicAdmission:
     """One topic name: whether messages may be published to it, and where they go.
 
-    `refusal` is the reason code of a topic that no client may publish to, with `fault` where the
-    client is told more, else None. Of the other topics not every client may publish to one that
-    is `guarded`: `TopicAdmissions.rights` says who. `durability` is the class that the
-    configuration names for the topic, None where it names none. `addressee` is the client
-    identifier of a peer to peer topic; `delayed` messages wait for their moment. It is `common` if
-    nothing but rights and route says who may publish to it and who gets that. `writer` is the
-    access that was found last to have the right to: most topics have one publisher.
+    `refusal` is the reason code of a topic that no client may publish to, with `fault` if the
+    client gets a text, else None. A `guarded` topic is not for every client:
+    `TopicAdmissions.rights` decides. `durability` is the configured class of the topic, None if it
+    has none. `addressee` is the client identifier of a peer to peer topic; `delayed` messages wait
+    for their moment. It is `common` if rights and route alone decide who may publish and who
+    receives. `writer` is the access that last proved the right to publish: most topics have one
+    publisher.
     """
 
     __slots__ = (
@@ -73,13 +74,13 @@ class TopicAdmission:
         self.delayed = False
         self.guarded = False
         self.common = False
-        self.epoch = 0  # that of the admissions while it is counted among them
-        self.rights: dict[Access, int] | None = None  # made for the first who is asked about
+        self.epoch = 0  # the cache's epoch while this admission is in it
+        self.rights: dict[Access, int] | None = None  # made for the first access that needs it
         self.writer: Access | None = None
         self.size = ADMISSION_OVERHEAD + 2 * text_size(topic)
 
     def commit_within(self, of_client: DurabilityClass) -> float | None:
-        """Return the seconds for a message that a client of this class publishes to the topic."""
+        """Return the seconds within which a message of a client of this class must be on disk."""
         of_topic = self.durability
         if of_topic is not None and of_topic.place < of_client.place:
             return of_topic.commit_within
@@ -87,15 +88,15 @@ class TopicAdmission:
 
 
 class TopicAdmissions:
-    """Admissions by topic name, as it stands in a PUBLISH behind its length, bounded in bytes.
+    """Admissions by topic name, encoded with its length as in a PUBLISH; bounded in bytes.
 
-    Those in use stand in `_young`. Where there is no room for another, admissions of `_old` are
-    forgotten, unless they are asked for in time and are young again; when that is empty, all of
-    the young become the old. `hits` and `misses` count messages, for each of which an admission
-    was known or had to be made; `decisions` how often access rules were asked. No message joins
-    another once `Router.evaluations` is beyond `maximum_evaluations`.
+    Those in use are in `_young`. When the cache is full, admissions of `_old` are evicted, unless a
+    message uses them before and makes them young again; when `_old` is empty, the young become the
+    old. `hits` and `misses` count messages whose admission was cached or had to be made,
+    `decisions` how often access rules were evaluated. No message joins another once
+    `Router.evaluations` is above `maximum_evaluations`.
 
-    An admission holds until a subscription that its route belongs to changes, or an access rule.
+    An admission is valid until a subscription of its route or an access rule changes.
     """
 
     __slots__ = (
@@ -135,7 +136,7 @@ class TopicAdmissions:
         self.maximum_evaluations = UNBOUNDED
         self._young: dict[bytes, TopicAdmission] = {}
         self._old: dict[bytes, TopicAdmission] = {}
-        self._routes: dict[Match, Route] = {}  # of admissions, as long as they hold for new ones
+        self._routes: dict[Match, Route] = {}  # routes of cached admissions that new ones may share
         self._epoch = 1
         self._bytes = 0  # of admissions, and of each of their routes once
         router.on_change = self.forget
@@ -161,9 +162,9 @@ class TopicAdmissions:
         }
 
     def find(self, topic_name: bytes) -> TopicAdmission:
-        """Return the admission of the topic that a message has, which is counted.
+        """Return and count the admission of a message's topic.
 
-        Raises MalformedPacket or ProtocolError for what is no topic name.
+        Raises MalformedPacket or ProtocolError for an invalid topic name.
         """
         admission = self._young.get(topic_name)
         if admission is not None:
@@ -180,16 +181,16 @@ class TopicAdmissions:
         return admission
 
     def find_again(self, topic_name: bytes) -> TopicAdmission:
-        """Return the admission that the topic of a message has by now, which was counted before."""
+        """Return the present admission of a topic that was counted before."""
         hits, misses = self.hits, self.misses
         admission = self.find(topic_name)
         self.hits, self.misses = hits, misses
         return admission
 
     def same_route(self, admission: TopicAdmission, access: Access, topic_name: bytes) -> bool:
-        """Return whether what this client publishes to another topic goes the same way.
+        """Return whether this client's messages to another topic have the same route.
 
-        That topic's admission is found, and counted, as for a message of its own.
+        That topic's admission is found and counted, as for a message.
         """
         other = self._young.get(topic_name)
         if other is None:
@@ -197,7 +198,7 @@ class TopicAdmissions:
                 return False
             try:
                 other = self.find(topic_name)
-            except MqttError:  # which is found again when it is that message's turn
+            except MqttError:  # raised again when that message is handled
                 return False
         route = admission.route
         if other.route is not route:
@@ -205,7 +206,7 @@ class TopicAdmissions:
         if route.selective and (
             self._router.restricted(admission.topic) or self._router.evaluates(route)
         ):
-            return False  # it is asked message by message anyhow
+            return False  # its filters are evaluated message by message in any case
         if other.durability is not admission.durability or not (other.common and admission.common):
             return False
         if not access.restricted or (other.writer is access and admission.writer is access):
@@ -224,7 +225,7 @@ class TopicAdmissions:
         return True
 
     def rights(self, admission: TopicAdmission, access: Access) -> int:
-        """Return the rights that an access gives on an admission's topic, which it remembers."""
+        """Return the rights that an access gives on an admission's topic; they are cached."""
         rights = admission.rights
         if rights is None:
             rights = admission.rights = {}
@@ -241,7 +242,7 @@ class TopicAdmissions:
         return known
 
     def reader(self, admission: TopicAdmission) -> Rights | None:
-        """Return what says which accesses may read the topic; None if all may."""
+        """Return a function that checks the rights of an access to read; None if all may."""
         if self._router.restricts or admission.topic.startswith("$"):
             return partial(self.rights, admission)
         return None
@@ -274,7 +275,8 @@ class TopicAdmissions:
             size += route.size
         if size > self.maximum_bytes // LARGEST:
             return
-        route.topics += 1  # before others are forgotten, of which one may be its last
+        # before evicting, which could remove the last admission of this route, and so the route
+        route.topics += 1
         self._bytes += size
         if self._bytes > self.maximum_bytes:
             self._evict()
@@ -302,8 +304,9 @@ class TopicAdmissions:
     def forget(self, topic_filter: str) -> None:
         """Forget every admission whose route a subscription with this topic filter belongs to.
 
-        Without a wildcard that is one topic; otherwise it may be any of them.
+        Without a wildcard that is one topic; with one, all admissions are forgotten.
         """
+        # new admissions must not share a route that was made before the change
         self._routes = {}
         if "+" in topic_filter or "#" in topic_filter:
             self.forget_all()
@@ -316,16 +319,17 @@ class TopicAdmissions:
 
     def forget_all(self) -> None:
         """Forget every admission and route."""
+        # admissions still referenced elsewhere are recognised as not counted
         self._epoch += 1
         self._routes, self._young, self._old = {}, {}, {}
         self._bytes = 0
 
 
 def addressee_of(topic: str) -> str | None:
-    """Return the client identifier that a peer to peer topic names, None for any other topic.
+    """Return the addressee of a peer to peer topic, None for any other topic.
 
-    Such a topic is `{first level}/p2p/{client identifier}`: a client whose identifier has a `/`
-    cannot be named, and topics that begin with `$` are not peer to peer.
+    Such a topic is `{first level}/p2p/{client identifier}`. A client identifier with a `/` cannot
+    be addressed, and topics that begin with `$` are not peer to peer.
     """
     if PEER_TO_PEER not in topic or topic.startswith("$"):
         return None
@@ -334,7 +338,7 @@ def addressee_of(topic: str) -> str | None:
 
 
 def read_topic(topic_name: bytes) -> str:
-    """Return the topic that stands behind its length; raise MqttError for what is no topic name."""
+    """Return the topic of an encoded name; raise MqttError if it is invalid."""
     topic = to_text(topic_name[2:], "topic name")  # [MQTT-3.3.2-1]
     if "+" in topic or "#" in topic or not topic:  # [MQTT-3.3.2-2]
         check_topic_name(topic)

@@ -1,4 +1,4 @@
-"""The last message of each topic, and how often one comes: for whoever comes late."""
+"""The last message and the usual interval of each topic, for viewers that connect later."""
 
 import heapq
 
@@ -6,22 +6,22 @@ from gateway.counters import Counters
 from gateway.mqtt.publication import PacketBatch, Publication
 
 PAYLOAD_BYTES = 256
-"""Bytes of the last payload that are kept."""
+"""Bytes of the last payload that are stored."""
 
 MAXIMUM_TOPIC = 1_024
-"""Bytes of a topic name; longer ones are not remembered."""
+"""Bytes of a topic name; longer ones are not stored."""
 
 HELD_BYTES = 512
-"""Bytes of packets from which the payload is taken only when somebody asks; of more at once."""
+"""Bytes of packets up to which the payload is extracted later, on request; from more at once."""
 
 STEP = 0.25
-"""Seconds within which messages make one interval together."""
+"""Messages within this many seconds form one interval."""
 
 WEIGHT = 0.2
-"""How much the newest interval counts in the usual one."""
+"""The weight of the newest interval in the average."""
 
 FORGOTTEN = 16
-"""The part of the topics that are forgotten at once for new ones: it is cheaper than one by one."""
+"""The part of the topics that are evicted at once for new ones: cheaper than one by one."""
 
 LENGTH = 2
 """Bytes before a topic name in a PUBLISH."""
@@ -33,9 +33,9 @@ _WEIGHT = WEIGHT
 
 
 class Topic:
-    """What is remembered of a topic: `arrived` is the monotonic second of the last message.
+    """The last message of a topic; `arrived` is its monotonic second.
 
-    `interval` is how many seconds usually pass between two.
+    `interval` is the usual number of seconds between two messages.
     """
 
     __slots__ = (
@@ -75,12 +75,12 @@ class Topic:
 
     @property
     def size(self) -> int:
-        """How many bytes that payload had."""
+        """The size of that payload."""
         self._read()
         return self._size
 
     def note(self, publication: Publication, number: int, count: int) -> None:
-        """Note so many messages, of which that with this number is the last."""
+        """Note this many messages; the last one has this number."""
         arrived, packets = publication.arrived, publication.packets
         self.arrived = arrived
         self.qos = publication.qos
@@ -96,7 +96,7 @@ class Topic:
             self._read()
 
     def _end_step(self, arrived: float) -> None:
-        """Let the messages since the last step count in the interval."""
+        """Add the time since the last step to the average interval."""
         interval = (arrived - self._begun) / self._new
         weight = _WEIGHT if self.interval else 1.0
         self.interval += weight * (interval - self.interval)
@@ -104,7 +104,7 @@ class Topic:
         self._new = 0
 
     def _read(self) -> None:
-        """Take the payload from the packets, which may go."""
+        """Copy the payload, so that the packets can be freed."""
         packets, self._packets = self._packets, None
         if packets is not None:
             payload = packets.one(self._number)
@@ -112,20 +112,20 @@ class Topic:
 
 
 class Watcher:
-    """Whoever looks at messages that are being delivered."""
+    """Observes messages that are being delivered."""
 
     __slots__ = ()
 
     def note(self, publication: Publication, first: int, count: int) -> None:
-        """Look at so many messages, from number `first` on."""
+        """Observe this many messages, from number `first` on."""
         raise NotImplementedError
 
 
 class TopicMemory(Watcher):
-    """Remembers topics; those that had no message for longest are forgotten for new ones.
+    """Stores topics; the one whose last message is oldest makes way for a new one.
 
-    `topics` are by name, as it stands in a PUBLISH behind its length. Topics that begin with `$`
-    are not remembered.
+    `topics` are by name, encoded with its length as in a PUBLISH. Topics that begin with `$` are
+    not stored.
     """
 
     __slots__ = ("_counters", "maximum", "topics")
@@ -136,13 +136,13 @@ class TopicMemory(Watcher):
         self.topics: dict[bytes, Topic] = {}
 
     def limit(self, maximum: int) -> None:
-        """Remember so many topics from now on."""
+        """Store this many topics from now on."""
         self.maximum = maximum
         if len(self.topics) > maximum:
             self._forget(len(self.topics) - maximum)
 
     def note(self, publication: Publication, first: int, count: int) -> None:
-        """Remember messages that are being delivered."""
+        """Store messages that are being delivered."""
         if not publication.mixed:
             self._note(publication.topic_name, publication, first + count - 1, count)
             return

@@ -1,4 +1,4 @@
-"""Conflated subscriptions (`$every`): in a time, at most the newest message of each topic."""
+"""Conflated subscriptions (`$every`): per interval, at most the newest message of each topic."""
 
 import heapq
 import math
@@ -18,31 +18,31 @@ from gateway.session.span import Span
 from gateway.settings.broker import BrokerSettings
 
 MEMORY_PART = 4
-"""The part of the queues' memory that conflated topics may occupy, of all clients: a quarter.
+"""The part of the queues' memory that conflated topics of all clients may occupy: a quarter.
 
 Those of one client may occupy a quarter of that.
 """
 
 TOPIC_OVERHEAD = 400
-"""Bytes of a topic beside its name and the message that is held."""
+"""Bytes of a topic beside its name and the held message."""
 
 AT_ONCE = 200
-"""Topics that are handled before others have their turn: some 2 ms."""
+"""Topics that are handled before other clients are served: some 2 ms."""
 
 STEP = 0.1
 """Seconds by which messages may be late at most, so that topics share a timer."""
 
 LATE = 1 / 8
-"""The part of `$every` by which they may be late, where that is less."""
+"""The fraction of `$every` by which they may be late, if that is less."""
 
 RETRY = 0.1
-"""Seconds after which a client that could not be sent more is tried again."""
+"""Seconds after which a congested client is tried again."""
 
 
 class Topic:
     """A topic of one client: `due` is when the next message may be sent, `span` the newest held.
 
-    One is held for `every` seconds at most, and then sent by its subscription's `policy`.
+    It is held for `every` seconds at most, and then sent by its subscription's `policy`.
     """
 
     __slots__ = ("due", "every", "name", "policy", "span")
@@ -56,12 +56,12 @@ class Topic:
 
     @property
     def size(self) -> int:
-        """The bytes that it takes, without the message that is held."""
+        """Its bytes, without the held message."""
         return TOPIC_OVERHEAD + 2 * len(self.name)
 
 
 class Conflation:
-    """The sessions that have conflated subscriptions: their `topics`, and the `bytes` of these."""
+    """The sessions with conflated subscriptions: their `topics`, and the `bytes` of these."""
 
     __slots__ = ("bytes", "counters", "deadlines", "members", "memory", "settings", "topics")
 
@@ -81,13 +81,13 @@ class Conflation:
         self.members: dict[Session, Conflated] = {}
 
     def conflate(self, session: Session) -> None:
-        """Let a `Conflated` take the messages of a session's subscriptions from now on."""
+        """Let a `Conflated` receive the messages of a session's subscriptions from now on."""
         session.conflated = self.members[session] = Conflated(session, self)
 
     def release(
         self, session: Session, topic_filters: Iterable[str], instant: Instant
     ) -> Generator[float | None, Instant, Instant]:
-        """Give a conflated session what is held of topics that match, before that changes.
+        """Give a conflated session the held messages of topics that match, before that changes.
 
         That is done in pieces; returns the instant of the last.
         """
@@ -99,16 +99,16 @@ class Conflation:
         return instant
 
     def flush(self, now: float) -> None:
-        """Give sessions what is held for them, before the gateway stops."""
+        """Give all sessions their held messages, before the gateway stops."""
         for member in self.members.values():
             member.flush(now)
 
 
 class Conflated(Session):
-    """Takes messages in a session's place, and gives it those that its client is to have.
+    """Receives messages in a session's place, and passes on those that are due.
 
-    Those are a topic's first message, and each time `$every` has passed the newest that came since.
-    The newest goes on waiting while the client does not read what it was sent.
+    Those are a topic's first message, and after each `$every` the newest that arrived since. The
+    newest waits longer while the client does not read its output.
     """
 
     __slots__ = ("_alarm", "_all", "_bytes", "_heap", "_order", "_session", "_topics")
@@ -132,13 +132,13 @@ class Conflated(Session):
         retain: bool = False,
         subscription_identifiers: tuple[int, ...] = (),
         now: float = 0.0,
-        promised: bool = False,  # noqa: ARG002 - a session's shape; no room was asked for
-        topic_filter: str = "",  # noqa: ARG002 - likewise; no shared subscription gives it
+        promised: bool = False,  # noqa: ARG002 - a session's signature; no capacity was reserved
+        topic_filter: str = "",  # noqa: ARG002 - likewise; no shared subscription calls this
         policy: DeliveryPolicy | None = None,
     ) -> None:
         """Give the session the messages that are due, and hold the newest of each topic.
 
-        The `policy` says how often one is due; each is where that is 0.0.
+        The `policy` gives the interval; 0.0 makes every message due.
         """
         if self._session.connection is None and not (qos and self._session.persistent):
             return
@@ -184,7 +184,7 @@ class Conflated(Session):
             self._wake_at(topic.due)
 
     def _is_clear(self) -> bool:
-        """Return whether nothing stands before what the session is given now."""
+        """Return whether the session can send what it gets now."""
         session = self._session
         return session.connection is None or session.clear_connection() is not None
 
@@ -213,7 +213,7 @@ class Conflated(Session):
         return topic
 
     def _forget(self, topic: Topic) -> None:
-        """Forget a topic of which nothing is held."""
+        """Forget a topic without a held message."""
         del self._topics[topic.name]
         self._all.topics -= 1
         self._all.memory.charge(-topic.size)
@@ -224,15 +224,16 @@ class Conflated(Session):
         self._all.bytes += size
 
     def _hold(self, topic: Topic, span: Span, policy: DeliveryPolicy | None) -> None:
-        """Hold a message of a topic of which nothing is held."""
-        one = span.publication.one(span.first)  # without the others that it came with
+        """Hold a message of a topic without one."""
+        # a copy, or it would keep its whole packet batch in memory
+        one = span.publication.one(span.first)
         topic.span = Span(one, 0, 1, span.qos, span.retain, span.subscription_identifiers)
         topic.policy = policy
         self._all.memory.add(topic.span)
         self._charge(topic.span.size)
 
     def _remove(self, topic: Topic) -> Span | None:
-        """Return what is held of a topic, which is held no more."""
+        """Return and forget a topic's held message."""
         span, topic.span = topic.span, None
         if span is not None:
             self._all.memory.remove(span)
@@ -240,7 +241,7 @@ class Conflated(Session):
         return span
 
     def _supersede(self, topic: Topic) -> None:
-        """Give up what is held of a topic for something newer."""
+        """Drop a topic's held message for a newer one."""
         if self._remove(topic) is not None:
             self._count_superseded(1)
 
@@ -261,7 +262,7 @@ class Conflated(Session):
         )
 
     def _send_held(self, topic: Topic, now: float) -> None:
-        """Give the session what is held of a topic, unless it has expired or may not be read."""
+        """Give the session a topic's held message, unless it has expired or may not be read."""
         span, session = self._remove(topic), self._session
         if span is None:
             return
@@ -277,14 +278,14 @@ class Conflated(Session):
             self._pass_on(span, topic.policy, now)
 
     def flush(self, now: float) -> None:
-        """Give the session all that is held."""
+        """Give the session all held messages."""
         for topic in self._topics.values():
             self._send_held(topic, now)
 
     def flush_matching(
         self, topic_filter: str, instant: Instant
     ) -> Generator[float | None, Instant, Instant]:
-        """Give the session what is held of topics that match, and begin anew with them."""
+        """Give the session the held messages of topics that match, and forget these topics."""
         wild = "+" in topic_filter or "#" in topic_filter
         for number, name in enumerate([*self._topics] if wild else [topic_filter], 1):
             topic = self._topics.get(name)
@@ -304,13 +305,13 @@ class Conflated(Session):
         heapq.heappush(self._heap, (second, self._order, topic))
 
     def _wake_at(self, second: float) -> None:
-        """Let the timer run at a monotonic second, if it does not run before."""
+        """Set the timer to a monotonic second, unless it runs before."""
         if second < self._alarm:
             self._alarm = second
             self._all.deadlines.set(self, second, self._run)
 
     def _run(self, _: "Conflated", instant: Instant) -> None:
-        """Send what is due, as far as others and the client can wait for it."""
+        """Send what is due, as far as the turn and the client allow."""
         now, heap, left = instant.monotonic, self._heap, AT_ONCE
         self._alarm = math.inf
         clear = True
@@ -347,7 +348,7 @@ class Conflated(Session):
         self._wake_at(second)
 
     def discard(self) -> None:
-        """Give up everything: the session has ended."""
+        """Forget everything: the session has ended."""
         spans = [each.span for each in self._topics.values() if each.span is not None]
         self._all.memory.release(spans)
         self._all.memory.charge(-sum(each.size for each in self._topics.values()))

@@ -1,4 +1,4 @@
-"""The subscriptions of sessions that have ended, given up a piece at a time."""
+"""Removes the subscriptions of ended sessions in pieces."""
 
 import math
 from collections import deque
@@ -10,16 +10,16 @@ from gateway.routing.router import Router
 from gateway.session.session import Session
 
 PIECE = 100
-"""Subscriptions that are given up in one turn, of all ended sessions together: some 3 ms."""
+"""Subscriptions that are removed in one turn, of all ended sessions together: some 3 ms."""
 
 _KEY: Final = "ended subscriptions"
 
 
 class EndedSubscriptions:
-    """Takes the subscriptions of ended sessions from the router, the first hundred at once.
+    """Removes the subscriptions of ended sessions from the router, the first hundred at once.
 
-    A client may leave 200,000 of them. Until they are gone the session gets nothing for them
-    (`Session.ended`). They are counted as subscriptions while they are there, and bounded as such.
+    A client may leave 200,000 of them. Until they are removed the session receives nothing for them
+    (`Session.ended`), and they count towards the limit of subscriptions.
     """
 
     __slots__ = ("_deadlines", "_numbers", "_remaining", "_router", "_turn")
@@ -27,12 +27,12 @@ class EndedSubscriptions:
     def __init__(self, router: Router, deadlines: Deadlines) -> None:
         self._router = router
         self._deadlines = deadlines
-        self._numbers: deque[list[int]] = deque()  # their numbers, of one session each
+        self._numbers: deque[list[int]] = deque()  # their numbers, one list for each session
         self._turn = -math.inf  # monotonic second
-        self._remaining = 0  # subscriptions that may still be given up in this turn
+        self._remaining = 0  # subscriptions that may still be removed in this turn
 
     def add(self, session: Session, instant: Instant) -> None:
-        """Give up the subscriptions of a session that has ended."""
+        """Remove the subscriptions of an ended session."""
         numbers = self._router.numbers(session)
         if numbers:
             self._numbers.append(numbers)
@@ -45,7 +45,7 @@ class EndedSubscriptions:
         while self._numbers and self._remaining:
             numbers = self._numbers[0]
             for _place in range(min(self._remaining, len(numbers))):
-                discard(numbers.pop())  # from the last: the columns' ends are free first
+                discard(numbers.pop())  # from the last, so that the columns' ends become free first
                 self._remaining -= 1
             if not numbers:
                 self._numbers.popleft()

@@ -1,4 +1,4 @@
-"""The `$where` expressions in use, each compiled once however many subscriptions share it."""
+"""The `$where` expressions in use, each compiled once for all its subscriptions."""
 
 from weakref import WeakValueDictionary, finalize
 
@@ -9,13 +9,14 @@ from gateway.where.compile import Where, compile_in_pieces
 
 
 class TooManyExpressions(Exception):  # noqa: N818 - the name of a quota, not of a mistake
-    """The broker's quota of distinct expressions is used up."""
+    """The broker's limit of distinct expressions is reached."""
 
 
 class Expressions:
-    """Compiled expressions by their text, and whether they may ask who published a message.
+    """Compiled expressions by their text, and whether they may use the publisher's identity.
 
-    One is forgotten with its last subscription. Until then it counts to the client that brought it.
+    An expression is forgotten with its last subscription. Until then it counts to the share of the
+    client that first used it.
     """
 
     __slots__ = ("_shares", "_wheres", "limit")
@@ -42,7 +43,7 @@ class Expressions:
     ) -> Where:
         """Return the compiled expression; raise WhereError or TooManyExpressions.
 
-        A session may have its share of them; one that was there before has `always` room.
+        A session may have its share of them; a restored one is `always` accepted.
         """
         return complete(self.get_in_pieces(text, session, identity=identity, always=always))
 
@@ -60,7 +61,7 @@ class Expressions:
             return where
         made = yield from compile_in_pieces(text, identity=identity)
         where = self._wheres.get((text, identity))
-        if where is not None:  # somebody else's came meanwhile
+        if where is not None:  # another session compiled the same one between two pieces
             return where
         if len(self._wheres) >= self.limit:
             raise TooManyExpressions(f"all {self.limit} distinct expressions are in use")

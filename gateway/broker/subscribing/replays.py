@@ -1,8 +1,8 @@
-"""Retained messages for new subscriptions, as many in one turn as others can wait for.
+"""Sends retained messages for new subscriptions, a bounded number in each turn.
 
-What a turn has no room for is sent in later ones, in which subscribers take turns. Whoever gets a
-message that was published meanwhile was sent its topic's retained message before
-(`Replays.send_first`): so nothing older follows something newer, unless a crash comes in between.
+The rest is sent in later turns, in which subscribers alternate. Before a topic's new message is
+published, its retained message is sent to all who still wait for it (`Replays.send_first`). So
+nothing older follows something newer, except after a crash in between.
 """
 
 import math
@@ -24,17 +24,17 @@ from gateway.session.session import Session
 from gateway.where.language.work import ORDINARY
 
 SINGLE = 4
-"""As how many of them one counts that is not written together with others, or is filtered."""
+"""The cost of a message that is filtered or cannot be written together with others, in messages."""
 
 MAXIMUM_UNSENT = 64 * 1024
-"""Bytes that wait for a client to read them from which on its replays wait, too."""
+"""Bytes of unread output above which a client's replays wait, too."""
 
 MAXIMUM_QUEUED = 1_000
-"""Messages that wait for a client, of whatever kind, from which on its replays wait, too."""
+"""Unsent messages of any kind above which a client's replays wait, too."""
 
 
 class Replay:
-    """What is known of it; how far it has come, `cursor` says."""
+    """A replay's state; its `cursor` is how far it has come."""
 
     __slots__ = ("cursor", "noted", "scans", "session", "stored", "subscription")
 
@@ -47,26 +47,26 @@ class Replay:
     ) -> None:
         self.session = session
         self.subscription = subscription
-        self.stored = replace(stored, awaits_retained=False)  # as it is when all is done
+        self.stored = replace(stored, awaits_retained=False)  # as it is stored after the replay
         self.cursor = cursor
         self.scans = False  # the cursor moves; otherwise it is all done in one turn
-        self.noted = stored.awaits_retained  # the session's journal knows of it
+        self.noted = stored.awaits_retained  # the session's journal has a note of it
 
     @property
     def survives(self) -> bool:
-        """Whether the session is owed these messages also without a connection."""
+        """Whether the session gets these messages even after a disconnection."""
         return self.subscription.qos > 0 and self.session.persistent
 
     @property
     def cost(self) -> int:
-        """As how many messages each of its messages counts."""
+        """The cost of each of its messages, in messages."""
         subscription = self.subscription
         return SINGLE if subscription.qos or subscription.where is not None else 1
 
     def can_accept(self) -> bool:
-        """Return whether the session takes messages now.
+        """Return whether the session accepts messages now.
 
-        What it is owed also without a connection goes to its queue in any case, and so to disk.
+        Durable ones go to its queue in any case, and so to disk.
         """
         session = self.session
         connection = session.connection
@@ -78,24 +78,24 @@ class Replay:
 
 
 TURN_MESSAGES = 2_000
-"""Retained messages that are replayed in one turn, of all subscribers together: some 2 ms."""
+"""Retained messages that are replayed in one turn, to all subscribers together: some 2 ms."""
 
 TURN_BYTES = 512 * 1024
-"""Bytes of their payloads; the last may exceed it."""
+"""Bytes of their payloads in a turn; the last may exceed it."""
 
 TURN_WORK = 4_000_000
-"""Work of the filters that are asked about them; the last may exceed it, as in a piece of a
-message's (`routing/budget.py`)."""
+"""Work of their filters in a turn; the last may exceed it, as in a piece of a message's
+(`routing/budget.py`)."""
 
 SCANNED_AS_ONE = 8
-"""How many count as one of those that are merely looked at."""
+"""Messages that are only compared, not sent, that cost as much as one."""
 
 PROBED = 16
-"""Names that are looked at to see whether there is anything to send, when a turn has no room."""
+"""Names that are compared to find out if there is anything to send, in a turn that is full."""
 
 MAXIMUM_OF_ONE = 100
-"""Replays of a session that wait for later turns: each may be asked about each message that is
-published meanwhile. What a SUBSCRIBE asks for beyond that begins when one of them is done."""
+"""Waiting replays of one session: each is checked for each message that is published meanwhile.
+Further filters of a SUBSCRIBE begin when one of these is done."""
 
 _KEY: Final = "replays"
 
@@ -103,8 +103,8 @@ _KEY: Final = "replays"
 class Replays:
     """All replays that wait for later turns, by session.
 
-    Sessions that can take messages stand in a ring; the others come back to it when they say that
-    they have room (`Session.on_capacity`).
+    Sessions that can accept messages are in a ring; the others return to it when they have capacity
+    (`Session.on_capacity`).
     """
 
     __slots__ = (
@@ -139,10 +139,10 @@ class Replays:
         self._waiting: dict[Session, dict[str, Replay]] = {}  # by topic filter
         self._ring: OrderedDict[Session, None] = OrderedDict()
         self._turn = -math.inf  # monotonic second
-        self._messages = 0  # that this turn has room for
+        self._messages = 0  # that this turn may still send
         self._bytes = 0
         self._work = 0
-        self.count = 0  # of those that wait
+        self.count = 0  # of waiting replays
 
     def begin(
         self,
@@ -151,17 +151,16 @@ class Replays:
         stored: StoredSubscription,
         instant: Instant,
     ) -> None:
-        """Send a new subscription its retained messages, in this turn as far as there is room.
+        """Send a new subscription its retained messages, in this turn as far as its limits allow.
 
-        `stored` is what the session's journal knows of the subscription. It learns that retained
-        messages are awaited, too, if they are owed by more than this turn: after a crash all of
-        them are resent.
+        `stored` is the subscription in the session's journal. If messages remain for later turns
+        and must survive a crash, the journal notes that, too: after a crash all of them are resent.
         """
         self.discard(session, subscription.topic_filter)
         one = Replay(session, subscription, stored, self._retained.log.open())
         self._begin_turn(instant)
         if self._ring:
-            self._messages = 0  # others have waited for longer
+            self._messages = 0  # those in the ring have waited longer
         if not (one.can_accept() and self._advance(one, instant)):
             self._wait(one, instant)
             return
@@ -170,31 +169,31 @@ class Replays:
             session.journal.subscribe(one.stored.topic_filter, one.stored)
 
     def crowded(self, session: Session) -> bool:
-        """Return whether as many replays of the session wait as may."""
+        """Return whether the session has as many waiting replays as it may."""
         return len(self._waiting.get(session, ())) >= self.maximum_of_one
 
     def follow(
         self, session: Session, subscription: Subscription, stored: StoredSubscription
     ) -> None:
-        """Go on with a subscription that has taken another's place and asks for no replay."""
+        """Continue with a subscription that replaced another and requests no replay of its own."""
         one = self._waiting.get(session, {}).get(subscription.topic_filter)
         if one is not None:
             one.subscription, one.stored = subscription, stored
             self._note(one)
 
     def discard(self, session: Session, topic_filter: str) -> None:
-        """Send nothing more for a subscription that is given up, or replayed again."""
+        """Cancel the replay of a subscription that is removed or replayed again."""
         one = self._waiting.get(session, {}).get(topic_filter)
         if one is not None:
             self._remove(one)
 
     def discard_all(self, session: Session) -> None:
-        """Send nothing more to a session that ends."""
+        """Cancel all replays of a session that ends."""
         for one in [*self._waiting.get(session, {}).values()]:
             self._remove(one)
 
     def disconnect(self, session: Session, instant: Instant) -> None:
-        """Give up what a session that lost its connection is owed no more."""
+        """Cancel the replays that a session without a connection no longer gets."""
         for one in [*self._waiting.get(session, {}).values()]:
             if not one.survives:
                 self._remove(one)
@@ -202,16 +201,16 @@ class Replays:
             self.ready(session, instant.monotonic)
 
     def ready(self, session: Session, now: float) -> None:
-        """Go on with what waits for a session, if that has room; `now` is monotonic seconds."""
+        """Continue a session's replays, if it has capacity; `now` is monotonic seconds."""
         if session not in self._ring and self._first(session).can_accept():
             self._ring[session] = None
             self._deadlines.set(_KEY, now, self._go_on)
 
     def send_first(self, topic: str, instant: Instant) -> None:
-        """Send the retained message of a topic to all whose replays have not come to it yet.
+        """Send a topic's retained message to all whose replays have not reached it yet.
 
-        That is before another message of the topic is: neither may follow the other in the wrong
-        order, and the retained one may be there no longer afterwards.
+        This comes before another message of the topic is delivered: afterwards the retained one
+        would be out of order, or already replaced.
         """
         log = self._retained.log
         if not log.is_ahead(topic):
@@ -225,10 +224,11 @@ class Replays:
                     self._begin_turn(instant)
                     _, size, wanted = self._wanted(one, found, at_once=True)
                     self._send(one, found, wanted, size, instant)
+        # behind all cursors, so that no replay sends it twice
         log.renew(topic)
 
     def _go_on(self, _: str, instant: Instant) -> None:
-        """Let the sessions of the ring take turns."""
+        """Let the sessions of the ring alternate."""
         self._begin_turn(instant)
         ring = self._ring
         while ring and self._messages > 0:
@@ -254,26 +254,28 @@ class Replays:
             self._work = TURN_WORK
 
     def _advance(self, one: Replay, instant: Instant) -> bool:
-        """Send as much as the turn has room for; return whether that is all.
+        """Send as much as the turn allows; return whether the replay is done.
 
-        What can be found in less than a turn is sent in one, and costs no look at other topics.
+        If all matching messages fit into one turn, they are sent in one, without a scan of other
+        topics.
         """
         retained, cursor = self._retained, one.cursor
         if not one.scans:
             most = self.turn_messages // one.cost if self._messages > 0 else PROBED
             found = retained.few(one.subscription.topic_filter, cursor, most, instant.monotonic)
             if found is not None:
-                if not found:  # as for most subscriptions
+                if not found:  # most subscriptions match no retained message
                     return True
                 fitting, size, wanted = self._fitting(one, found)
                 if fitting == len(found):
                     self._send(one, found, wanted, size, instant)
                     return True
                 if self._work <= 0:
-                    one.scans = True  # its filter needs several turns, from the first message on
+                    # its filter needs several turns; a scan begins at the first message
+                    one.scans = True
                     self._messages = 0
             if self._messages <= 0 or (found is not None and self._messages < self.turn_messages):
-                self._messages = 0  # the next turn has room for it
+                self._messages = 0  # continue when a whole turn is available
                 return False
             one.scans = True
         while self._messages > 0 and not cursor.done:
@@ -281,13 +283,14 @@ class Replays:
         return cursor.done
 
     def _send_some(self, one: Replay, instant: Instant) -> None:
-        """Send what the cursor comes to next."""
+        """Send the next messages at the cursor."""
         retained, cursor, cost = self._retained, one.cursor, one.cost
         before = cursor.index
         most = max(1, self._messages // cost)
         found = retained.read(one.subscription.topic_filter, cursor, most, instant.monotonic)
         fitting, size, wanted = self._fitting(one, found)
         if fitting < len(found):
+            # continue at the first message that did not fit
             cursor.index = retained.log.index(found[fitting].topic)
             del found[fitting:]
         self._send(one, found, wanted, size, instant)
@@ -298,9 +301,9 @@ class Replays:
     def _fitting(
         self, one: Replay, messages: list[Publication]
     ) -> tuple[int, int, list[Publication]]:
-        """Return how many of the messages this turn has room for, their bytes, and the wanted ones.
+        """Return how many of the messages fit into this turn, their bytes, and the wanted ones.
 
-        Those are all of them, unless the subscription has a filter.
+        All are wanted, unless the subscription has a filter.
         """
         free, size = self._bytes, 0
         most = min(len(messages), max(0, -(-self._messages // one.cost)))
@@ -316,9 +319,9 @@ class Replays:
     def _wanted(
         self, one: Replay, messages: list[Publication], *, at_once: bool = False
     ) -> tuple[int, int, list[Publication]]:
-        """Return how many of the messages were looked at, their bytes, and which are wanted.
+        """Return how many of the messages were evaluated, their bytes, and which are wanted.
 
-        It is all of them if that has to be `at_once`: the filter is NULL for what is too much then.
+        With `at_once` all are evaluated: a filter that exceeds its work then gives NULL.
         """
         where, session = one.subscription.where, one.session
         evaluate = self._budget.replayed
@@ -341,7 +344,7 @@ class Replays:
         return len(messages), size, wanted
 
     def _withholds(self, one: Replay, message: Publication) -> bool:
-        """Return whether the subscriber may not get a message, whatever it says."""
+        """Return whether the subscriber may not get a message, whatever its content."""
         subscription, access = one.subscription, one.session.access
         if subscription.no_local and message.client_id == one.session.client_id:
             return True  # [MQTT-3.8.3-3]
@@ -356,7 +359,7 @@ class Replays:
         size: int,
         instant: Instant,
     ) -> None:
-        """Send, queue or drop what is `wanted` of the messages, which have so many bytes."""
+        """Send, queue or drop the `wanted` messages; `size` is the bytes of all."""
         session, subscription = one.session, one.subscription
         self._messages -= len(messages) * one.cost
         self._bytes -= size
@@ -380,11 +383,11 @@ class Replays:
             )
 
     def _first(self, session: Session) -> Replay:
-        """Return the replay of a session that comes next."""
+        """Return the session's next replay."""
         return next(iter(self._waiting[session].values()))
 
     def _wait(self, one: Replay, instant: Instant) -> None:
-        """Go on with a replay in later turns."""
+        """Continue a replay in later turns."""
         session = one.session
         self._waiting.setdefault(session, {})[one.subscription.topic_filter] = one
         self.count += 1
@@ -394,7 +397,7 @@ class Replays:
         self.ready(session, math.nextafter(instant.monotonic, math.inf))
 
     def _remove(self, one: Replay) -> None:
-        """Wait no longer with a replay."""
+        """Remove a waiting replay."""
         session = one.session
         waiting = self._waiting[session]
         del waiting[one.subscription.topic_filter]
@@ -402,11 +405,12 @@ class Replays:
         self._retained.log.close(one.cursor)
         if not waiting:
             del self._waiting[session]
+            # the session would call this after each acknowledgement
             session.on_capacity = None
             self._ring.pop(session, None)
 
     def _note(self, one: Replay) -> None:
-        """Let the replay begin again after a crash, if anything is owed then."""
+        """Note in the journal that the replay must begin again after a crash, if it must."""
         if one.survives:
             one.noted = True
             stored = replace(one.stored, awaits_retained=True)

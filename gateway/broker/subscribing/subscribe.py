@@ -1,4 +1,4 @@
-"""What happens to SUBSCRIBE and UNSUBSCRIBE (MQTT 5, sections 3.8.4 and 3.10.4).
+"""Handles SUBSCRIBE and UNSUBSCRIBE (MQTT 5, sections 3.8.4 and 3.10.4).
 
 Also $where language, section 12.
 """
@@ -34,15 +34,15 @@ REASON_BYTES = 200
 
 
 READ_ONCE = 100
-"""Topic filters up to which a SUBSCRIBE is read once; of more, which may be 700,000, none is kept
-while the others are checked, and all are read again."""
+"""Topic filters up to which a SUBSCRIBE is parsed once. A larger one may have 700,000: it is
+checked without storing any, and then parsed again."""
 
 NEEDS_QOS_1 = "consumers of a durable channel subscribe with QoS 1 or 2"
 
 NOT_SHARED = "$every: of a shared subscription each member gets its own messages already"
 
 PAUSE = 0.02
-"""Seconds after which a SUBSCRIBE looks again whether more of its retained messages may wait."""
+"""Seconds after which a SUBSCRIBE checks again whether more of its replays may wait."""
 
 
 class _Refused(Exception):  # noqa: N818 - an answer, not a mistake of ours
@@ -55,7 +55,7 @@ class _Refused(Exception):  # noqa: N818 - an answer, not a mistake of ours
 
 
 class _Asked(NamedTuple):
-    """What the user properties of a SUBSCRIBE ask for, each None without one."""
+    """What the user properties of a SUBSCRIBE request, each None without one."""
 
     where: "Where | None"
     deliver: str | None
@@ -93,7 +93,7 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
             before = state.pending_changes
         again = request.retain_handling == 1 and _exists(state.router, session, request)
         stored = _stored(client, request, identifier, asked)
-        state.shares.refusal = ""  # between two pieces that of another client came there
+        state.shares.refusal = ""  # another client's SUBSCRIBE may have set it between two pieces
         code, granted = _subscribe(state, session, stored, asked.where)
         codes.append(code)
         reason = state.shares.refusal or reason
@@ -119,7 +119,7 @@ def _replay(
     piece: Piece,
     instant: Instant,
 ) -> Pieces:
-    """Send the retained messages that match new subscriptions, one subscription at a time."""
+    """Replay the retained messages of new subscriptions, one subscription at a time."""
     for topic_filter, (subscription, stored) in replayed.items():
         if piece.ends_with(topic_filter):
             instant = yield None
@@ -131,9 +131,9 @@ def _replay(
 def _read_requests(
     packet: Subscribe, limit: int, piece: Piece
 ) -> Generator[None, Instant, tuple[Iterable[SubscriptionRequest], int, set[str]]]:
-    """Return the requests, how many they are, and up to `limit` + 1 different topic filters.
+    """Return the requests, their number, and up to `limit` + 1 different topic filters.
 
-    Raises MalformedPacket or ProtocolError at the first that is none.
+    Raises MalformedPacket or ProtocolError at the first invalid one.
     """
     count = 0
     topic_filters: set[str] = set()
@@ -156,7 +156,7 @@ def _read_properties(
     packet: Subscribe,
     topic_filters: set[str],
 ) -> Generator[float | None, Instant, _Asked]:
-    """Return the `$where`, compiled, the `$deliver` and the `$every`; raise _Refused."""
+    """Return the compiled `$where`, the `$deliver` and the `$every`; raise _Refused."""
     given = packet.properties.user_properties
     properties = dict(reversed(given))  # the first of a name counts
     text, deliver = properties.get("$where"), properties.get("$deliver")
@@ -187,7 +187,7 @@ def _read_properties(
 def _check_capacity(
     state: State, session: Session, where: "Where", topic_filters: set[str]
 ) -> None:
-    """Raise _Refused where a client may not have these filtered subscriptions, too."""
+    """Raise _Refused if the limits exclude these filtered subscriptions."""
     router, limit = state.router, state.settings.maximum_filtered_subscriptions
     filtered = router.filtered(session) + len(topic_filters)
     if filtered > limit:
@@ -218,7 +218,7 @@ def _explain(client: Client, reason: str) -> Properties:
 def _subscribe(
     state: State, session: Session, stored: StoredSubscription, where: "Where | None"
 ) -> tuple[ReasonCode, tuple[Subscription, StoredSubscription] | None]:
-    """Add or replace one subscription [MQTT-3.8.4-3]; return its reason code, and it if granted."""
+    """Add or replace one subscription [MQTT-3.8.4-3]; return its code, and it if granted."""
     if state.topic_limits.fault(stored.topic_filter):
         state.counters.add("tidegate/refused/topic_filters")
         return ReasonCode.TOPIC_FILTER_INVALID, None
@@ -248,7 +248,7 @@ def _subscribe(
 
 
 def _may_subscribe(session: Session, topic_filter: str) -> bool:
-    """Return whether its owner may read something of it at home, and by this connection, too."""
+    """Return whether its owner may read any of it at home, and by this connection, too."""
     access, granted = session.access, session.granted
     if not access.may_subscribe(topic_filter):
         return False
@@ -266,7 +266,7 @@ def _is_full(state: State, session: Session, topic_filter: str) -> bool:
 
 
 def _note_share(shares: Shares, session: Session, topic_filter: str) -> None:
-    """Note that it is its share that a session has, if it is."""
+    """Note that a session has used up its share, if it has."""
     shares.refuse(
         shares.subscriptions, session.client_id, session.holder, filter_levels(topic_filter)
     )
@@ -275,10 +275,9 @@ def _note_share(shares: Shares, session: Session, topic_filter: str) -> None:
 def route(
     state: State, session: Session, stored: StoredSubscription, where: "Where | None"
 ) -> Subscription:
-    """Route matching messages to the session; return the subscription that does.
+    """Route matching messages to the session; return the subscription that does so.
 
-    `where` is the filter that came with the subscription; without one, that which the
-    configuration attaches holds.
+    `where` is the subscription's filter; without one the configured filter applies.
     """
     if where is None:
         where = state.subscription_filters.find(session.client_id, stored.topic_filter)
@@ -305,8 +304,8 @@ def _stored(
     identifier: int | None,
     asked: _Asked,
 ) -> StoredSubscription:
-    """Return what the session's journal has to keep of a subscription."""
-    bridge = client.connection.bridge  # before MQTT 5 a bridge cannot ask for these two
+    """Return what the session's journal stores of a subscription."""
+    bridge = client.connection.bridge  # before MQTT 5 a bridge cannot request these two
     return StoredSubscription(
         request.topic_filter,
         request.qos,
@@ -334,9 +333,9 @@ def _wants_retained(request: SubscriptionRequest, *, again: bool) -> bool:
 def handle_unsubscribe(
     state: State, client: Client, packet: Unsubscribe, instant: Instant
 ) -> Pieces:
-    """Give up each topic filter, compared character by character [MQTT-3.10.4-1].
+    """Remove each topic filter, compared character by character [MQTT-3.10.4-1].
 
-    None is if one of them is malformed.
+    If one of them is malformed, none is removed.
     """
     session = session_of(client)
     piece = Piece()

@@ -1,6 +1,6 @@
 """Expressions that the configuration attaches to clients' subscriptions.
 
-MQTT 3.1.1 has no user properties, and so no `$where` of its own ($where language, section 12.1).
+MQTT 3.1.1 has no user properties, and so no `$where` ($where language, section 12.1).
 """
 
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from gateway.where.compile import Where, compile_where
 
 
 class SubscriptionFilters:
-    """Finds the expression for a subscription that comes without one; `wheres` are all of them."""
+    """Finds the expression for a subscription without its own; `wheres` are all of them."""
 
     __slots__ = ("_by_topic_filter", "wheres")
 
@@ -26,7 +26,7 @@ class SubscriptionFilters:
         self.wheres = list(wheres.values())
 
     def find(self, client_id: str, topic_filter: str) -> Where | None:
-        """Return the expression of the first entry for both, None if there is none."""
+        """Return the expression of the first matching entry, None if there is none."""
         for matches, where in self._by_topic_filter.get(topic_filter, ()):
             if matches(client_id):
                 return where
