@@ -1,4 +1,4 @@
-"""What evaluating `$where` costs, the bounds of that, and a word to the log about who is beyond."""
+"""The cost of evaluating `$where`: its bounds, and warnings about filters that exceed them."""
 
 import logging
 import math
@@ -15,10 +15,10 @@ from gateway.where.language.work import ORDINARY
 logger = logging.getLogger(__name__)
 
 QUICK = 50_000
-"""Work that an evaluation may cost before the others of the same message have had their turn."""
+"""Work of one evaluation before the others of the same message are evaluated."""
 
 EVALUATION = 8_000_000
-"""Work of one evaluation, and of all uplink rules for a message; what would need more is NULL."""
+"""Work of one evaluation, and of all uplink rules for a message; beyond it the result is NULL."""
 
 PIECE = 4_000_000
 """Work in one turn for a client's messages; the last evaluation may exceed it."""
@@ -27,8 +27,8 @@ PIECES = 50
 """Turns for one message; filters that need more are NULL for it."""
 
 AT_ONCE = 20_000_000
-"""Work for a message that cannot be put off, as one of a sensor, or one that a channel gives out:
-some 10,000 ordinary evaluations. Filters that need more are NULL for it."""
+"""Work for a message that cannot be postponed, as one of a sensor, or one that a channel
+dispatches: some 10,000 ordinary evaluations. Filters that need more are NULL for it."""
 
 TURN = 8_000_000
 """Work of evaluations that are not QUICK for all such messages of one turn."""
@@ -38,15 +38,15 @@ CLIENT = 100_000_000
 ones; those that need more are NULL until the second is over."""
 
 FIXED = 2_000
-"""Work that each evaluation counts for. One that costs the same for every message counts for no
-more: it costs ORDINARY at most and mostly less than this, so evaluations are counted instead."""
+"""Work of an evaluation whose cost is the same for every message. It is ORDINARY at most and mostly
+less than this, so such evaluations are counted, not measured."""
 
 PARSED = 30
 """Work of a byte of a payload, which the first filter parses."""
 
 NOT_PASSED, PASSED, SKIPPED, CUT_SHORT = range(4)
-"""What `Budget.evaluate` says. A filter that was skipped is not evaluated, for want of work that it
-may cost; one that was cut short is to be evaluated again when all others have been."""
+"""Results of `Budget.evaluate`. A skipped filter is not evaluated, since no work is left; one that
+was cut short must be evaluated again after all others."""
 
 # Compiled, these are C names.
 _ORDINARY = ORDINARY
@@ -56,19 +56,19 @@ _FIXED = FIXED
 _NOT_PASSED, _PASSED, _SKIPPED, _CUT_SHORT = range(4)
 
 SAMPLED = _SAMPLED = 64
-"""Of so many evaluations of an expression one is measured, beginning with the first."""
+"""One of this many evaluations of an expression is measured, beginning with the first."""
 
 PROMOTED = 4_096
-"""Evaluations after which an expression is worth the millisecond that its own function costs."""
+"""Evaluations after which generating a function for an expression pays its millisecond."""
 
 MAXIMUM_PROMOTED = 1_000
-"""Expressions in use that have a function of their own, of some 10 kB; further ones have none."""
+"""Expressions in use with a generated function, of some 10 kB; further ones have none."""
 
 SLOW_NANOSECONDS = 1_000_000
-"""Longer than this no evaluation should take: a thousand times what an ordinary one does."""
+"""An evaluation that takes longer is slow: a thousand times an ordinary one."""
 
 WARNING_NANOSECONDS = 60 * 1_000_000_000
-"""Between two warnings; those left out are counted in the next one."""
+"""Between two warnings; the next one has the number of those in between."""
 
 
 class Evaluable(Protocol):
@@ -79,33 +79,33 @@ class Evaluable(Protocol):
 
     @property
     def evaluate(self) -> Callable[[Message], bool | None]:
-        """Gives the result, None for NULL; the same however often it is called."""
+        """Return the result, None for NULL; always the same for one message."""
         ...
 
     def promote(self) -> bool:
-        """Make `evaluate` sooner; return False where that cannot be done."""
+        """Make `evaluate` faster; return False if that is impossible."""
         ...
 
 
 class Filter(Evaluable, Protocol):
-    """That of a subscription."""
+    """The expression of a subscription."""
 
     steps: int
     fixed: bool
 
 
 class Budget:
-    """Evaluates filters for whoever routes messages, counts and measures that, and bounds it.
+    """Evaluates filters during routing; counts, measures and bounds that.
 
-    `evaluated`, `passed` and `null` are of all subscription filters since the start; each
-    expression has the same of its own in `figures`. `slow` counts the measurements, of rules, too,
-    beyond SLOW_NANOSECONDS. `timer` gives nanoseconds since some fixed moment; without one nothing
-    is measured.
+    `evaluated`, `passed` and `null` are totals of all subscription filters since the start; each
+    expression has its own in `figures`. `slow` counts measurements, also of rules, above
+    SLOW_NANOSECONDS. `timer` returns nanoseconds since some fixed moment; without one nothing is
+    measured.
 
-    `now` is the monotonic second of the turn. `begin` is to be called before filters are evaluated
-    for a message. If a later turn may go on with the message, `pieces` is to be how many turns it
-    has had: then `unfinished` becomes True where work is left, until the caller sets it to False.
-    `over` counts and tells of what is NULL because it would have cost too much.
+    `now` is the monotonic second of the turn. Call `begin` before filters are evaluated for a
+    message. If the message can continue in a later turn, set `pieces` to the turns it has had: then
+    `unfinished` becomes True if work is left, until the caller sets it to False. `over` counts and
+    logs results that are NULL because they would have cost too much.
     """
 
     __slots__ = (
@@ -134,7 +134,7 @@ class Budget:
 
     def __init__(self, timer: Callable[[], int] | None = None) -> None:
         self._evaluated = 0
-        self._decided = 0  # by an index: nothing had to be evaluated
+        self._decided = 0  # decided by an index, without an evaluation
         self.passed = 0
         self.null = 0
         self.slow = 0
@@ -146,17 +146,17 @@ class Budget:
         self._promoted: WeakSet[Evaluable] = WeakSet()
         self._promoted_at = -math.inf
         self._slowest: ReferenceType[Evaluable] | None = None
-        self._warned: int | None = None  # when, by the timer
+        self._warned: int | None = None  # timer value of the last warning
         self._unreported = 0
-        self._stop = UNBOUNDED  # at so many evaluations others have their turn
+        self._stop = UNBOUNDED  # number of evaluations at which the turn's work is used up
         self._turn = self._second = -math.inf
-        self._turn_cost = 0  # work of the turn for messages that could not be put off
+        self._turn_cost = 0  # work in this turn for messages that could not be postponed
         self._clients: dict[str, int] = {}  # work of this second by client
-        self._exhausted: set[str] = set()  # those that have no more in this second
+        self._exhausted: set[str] = set()  # clients that have used up this second's work
 
     @property
     def evaluated(self) -> int:
-        """How many filters have said whether they let a message through."""
+        """How many filters gave a result."""
         return self._evaluated + self._decided
 
     @property
@@ -166,18 +166,18 @@ class Budget:
 
     @property
     def slowest(self) -> Evaluable | None:
-        """The expression in use that takes longest in the mean of its measured evaluations."""
+        """The expression in use with the longest mean of its measured evaluations."""
         return None if self._slowest is None else self._slowest()
 
     @property
     def spent(self) -> bool:
-        """Whether what is evaluated now has to wait for a later turn, as `unfinished` says then."""
+        """Whether further filters must wait for a later turn; `unfinished` is True then."""
         if self.pieces < PIECES and self._evaluated >= self._stop:
             self.unfinished = True
         return self.unfinished
 
     def begin(self, payload_bytes: int = 0) -> None:
-        """Begin with a message, or several of so many bytes together."""
+        """Begin with a message, or several of this many bytes together."""
         now = self.now
         if now != self._turn:
             self._turn, self._turn_cost = now, 0
@@ -191,13 +191,13 @@ class Budget:
         self._stop = self._evaluated + work // _FIXED
 
     def passes(self, where: Filter, message: Message, client_id: str) -> bool:
-        """Say whether the filter of this client's subscription is TRUE for the message."""
+        """Return whether the filter of this client's subscription is TRUE for the message."""
         return self.evaluate(where, message, client_id) == _PASSED
 
     def evaluate(self, where: Filter, message: Message, client_id: str, quick: bool = False) -> int:
-        """Evaluate the filter of this client's subscription, as far as the budget goes.
+        """Evaluate the filter of this client's subscription, within the budget.
 
-        Returns NOT_PASSED, PASSED or SKIPPED. One that is to be `quick` and is not is CUT_SHORT.
+        Returns NOT_PASSED, PASSED or SKIPPED, or CUT_SHORT if it must be `quick` and is not.
         """
         if self._evaluated >= self._stop or (self._exhausted and client_id in self._exhausted):
             return self._skip(where, message, client_id)
@@ -207,7 +207,7 @@ class Budget:
         else:
             most = _QUICK if quick or self._turn_cost >= TURN else _EVALUATION
             left = message.work_left = most - where.steps
-            if left < 0:  # it has too many nodes for that by themselves
+            if left < 0:  # its nodes alone exceed the work
                 return self._exceeded(where, message, client_id, _ORDINARY, quick)
             try:
                 result = where.evaluate(message)
@@ -235,7 +235,7 @@ class Budget:
     def replayed(
         self, where: Filter, message: Message, client_id: str, most: int
     ) -> tuple[bool, int]:
-        """Say the same for a retained message, with at `most` so much work, and how much it was.
+        """Do the same for a retained message, with `most` work; return the result and the work.
 
         No share is checked: the caller evaluates few enough in a turn.
         """
@@ -260,11 +260,11 @@ class Budget:
         return bool(result), used
 
     def spend(self, work: int) -> None:
-        """Count work that is not the filters' of a client: of uplink rules."""
+        """Count work of uplink rules, which belongs to no client."""
         self._stop -= work // _FIXED
 
     def _charge(self, client_id: str, work: int) -> None:
-        """Let a client have cost more than an ordinary evaluation."""
+        """Charge a client with more than an ordinary evaluation."""
         if self.pieces >= PIECES and work > QUICK:
             self._turn_cost += work
         total = self._clients[client_id] = self._clients.get(client_id, 0) + work
@@ -272,7 +272,7 @@ class Budget:
             self._exhausted.add(client_id)
 
     def _skip(self, where: Filter, message: Message, client_id: str) -> int:
-        """Leave a filter out: for now, or where there is no later turn, for this message."""
+        """Skip a filter: for now, or if there is no later turn, for this message."""
         if self._evaluated < self._stop:
             self._note(where, message, client_id, over_budget.CLIENT)
         elif self.pieces < PIECES:
@@ -284,7 +284,7 @@ class Budget:
     def _exceeded(
         self, where: Filter, message: Message, client_id: str, work: int, quick: bool
     ) -> int:
-        """Count an evaluation that was given up after so much work."""
+        """Count an evaluation that was aborted after this much work."""
         self._stop -= work // _FIXED
         self._charge(client_id, work)
         if quick:
@@ -296,7 +296,7 @@ class Budget:
         return _NOT_PASSED
 
     def _note(self, where: Filter, message: Message, client_id: str, bound: str) -> None:
-        """Count a filter that is NULL because it was not evaluated to the end."""
+        """Count a filter that is NULL because its evaluation was not finished."""
         figures = where.figures
         figures.evaluated += 1
         figures.null += 1
@@ -315,15 +315,15 @@ class Budget:
 
     @property
     def promoted(self) -> int:
-        """How many of the expressions in use have a function of their own."""
+        """How many of the expressions in use have a generated function."""
         return len(self._promoted)
 
     def sample(self, where: Evaluable, message: Message, owner: str, used: int = 0) -> None:
         """Promote an expression that is evaluated often, and measure an evaluation.
 
-        It was evaluated for this message before, so that the message is decoded already. `owner`
-        stands in the warning about one that takes too long. What has `used` more work than that is
-        not done again: its work is what it took.
+        It was evaluated for this message before, so the message is already decoded. `owner` is
+        named in the warning about a slow one. If it `used` more work than an ordinary one, it is
+        not evaluated again: its work is taken as its time.
         """
         if where.figures.evaluated >= PROMOTED and self.now != self._promoted_at:
             self._promote(where)
@@ -332,7 +332,7 @@ class Budget:
             self._measure(where, message, owner, self._timer, used)
 
     def _promote(self, where: Evaluable) -> None:
-        """Give an expression its function, one in a turn: many may be due for one message."""
+        """Generate an expression's function, one in a turn: many may be due for one message."""
         known = self._promoted
         if len(known) < MAXIMUM_PROMOTED and where not in known and where.promote():
             self._promoted_at = self.now
@@ -342,7 +342,8 @@ class Budget:
         self, where: Evaluable, message: Message, owner: str, timer: Callable[[], int], used: int
     ) -> None:
         took = used if used > SLOW_NANOSECONDS else _time(timer, where, message)
-        if SLOW_NANOSECONDS < took != used:  # or was the processor elsewhere meanwhile?
+        # measured again, in case another process had the processor
+        if SLOW_NANOSECONDS < took != used:
             took = min(took, _time(timer, where, message))
         figures = where.figures
         figures.samples += 1

@@ -9,22 +9,22 @@ from gateway.mqtt.message import Message
 logger = logging.getLogger(__name__)
 
 LINES: Final = 10
-"""Owners that get a line of the log in WARNING_SECONDS; further ones are counted."""
+"""Owners that are logged in WARNING_SECONDS; further ones are counted."""
 
 WARNING_SECONDS: Final = 60.0
 
 SHOWN_CODE_POINTS: Final = 200
-"""Longest piece of an expression that a warning or `$SYS` repeats."""
+"""The longest part of an expression that a warning or `$SYS` repeats."""
 
 EVALUATION: Final = "one evaluation may not cost so much"
 CLIENT: Final = "all filters of the client have cost what they may in a second"
 MESSAGE: Final = "all filters together have cost what they may for a message"
 RULES: Final = "all rules together may not cost so much for a message"
-"""Which bound it was."""
+"""Names of the bounds."""
 
 
 class OverBudget:
-    """Counts evaluations that were not carried out, and tells the log whose they were."""
+    """Counts evaluations that were not finished, and logs their owners."""
 
     __slots__ = ("_reported", "_since", "_unreported", "count")
 
@@ -35,7 +35,7 @@ class OverBudget:
         self._unreported = 0
 
     def note(self, owner: str, bound: str, text: str, message: Message, now: float) -> None:
-        """Count one, and log it unless the owner, or LINES others, had a line in this minute."""
+        """Count one, and log it unless the owner, or LINES others, were logged in this minute."""
         self.count += 1
         if not now - self._since < WARNING_SECONDS:
             self._since = now
@@ -58,6 +58,6 @@ class OverBudget:
 
 
 def shown(text: str) -> str:
-    """Return an expression as a warning or `$SYS` repeats it: in one line, cut if it is long."""
+    """Return an expression in one line, shortened if it is long."""
     line = " ".join(text[: SHOWN_CODE_POINTS + 1].split())
     return line if len(text) <= SHOWN_CODE_POINTS else f"{line[:SHOWN_CODE_POINTS]}..."

@@ -1,4 +1,4 @@
-"""Where the messages of one topic go, as far as that is the same for all, and who gets a copy."""
+"""The destinations of a topic's messages, as far as they are the same for all messages."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -9,12 +9,12 @@ from gateway.routing.subscriptions.subscription import Group, Subscriber, Subscr
 
 
 class Destination:
-    """One subscriber's copy of a message, which all of its subscriptions that match share.
+    """One subscriber's copy of a message, for all of its matching subscriptions.
 
-    `qos` is the highest that they grant: a message is sent with that or its own, if that is less.
-    It keeps RETAIN if it is `retain_as_published`. `topic_filters` is empty unless the subscriber
-    `inline`, or the copy is the one that a `shared` subscription gives to this member. `delivery`
-    is the policy that they request, None where the subscriber's class decides.
+    `qos` is their highest: a message is sent with that or its own, whichever is less. With
+    `retain_as_published` it keeps RETAIN. `topic_filters` is empty unless the subscriber is
+    `inline`, or a `shared` subscription gives this copy to this member. `delivery` is the policy
+    that the subscriptions request, None if the subscriber's class decides.
     """
 
     __slots__ = (
@@ -37,9 +37,12 @@ class Destination:
         self.delivery: DeliveryPolicy | None = None
 
     def add(self, subscription: Subscription) -> None:
-        """Add a subscription of the subscriber's; all that overlap make one copy [MQTT-3.3.4-2]."""
+        """Add one of the subscriber's subscriptions.
+
+        Overlapping ones share a copy [MQTT-3.3.4-2].
+        """
         self.qos = max(self.qos, subscription.qos)
-        # [MQTT-3.3.1-12] and [MQTT-3.3.1-13]: live messages keep RETAIN only where asked
+        # [MQTT-3.3.1-12] and [MQTT-3.3.1-13]: live messages keep RETAIN only on request
         if subscription.retain_as_published:
             self.retain_as_published = True
         if subscription.delivery is not None:
@@ -57,7 +60,7 @@ class Destination:
             self.identifiers = [identifier]
 
     def hold_as(self, policy: DeliveryPolicy) -> None:
-        """Add a delivery policy; of several the shortest time counts, and the least of each."""
+        """Add a delivery policy; the shortest time and the smallest limits count."""
         self.delivery = policy if self.delivery is None else self.delivery.shorter(policy)
 
     def name(self, topic_filter: str) -> None:
@@ -71,27 +74,27 @@ class Destination:
 class ConflatedDestination(Destination):
     """The copy of a message for a session that has conflated subscriptions.
 
-    Its `delivery` is always a policy: it conflates only if all subscriptions that match do.
+    Its `delivery` is always a policy: it conflates only if all matching subscriptions do.
     """
 
     __slots__ = ()
 
     def add(self, subscription: Subscription) -> None:
-        """Add a subscription of the subscriber's."""
+        """Add one of the subscriber's subscriptions."""
         Destination.add(self, subscription)
         if subscription.delivery is None:
             self.hold_as(OF_CLASS)
 
 
 def destination_of(subscriber: Any) -> Destination:
-    """Return the destination of a subscriber's own subscriptions, which are to be added."""
+    """Return the destination of a subscriber's own subscriptions, which the caller adds."""
     if subscriber.inline or subscriber.conflated is None:
         return Destination(subscriber)
     return ConflatedDestination(subscriber.conflated)
 
 
 def to_channel(channel: Subscriber) -> Destination:
-    """Return the destination of all messages of a channel, at the QoS at which they come."""
+    """Return the destination of all messages of a channel, at their own QoS."""
     destination = Destination(channel)
     destination.qos = 2
     destination.retain_as_published = True
@@ -99,8 +102,8 @@ def to_channel(channel: Subscriber) -> Destination:
 
 
 def destinations(subscriptions: Sequence[Subscription]) -> list[Destination]:
-    """Return one destination for each subscriber, whose subscriptions all want the message."""
-    if len(subscriptions) == 1:  # as nearly always
+    """Return one destination for each subscriber; all these subscriptions want the message."""
+    if len(subscriptions) == 1:  # the usual case
         only = subscriptions[0]
         if only.destination is None:
             only.destination = destination_of(only.subscriber)
@@ -116,7 +119,7 @@ def destinations(subscriptions: Sequence[Subscription]) -> list[Destination]:
 
 
 ROUTE_OVERHEAD = 400
-"""Bytes of a route beside what it points to: the object, its tuples, its place."""
+"""Bytes of a route without what it refers to: the object, its tuples, its dictionary entry."""
 
 DESTINATION_OVERHEAD = 250
 """Bytes of a destination."""
@@ -125,31 +128,30 @@ SUBSCRIPTION_OVERHEAD = 250
 """Bytes of a subscription as an object, beside the text of its topic filter."""
 
 REFERENCE = 40
-"""Bytes of the place that a topic filter, an index or a group has in a match, with its number."""
+"""Bytes of a topic filter, an index or a group in a match, with its number."""
 
 Match: TypeAlias = tuple[
     tuple[int, ...], tuple[FilterIndex, ...], tuple[Group, ...], tuple[int, ...]
 ]
-"""What a topic matches: topic filters by number, the indexes of those with a `$where`, and groups
-that share a subscription; and the numbers of subscribers that may not read it. Topics that match
-the same have the same route."""
+"""What a topic matches: topic filters by number, indexes of subscriptions with `$where`, groups of
+shared subscriptions, and the numbers of subscribers that may not read it. Topics with the same
+match have the same route."""
 
 NOWHERE: Match = ((), (), (), ())
-"""The match of every topic that nobody has subscribed to."""
+"""The match of every topic without a subscriber."""
 
 CROWDED: Match = ((0,), (), (), ())  # no topic filter has the number 0
-"""The match of every topic that meets too many topic filters."""
+"""The match of every topic that matches too many topic filters."""
 
 
 class Route:
     """The destinations of all topic names that have this `match`.
 
-    Of those who `always` get every message, `inline` are parts of the gateway and `sessions` are
-    clients and channels. If it is `selective`, the content
-    of a message decides who gets it beside them: the `conditional`
-    subscriptions, those that the `indexes` find, and one member of each of the `groups`. It is
-    `crowded` if too many topic filters match: nobody gets the messages. `topics` is how many
-    topics are known that have it, and `size` about the bytes it occupies.
+    Of the destinations that `always` get every message, `inline` are parts of the gateway and
+    `sessions` are clients and channels. If it is `selective`, a message's content decides who gets
+    it beside them: the `conditional` subscriptions, those that the `indexes` find, and one member
+    of each of the `groups`. It is `crowded` if too many topic filters match: nobody gets the
+    messages. `topics` is how many cached topics have it, and `size` about its bytes.
     """
 
     __slots__ = (
@@ -196,5 +198,5 @@ class Route:
 
 
 def text_size(text: str) -> int:
-    """Return the bytes that the characters of a text take at most."""
+    """Return the bytes that the characters of a text occupy at most."""
     return len(text) if text.isascii() else 4 * len(text)

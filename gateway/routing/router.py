@@ -1,4 +1,4 @@
-"""Who gets a message: the subscriptions that match, one destination for each subscriber."""
+"""Finds the receivers of a message: matching subscriptions, one destination per subscriber."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -35,27 +35,27 @@ SUBSCRIBER = (1 << PLACE) - 1
 
 OF_ONE = 16 * 1024
 OF_CHARACTER = 64
-"""More than the bytes that a subscription adds, and each character of its topic filter, which may
-be a level of its own, beside those of its expression."""
+"""Upper bounds of the bytes of a subscription, and of each character of its topic filter, which may
+be a level of its own; expressions come on top."""
 
 RUN = 32
 """Messages of one publisher, read together, that a member of a shared subscription gets at most
-before the next one's turn; a channel's consumer that has others already gets as many."""
+before the next member; a channel's consumer that has others already gets as many."""
 
 
 class Router:
     """All subscriptions of a gateway, by topic filter.
 
-    A subscription whose `$where` compares a value with a constant, and which is not shared, is
-    evaluated only if that holds for a message: otherwise it cannot be TRUE.
+    An unshared subscription whose `$where` compares a value with a constant is evaluated only if
+    that comparison is TRUE for a message.
 
-    While `full`, whoever adds a subscription is to refuse it and to count that. `budget` evaluates
-    the filters and counts. `on_add` and `on_discard` are called with every subscription that comes
-    or goes, and its number, `on_change` with the topic filter of either: routes that
-    were found for topics that it matches are to be found anew.
+    While `full`, the caller must refuse a new subscription and count that. `budget` evaluates the
+    filters and counts. `on_add` and `on_discard` are called with every subscription that is added
+    or removed, and its number. `on_change` is called with its topic filter: routes of topics that
+    it matches are invalid then.
 
-    Who may not read a topic gets no message of it. `restricts` is False while that concerns
-    nothing but topics that begin with `$`.
+    A subscriber that may not read a topic gets no message of it. `restricts` is False while that
+    concerns only topics that begin with `$`.
     """
 
     __slots__ = (
@@ -91,15 +91,13 @@ class Router:
         self.on_discard: list[Callable[[int, Subscription], None]] = []
         self.on_change: Callable[[str], None] = lambda topic_filter: None  # noqa: ARG005 - keeps the name
         self._budget = budget
-        self._measured = 0  # the bytes when they were added up last
-        self._is_changed = False  # a subscription has come or gone since
-        self._added = 0  # bytes, at most, that have come since
+        self._measured = 0  # the bytes when they were last added up
+        self._is_changed = False  # whether a subscription was added or removed since
+        self._added = 0  # an upper bound of the bytes added since
         self._empty = self._memory()
         self.maximum_bytes = maximum_bytes
         self.restricts = False
-        self.evaluations = (
-            0  # subscriptions whether they want a message, rights to a topic, by weight
-        )
+        self.evaluations = 0  # rights checks and evaluated subscriptions, by weight
 
     @property
     def bytes(self) -> int:
@@ -118,10 +116,10 @@ class Router:
         return not self.occupies_less(self.maximum_bytes)
 
     def occupies_less(self, size: int) -> bool:
-        """Return whether the subscriptions occupy less than so many bytes.
+        """Return whether the subscriptions occupy less than this many bytes.
 
-        They are not added up while what was added since the last time cannot have made the
-        difference: tables at most double where they grow.
+        They are not added up while the additions since last time cannot matter: tables at most
+        double when they grow.
         """
         if 2 * self._measured + self._added < size:
             return True
@@ -136,9 +134,9 @@ class Router:
         return self._indirect.shared
 
     def add(self, subscription: Subscription) -> int:
-        """Route matching messages to the subscription; return the number it is known by.
+        """Route matching messages to the subscription; return its number.
 
-        It replaces the one that its subscriber has with the same topic filter, if any.
+        It replaces its subscriber's subscription with the same topic filter, if any.
         """
         topic_filter = subscription.topic_filter
         shared = topic_filter.startswith(SHARED_PREFIX)
@@ -147,7 +145,8 @@ class Router:
         node = table.reach(topic_filter)
         subscriber = self._subscribers.find(subscription.subscriber)
         if subscriber >= 0 and self._discard_like(subscriber, node, topic_filter):
-            node = table.reach(topic_filter)  # it may have gone with the other, and the number
+            # after removing the other one, which may have freed its node and number
+            node = table.reach(topic_filter)
             subscriber = -1
         if subscriber < 0:
             subscriber = self._subscribers.join(subscription.subscriber)
@@ -164,7 +163,7 @@ class Router:
         return number
 
     def _discard_like(self, who: int, node: int, topic_filter: str) -> bool:
-        """Discard what has the same subscriber and topic filter, here or in the other table."""
+        """Remove the subscription with the same subscriber and topic filter, from either table."""
         if not self._subscribers.holds(who, node):
             if not node & INDIRECT:
                 node = self._indirect.node(who, topic_filter)
@@ -191,7 +190,7 @@ class Router:
         return self._subscribers.count(self._subscribers.find(subscriber))
 
     def filtered(self, subscriber: Subscriber) -> int:
-        """Return how many subscriptions the subscriber has with a `$where`."""
+        """Return how many subscriptions with a `$where` the subscriber has."""
         return self._filtered[self._subscribers.find(subscriber)]
 
     def uses(self, where: "Where") -> bool:
@@ -203,7 +202,7 @@ class Router:
         return self._sharing[self._subscribers.find(subscriber)]
 
     def _count(self, subscriber: int, subscription: Subscription, more: int) -> None:
-        """Count a subscription that comes, or, below 0, goes."""
+        """Count a subscription that is added, or, if negative, removed."""
         shared = subscription.topic_filter.startswith(SHARED_PREFIX)
         for counts, belongs in (
             (self._filtered, subscription.where is not None),
@@ -222,20 +221,20 @@ class Router:
         return [node << PLACE | who for node in self._subscribers.places(who)]
 
     def subscriptions(self) -> Iterator[tuple[int, Subscription]]:
-        """Give every subscription with its number."""
+        """Yield every subscription with its number."""
         for who in self._subscribers.numbers():
             for node in self._subscribers.places(who):
                 yield node << PLACE | who, self._table(node).get(node, who)
 
     def forget_destinations(self, subscriber: Subscriber) -> None:
-        """Let a subscriber's filtered subscriptions find anew who takes its messages."""
+        """Let a subscriber's filtered subscriptions find their destinations again."""
         if self.filtered(subscriber):
             for number in self.numbers(subscriber):
                 if number >> PLACE & INDIRECT:
                     self.subscription(number).destination = None
 
     def subscription(self, number: int) -> Subscription:
-        """Return what the subscription with this number says; raise KeyError without one."""
+        """Return the subscription with this number; raise KeyError without one."""
         node, who = number >> PLACE, number & SUBSCRIBER
         if not self._subscribers.holds(who, node):
             raise KeyError(number)
@@ -245,7 +244,7 @@ class Router:
         return self._indirect if node & INDIRECT else self._direct
 
     def discard(self, number: int) -> None:
-        """Route nothing more to the subscription with this number; raise KeyError without one."""
+        """Remove the subscription with this number; raise KeyError without one."""
         node, who = number >> PLACE, number & SUBSCRIBER
         subscription = self.subscription(number)
         self._table(node).remove(node, who)
@@ -268,20 +267,20 @@ class Router:
         return group
 
     def detach(self, topic_filter: str) -> None:
-        """Give the messages of a shared subscription that has a channel to its members again."""
+        """Give the messages of a channel's shared subscription to its members again."""
         self._indirect.detach(topic_filter)
         self._is_changed = True
         self.on_change(split_shared(topic_filter)[1])
 
     def selection(self, publication: Publication, number: int) -> Selection:
-        """Return what asks subscriptions about one message, their rights to its topic included."""
+        """Return a selection for one message, with the rights to its topic."""
         topic = publication.topic_of(number)
         rights = (lambda access: access.rights(topic)) if self.restricted(topic) else None
         self._budget.begin()
         return Selection(self._budget, publication, number, rights)
 
     def match(self, topic: str) -> Match:
-        """Return what a topic matches, until a subscription that belongs to it changes."""
+        """Return what a topic matches, valid until a matching subscription changes."""
         try:
             nodes = tuple(self._direct.trie.nodes(topic))
             barred = self._barred(nodes, topic) if self.restricted(topic) else ()
@@ -296,7 +295,7 @@ class Router:
         return self.restricts or topic.startswith("$")
 
     def _barred(self, nodes: tuple[int, ...], topic: str) -> tuple[int, ...]:
-        """Return who of those whose topic filter matches may not read the topic, by number."""
+        """Return the numbers of matching subscribers that may not read the topic."""
         verdicts: dict[Access, bool] = {}
         barred = []
         for entry in self._direct.entries(nodes):
@@ -311,7 +310,7 @@ class Router:
         return tuple(barred)
 
     def route(self, match: Match) -> Route:
-        """Return where messages go whose topics have this match."""
+        """Return the route of topics with this match."""
         if match in (NOWHERE, CROWDED):
             return Route(match)
         own = self._direct.entries(match[0])
@@ -319,7 +318,7 @@ class Router:
             barred = set(match[3])
             own = [entry for entry in own if subscriber_of(entry) not in barred]
         evaluated = {subscriber_of(entry) for entry in own if entry & NO_LOCAL}
-        if match[1]:  # which may find more subscriptions of those who have any with a filter
+        if match[1]:  # an index may find more subscriptions of subscribers that have filtered ones
             evaluated.update(self._filtered)
         if not evaluated:
             return Route(match, self._direct.destinations(own))
@@ -345,15 +344,15 @@ class Router:
         rights: Rights | None = None,
         count: int = 1,
     ) -> list[Destination]:
-        """Return who gets a message of a publication, or `count`, beside those who always do.
+        """Return who gets a message, or a run of `count`, beside those who always do.
 
-        That is counted in `given`. Of several it is nobody unless all of these would send them at
-        once.
-        A shared subscription gives its copy to one member (section 4.8.2), beside what the
-        member's own subscriptions give it. `given` is how many messages before this one each
-        subscriber was given and has not accepted yet. `rights` says what an access allows with
-        the topic; without it everybody may read it. It is nobody while the budget is `unfinished`:
-        then it is to be asked again.
+        They are added to `given`, which is how many messages each subscriber was given and has not
+        accepted yet. A run has receivers only if all of them would send it at once.
+
+        A shared subscription gives its copy to one member (section 4.8.2), beside what the member's
+        own subscriptions give it. `rights` returns the rights of an access on the topic; without it
+        everybody may read it. Nobody is returned while the budget is `unfinished`: then call again
+        in a later turn.
         """
         given = {} if given is None else given
         selection = Selection(self._budget, publication, number, rights)
@@ -378,9 +377,9 @@ class Router:
         return found
 
     def evaluates(self, route: Route) -> bool:
-        """Return whether what a message says, or who sent it, decides who gets it.
+        """Return whether a message's content or publisher decides who gets it.
 
-        That is beside those who always do. Otherwise it is one member of each group, whoever.
+        That is beside those who always do. Otherwise any member of each group will do.
         """
         if route.conditional or route.indexes:
             return True
@@ -390,10 +389,10 @@ class Router:
         return False
 
     def run(self, route: Route, qos: int, count: int) -> int:
-        """Return how many of so many messages, which came together, go to the same members.
+        """Return how many of `count` adjacent messages go to the same members.
 
-        Each member of a shared subscription gets as many, which cost little more than one. It is 1
-        while one that has room for a message has none for so many: others would leave it idle.
+        Each member of a shared subscription gets a run, which costs little more than one message.
+        It is 1 if a member can send one message but not a run: it would idle otherwise.
         """
         members = 1
         for group in route.groups:
@@ -414,7 +413,7 @@ class Router:
     def member(
         self, topic_filter: str, publication: Publication, number: int
     ) -> Destination | None:
-        """Return who gets a message that another member of this shared subscription left over.
+        """Return who gets a message that another member of this shared subscription did not.
 
         None if nobody is left who wants it; `topic_filter` begins with `$share/`.
         """

@@ -1,4 +1,4 @@
-"""How a session goes on with another connection, or in another run of the gateway."""
+"""Continues a session with another connection, or in another run of the gateway."""
 
 from typing import Final
 
@@ -11,13 +11,14 @@ NOTHING: Final = StoredTail(0, 0, 0, 0)
 
 
 def note_departure(session: Session, wall: int) -> None:
-    """Let the journal know what it needs to go on with another connection (`wall` is now).
+    """Store what the session needs to continue with another connection (`wall` is now).
 
-    The packet identifiers of QoS 1 messages are noted here for the first time: while they are
-    on their way, acknowledgements come faster than anything is written.
+    The packet identifiers of QoS 1 messages are stored here for the first time: while a connection
+    lasts, acknowledgements are faster than any write.
     """
     inflight, memory = session.inflight, session.limits.memory
-    inflight.refund(memory)  # a span may get a publication of its own
+    # storing may give a span a publication of its own, which is counted anew below
+    inflight.refund(memory)
     for span in inflight.spans():
         if span.qos == 1:
             session.journal.sent(span)
@@ -28,21 +29,23 @@ def note_departure(session: Session, wall: int) -> None:
 def restore(
     session: Session, kept: list[RestoredSpan], tail: StoredTail | None = None, *, connected: bool
 ) -> None:
-    """Take up what an earlier run left; without a connection, as after `detach`.
+    """Restore what an earlier run stored; without a connection, as after `detach`.
 
-    If the session was `connected` to the end, it is not known which QoS 1 messages were sent:
-    as many as fitted into the window are taken for sent, and so come with DUP.
+    If the session was `connected` to the end, it is unknown which QoS 1 messages were sent. As many
+    as fitted into the window are treated as sent, and so are resent with DUP.
     """
     begun: list[tuple[Span, bool]] = []
     queued: list[Span] = []
     room = session.limits.maximum_inflight
     known = [index for index, each in enumerate(kept) if each.span.packet_id]
-    last_known = known[-1] if known else -1  # what stands before it was sent before it
+    # everything before the last known identifier was sent before it
+    last_known = known[-1] if known else -1
     for index, each in enumerate(kept):
         span = each.span
         before = index < last_known
         if span.packet_id:
             begun.append((span, each.released))
+        # a message that may have been received must carry DUP when it is sent again
         elif connected and span.qos == 1 and (before or (room > 0 and not queued)):
             if span.count > room and not before:
                 span, rest = span.split(room)
@@ -58,7 +61,7 @@ def restore(
 
 
 def _restore_queue(queue: DeliveryQueue, read: list[Span], tail: StoredTail) -> None:
-    """Let the queue take what was read for its first page, which stands before all the rest."""
+    """Restore the queue with its first page, which precedes the tail on disk."""
     messages = tail.messages + sum(each.count for each in read)
     size = tail.bytes + sum(each.disk_bytes for each in read)
     queue.restore_tail(tail.after, tail.up_to, messages, size)

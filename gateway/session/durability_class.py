@@ -1,15 +1,15 @@
-"""How soon what a client does, or publishes, has to be on disk."""
+"""How soon a client's changes and messages must be on disk."""
 
 from typing import NamedTuple
 
 BEHIND_ALL = 1_000_000
-"""The place of a class that no entry of the configuration names."""
+"""The priority of a class that no entry of the configuration names."""
 
 
 class DurabilityClass(NamedTuple):
-    """A class, and the place in the configuration of what says so; the lowest place holds.
+    """A class, and the index of its entry in the configuration; the lowest index wins.
 
-    `commit_within` is how many seconds the commit may be put off: 0.0 for `commit`, more for
+    `commit_within` is how many seconds the commit may be delayed: 0.0 for `commit`, more for
     `batch(<ms>)`, None for `memory`, which is not written.
     """
 
@@ -18,4 +18,4 @@ class DurabilityClass(NamedTuple):
 
 
 COMMIT = DurabilityClass()
-"""On disk before it is answered, as soon as can be."""
+"""On disk before it is answered, as soon as possible."""

@@ -1,4 +1,4 @@
-"""QoS 2 messages of a client that were taken and not released yet (MQTT 5, section 4.3.3)."""
+"""QoS 2 messages of a client that were accepted and not released yet (MQTT 5, section 4.3.3)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,18 +6,18 @@ from gateway.session.queue.memory import QueueMemory
 
 MAXIMUM_INCOMING = 10_000
 """Packet identifiers of one session without their PUBREL; at most so many, or twice our Receive
-Maximum where that is more: a client may leave one such window behind and fill another."""
+Maximum if that is more: a client may leave one full window and fill another on a new connection."""
 
 IDENTIFIER_OVERHEAD = 100
-"""Bytes of one of them: its number and its place."""
+"""Bytes of one of them: the number and its dictionary entry."""
 
 
 class Incoming:
-    """The packet identifiers that wait for PUBREL, kept from one connection to the next.
+    """The packet identifiers that wait for PUBREL, which outlive a connection.
 
-    When there are too many, or the memory that sessions share is full, the next message is to be
-    refused by whoever takes it; what is here stays. What a client publishes and releases in the
-    order of its packet identifiers, as most do, is kept as the first and last of them.
+    When there are too many, or the memory that sessions share is full, the caller must refuse the
+    next message; those here stay. If a client publishes and releases in the order of its packet
+    identifiers, as most do, only the first and the last are stored.
     """
 
     __slots__ = ("_first", "_identifiers", "_memory", "_stop", "maximum")
@@ -25,8 +25,8 @@ class Incoming:
     def __init__(self, maximum: int, memory: QueueMemory) -> None:
         self.maximum = maximum
         self._memory = memory
-        self._identifiers: dict[int, bool] = {}  # True for those of this connection
-        self._first = self._stop = 0  # from the first up to the other, all of this connection
+        self._identifiers: dict[int, bool] = {}  # True if published on this connection
+        self._first = self._stop = 0  # a range, all published on this connection
 
     def __len__(self) -> int:
         return len(self._identifiers) + self._stop - self._first
@@ -40,7 +40,7 @@ class Incoming:
 
     @property
     def full(self) -> bool:
-        """True while no further identifier may be added."""
+        """True while no identifier may be added."""
         return len(self) >= self.maximum or self._memory.full
 
     @property
@@ -51,12 +51,12 @@ class Incoming:
         return min(self.maximum - len(self), by_memory)
 
     def begin(self) -> None:
-        """Start on a new connection: nothing was published on it yet."""
+        """Start on a new connection, on which nothing was published yet."""
         self._identifiers = dict.fromkeys(self, False)
         self._first = self._stop = 0
 
     def add(self, packet_id: int) -> bool:
-        """Keep the identifier; return whether this connection had not published it before."""
+        """Store the identifier; return whether it is new on this connection."""
         if self._first <= packet_id < self._stop:
             return False
         before = self._identifiers.get(packet_id)
@@ -66,7 +66,7 @@ class Incoming:
         return not before
 
     def fresh(self, packet_ids: Sequence[int]) -> int:
-        """Return how many of the first identifiers are not here, and come once."""
+        """Return how many of the first identifiers are new and different from each other."""
         known = self._identifiers.keys()
         waiting = range(self._first, self._stop)
         if (
@@ -83,9 +83,11 @@ class Incoming:
         return len(seen)
 
     def add_all(self, packet_ids: Sequence[int]) -> bool:
-        """Keep identifiers that `room` allows; return False, with none kept, if one is here.
+        """Store identifiers, as many as `capacity` allows.
 
-        A range is of one step, as `publication.packet_ids` has it.
+        Return False, storing none, if one is known.
+
+        A range has a step of one, as in `publication.packet_ids`.
         """
         count = len(packet_ids)
         if self._identifiers and not self._identifiers.keys().isdisjoint(packet_ids):
@@ -103,13 +105,16 @@ class Incoming:
         return True
 
     def _follow(self, packet_ids: range) -> bool:
-        """Return whether these come next, or are the first."""
+        """Return whether these follow the range, or are the first."""
         if self._first == self._stop:
             self._first = self._stop = packet_ids.start
         return self._stop == packet_ids.start
 
     def remove_all(self, packet_ids: Sequence[int]) -> bool:
-        """Forget identifiers; return False, with none forgotten, unless this connection had all."""
+        """Forget identifiers.
+
+        Return False, and forget none, unless this connection published all.
+        """
         count = len(packet_ids)
         if (
             isinstance(packet_ids, range)
@@ -125,12 +130,12 @@ class Incoming:
             for packet_id in packet_ids:
                 del identifiers[packet_id]
             if not identifiers:
-                identifiers.clear()  # which gives back what it had grown to
+                identifiers.clear()  # which also frees its memory
         self._memory.charge(-IDENTIFIER_OVERHEAD * count)
         return True
 
     def _open(self) -> None:
-        """Go on with single identifiers."""
+        """Replace the range by single identifiers."""
         if self._first < self._stop:
             self._identifiers.update(dict.fromkeys(range(self._first, self._stop), True))
             self._first = self._stop

@@ -11,13 +11,13 @@ from gateway.session.span import Span
 MAXIMUM_PACKET_ID = 65_535
 
 MAXIMUM_BYTES = 1024 * 1024
-"""Bytes of a session's inflight messages; the last may exceed it. The rest stays in the queue."""
+"""Bytes of a session's inflight messages; the last may exceed it. Others stay in the queue."""
 
 NO_SPANS: Final[dict[int, Span]] = {}
 NONE_RELEASED: Final[set[int]] = set()
 NONE_WITHHELD: Final[set[int]] = set()
 NOTHING_TO_RESEND: Final[deque[int]] = deque(maxlen=0)
-"""Stand for those that are empty: 64, 216, 216 and 760 bytes, and more if they had grown."""
+"""Shared empty containers: 64, 216, 216 and 760 bytes each, and more after growth."""
 
 _MAXIMUM_PACKET_ID = MAXIMUM_PACKET_ID  # compiled, C names that no other module sees
 _MAXIMUM_BYTES = MAXIMUM_BYTES
@@ -27,9 +27,9 @@ class Inflight:
     """The window of one session's outgoing messages: packet identifiers in sending order.
 
     Each leads to the span that its message was sent with. `resend` is not empty while a message of
-    an earlier connection waits to be sent on this one. `released` are the packet identifiers whose
-    PUBREC has come, `withheld` those of messages that this connection may not read: they take no
-    room of it.
+    an earlier connection must be sent on this one. `released` are the packet identifiers whose
+    PUBREC has arrived, `withheld` those of messages that this connection may not read: they do not
+    count towards the window.
     """
 
     __slots__ = (
@@ -46,45 +46,46 @@ class Inflight:
 
     def __init__(self, limit: int) -> None:
         self._spans = NO_SPANS
-        self.resend = NOTHING_TO_RESEND  # packet identifiers that this connection was not sent yet
+        self.resend = NOTHING_TO_RESEND  # packet identifiers not sent yet on this connection
         self.released = NONE_RELEASED
         self.withheld = NONE_WITHHELD
-        self._next = 1  # the packet identifier that is given next, if `room` finds it free
+        self._next = 1  # the next packet identifier, if `capacity` finds it free
         self._bytes = 0
-        self.held = 0  # bytes of these, but for what other receivers of the messages hold of them
-        self._maximum = limit  # the client's Receive Maximum, or ours where that is less
-        self.limit = limit  # the same, and what is withheld
+        self.held = 0  # bytes of these, less the shares of other receivers of the messages
+        self._maximum = limit  # the client's Receive Maximum, or ours if that is less
+        self.limit = limit  # the same plus the withheld ones
 
     def __len__(self) -> int:
         return len(self._spans)
 
     @property
     def has_capacity(self) -> bool:
-        """False while the client's Receive Maximum is reached [MQTT-3.3.4-9], or our own bounds."""
+        """False while the client's Receive Maximum is reached [MQTT-3.3.4-9], or our own bound."""
         return self.has_capacity_behind(0)
 
     def has_capacity_behind(self, ahead: int) -> bool:
-        """Return whether a message has room behind so many others, small ones, that are to come."""
-        room = self._bytes < _MAXIMUM_BYTES or bool(self.resend)  # which costs nothing more
+        """Return whether a message fits after `ahead` small ones that are about to be sent."""
+        room = self._bytes < _MAXIMUM_BYTES or bool(self.resend)  # resending adds no bytes
         return room and len(self._spans) - len(self.resend) + ahead < self.limit
 
     def capacity(self, publication: Publication, first: int, most: int) -> int:
-        """Return how many messages from number `first` on may be sent with one span, 0 for none.
+        """Return how many messages from number `first` on fit into the window as one span.
 
-        That is for a session that has nothing to `resend`.
+        Only for a session without any `resend`.
         """
         spans = self._spans
         most = min(most, self.limit - len(spans))
         if most < 1 or self._bytes >= _MAXIMUM_BYTES:
             return 0
         packet_id = self._next if self._next <= _MAXIMUM_PACKET_ID else 1
+        # free identifiers are nearly always next to each other: acknowledgements come in order
         while packet_id in spans:
             packet_id = packet_id + 1 if packet_id < _MAXIMUM_PACKET_ID else 1
         self._next = packet_id
         return 1 if most == 1 else self._capacity_for_several(publication, first, most)
 
     def _capacity_for_several(self, publication: Publication, first: int, most: int) -> int:
-        """Return for how many there is room of bytes, and of free identifiers from `_next` on."""
+        """Return how many fit, by bytes and by free identifiers from `_next` on."""
         spans, packet_id = self._spans, self._next
         if self._bytes + publication.size(first, most) > _MAXIMUM_BYTES:
             most = publication.fitting(first, most, _MAXIMUM_BYTES - self._bytes)
@@ -96,7 +97,10 @@ class Inflight:
         return most
 
     def add(self, span: Span) -> None:
-        """Keep a span; one without packet identifiers gets what `room` found [MQTT-2.2.1-3]."""
+        """Add a span.
+
+        One without packet identifiers gets those that `capacity` found [MQTT-2.2.1-3].
+        """
         packet_id = span.packet_id
         if not packet_id:
             span.packet_id = packet_id = self._next
@@ -118,9 +122,9 @@ class Inflight:
         return self._spans.get(packet_id)
 
     def remove(self, identifiers: Sequence[int], start: int) -> int:
-        """Forget the span's messages that these identifiers, from `start` on, name in order.
+        """Forget the span's messages with these consecutive identifiers, from `start` on.
 
-        The first was found before. Returns how many they are; their packet identifiers are free.
+        The first is known to exist. Returns how many there are; their packet identifiers are free.
         """
         spans, end = self._spans, len(identifiers)
         packet_id = identifiers[start]
@@ -128,6 +132,7 @@ class Inflight:
         index, expected = start, packet_id
         while index < end:
             key = identifiers[index]
+            # the caller handles each span separately, since its row and channel are its own
             if key != expected or spans.get(key) is not span:
                 break
             del spans[key]
@@ -148,15 +153,15 @@ class Inflight:
                 self.released = NONE_RELEASED
         if not spans:
             self._spans = NO_SPANS
-            self.held = 0  # of a span that was taken piece by piece something may be left
+            self.held = 0  # rounding may leave a rest if a span was removed in parts
         return count
 
     def _forget_resend(self, first: int, end: int) -> None:
-        """Send nothing again of what an earlier connection was sent, and is acknowledged now."""
+        """Do not resend messages of an earlier connection that are acknowledged now."""
         self.resend = deque([each for each in self.resend if not first <= each < end])
 
     def _forget_withheld(self, span: Span, first: int, end: int) -> None:
-        """Withhold these no more: an earlier connection has had them, and they are acknowledged."""
+        """Stop withholding messages of an earlier connection that are acknowledged now."""
         for packet_id in range(first, end):
             if packet_id in self.withheld:
                 self.withheld.discard(packet_id)
@@ -171,8 +176,8 @@ class Inflight:
     def withhold(self, readable: Callable[[int, Span], bool]) -> int:
         """Resend only what is `readable`, of all that this connection was not sent yet.
 
-        It is asked with packet identifier and span. A QoS 2 message that was received is not sent
-        again anyhow. Returns how many messages are withheld now and were not before.
+        `readable` gets packet identifier and span. A received QoS 2 message is not sent again in
+        any case. Returns how many messages are newly withheld.
         """
         before, unsent = self.withheld, {*self.resend, *self.withheld}
         resend: list[int] = []
@@ -185,6 +190,7 @@ class Inflight:
             else:
                 withheld.add(packet_id)
         self.resend = deque(resend) if resend else NOTHING_TO_RESEND
+        # a withheld message occupies no bytes of the window either, or it could block it for ever
         self._bytes += sum([_size(self._spans[each], each) for each in before - withheld])
         self._bytes -= sum([_size(self._spans[each], each) for each in withheld - before])
         self.withheld = withheld
@@ -192,26 +198,26 @@ class Inflight:
         return len(withheld - before)
 
     def release(self, packet_id: int) -> None:
-        """Note that the PUBREC of a QoS 2 message has come."""
+        """Note the PUBREC of a QoS 2 message."""
         if self.released is NONE_RELEASED:
             self.released = set()
         self.released.add(packet_id)
 
     def begin(self, limit: int) -> None:
-        """Start on a new connection: what is here is to be resent, as far as `limit` allows."""
+        """Start on a new connection: all messages are to be resent, as far as `limit` allows."""
         self._maximum = limit
         self.limit = min(limit + len(self.withheld), _MAXIMUM_PACKET_ID)
         self.resend = deque(self._spans) if self._spans else NOTHING_TO_RESEND
 
     def pop_resend(self) -> tuple[int, Span]:
-        """Return what is to be sent next of an earlier connection's, and send it no more."""
+        """Return and remove the next message to resend."""
         packet_id = self.resend.popleft()
         return packet_id, self._spans[packet_id]
 
     def restore(self, spans: Sequence[tuple[Span, bool]]) -> None:
-        """Put back what an earlier run had sent, in sending order, and whether it was released.
+        """Restore what an earlier run had sent, in sending order, and whether it was released.
 
-        A packet identifier of 0 is not known any more: the messages get others.
+        A packet identifier of 0 is unknown: the message gets another one.
         """
         known = {
             packet_id
@@ -232,7 +238,7 @@ class Inflight:
         self._next = max(self._spans, default=0) + 1
 
     def spans(self) -> Iterator[Span]:
-        """Give each span that has messages here, in sending order."""
+        """Yield each span with unacknowledged messages, in sending order."""
         before: Span | None = None
         for span in self._spans.values():
             if span is not before:
@@ -244,7 +250,7 @@ class Inflight:
         return self._spans.items()
 
     def charge(self, memory: QueueMemory) -> None:
-        """Count in `memory` what was sent, while no connection can acknowledge it."""
+        """Count the messages in `memory` while no connection can acknowledge them."""
         for span in self.spans():
             memory.add(span)
 

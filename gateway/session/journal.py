@@ -1,4 +1,4 @@
-"""What a session says of its changes, so that it can be found again after a crash."""
+"""What a session stores of its changes, so that it can be restored after a crash."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -8,14 +8,14 @@ from gateway.session.restored import StoredSubscription
 from gateway.session.span import Span
 
 Take = Callable[[list[Span], bool, float], None]
-"""Gets what was read, whether that is all that was asked for, and the monotonic second."""
+"""Gets what was read, whether that is everything requested, and the monotonic second."""
 
 
 class PagedQueue(Protocol):
-    """What a journal needs of the queue that is read through it."""
+    """The queue whose paged tail a journal reads."""
 
     def forget_written(self, batch: int) -> bool:
-        """Forget what is on disk with this batch; return False if more will follow."""
+        """Free what this batch wrote to disk; return False if more will follow."""
         ...
 
     def remove_paged(self, sequence: int, size: int, messages: int) -> bool:

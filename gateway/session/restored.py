@@ -1,4 +1,4 @@
-"""What an earlier run of the gateway left, as it is read from wherever it was kept."""
+"""State that an earlier run of the gateway stored, as it is read."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 
 CLOCK_SET = 1_577_836_800_000
-"""Wall milliseconds of 2020: a clock that showed less had never been set."""
+"""Wall milliseconds of 2020: a clock before that was never set."""
 
 
 def seconds_since(then: int, now: int) -> float:
     """Return how long ago `then` was, both in milliseconds since 1970.
 
-    0 where the clock says nothing of it: it was set back meanwhile, or had not been set then.
+    0 if the clock is unreliable: it was set back meanwhile, or had not been set then.
     """
     return 0.0 if then < CLOCK_SET else max(0, now - then) / 1000
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSubscription:
-    """A subscription as its SUBSCRIBE asked for it.
+    """A subscription as its SUBSCRIBE requested it.
 
-    `where` is the text that came with it, `identity` whether that may ask who published,
-    `deliver` the text of its delivery policy, `every` that of its `$every`. What the
-    configuration attaches is not kept: another configuration may attach something else.
-    It `awaits_retained` while it is not owed all retained messages yet that it asked for.
+    `where` is its filter's text, `identity` whether that may use the publisher's identity,
+    `deliver` the text of its delivery policy, `every` that of its `$every`. Configured filters are
+    not stored, since the configuration may change. `awaits_retained` is True until all requested
+    retained messages are queued.
     """
 
     topic_filter: str
@@ -56,7 +56,7 @@ class RestoredSpan:
 
 @dataclass(frozen=True, slots=True)
 class StoredTail:
-    """What stays on disk behind what was read: sequence numbers above `after`, up to `up_to`."""
+    """What stays on disk after what was read: sequence numbers above `after`, up to `up_to`."""
 
     after: int
     up_to: int
@@ -66,14 +66,12 @@ class StoredTail:
 
 @dataclass(slots=True)
 class RestoredSession:
-    """A persistent session, whose owner is at `home` where it began.
+    """A persistent session, with the origin of its owner as `home`.
 
-    Its spans are in the order in which they are owed.
+    Its spans are the first of its messages, in order; `tail` says how many more there are.
 
-    They are the first of them, and `tail` says how many more there are.
-
-    `left_at` is when its connection ended, in milliseconds since 1970; None if it had one until
-    the very end. `attempts` are how often a channel gave out messages, by sequence number.
+    `left_at` is when its connection ended, in milliseconds since 1970; None if it was connected to
+    the very end. `attempts` are how often a channel dispatched messages, by sequence number.
     """
 
     journal: "Journal"
@@ -91,9 +89,9 @@ class RestoredSession:
 
 @dataclass(frozen=True, slots=True)
 class RestoredWill:
-    """A will that was not published, and how its client came.
+    """A will that was not published, and the origin of its client.
 
-    `due` is when that is to happen (ms since 1970), if known.
+    `due` is when it is to be published (ms since 1970), if known.
     """
 
     client_id: str
@@ -105,7 +103,7 @@ class RestoredWill:
 
 @dataclass(slots=True)
 class Restored:
-    """Everything that the broker takes up again."""
+    """Everything that the broker restores."""
 
     sessions: list[RestoredSession] = field(default_factory=list)
     wills: list[RestoredWill] = field(default_factory=list)

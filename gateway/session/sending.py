@@ -1,4 +1,4 @@
-"""How what a session is owed becomes PUBLISH packets in the output of its connection."""
+"""Encodes a session's messages as PUBLISH packets into the output of its connection."""
 
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,8 @@ _PUBLISH = 0x30
 _DUP = DUP
 
 LARGE = 64 * 1024
-"""Bytes of a packet from which on the output that it is written for alone gets it to keep, so that
-what the kernel took of it is given back."""
+"""Bytes of a packet above which each output gets its own copy, so that the part that the kernel has
+accepted is freed."""
 
 _LARGE = LARGE  # compiled, a C name
 
@@ -37,11 +37,12 @@ def send(
 ) -> None:
     """Queue messages, from number `first` on, as PUBLISH packets that wait for `commit`.
 
-    Those of QoS 1 and 2 are those of `span`, which has its packet identifiers. A message above the
-    client's Maximum Packet Size is dropped for it [MQTT-3.1.2-24].
+    Those of QoS 1 and 2 belong to `span`, which has their packet identifiers. A message above the
+    client's Maximum Packet Size is dropped [MQTT-3.1.2-24].
     """
     first_byte = _PUBLISH | qos << 1 | retain
     aliases = connection.outbound_aliases
+    # each packet's topic depends on those before it: they are encoded one by one
     if aliases is not None:
         limit = connection.maximum_packet_size
         for number in range(first, first + count):
@@ -52,6 +53,7 @@ def send(
         return
     mqtt5 = connection.version == MQTT_5
     packets = encode(publication, first_byte, mqtt5, subscription_identifiers, now)
+    # only some of them are too large
     if packets.largest > connection.maximum_packet_size:
         for number in range(first, first + count):
             _send_one(session, connection, packets.part(number, 1), number, span, commit)
@@ -78,7 +80,7 @@ def _send_one(
     span: Span | None,
     commit: int,
 ) -> None:
-    """Queue one packet, or drop its message, which has this number in its publication."""
+    """Queue one packet, or drop its message; `number` is its number in the publication."""
     if packet.largest > connection.maximum_packet_size:
         if span is None or span.channel is None:  # a channel gives it to another consumer
             session.counters.add("publish/messages/dropped")
@@ -99,10 +101,10 @@ def _send_one(
 def send_span(
     session: "Session", connection: Connection, span: Span, now: float, commit: int = 0
 ) -> None:
-    """Send a span of QoS 1 or 2 that its window has room for; it waits for `commit`."""
+    """Send a span of QoS 1 or 2 that fits into the window, after `commit`."""
     session.inflight.add(span)
     if span.qos == 2:
-        # what would come twice if the packet identifier were forgotten waits until it is on disk
+        # the identifier must be stored first: a crash that forgot it would send the message twice
         commit = session.journal.sent(span)
     send(
         session,
@@ -120,7 +122,7 @@ def send_span(
 
 
 def send_waiting(session: "Session", connection: Connection, now: float) -> None:
-    """Send what waits in the queue, as far as there is room for it."""
+    """Send what is queued, as far as the window and the output allow."""
     queue, inflight = session.queue, session.inflight
     while not inflight.resend:
         span, room = queue.first(), connection.maximum_unsent - connection.output.size
@@ -166,17 +168,18 @@ def send_waiting(session: "Session", connection: Connection, now: float) -> None
 
 
 def _check_no_more(session: "Session") -> None:
-    """Ask about no message any more, once nothing waits, unless the connection's rights differ."""
+    """Stop checking rights once the queue is empty, unless the connection's rights differ."""
     if not session.queue.messages:
         session.unchecked = session.granted is not session.access
 
 
 def _readable(session: "Session", span: Span) -> int:
-    """Return how many messages of the span that is next may be read now.
+    """Return how many messages of the next span may be read now.
 
-    0 where they may not: they are put aside, or at QoS 0 given up, since nothing waits for another
-    connection. -1 if there is no room to put them aside.
+    0 if none: they are set aside, or at QoS 0 dropped, since QoS 0 waits for no other connection.
+    -1 if the limit of those set aside is reached.
     """
+    # messages of one topic share its rights
     count = 1 if span.publication.mixed else span.count
     if session.may_read(span.publication.topic_of(span.first)):
         return count
@@ -191,7 +194,7 @@ def _readable(session: "Session", span: Span) -> int:
 
 
 def resend(session: "Session", connection: Connection, now: float) -> None:
-    """Send in the original order what an earlier connection left over [MQTT-4.4.0-1]."""
+    """Resend in the original order what was not acknowledged before [MQTT-4.4.0-1]."""
     inflight = session.inflight
     while inflight.resend and inflight.has_capacity and not connection.congested:
         packet_id, span = inflight.pop_resend()
@@ -205,7 +208,7 @@ def resend(session: "Session", connection: Connection, now: float) -> None:
 def _resend(
     session: "Session", connection: Connection, span: Span, packet_id: int, now: float, commit: int
 ) -> None:
-    """Send one message once more, with DUP and with its topic name."""
+    """Send one message again, with DUP and with its topic name."""
     number = span.first + packet_id - span.packet_id
     first_byte = _PUBLISH | _DUP | span.qos << 1 | span.retain
     mqtt5 = connection.version == MQTT_5

@@ -1,4 +1,4 @@
-"""One client's side of the conversation: what it is owed and was sent."""
+"""One client's Session: its undelivered and unacknowledged messages."""
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
@@ -26,21 +26,21 @@ from gateway.session.traffic import Traffic
 
 
 class Readiness(IntEnum):
-    """What becomes of the message; the lowest is the best."""
+    """What would become of a message; the lowest is the best."""
 
     READY = 0  # it is sent at once
-    WAITING = 1  # it waits behind others
-    AWAY = 2  # it waits for the client to come back
-    FULL = 3  # it is lost, or refused
-    ENDED = 4  # the session is not to get it: it has ended
+    WAITING = 1  # it waits in the queue
+    AWAY = 2  # it waits for the client to reconnect
+    FULL = 3  # it is dropped or refused
+    ENDED = 4  # the session has ended and does not get it
 
 
 EXPIRING = 1.0
-"""Seconds for which a message that expires is held: what is left is told when it is queued."""
+"""Seconds for which an expiring message is held: its remaining interval is computed when queued."""
 
 
 class Session:
-    """The state that MQTT 5 section 4.1 calls the Session, and how messages leave it."""
+    """The state that MQTT 5 section 4.1 calls the Session, and how messages are sent from it."""
 
     __slots__ = (
         "_incoming",
@@ -84,16 +84,18 @@ class Session:
         self.traffic = traffic or Traffic()
         self.limits = limits = limits or SessionLimits()
         self.username: str | None = None
-        self.holder = ""  # whose share what is held for it counts to
-        self.home: Origin = UNKNOWN  # how its owner came when it began
-        self.access: Access = EVERYTHING  # of its owner there: says which messages it gets
-        self.origin: Origin = UNKNOWN  # how its connection came, or the last one that it had
-        self.granted: Access = EVERYTHING  # of that connection: says which of them are sent
-        self.unchecked = False  # each message is asked about before it is sent
+        self.holder = ""  # the holder whose share its content counts to
+        self.home: Origin = UNKNOWN  # of its first connection
+        # the owner's rights at home: decide which messages it gets
+        self.access: Access = EVERYTHING
+        self.origin: Origin = UNKNOWN  # of its present or last connection
+        # the rights of that connection: decide which messages are sent
+        self.granted: Access = EVERYTHING
+        self.unchecked = False  # each message is checked before it is sent
         self.connection: Connection | None = None
         self.journal: Journal = NO_JOURNAL
         self.drops: dict[str, int] | None = None  # messages that it lost, by cause
-        self.ended = False  # its subscriptions may be there for a while yet
+        self.ended = False  # its subscriptions may exist a while longer
         self.expiry_interval = 0
         self.durability_class = COMMIT
         self.delivery: DeliveryClass = AT_ONCE
@@ -104,8 +106,8 @@ class Session:
         self._incoming: Incoming | None = None  # made with the first QoS 2 message
         self._will: Will | None = None
         self.consumes: tuple[Session, ...] = ()  # channels
-        self.conflated: Session | None = None  # takes its messages once one is to be conflated
-        # called with monotonic seconds when there may be room for more; set while more waits
+        self.conflated: Session | None = None  # receives its messages once one is conflated
+        # called with monotonic seconds when there may be capacity; set while a replay waits
         self.on_capacity: Callable[[Session, float], None] | None = None
 
     @property
@@ -115,19 +117,19 @@ class Session:
 
     @property
     def has_incoming(self) -> bool:
-        """Whether a PUBREL may come."""
+        """Whether a PUBREL may arrive."""
         return self._incoming is not None and len(self._incoming) > 0
 
     @property
     def incoming(self) -> Incoming:
-        """The QoS 2 messages of the client that were taken and not released yet."""
+        """The client's QoS 2 messages that were accepted and not released yet."""
         if self._incoming is None:
             self._incoming = Incoming(self.limits.maximum_incoming, self.limits.memory)
         return self._incoming
 
     @property
     def will(self) -> Will | None:
-        """What is published if the connection ends badly, None once it is not to be any more."""
+        """Published if the connection ends abnormally, None if there is none or it was removed."""
         return self._will
 
     @will.setter
@@ -139,9 +141,9 @@ class Session:
             self.limits.memory.charge(message_size(will))
 
     def grant(self, access: Access, granted: Access) -> None:
-        """Give the owner the rights of `access` at home, and its connection those `granted`.
+        """Set the owner's rights at home, `access`, and those of the connection, `granted`.
 
-        What waits is looked at again; `pump` sends what may be read now.
+        Queued messages are checked again; `pump` sends what may be read now.
         """
         if access is self.access and granted is self.granted:
             return
@@ -159,7 +161,7 @@ class Session:
         return granted is access or bool(granted.rights(topic) & READ)
 
     def attach(self, connection: Connection, receive_maximum: int) -> None:
-        """Use this network connection from now on; `pump` sends what waits for it."""
+        """Use this network connection from now on; `pump` sends what is queued."""
         self.connection = connection
         if self._incoming is not None:
             self._incoming.begin()
@@ -169,9 +171,9 @@ class Session:
         self._withhold()
 
     def _withhold(self) -> None:
-        """Send nothing again of what an earlier connection was sent and this one may not read.
+        """Do not resend messages that this connection may not read.
 
-        Such a message keeps its packet identifier: the client may know it by that.
+        Such a message keeps its packet identifier, which the client may know.
         """
         if not self.inflight.resend and not self.inflight.withheld:
             return
@@ -184,7 +186,7 @@ class Session:
             self.counters.add("tidegate/access/held_back", count)
 
     def detach(self) -> None:
-        """Do without a connection: QoS 0 messages that waited for it are given up."""
+        """Continue without a connection; queued QoS 0 messages are dropped."""
         if self.connection is None:
             return
         self.connection = None
@@ -198,19 +200,19 @@ class Session:
             self.note_drop("disconnected", dropped)
 
     def _requeue(self) -> None:
-        """Return to channels what they gave and was not acknowledged."""
+        """Return unacknowledged messages to their channels."""
         for packet_id, span in list(self.inflight.items()):
             if span.channel is not None:
                 self.inflight.remove((packet_id,), 0)
                 span.channel.return_message(span, span.first + packet_id - span.packet_id)
 
     def persist_in(self, journal: Journal) -> None:
-        """Let this journal take down what happens from now on, and hold what is not in memory."""
+        """Store all changes in this journal from now on, and the queue's tail."""
         self.journal = journal
         journal.serve(self.queue)
 
     def discard(self) -> None:
-        """Give up what is still owed: the session has ended, and has no connection."""
+        """Drop all undelivered messages: the session has ended, and has no connection."""
         if self.conflated is not None:
             self.conflated.discard()
         if self.queue:
@@ -222,10 +224,10 @@ class Session:
             self.inflight = Inflight(self.limits.maximum_inflight)
 
     def for_other_members(self) -> list[Span]:
-        """Return what another member of a shared subscription shall have when the session ends.
+        """Return what other members of a shared subscription get when the session ends.
 
         That is what was not acknowledged at QoS 1, and what was not sent yet; [MQTT-4.8.2-5] not a
-        QoS 2 message whose delivery has begun. What is on disk alone is not among it: see
+        QoS 2 message whose delivery has begun. What is only on disk is not included: see
         `Journal.close`.
         """
         begun = [
@@ -236,14 +238,14 @@ class Session:
         return [*begun, *(span for span in self.queue if span.topic_filter)]
 
     def undelivered(self) -> list[Span]:
-        """Return everything in memory that the session is still owed, in order."""
+        """Return all undelivered messages in memory, in order."""
         return [*self.inflight.spans(), *self.queue]
 
     def finish(self, identifiers: Sequence[int], start: int, *, only_qos_1: bool = False) -> int:
-        """Forget messages that need no further packet, and return how many that are.
+        """Forget messages that need no further packet, and return how many there are.
 
-        They are those of one span that the identifiers from `start` on name in order. What waits
-        behind them is for `pump` to send. Returns -1 for a QoS 2 message where these are not meant.
+        They are the messages of one span with the consecutive identifiers from `start` on. `pump`
+        then sends what is queued. With `only_qos_1`, returns -1 for a QoS 2 message.
         """
         packet_id = identifiers[start]
         span = self.inflight.find(packet_id)
@@ -259,7 +261,7 @@ class Session:
         return count
 
     def drop(self, span: Span, number: int) -> None:
-        """Forget a message that cannot be sent, the one with this number in its publication."""
+        """Forget a message that cannot be sent; `number` is its number in the publication."""
         self.inflight.remove((span.packet_id + number - span.first,), 0)
         if span.channel is not None:
             span.channel.too_large(span, number)
@@ -274,7 +276,7 @@ class Session:
         return self.journal.released(span)
 
     def drop_expired(self, now: float) -> int:
-        """Give up what expired while it waited (`now` is monotonic seconds); return how many."""
+        """Drop what expired in the queue (`now` is monotonic seconds); return how many."""
         removed = self.queue.remove_expired(now)
         for span in removed:
             self.journal.done(span, span.first, span.count)
@@ -282,13 +284,13 @@ class Session:
         return sum(span.count for span in removed)
 
     def note_drop(self, cause: str, count: int) -> None:
-        """Count messages that its owner does not get."""
+        """Count messages that the session lost."""
         if self.drops is None:
             self.drops = {}
         self.drops[cause] = self.drops.get(cause, 0) + count
 
     def readiness(self, qos: int, ahead: int = 0) -> Readiness:
-        """Return what would become of a message of this QoS behind so many that are to come."""
+        """Return what would become of a message of this QoS after `ahead` others."""
         if self.ended:
             return Readiness.ENDED
         if self.ready(qos, ahead):
@@ -300,27 +302,27 @@ class Session:
         return Readiness.AWAY if qos and self.persistent else Readiness.FULL
 
     def clear_connection(self) -> Connection | None:
-        """Return the connection if nothing stands before a message that is sent on it now."""
+        """Return the connection if a message can be sent on it at once, before any other."""
         connection = self.connection
         if (
             connection is None
             or connection.output.size >= connection.maximum_unsent  # it is `congested`
-            or self.queue.messages > self.queue.held_back  # order: what waits goes first
+            or self.queue.messages > self.queue.held_back  # order: queued messages are sent first
             or self.inflight.resend  # [MQTT-4.4.0-1]
         ):
             return None
         return connection
 
     def ready(self, qos: int, ahead: int = 0) -> bool:
-        """Return whether a message of this QoS would be sent at once, behind so many others."""
+        """Return whether a message of this QoS would be sent at once, after `ahead` others."""
         return self.clear_connection() is not None and (
             qos == 0 or self.inflight.has_capacity_behind(ahead)
         )
 
     def capacity(self, publication: Publication, first: int, most: int, qos: int) -> int:
-        """Return how many messages, from number `first` on, are surely not lost on the session.
+        """Return how many messages, from number `first` on, the session surely does not lose.
 
-        That is `most` where the session may lose messages of this QoS.
+        Returns `most` if the session may lose messages of this QoS.
         """
         if not overflow.must_hold(self, qos):
             return most
@@ -347,15 +349,16 @@ class Session:
     ) -> None:
         """Send messages, from number `first` on, queue them, or count them as dropped.
 
-        They are `promised` if there was `room` for them before anybody got them. A shared
-        subscription gave them to this session if `topic_filter` names one. What is sent may wait
-        for more, as the `policy` of its subscription says, or that of the session's class.
+        They are `promised` if `capacity` allowed them before anyone got them. `topic_filter` names
+        the shared subscription that chose this session, if any. Sent messages may be held for
+        others, as the `policy` of the subscription or of the session's class says.
         """
         if policy is None:
             policy = self.delivery.policy
         connection = None if self.unchecked else self.clear_connection()
         if connection is not None and self.traffic.bytes_sent >= self.traffic.queue_at:
-            connection.on_output()  # it is sent when this connection is written to
+            # the messages are queued and sent when this connection is written to
+            connection.on_output()
             connection = None
         before = connection.output.size if policy.holds and connection is not None else -1
         if connection is not None and not qos:
@@ -371,22 +374,23 @@ class Session:
                 None,
                 now,
             )
+        # QoS 0, or a session that ends with its connection: nothing is queued without one
         elif connection is None and self.connection is None and not (qos and self.persistent):
             return
         else:
             span = Span(
                 publication, first, count, qos, retain, subscription_identifiers, topic_filter
             )
-            # Their PUBRECs come one by one, and each is a row that must be on disk by itself.
+            # Their PUBRECs arrive one by one, and each makes a row of its own.
             if qos == 2 and count > 1 and self.journal is not NO_JOURNAL:
-                for number in range(first, first + count):  # each is released by itself
+                for number in range(first, first + count):  # each is released separately
                     clear = None if connection is None else self.clear_connection()
                     self._accept(clear, span.part(number, 1), now, promised)
             else:
                 self._accept(connection, span, now, promised)
             if self.unchecked:
                 self._send_checked(now)
-        # nothing is held by a window that is full: what would open it is the client's answer
+        # if the window is full, only the client's acknowledgement can open it: nothing may be held
         if before >= 0 and connection is not None and self.inflight.has_capacity:
             latest = held_until(publication, now)
             connection.output.hold(before, count, policy, now, latest)
@@ -394,7 +398,7 @@ class Session:
     def _accept(
         self, connection: Connection | None, span: Span, now: float, promised: bool
     ) -> None:
-        """Send as much of a span of QoS 1 or 2 as the window has room for, and queue the rest."""
+        """Send as much of a span of QoS 1 or 2 as fits into the window, and queue the rest."""
         if connection is not None and span.qos:
             while True:
                 count = self.inflight.capacity(span.publication, span.first, span.count)
@@ -417,7 +421,8 @@ class Session:
                     span.subscription_identifiers,
                     span,
                     now,
-                    # what would come twice if the packet identifier were forgotten waits for it
+                    # the identifier must be stored first: a crash that forgot it would send the
+                    # message twice
                     self.journal.sent(span) if span.qos == 2 else 0,
                 )
                 if rest is None:
@@ -426,7 +431,7 @@ class Session:
         overflow.enqueue(self, span, promised)
 
     def _send_checked(self, now: float) -> None:
-        """Send what was queued to be asked about first, unless that has to wait."""
+        """Send messages that were queued to be checked first, unless they must wait."""
         connection = self.connection
         if connection is None or self.inflight.resend:
             return
@@ -437,7 +442,7 @@ class Session:
         self.page_in()
 
     def pump(self, now: float) -> None:
-        """Send what was not acknowledged, then what waits, as far as the connection allows."""
+        """Send unacknowledged messages, then the queue, as far as the connection allows."""
         connection = self.connection
         if connection is None:
             return
@@ -445,20 +450,21 @@ class Session:
             sending.resend(self, connection, now)
         if self.queue.messages:
             sending.send_waiting(self, connection, now)
-            self.page_in()  # behind the sending: what is asked for fills what that has emptied
+            self.page_in()  # after sending, which may have emptied the head that this fills
         if self.on_capacity is not None:
             self.on_capacity(self, now)
         for channel in self.consumes:
             channel.pump(now)
 
     def page_in(self) -> None:
-        """Let more of what is on disk alone be read, if it is time."""
+        """Have the next page of the tail read, if it is time."""
         queue = self.queue
         if not queue.wants_page:
             return
 
         def take(spans: list[Span], complete: bool, now: float) -> None:
             queue.accept_page(spans, complete=complete)
+            # newer messages were accepted in exchange for old ones that were only on disk until now
             overflow.drop_oldest(self)
             self.pump(now)
 
@@ -467,7 +473,7 @@ class Session:
 
     @property
     def comes_soon(self) -> bool:
-        """Whether what is queued last waits for no more than the acknowledgement of a window."""
+        """Whether the last queued message waits for no more than one window's acknowledgements."""
         connection = self.connection
         return (
             connection is not None
@@ -477,7 +483,7 @@ class Session:
 
 
 def held_until(publication: Publication, now: float) -> float:
-    """Return the second until which messages may be held: in time before they expire."""
+    """Return the second until which messages may be held: half of their time before they expire."""
     expiry = publication.properties.expiry
     if expiry is None:
         return inf

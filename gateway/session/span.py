@@ -5,13 +5,13 @@ from typing import Protocol
 from gateway.mqtt.publication import Publication
 
 SPAN_OVERHEAD = 160
-"""Bytes of a message in a queue beside the message itself: the span and its place."""
+"""Bytes of a message in a queue beside the message itself: the span and its queue entry."""
 
 _SPAN_OVERHEAD = SPAN_OVERHEAD  # compiled, a C name that no other module sees
 
 
 class Row(Protocol):
-    """Where a session's journal keeps the messages of a span: they have consecutive numbers."""
+    """Where a session's journal stores the messages of a span: they have consecutive numbers."""
 
     @property
     def batch(self) -> int:
@@ -20,7 +20,7 @@ class Row(Protocol):
 
     @property
     def last(self) -> int:
-        """The sequence number of the last message that it was made for."""
+        """The sequence number of the last message that the row was made for."""
         ...
 
     @property
@@ -30,29 +30,29 @@ class Row(Protocol):
 
 
 class ChannelDeliveries(Protocol):
-    """What a channel has given to its consumers, as their sessions see it."""
+    """A channel's deliveries, as its consumers' sessions see them."""
 
     def finished(self, span: "Span", number: int, count: int) -> None:
-        """Note that so many messages, from this number on, need no further packet."""
+        """Note that messages, from this number on, need no further packet."""
         ...
 
     def too_large(self, span: "Span", number: int) -> None:
-        """Take back a message that is above its consumer's Maximum Packet Size."""
+        """Return a message that is above its consumer's Maximum Packet Size."""
         ...
 
     def return_message(self, span: "Span", number: int) -> None:
-        """Take back a message whose consumer has lost its connection."""
+        """Return a message whose consumer has lost its connection."""
         ...
 
 
 class Span:
     """The messages of a publication from number `first` on, `count` of them.
 
-    They are sent with this `qos` and `retain`, with `subscription_identifiers` of every
-    subscription that matched [MQTT-3.3.4-3], and with consecutive packet identifiers from
-    `packet_id` on, which is 0 before they are sent. A shared subscription gave them to this member
-    if `topic_filter` names one, or a `channel` if that is one. `row` is where the session's journal
-    keeps them, None if it does not, and `disk_bytes` the bytes that they take there.
+    They are sent with this `qos` and `retain`, and with `subscription_identifiers` of every
+    matching subscription [MQTT-3.3.4-3]. Their packet identifiers are consecutive from `packet_id`
+    on, which is 0 before they are sent. `topic_filter` names the shared subscription that chose
+    this session, if any; `channel` is the channel, if it is one. `row` is their row in the
+    session's journal, None without one, and `disk_bytes` the bytes that they occupy there.
     """
 
     __slots__ = (
@@ -95,24 +95,24 @@ class Span:
 
     @property
     def size(self) -> int:
-        """The bytes of memory that its messages take, although others may share them."""
-        if not self._size:  # a queue asks again and again, the window never
+        """The bytes of memory that its messages occupy, although others may share them."""
+        if not self._size:  # a queue needs it often, the window never
             publication, count = self.publication, self.count
             self._size = count * _SPAN_OVERHEAD + publication.size(self.first, count)
         return self._size
 
     @property
     def sequence(self) -> int:
-        """The sequence number of the first message in the session's journal, 0 if not kept."""
+        """The sequence number of the first message in the session's journal, 0 if not stored."""
         return 0 if self.row is None else self.row.base + self.first
 
     @property
     def last(self) -> int:
-        """The sequence number up to which nothing stands that is not of its row."""
+        """The sequence number up to which all belong to its row."""
         return 0 if self.row is None else self.row.last
 
     def split(self, count: int) -> tuple["Span", "Span"]:
-        """Return the first so many messages, and the rest; none of them was sent."""
+        """Return the first messages, and the rest; none of them was sent."""
         head, tail = self.part(self.first, count), self.part(self.first + count, self.count - count)
         if self.row is not None:
             each = (self.disk_bytes - self.publication.size(self.first, self.count)) // self.count
@@ -121,7 +121,7 @@ class Span:
         return head, tail
 
     def part(self, first: int, count: int) -> "Span":
-        """Return so many of the messages, from number `first` of the publication on."""
+        """Return this many of the messages, from number `first` of the publication on."""
         part = Span(
             self.publication,
             first,

@@ -1,4 +1,4 @@
-"""The filtered subscriptions of one topic filter, by what their expressions compare."""
+"""Indexes the filtered subscriptions of one topic filter by comparisons in their expressions."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable
@@ -26,19 +26,19 @@ from gateway.where.language.work import adds_up
 _IN_JSON: Final = (BareName, PayloadPath)
 
 INDEXED_NODES: Final = 12
-"""Most nodes of an operand that an index works out for each message."""
+"""The most nodes of an operand that an index computes for each message."""
 
 _KINDS: Final = {"=": 0, "BETWEEN": 1}
 _ONE_BOUND: Final = 2
-"""Equalities tell messages apart better than two bounds, two bounds better than one."""
+"""Equalities distinguish messages better than two bounds, two bounds better than one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
     """`operand operator constant`, or `operand BETWEEN constant AND high`.
 
-    `constant` is a number, or in an equality a text. A term is `whole` if its expression is nothing
-    else. `key` is the same for the same operand in any expression; it has so many `nodes`.
+    `constant` is a number, or in an equality a text. A term is `whole` if it is the entire
+    expression. `key` is the same for the same operand in any expression; `nodes` is its size.
     """
 
     operand: Expression
@@ -50,15 +50,15 @@ class Term:
     nodes: int = 0
 
     def reader(self) -> Reader:
-        """Return what gives the operand's value for a message."""
+        """Return a function that computes the operand's value for a message."""
         return SHARING.value(self.operand)
 
 
 def terms(expression: Expression) -> list[Term]:
-    """Return the terms that a folded expression is not TRUE without, and an index can work out.
+    """Return the terms that must be TRUE for a folded expression, if an index can compute them.
 
-    The best comes first. Of the same kind that is the one whose operand costs least: fields outside
-    the JSON payload, then those in it, then what is worked out of fields.
+    The best is first. Of the same kind, the operand with the least cost comes first: fields outside
+    the JSON payload, then those in it, then functions of fields.
     """
     parts = conjuncts(expression)
     found = []
@@ -76,9 +76,9 @@ def _rank(term: Term) -> tuple[int, int]:
 
 
 def _term(part: Expression, *, whole: bool) -> Term | None:
-    """Return the term that a part of a conjunction is, None if it is none.
+    """Return a part of a conjunction as a term, None if it is none.
 
-    An operand that may cost more for some messages is none: nobody is charged for an index.
+    An operand whose cost depends on the message is excluded: nobody is charged for an index.
     """
     high: Number | None = 0
     if isinstance(part, Comparison) and part.operator != "!=":
@@ -101,7 +101,7 @@ def _term(part: Expression, *, whole: bool) -> Term | None:
 
 
 def _number(expression: Expression) -> Number | None:
-    """Return the number that the expression is."""
+    """Return the number that the expression is, None if it is none."""
     if isinstance(expression, Literal) and isinstance(expression.value, int | float):
         return None if isinstance(expression.value, bool) else expression.value
     return None
@@ -110,8 +110,8 @@ def _number(expression: Expression) -> Number | None:
 def _distinct(expression: Expression) -> str | Number | None:
     """Return the number or text that the expression is.
 
-    None for a BOOLEAN and for a text that reads as one: too few values to tell messages apart, and
-    a rule of their own (where-language 5).
+    None for a BOOLEAN and for a text that reads as one: they have too few values to distinguish
+    messages, and a rule of their own (where-language 5).
     """
     if isinstance(expression, Literal) and isinstance(expression.value, str):
         return expression.value if to_boolean(expression.value) is None else None
@@ -121,9 +121,9 @@ def _distinct(expression: Expression) -> str | Number | None:
 _Item = TypeVar("_Item")
 
 Held: TypeAlias = set[_Item] | _Item | None
-"""What stands at one place of a table: most hold exactly one item, so no container for it.
+"""The content of a table's entry: most have exactly one item, stored without a container.
 
-Items are hashable and no sets; a place that holds nothing is None.
+Items are hashable and no sets; an entry without any is None.
 """
 
 
@@ -135,7 +135,7 @@ def count(held: Held[_Item]) -> int:
 
 
 def including(held: Held[_Item], item: _Item) -> Held[_Item]:
-    """Return what is held with one more; a set is changed in place."""
+    """Return the entry with one more item; a set is changed in place."""
     if held is None:
         return item
     if not isinstance(held, set):
@@ -145,7 +145,7 @@ def including(held: Held[_Item], item: _Item) -> Held[_Item]:
 
 
 def excluding(held: Held[_Item], item: _Item) -> Held[_Item]:
-    """Return what is held without one of them; a set is changed in place."""
+    """Return the entry without one of its items; a set is changed in place."""
     if not isinstance(held, set):
         return None
     held.remove(item)
@@ -153,7 +153,7 @@ def excluding(held: Held[_Item], item: _Item) -> Held[_Item]:
 
 
 def gather(held: Held[_Item], found: list[_Item]) -> None:
-    """Append all that are held."""
+    """Append all items of the entry."""
     if isinstance(held, set):
         found.extend(held)
     elif held is not None:
@@ -166,8 +166,8 @@ _Constant = TypeVar("_Constant", str, Number)
 class IndexEntry:
     """An expression, and the subscriptions to one topic filter that have it.
 
-    Every message finds one without a `term`. Whichever message finds one that is `decided` passes
-    the expression, which need not be evaluated for that.
+    An entry without a `term` is found for every message. If an entry is `decided`, a message that
+    finds it passes the expression without an evaluation.
     """
 
     __slots__ = ("decided", "subscriptions", "term", "where")
@@ -180,11 +180,11 @@ class IndexEntry:
 
 
 class Equalities:
-    """Entries by the constant that the operand is to be equal to.
+    """Entries by the constant of their equality.
 
-    A text is equal to the same text, and a numeric one to numbers of its value, but not to
-    other texts of that value; a number is equal to any text of its value, and 1 to TRUE.
-    Python's int, float and bool are equal and found under each other's hash as exact values.
+    A text equals the same text, and a numeric one numbers of its value, but not other texts of that
+    value; a number equals any text of its value, and 1 equals TRUE. Python's int, float and bool
+    compare and hash as exact values.
     """
 
     __slots__ = ("_numbers", "_numeric_texts", "_texts")
@@ -247,11 +247,11 @@ class Bounds:
     __slots__ = ("_above", "_between", "_bisect", "_entries", "_highs", "_numbers")
 
     def __init__(self, operator: str) -> None:
-        self._above = operator in ("<", "<=")  # the numbers above the operand's are looked for
+        self._above = operator in ("<", "<=")  # entries above the operand's value match
         self._between = operator == "BETWEEN"
         self._bisect = bisect_left if operator in (">", "<=") else bisect_right
         self._numbers: list[Number] = []
-        self._highs: list[Number] = []  # the other bounds of BETWEEN, at the index of the number
+        self._highs: list[Number] = []  # the upper bounds of BETWEEN, at the same index
         self._entries: list[IndexEntry] = []  # likewise
 
     def __bool__(self) -> bool:
@@ -285,7 +285,7 @@ class Bounds:
 
 
 class OperandIndex:
-    """The entries whose terms are about one operand, by operator, and what reads the operand."""
+    """The entries whose terms have one operand, by operator, and the operand's reader."""
 
     __slots__ = ("read", "tables")
 
@@ -297,7 +297,7 @@ class OperandIndex:
         return bool(self.tables)
 
     def count(self, constant: str | Number) -> int:
-        """Return how many entries ask for equality with the constant."""
+        """Return how many entries compare this operand for equality with the constant."""
         table = self.tables.get("=")
         return table.count(constant) if isinstance(table, Equalities) else 0
 
@@ -335,19 +335,19 @@ INDEX_OVERHEAD = 570
 """Bytes of the index of a topic filter."""
 
 NODE_OVERHEAD = 900
-"""Bytes of a node of an operand that an index works out: the operand's tables, key and closures."""
+"""Bytes of a node of an indexed operand: the operand's tables, key and closures."""
 
 EXPRESSION_OVERHEAD = 280
-"""Bytes of an expression in an index, beside those of the expression itself."""
+"""Bytes of an expression in an index, without the expression itself."""
 
 
 class FilterIndex:
-    """Subscriptions by one of the terms of their `$where`, those of one expression together.
+    """Subscriptions by one of the terms of their `$where`, grouped by expression.
 
     A message costs one search for each operand in use, however many constants it is compared with.
-    The first operand in the payload parses it, as the first evaluation would. An operand that may
-    cost more, such as `UPPER(payload)`, is not indexed: evaluations have a budget. `bytes` is about
-    what it occupies beside the expressions and the subscriptions themselves.
+    The first operand in the payload parses it, as the first evaluation would. An operand with
+    unbounded cost, such as `UPPER(payload)`, is not indexed: evaluations have a budget. `bytes` is
+    about what it occupies without the expressions and subscriptions.
     """
 
     __slots__ = ("_entries", "_operands", "_others", "bytes")
@@ -355,7 +355,7 @@ class FilterIndex:
     def __init__(self) -> None:
         self._entries: dict[Where, IndexEntry] = {}
         self._operands: dict[Hashable, OperandIndex] = {}
-        self._others: dict[IndexEntry, None] = {}  # that have no term
+        self._others: dict[IndexEntry, None] = {}  # entries without a term
         self.bytes = INDEX_OVERHEAD
 
     def __len__(self) -> int:
@@ -371,7 +371,7 @@ class FilterIndex:
         entry.subscriptions = including(entry.subscriptions, subscription)
 
     def discard(self, where: Where, subscription: Subscription) -> None:
-        """Remove a subscription, which was added with the same expression."""
+        """Remove a subscription that was added with the same expression."""
         entry = self._entries[where]
         entry.subscriptions = excluding(entry.subscriptions, subscription)
         if entry.subscriptions is None:
@@ -414,9 +414,9 @@ class FilterIndex:
             self.bytes -= NODE_OVERHEAD * term.nodes
 
     def _best(self, found: list[Term]) -> Term:
-        """Return the equality that the fewest entries have so far; without one, the first.
+        """Return the equality with the fewest entries so far; without one, the first term.
 
-        So the site that all devices have in common is not what tells them apart.
+        So a comparison that all expressions share (the same site) is not chosen.
         """
         equalities = [term for term in found if term.operator == "="]
         return min(equalities, key=self._count) if equalities else found[0]

@@ -1,4 +1,4 @@
-"""Which of the subscriptions that match a topic want one message of it."""
+"""Selects the subscriptions that want one message, from those whose topic filters match."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeAlias, cast
@@ -14,7 +14,7 @@ from gateway.routing.subscriptions.subscription import Group, Member, Subscriber
 from gateway.where.compile import Where
 
 Rights: TypeAlias = Callable[[Access], int]
-"""Says which rights an access gives on the topic of one message."""
+"""Returns the rights that an access gives on the message's topic."""
 
 # Compiled, these are C names.
 _CUT_SHORT = CUT_SHORT
@@ -23,25 +23,25 @@ _SKIPPED = SKIPPED
 _QUICKLY = True
 
 _NONE: dict[object, int] = {}
-"""The verdicts on a message that no filter has read."""
+"""The verdicts on a message before any filter is evaluated."""
 
 READY = 0
-"""The readiness of a member that sends a message at once; who is less ready has more."""
+"""The readiness of a member that sends a message at once; a higher value is less ready."""
 
 AWAY = 2
-"""The readiness of a member that has no connection, or none that may be sent the message."""
+"""The readiness of a member without a connection, or whose connection may not be sent the
+message."""
 
 ENDED = 4
-"""The readiness of a member that is to get nothing more."""
+"""The readiness of a member that gets nothing more."""
 
 
 class Selection:
-    """Chooses subscriptions for one message; a `$where` that several share is evaluated once.
+    """Selects subscriptions for one message; a `$where` that several share is evaluated once.
 
-    The message is the one with this `number` of a publication. It is made when a filter reads it;
-    `forget_parts` is to be called when all subscriptions have been considered, of which there were
-    so many `evaluations`. Results are stored with the message until then, so that a later turn can
-    go on.
+    The message is the one with this `number` of a publication; its object is made when a filter
+    reads it. Call `forget_parts` after all subscriptions were considered; `evaluations` is how many
+    there were. Results are stored with the message until then, so that a later turn can continue.
     """
 
     __slots__ = (
@@ -63,8 +63,8 @@ class Selection:
         self._number = number
         self._message: Message | None = None
         self._rights = rights  # None: everybody may read the topic
-        self._verdicts: dict[object, int] = _NONE  # what filters said, by expression
-        self._postponed: list[Subscription] = []  # whose filters take longer than others may wait
+        self._verdicts: dict[object, int] = _NONE  # results of filters, by expression
+        self._postponed: list[Subscription] = []  # their filters were cut short
         self.evaluations = 0
 
     def _read_message(self) -> Message:
@@ -77,9 +77,9 @@ class Selection:
         return message
 
     def forget_parts(self) -> None:
-        """Forget what expressions have worked out of the message: it may wait from now on.
+        """Free the parsed parts of the message, which may now wait for long.
 
-        What they said is kept if not all could be evaluated.
+        Results stay if not all filters could be evaluated.
         """
         message = self._message
         if message is None:
@@ -90,15 +90,15 @@ class Selection:
             message.part_values = None
 
     def wants(self, subscription: Subscription, decided: bool = False, quick: bool = False) -> bool:
-        """Return whether the subscription's options and its filter let the message through.
+        """Return whether the subscription's options and its filter pass the message.
 
-        The filter is not evaluated if it is `decided` that it does. One that takes longer than what
-        is `quick` is evaluated when all others have been.
+        The filter is not evaluated if an index has `decided` it. With `quick`, a filter that takes
+        longer is postponed until all others were evaluated.
         """
         self.evaluations += 1
         if self._rights is not None and not self._rights(subscription.subscriber.access) & READ:
             return False
-        # [MQTT-3.8.3-3]: No Local keeps a message from the connection that published it
+        # [MQTT-3.8.3-3]: No Local excludes the client that published it
         if subscription.no_local:
             publisher = self._publication.client_id
             if subscription.subscriber.client_id == publisher:
@@ -116,7 +116,7 @@ class Selection:
         decided: bool,
         quick: bool,
     ) -> bool:
-        """Return whether a filter lets the message through, evaluating it if nobody has yet."""
+        """Return whether a filter passes the message; it is evaluated once for all."""
         verdict = self._verdicts.get(where)
         if verdict is None or (verdict == _CUT_SHORT and not quick):
             if decided:
@@ -125,7 +125,7 @@ class Selection:
             else:
                 client_id = subscription.subscriber.client_id
                 verdict = self._budget.evaluate(where, message, client_id, quick)
-                if verdict == _SKIPPED:  # which is this subscriber's affair
+                if verdict == _SKIPPED:  # skipped for this subscriber only
                     return False
             self._verdicts[where] = verdict
         if verdict == _CUT_SHORT:
@@ -133,7 +133,7 @@ class Selection:
         return verdict == _PASSED
 
     def may_read(self, member: Member) -> bool:
-        """Return whether a member of a shared subscription may read the topic at all."""
+        """Return whether a member of a shared subscription may read the topic at home."""
         return self._rights is None or bool(self._rights(member.access) & READ)
 
     def may_send(self, member: Member) -> bool:
@@ -141,7 +141,7 @@ class Selection:
         return self._rights is None or bool(self._rights(member.granted) & READ)
 
     def filtered(self, indexes: Iterable[FilterIndex]) -> list[Subscription]:
-        """Return those in these indexes that want it."""
+        """Return the subscriptions of these indexes that want it."""
         found: list[IndexEntry] = []
         wanted: list[Subscription] = []
         message, budget, everybody = self._read_message(), self._budget, self._rights is None
@@ -164,16 +164,16 @@ class Selection:
         return wanted
 
     def wanted(self, subscriptions: Iterable[Subscription]) -> list[Subscription]:
-        """Return those that want it."""
+        """Return the subscriptions that want it."""
         return [one for one in subscriptions if self.wants(one)]
 
     def choose(
         self, group: Group, given: dict[Subscriber, int] | None = None, more: int = 0
     ) -> Destination | None:
-        """Return the readiest member that wants it, of equals the one whose turn comes first.
+        """Return the readiest member that wants it; equal ones take turns.
 
-        Each was `given` so many messages that it has not accepted yet. With so many `more` behind
-        this one it is only somebody who would send them all at once.
+        Each was `given` so many messages that it has not accepted yet. With `more` messages after
+        this one, only a member that can send all of them at once is returned.
         """
         best: Subscription | None = None
         lowest, members = ENDED, group.members

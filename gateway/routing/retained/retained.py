@@ -6,15 +6,15 @@ from gateway.mqtt.publication import Publication
 from gateway.routing.retained.topics import RetainedTopics
 
 SPARE_ENTRIES = 1_024
-"""Empty entries of the log, beside as many as it has messages, before it is written anew."""
+"""Empty entries of the log, beyond as many as it has messages, before it is compacted."""
 
 _SPARE_ENTRIES = SPARE_ENTRIES  # compiled, a C name that no other module sees
 
 
 class Cursor:
-    """Where somebody who reads a log stands: the messages from `index` on, before `end`.
+    """A reader's position in a log: the messages from `index` on, before `end`.
 
-    Those at `end` and behind it came, or were put there, after the reader.
+    Messages at `end` and after it are newer than the reader.
     """
 
     __slots__ = ("end", "index")
@@ -25,15 +25,15 @@ class Cursor:
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing more to read."""
+        """Whether everything was read."""
         return self.index >= self.end
 
 
 class RetainedLog:
-    """Messages by topic, each at an index that only `renew` changes; a new one comes last.
+    """Messages by topic, each at an index that only `renew` changes; a new one is appended.
 
-    So a reader needs to know no more than an index. Those that messages have left stay empty until
-    they are too many; then all that stand behind move up, and all cursors with them.
+    So an index is all that a reader needs. Entries of removed messages stay empty until there are
+    too many; then the log is compacted, and all cursors are moved with it.
     """
 
     __slots__ = ("_cursors", "_end", "_indexes", "_log")
@@ -42,7 +42,7 @@ class RetainedLog:
         self._indexes: dict[str, int] = {}  # by topic
         self._log: list[Publication | None] = []
         self._cursors: dict[Cursor, None] = {}
-        self._end = 0  # of the last cursor that began, which no other one exceeds
+        self._end = 0  # `end` of the newest cursor, the highest of all
 
     def __len__(self) -> int:
         return len(self._indexes)
@@ -53,7 +53,7 @@ class RetainedLog:
         return None if index is None else self._log[index]
 
     def put(self, topic: str, message: Publication) -> None:
-        """Keep the message where its topic's last one is."""
+        """Replace the message of this topic in place."""
         self._log[self._indexes[topic]] = message
 
     def pop(self, topic: str) -> Publication | None:
@@ -66,11 +66,11 @@ class RetainedLog:
         return message
 
     def index(self, topic: str) -> int:
-        """Return where the message of this topic is, for as long as none comes; -1 without one."""
+        """Return the index of this topic's message, valid until one is added; -1 without one."""
         return self._indexes.get(topic, -1)
 
     def open(self) -> Cursor:
-        """Return a cursor before all that is here; `close` it once it is not needed any more."""
+        """Return a cursor before all messages; `close` it when it is no longer needed."""
         cursor = Cursor(len(self._log))
         self._cursors[cursor] = None
         self._end = cursor.end
@@ -83,24 +83,24 @@ class RetainedLog:
             self._end = 0
 
     def read(self, cursor: Cursor, most: int) -> list[Publication]:
-        """Return what is in the next entries, at most so many, and move the cursor behind them."""
+        """Return the messages of up to `most` next entries, and advance the cursor."""
         index = min(cursor.index + most, cursor.end)
         found = self._log[cursor.index : index]
         cursor.index = index
         return [each for each in found if each is not None]
 
     def is_ahead(self, topic: str) -> bool:
-        """Return whether a cursor may still come to the message of this topic."""
+        """Return whether a cursor may still reach the message of this topic."""
         return 0 <= self._indexes.get(topic, -1) < self._end
 
     def renew(self, topic: str) -> None:
-        """Put the message of this topic behind all others, where no cursor comes to."""
+        """Move the message of this topic to the end, behind all cursors."""
         message = self.pop(topic)
         if message is not None:
             self.append(topic, message)
 
     def append(self, topic: str, message: Publication) -> None:
-        """Keep the first message of a topic as the newest of all."""
+        """Append the first message of a topic."""
         log, indexes = self._log, self._indexes
         if len(log) >= 2 * len(indexes) + _SPARE_ENTRIES:
             self._close_up()
@@ -109,7 +109,7 @@ class RetainedLog:
         log.append(message)
 
     def _close_up(self) -> None:
-        """Leave no entry empty."""
+        """Compact the log."""
         messages = [each for each in self._log if each is not None]
         if self._cursors:
             before = [0, *accumulate([each is not None for each in self._log])]
@@ -138,8 +138,8 @@ _LEVEL_OVERHEAD = LEVEL_OVERHEAD  # compiled, a C name that no other module sees
 class RetainedMessages:
     """At most one message for each topic, within bounds of number and bytes.
 
-    When a bound is reached the new message is refused and what is kept stays; the caller
-    answers the publisher (Quota exceeded, 0x97) and counts it.
+    When a bound is reached the new message is refused and stored ones stay; the caller answers the
+    publisher (Quota exceeded, 0x97) and counts it.
     """
 
     __slots__ = ("_bytes", "_expiring", "_topics", "log", "maximum_bytes", "maximum_messages")
@@ -151,7 +151,7 @@ class RetainedMessages:
         self.maximum_bytes = maximum_bytes
         self.log = RetainedLog()
         self._topics = RetainedTopics()
-        self._expiring: dict[str, Publication] = {}  # by topic: those that have an expiry interval
+        self._expiring: dict[str, Publication] = {}  # by topic: those with an expiry interval
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -159,7 +159,7 @@ class RetainedMessages:
 
     @property
     def bytes(self) -> int:
-        """The bytes that the messages and their tree occupy, as `maximum_bytes` bounds them."""
+        """The bytes that the messages and their tree occupy, as bounded by `maximum_bytes`."""
         return self._bytes
 
     def get(self, topic: str) -> Publication | None:
@@ -167,16 +167,16 @@ class RetainedMessages:
         return self.log.get(topic)
 
     def has_capacity(self, publication: Publication, first: int, count: int) -> bool:
-        """Return whether there is room for so many messages, from number `first` on, and plenty.
+        """Return whether this many messages, from number `first` on, surely fit.
 
-        That is as if none replaced another, and each byte were a level of a topic.
+        The estimate assumes that none replaces another, and that each byte is a level of a topic.
         """
         most = (1 + _LEVEL_OVERHEAD) * publication.size(first, count)
         fits = most <= self.maximum_bytes - self._bytes
         return fits and len(self.log) + count <= self.maximum_messages
 
     def accepts(self, publication: Publication) -> bool:
-        """Return what `set` would return, and change nothing."""
+        """Return what `set` would return, without a change."""
         topic, size = publication.topic, publication.size(0, 1)
         if _is_empty(publication):
             return True
@@ -193,10 +193,10 @@ class RetainedMessages:
         )
 
     def set(self, publication: Publication) -> bool:
-        """Keep a message in place of its topic's last one; return False if there is no room.
+        """Store a message in place of its topic's last one; return False if it does not fit.
 
-        An empty payload removes the last one and is not kept [MQTT-3.3.1-6], [MQTT-3.3.1-7].
-        A successor that costs nothing more always has room.
+        An empty payload removes the last one and is not stored [MQTT-3.3.1-6], [MQTT-3.3.1-7]. A
+        successor that is not larger always fits.
         """
         topic, size = publication.topic, publication.size(0, 1)
         if _is_empty(publication):
@@ -227,10 +227,10 @@ class RetainedMessages:
         return True
 
     def find(self, topic_filter: str, now: float) -> list[Publication]:
-        """Return the messages whose topic the filter matches, but for those expired at `now`.
+        """Return the messages whose topic the filter matches, except those expired at `now`.
 
-        `now` is monotonic seconds. A filter without wildcards costs its own levels; `$` topics
-        are not matched by a leading wildcard [MQTT-4.7.2-1].
+        `now` is monotonic seconds. A filter without wildcards costs its own levels; `$` topics are
+        not matched by a leading wildcard [MQTT-4.7.2-1].
         """
         if _is_topic(topic_filter):
             message = self.log.get(topic_filter)
@@ -242,9 +242,9 @@ class RetainedMessages:
     def few(
         self, topic_filter: str, cursor: Cursor, most: int, now: float
     ) -> list[Publication] | None:
-        """Return those of them that a cursor that is new, or was, comes to.
+        """Return those of them that a new cursor reaches.
 
-        None where more than `most` names would have to be looked at to find them.
+        None if more than `most` names would have to be compared to find them.
         """
         if _is_topic(topic_filter):
             message = self.log.get(topic_filter)
@@ -260,7 +260,7 @@ class RetainedMessages:
         return [each for each in found if log.index(each.topic) < end]
 
     def read(self, topic_filter: str, cursor: Cursor, most: int, now: float) -> list[Publication]:
-        """Return those of them that are in the cursor's next entries, of which `most` are read."""
+        """Return those of them in the cursor's next `most` entries."""
         found = self.log.read(cursor, most)
         if topic_filter[0] in "+#":
             found = _ordinary(found)
@@ -285,7 +285,7 @@ class RetainedMessages:
         return list(self._expiring)
 
     def drop_expired(self, topics: list[str], now: float) -> list[Publication]:
-        """Remove what of these topics has expired at `now` (monotonic seconds), and return it."""
+        """Remove and return what has expired of these topics at `now` (monotonic seconds)."""
         expired = []
         for topic in topics:
             message = self._expiring.get(topic)
@@ -308,7 +308,7 @@ def _is_empty(publication: Publication) -> bool:
 
 
 def _is_topic(topic_filter: str) -> bool:
-    """Return whether a topic filter matches no more than the topic that it is."""
+    """Return whether a topic filter matches only the topic that it is."""
     return "+" not in topic_filter and "#" not in topic_filter
 
 
@@ -323,9 +323,9 @@ def _ordinary(messages: list[Publication]) -> list[Publication]:
 
 
 def _matching(messages: list[Publication], topic_filter: str) -> list[Publication]:
-    """Return those that a topic filter with a wildcard matches, taken apart once for them all."""
+    """Return those that a topic filter with a wildcard matches; the filter is split once."""
     names = topic_filter.split("/")
-    has_rest = names[-1] == "#"  # which may stand for no level, too (MQTT 5, section 4.7.1.2)
+    has_rest = names[-1] == "#"  # `#` also matches its parent level (MQTT 5, section 4.7.1.2)
     count = len(names) - has_rest
     named = [depth for depth in range(count) if names[depth] != "+"]
     found = []

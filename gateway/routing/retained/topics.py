@@ -1,4 +1,4 @@
-"""The topics that hold a retained message, found by topic filter (MQTT 5, section 4.7)."""
+"""Finds the topics with a retained message by topic filter (MQTT 5, section 4.7)."""
 
 import sys
 from collections.abc import Iterable
@@ -11,9 +11,9 @@ _NO_LIMIT: Final = sys.maxsize
 
 
 class _Level:
-    """One level that several topics have in common; `topic` is the one that ends with it.
+    """A level that several topics share; `topic` is the one that ends with it.
 
-    `below` has, by the name of the next level, such a level, or the topic that alone goes there.
+    `below` has by the next level's name such a level, or the only topic below it.
     """
 
     __slots__ = ("below", "topic")
@@ -24,9 +24,9 @@ class _Level:
 
 
 class RetainedTopics:
-    """A tree of topic levels that has an object only for levels that topics share.
+    """A tree of topic levels with objects only for levels that topics share.
 
-    The levels that are counted are those of a tree that had one for each.
+    Levels are counted as in a tree with an object for each.
     """
 
     __slots__ = ("_root",)
@@ -35,7 +35,7 @@ class RetainedTopics:
         self._root = _Level()
 
     def missing(self, topic: str) -> int:
-        """Return how many levels a topic has that no other one here has."""
+        """Return how many levels of a topic no other topic here has."""
         names = topic.split("/")
         level = self._root
         for depth, name in enumerate(names):
@@ -48,9 +48,9 @@ class RetainedTopics:
         return 0
 
     def add(self, topic: str, most: int) -> int:
-        """Add a topic that is not here; return how many levels no other one has.
+        """Add a new topic; return how many of its levels no other topic has.
 
-        Where these are more than `most` it is not added.
+        It is not added if there are more than `most`.
         """
         names = topic.split("/")
         level = self._root
@@ -73,7 +73,7 @@ class RetainedTopics:
         return 0
 
     def remove(self, topic: str) -> int:
-        """Remove a topic that is here; return how many levels no other one has."""
+        """Remove a topic; return how many of its levels no other topic has."""
         names = topic.split("/")
         level = self._root
         path = [level]
@@ -101,7 +101,7 @@ class RetainedTopics:
         return cast("list[str]", self.match_few(topic_filter, _NO_LIMIT))
 
     def match_few(self, topic_filter: str, most: int) -> list[str] | None:
-        """Return the same, or None where more than `most` names would have to be looked at."""
+        """Return the same, or None if more than `most` names would have to be compared."""
         names = topic_filter.split("/")
         has_rest = names[-1] == "#"
         if has_rest:
@@ -133,7 +133,7 @@ class RetainedTopics:
         return found
 
     def _descend(self, levels: list[_Level], name: str) -> tuple[list[_Level], list[str]]:
-        """Return what this level of a topic filter matches below: levels, and topics alone."""
+        """Return what this level of a topic filter matches: shared levels, and single topics."""
         following: list[_Level] = []
         alone: list[str] = []
         for level in levels:
@@ -147,7 +147,7 @@ class RetainedTopics:
         self, levels: list[_Level], found: list[str], most: int
     ) -> list[str] | None:
         """Add the topics of the levels and everything below them to `found`, as `#` matches."""
-        for level in levels:  # which grows on the way
+        for level in levels:  # the list grows in the loop
             most -= len(level.below)
             if most < 0:
                 return None
@@ -157,7 +157,7 @@ class RetainedTopics:
         return found
 
     def _wild(self, level: _Level) -> Iterable[_Level | str]:
-        """Return what a wildcard may stand for below a level."""
+        """Return what a wildcard matches below a level."""
         if level is self._root:
             return [below for name, below in level.below.items() if not name.startswith("$")]
         return level.below.values()
@@ -184,7 +184,7 @@ def _width(levels: list[_Level]) -> int:
 
 
 def _put(level: _Level, names: list[str], depth: int, topic: str) -> None:
-    """Put a topic below the level that it shares with others, or there."""
+    """Insert a topic below the level that it shares with others, or at that level."""
     if depth == len(names):
         level.topic = topic
     else:
@@ -201,5 +201,5 @@ def _sort(found: Iterable[_Level | str], levels: list[_Level], alone: list[str])
 
 
 def _that_end(topics: list[str], ending: str, slashes: int) -> list[str]:
-    """Return those of the topics that have this ending, and so many slashes."""
+    """Return the topics with this ending and this many slashes."""
     return [each for each in topics if each.endswith(ending) and each.count("/") == slashes]

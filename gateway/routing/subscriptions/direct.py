@@ -1,4 +1,4 @@
-"""Subscriptions that are found by their topic filter: a number in a trie for each, no object."""
+"""Subscriptions found by their topic filter alone: a number in a trie for each, no object."""
 
 from collections.abc import Iterable
 
@@ -12,13 +12,13 @@ NO_LOCAL = 0b000100
 RETAIN_AS_PUBLISHED = 0b001000
 IDENTIFIED = 0b010000
 WITH_POLICY = 0b100000
-"""Bits of a subscription's word; the last two say that tables know its identifier, its policy."""
+"""Bits of a subscription's word; the last two mark entries in the identifier and policy tables."""
 
 SUBSCRIBER = 6
-"""How far up in the word the subscriber's number stands: there is room for 33 million."""
+"""The position of the subscriber's number in the word, which leaves 25 bits: 33 million."""
 
 NODE = 32
-"""How far up in an entry the node stands, above the word."""
+"""The position of the node in an entry, above the word."""
 WORD = (1 << NODE) - 1
 
 ENTRY_OVERHEAD = 200
@@ -28,8 +28,8 @@ ENTRY_OVERHEAD = 200
 class DirectSubscriptions:
     """The subscriptions of a topic, as entries: the node of a topic filter above a word.
 
-    They are kept at the nodes of a trie. A word is the number of the subscriber and the options,
-    so that a node's words are in the order of the subscribers, each of which has one at most.
+    They are held by the nodes of a trie. A word is the number of the subscriber and the options, so
+    a node's words are ordered by subscriber; each has one at most.
     """
 
     __slots__ = ("_identifiers", "_policies", "_subscribers", "trie")
@@ -41,11 +41,11 @@ class DirectSubscriptions:
         self._policies: dict[int, DeliveryPolicy] = {}  # likewise
 
     def reach(self, topic_filter: str) -> int:
-        """Return the node for subscriptions with this topic filter; `put` is to follow."""
+        """Return the node for subscriptions with this topic filter; call `put` next."""
         return self.trie.reach(topic_filter)
 
     def put(self, node: int, subscriber: int, subscription: Subscription) -> None:
-        """Take a subscription of which the subscriber has no like."""
+        """Add a subscription; its subscriber has none at this node."""
         word = subscriber << SUBSCRIBER | subscription.qos
         key = node << NODE | subscriber
         if subscription.no_local:
@@ -61,7 +61,7 @@ class DirectSubscriptions:
         self.trie.put(node, word)
 
     def remove(self, node: int, subscriber: int) -> None:
-        """Give up the subscription at a node, which is there."""
+        """Remove the subscription at a node, which must exist."""
         self._identifiers.pop(node << NODE | subscriber, None)
         self._policies.pop(node << NODE | subscriber, None)
         self.trie.remove(node, self._word(node, subscriber))
@@ -74,7 +74,7 @@ class DirectSubscriptions:
         return 0
 
     def get(self, node: int, subscriber: int) -> Subscription:
-        """Return the subscription at a node, which is there."""
+        """Return the subscription at a node, which must exist."""
         return self.subscription(node << NODE | self._word(node, subscriber))
 
     def entries(self, nodes: Iterable[int]) -> list[int]:
@@ -82,7 +82,7 @@ class DirectSubscriptions:
         return [node << NODE | word for node in nodes for word in self.trie.held(node)]
 
     def subscription(self, entry: int) -> Subscription:
-        """Return an object that says all of a subscription."""
+        """Return a subscription object for an entry."""
         node, word = entry >> NODE, entry & WORD
         subscriber = word >> SUBSCRIBER
         key = node << NODE | subscriber

@@ -1,4 +1,4 @@
-"""Subscriptions that more than a topic finds: shared ones, and those with a `$where`."""
+"""Subscriptions that need more than a topic: shared ones, and those with a `$where`."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, cast
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from gateway.where.compile import Where
 
 INDIRECT = 1 << 30
-"""The bit that tells these nodes from the nodes of any other trie."""
+"""The bit that distinguishes these nodes from those of the other trie."""
 
 PLACE = 32
-"""How far up in a subscription's number its node stands, above the subscriber's number."""
+"""The position of the node in a subscription's number, above the subscriber's number."""
 
 OVERHEAD = 550
-"""Bytes of a subscription beside its topic filter: the object, its destination, its entries in the
-tables."""
+"""Bytes of a subscription without its topic filter: the object, its destination, its table
+entries."""
 
 
 class IndirectSubscriptions:
-    """Subscriptions that are kept as objects, by number.
+    """Subscriptions stored as objects, by number.
 
     A topic filter as clients write it has a node: that of an index of expressions, or of a group
-    that shares a subscription. The node goes with the last subscription, and with the channel.
+    that shares a subscription. The node is removed with the last subscription and the channel.
     """
 
     __slots__ = (
@@ -41,7 +41,7 @@ class IndirectSubscriptions:
     )
 
     def __init__(self) -> None:
-        self._trie = TopicTrie()  # of nodes, by the topic filter that topics are to match
+        self._trie = TopicTrie()  # of nodes, by the topic filter that topics must match
         self._nodes: dict[str, int] = {}  # by topic filter as clients write it, without INDIRECT
         self._places: dict[int, FilterIndex | Group] = {}  # by node
         self._free: list[int] = []  # nodes below the greatest
@@ -55,7 +55,7 @@ class IndirectSubscriptions:
         return bool(self._nodes)
 
     def reach(self, topic_filter: str) -> int:
-        """Return the node of a topic filter, a new one if need be; `put` is to follow."""
+        """Return the node of a topic filter, a new one if necessary; call `put` next."""
         node = self._nodes.get(topic_filter)
         if node is None:
             node = self._free.pop() if self._free else len(self._places)
@@ -67,7 +67,7 @@ class IndirectSubscriptions:
         return node | INDIRECT
 
     def put(self, node: int, subscriber: int, subscription: Subscription) -> None:
-        """Add a shared or a filtered subscription of which the subscriber has no like."""
+        """Add a shared or filtered subscription; its subscriber has none at this node."""
         place, where = self._places[node & ~INDIRECT], subscription.where
         before = place.bytes
         if isinstance(place, FilterIndex):
@@ -83,7 +83,7 @@ class IndirectSubscriptions:
                 self._bytes += where.bytes
 
     def remove(self, node: int, subscriber: int) -> None:
-        """Remove the subscription at a node, which is there."""
+        """Remove the subscription at a node, which must exist."""
         subscription = self._subscriptions.pop(node << PLACE | subscriber)
         place, where = self._places[node & ~INDIRECT], subscription.where
         before = place.bytes
@@ -101,7 +101,7 @@ class IndirectSubscriptions:
         self._forget_empty(subscription.topic_filter)
 
     def _forget_empty(self, topic_filter: str) -> None:
-        """Forget the node of a topic filter if it has no subscription and no channel."""
+        """Remove the node of a topic filter without subscriptions and channel."""
         node = self._nodes[topic_filter]
         place = self._places[node]
         if not place:
@@ -124,7 +124,7 @@ class IndirectSubscriptions:
         return node | INDIRECT
 
     def get(self, node: int, subscriber: int) -> Subscription:
-        """Return the subscription at a node, which is there."""
+        """Return the subscription at a node, which must exist."""
         return self._subscriptions[node << PLACE | subscriber]
 
     def match(self, topic: str) -> tuple[tuple[FilterIndex, ...], tuple[Group, ...]]:
@@ -142,14 +142,14 @@ class IndirectSubscriptions:
     def attach(self, topic_filter: str, channel: Subscriber) -> Group:
         """Give the messages of a group to a channel; `topic_filter` begins with `$share/`.
 
-        The group stays without a member.
+        The group exists even without a member.
         """
         group = cast("Group", self._places[self.reach(topic_filter) & ~INDIRECT])
         group.channel = channel
         return group
 
     def detach(self, topic_filter: str) -> None:
-        """Give the messages of a group that has a channel to its members again."""
+        """Give the messages of a channel's group to its members again."""
         cast("Group", self._places[self._nodes[topic_filter]]).channel = None
         self._forget_empty(topic_filter)
 

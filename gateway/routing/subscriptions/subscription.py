@@ -1,4 +1,4 @@
-"""Subscriptions with their options, those that share one, and subscribers as small numbers."""
+"""Subscriptions with their options, groups that share one, and numbers for subscribers."""
 
 import sys
 from array import array
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Subscriber(Protocol):
-    """Whoever messages are routed to: a client's session or a part of the gateway.
+    """A receiver of messages: a client's session or a part of the gateway.
 
-    Who is `inline` is told with each message which of its own topic filters matched.
+    An `inline` one gets with each message its own topic filters that matched.
     """
 
     client_id: str
@@ -25,19 +25,19 @@ class Subscriber(Protocol):
 
 
 class Member(Subscriber, Protocol):
-    """A subscriber that can share a subscription with others: a session, no part of the gateway."""
+    """A subscriber that can share a subscription: a session, not a part of the gateway."""
 
-    granted: Access  # the topics of which its connection may be sent messages
+    granted: Access  # the topics that its connection may be sent
 
     @property
     def conflated(self) -> "Member | None":
-        """Who takes the messages of its own subscriptions in its place, None for itself."""
+        """What receives its own subscriptions' messages in its place, None for itself."""
         ...
 
     def readiness(self, qos: int, ahead: int) -> int:
-        """Return how soon it can send a message of this QoS: 0 for at once, the less the sooner.
+        """Return how soon it can send a message of this QoS: 0 for at once, lower is sooner.
 
-        So many messages `ahead` of it are about to be accepted.
+        This many messages `ahead` of it are about to be accepted.
         """
         ...
 
@@ -45,8 +45,8 @@ class Member(Subscriber, Protocol):
 class Subscription:
     """A topic filter with its options (MQTT 5, section 3.8.3.1), `$where` and delivery policy.
 
-    `topic_filter` is as the client wrote it, with `$share/<name>/` where it is shared.
-    `destination` is the copy of a message that no other of the subscriber's wants, once one did.
+    `topic_filter` is as the client wrote it, with `$share/<name>/` if it is shared. `destination`
+    caches the copy of a message that only this subscription of its subscriber wants.
     """
 
     __slots__ = (
@@ -85,19 +85,19 @@ class Subscription:
 
     @property
     def conditional(self) -> bool:
-        """Whether it may not want a message of its topics: what it says or who sent it decides."""
+        """Whether a message's content or publisher decides if it wants it."""
         return self.where is not None or self.no_local
 
 
 GROUP_OVERHEAD = 400
-"""Bytes of a group beside its members: its objects and its places in tables."""
+"""Bytes of a group without its members: its objects and table entries."""
 
 
 class Group:
-    """The members of one shared subscription, in the order they came, and whose turn it is.
+    """The members of one shared subscription in order of joining, which take turns.
 
-    Its messages go to its `channel` if it has one, which gives them to the members; otherwise each
-    goes to a member at once. `conditional` counts the members that may not want every message.
+    If it has a `channel`, that gets the messages and distributes them; otherwise each message goes
+    to a member at once. `conditional` counts the members that may refuse messages.
     """
 
     __slots__ = ("channel", "conditional", "members", "turn")
@@ -115,24 +115,24 @@ class Group:
         return bool(self.members) or self.channel is not None
 
     def rotate(self) -> range:
-        """Return the indexes of the members, whose turn it is first, and give the next the turn.
+        """Return the indexes of the members, beginning with the next in turn, and advance the turn.
 
-        The message is for one of them (section 4.8.2), mostly the first: a group of thousands
-        costs no more than one of two. Indexes that are negative count from the end.
+        The message is for one of them (section 4.8.2), mostly the first: a group of thousands costs
+        no more than one of two. Negative indexes count from the end.
         """
         turn, count = self.turn, len(self.members)
         self.turn = (turn + 1) % count
         return range(turn - count, turn)
 
     def add(self, member: Subscription) -> None:
-        """Add a member that is none yet."""
+        """Add a new member."""
         self.members.append(member)
         self.conditional += member.conditional
 
     def remove(self, member: Subscription) -> None:
-        """Remove a member; the turn stays with the member that had it, or passes to the next.
+        """Remove a member; the turn stays with its member, or passes to the next.
 
-        Behind the last member stands whoever joins before the next turn, else the first.
+        After the last member, the turn is of whoever joins next, else of the first.
         """
         place = self.members.index(member)
         del self.members[place]
@@ -142,15 +142,14 @@ class Group:
 
 
 SUBSCRIBER_OVERHEAD = 44
-"""Bytes of a subscriber's places in list and column, their room to grow, and its number."""
+"""Bytes of a subscriber in list and column, their spare capacity, and its number."""
 
 
 class Subscribers:
-    """Subscribers with a number from 0, which is theirs while they hold a place or more.
+    """Subscribers with a number from 0, which is theirs while they hold at least one place.
 
-    `total` is how many places all of them hold.
-
-    A place is a number below 2^31 of its owner's; here it says where a subscription is found.
+    A place is a number below 2^31 chosen by the owner; here it locates a subscription. `total` is
+    how many places all of them hold.
     """
 
     __slots__ = ("_free", "_held", "_numbers", "_subscribers", "_words", "total")
@@ -164,7 +163,7 @@ class Subscribers:
         self.total = 0
 
     def join(self, subscriber: Subscriber) -> int:
-        """Return the number of a subscriber, a new one if it has none; `hold` is to follow."""
+        """Return the number of a subscriber, a new one if it has none; call `hold` next."""
         number = self._numbers.get(subscriber)
         if number is None:
             number = self._numbers[subscriber] = self._new_number()
@@ -183,16 +182,16 @@ class Subscribers:
         return subscriber
 
     def hold(self, number: int, index: int) -> None:
-        """Let the subscriber hold a place that it does not hold yet."""
+        """Add a new place to the subscriber."""
         self._words[number] = self._held.including(self._words[number], index)
         self.total += 1
 
     def holds(self, number: int, index: int) -> bool:
-        """Tell whether the subscriber with this number, if there is one, holds the place."""
+        """Return whether the subscriber with this number, if any, holds the place."""
         return number < len(self._words) and self._held.holds(self._words[number], index)
 
     def release(self, number: int, index: int) -> None:
-        """Take a place back that the subscriber holds; with the last one its number is free."""
+        """Remove a place that the subscriber holds; without any its number is free."""
         self._words[number] = word = self._held.excluding(self._words[number], index)
         self.total -= 1
         if word == 0:
@@ -217,7 +216,7 @@ class Subscribers:
         return [number for number, word in enumerate(self._words) if word]
 
     def memory(self) -> int:
-        """Return about the bytes that all this takes."""
+        """Return about the bytes of all this."""
         return (
             sys.getsizeof(self._numbers)
             + SUBSCRIBER_OVERHEAD * len(self._subscribers)
@@ -235,6 +234,6 @@ class Subscribers:
         del self._numbers[self.subscriber(number)]
         self._subscribers[number] = None
         self._free.append(number)
-        if not self._numbers:  # give back what they had grown to
+        if not self._numbers:  # give back memory after growth
             self._numbers, self._subscribers, self._free = {}, [], []
             self._words = array("I")

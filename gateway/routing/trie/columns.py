@@ -1,9 +1,9 @@
 """Columns of numbers: one, two or four bytes each, without an object for any of them.
 
-A column is never lengthened in place: compiled code holds a view of it, which would forbid that.
-A large one has pages of the system for itself. They are there from when they are first written
-to, and gone with the column: so it can have room to grow that costs nothing, and one that gives
-way to a longer one leaves no hole in the heap.
+A column is never lengthened in place: compiled code holds a view of it, which would forbid that. A
+large one has pages of the system to itself, which are allocated on first write and freed with the
+column. So its spare capacity costs nothing, and replacing it by a longer one leaves no hole in the
+heap.
 """
 
 import mmap
@@ -21,7 +21,7 @@ LEAST = 16
 """Places of a new column."""
 
 LARGE = 16_384
-"""Places from which a column has pages for itself."""
+"""Places from which a column has pages to itself."""
 
 _FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
@@ -29,7 +29,7 @@ _FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 def zeros(size: int, kind: Kind = WORDS) -> memoryview:
     """Return `size` zeros."""
     if size < LARGE:
-        return memoryview(array(kind, [0]) * size)  # repeated, it has no room to grow
+        return memoryview(array(kind, [0]) * size)  # a repeated array has no spare capacity
     return memoryview(mmap.mmap(-1, size * array(kind).itemsize, flags=_FLAGS)).cast(kind)
 
 
@@ -42,8 +42,8 @@ def resized(column: memoryview, size: int, used: int) -> memoryview:
 
 
 def capacity_for(size: int) -> int:
-    """Return the places of a column that is to hold one more than `size`, with some to spare.
+    """Return the places of a column for more than `size` numbers, with spare capacity.
 
-    They are as many again where that costs nothing, otherwise a sixteenth.
+    That is twice as many if it costs nothing, otherwise a sixteenth more.
     """
     return size + max(LEAST, size if size >= LARGE else size >> 4)

@@ -1,13 +1,13 @@
-"""What the nodes of a trie hold: one number in itself, several in a list of their own."""
+"""Numbers held by the nodes of a trie: one inline, several in a list."""
 
 from array import array
 from bisect import bisect_left
 
 CHECKED = 0x3F
-"""Bits that are 0 in the length of a list at which its spare capacity is checked."""
+"""The spare capacity of a list is checked at lengths with these bits 0."""
 
 LIST = 0x8000_0000
-"""The bit that says that the rest is the index of a list; below it stand numbers, from 1."""
+"""The bit that marks a list's index; below it are numbers, from 1."""
 
 # Compiled, these are C names that no other module sees.
 _LIST = LIST
@@ -18,8 +18,8 @@ _NOTHING = array("I")
 class HeldNumbers:
     """Sorted lists of numbers from 0, for owners that may hold more than one.
 
-    An owner keeps a word: 0 for no number, `number + 1` for one, LIST and the index of a list
-    for more.
+    An owner stores a word: 0 for no number, `number + 1` for one, LIST and the index of a list for
+    more.
     """
 
     __slots__ = ("_free", "_listed", "_lists")
@@ -41,7 +41,7 @@ class HeldNumbers:
         return word
 
     def excluding(self, word: int, number: int) -> int:
-        """Return the word of what is held without a number that is among it."""
+        """Return the word of what is held without one of its numbers."""
         if word < _LIST:
             return 0
         numbers = self._lists[word & ~_LIST]
@@ -50,13 +50,13 @@ class HeldNumbers:
         count = len(numbers)
         if count > 1:
             if not count & _CHECKED and 4 * numbers.__sizeof__() > 5 * NUMBER * count:
-                self._lists[word & ~_LIST] = numbers[:]  # by itself it gives no room back
+                self._lists[word & ~_LIST] = numbers[:]  # a copy: an array does not shrink
             return word
         self._drop(word & ~_LIST)
         return numbers[0] + 1
 
     def holds(self, word: int, number: int) -> bool:
-        """Tell whether the number is among what is held."""
+        """Return whether the number is held."""
         if word < _LIST:
             return word == number + 1
         numbers = self._lists[word & ~_LIST]
@@ -64,7 +64,7 @@ class HeldNumbers:
         return index < len(numbers) and numbers[index] == number
 
     def first(self, word: int, minimum: int) -> int:
-        """Return the first number that is held from `minimum` on, -1 if there is none."""
+        """Return the first held number from `minimum` on, -1 if there is none."""
         if word == 0:
             return -1
         if word < _LIST:
@@ -112,4 +112,4 @@ class HeldNumbers:
 NUMBER = 4
 POINTER = 8
 LIST_OVERHEAD = 96
-"""Bytes of a list beside its numbers, its room to grow included."""
+"""Bytes of a list beside its numbers, its spare capacity included."""

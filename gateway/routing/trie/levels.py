@@ -1,21 +1,22 @@
-"""Topic levels as small numbers: each different text is kept once, for as long as it is in use."""
+"""Topic levels as small numbers: each different text is stored once, while it is in use."""
 
 from gateway.routing.trie.columns import BYTES, LARGE, LEAST, SHORTS, capacity_for, resized, zeros
 
 FIRST_TABLE = 64
-"""Slots of the table that texts are found by; at most 3/4 of them are taken."""
+"""Slots of the table of texts; at most 3/4 of them are used."""
 
 FEW_HOLES = 4_096
-"""Bytes of texts out of use below which nothing is moved together."""
+"""Bytes of unused texts below which nothing is compacted."""
 
 PIECE = 16
-"""Bits of a slot within a piece of memory, above which stands the piece: one has 65,536 bytes."""
+"""Bits of an offset within a piece of memory, below the piece's number: a piece has 65,536
+bytes."""
 
 SHORT = 16 if __file__.endswith(".so") else 0
 """Bytes up to which texts are compared byte by byte: compiled, that is faster than a call."""
 
 NUMBER = 7
-"""Bytes of a number's places in the columns."""
+"""Bytes of a number in all columns."""
 
 TABLE_PLACE = 4
 
@@ -23,8 +24,8 @@ AT_ONCE = 4_096
 """Numbers up to which a table is rebuilt at once; of more, some move with each change."""
 
 STEP = 64
-"""Numbers that move into a new table with each text that comes or goes. They are more where few are
-left of many, so that all have moved before the next table is due, a quarter of whose slots are
+"""Numbers that move into a new table with each text that is added or removed. They are more if few
+of many are left, so that all have moved before the next table is due, a quarter of whose slots are
 filled until then."""
 
 _NOTHING = bytearray()
@@ -45,15 +46,14 @@ _WORD = 0xFFFF_FFFF
 
 
 class TopicLevels:
-    """Numbers from 1 for texts; a number is free again when its last use is over.
+    """Numbers from 1 for texts; a number is free again after its last use.
 
-    The texts, of 65,535 bytes at most, stand one behind the other in pieces of memory. What goes
-    out of use leaves a hole, and when half of it is holes the rest moves together: numbers stay
-    as they are.
+    The texts, of 65,535 bytes at most, are stored one after another in pieces of memory. A removed
+    text leaves a hole; when half of the memory is holes the texts are compacted, and their numbers
+    stay the same.
 
-    What takes a look at all numbers is done some at a time: numbers below `moved` are in the new
-    table, if they are in use, with their texts in new pieces, if the old ones are to be left; the
-    others are free to be given again.
+    Work on all numbers is done in steps: numbers below `moved` that are in use are in the new
+    table, with their texts in new pieces if the old ones are being compacted; unused ones are free.
     """
 
     __slots__ = (
@@ -83,10 +83,10 @@ class TopicLevels:
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._at_once = at_once
-        self._texts = [bytearray()]  # more than one, since a long one that grows would be moved
-        self._piece = 0  # the place of the one that new texts go to
-        self._spare: list[int] = []  # places of pieces that are given back
-        self._old_pieces: set[int] = set()  # places of those whose texts move
+        self._texts = [bytearray()]  # several, since a long bytearray is moved when it grows
+        self._piece = 0  # the index of the piece for new texts
+        self._spare: list[int] = []  # indexes of freed pieces
+        self._old_pieces: set[int] = set()  # indexes of pieces that are being compacted
         self._old_bytes = 0  # of texts and holes in them
         self._bytes = 0  # of all texts and holes
         self._holes = 0  # bytes
@@ -94,15 +94,15 @@ class TopicLevels:
         self._sizes = zeros(LEAST, SHORTS)
         self._uses = zeros(LEAST, BYTES)  # 0 for a free number
         self._many: dict[int, int] = {}  # uses of numbers that have MANY
-        self._size = 1  # numbers that were ever in use, and 0, which is none
+        self._size = 1  # numbers ever used, with 0, which is none
         self._free = 0  # the first free number below _size
         self._table = zeros(FIRST_TABLE)
         self._slots = FIRST_TABLE
-        self._old_table = zeros(1)  # the table before, while numbers move from it
+        self._old_table = zeros(1)  # the previous table, while numbers move from it
         self._old_slots = 0
         self._step = STEP
         self.moved = 1
-        self._cuts = 0  # numbers that became free since the columns were cut back last
+        self._cuts = 0  # numbers freed since the columns were last shortened
         self.count = 0
 
     def find(self, text: bytes) -> int:
@@ -122,7 +122,7 @@ class TopicLevels:
     def _old_find(self, text: bytes) -> int:
         """Return the number of the text by the old table, 0 if it has none.
 
-        Nothing leaves that: what is found there counts only if the number is still the text's.
+        Nothing is removed from that table: an entry counts only if the number still is the text's.
         """
         size = len(text)
         slot = (hash(text) & _WORD) * self._old_slots >> 32
@@ -131,6 +131,7 @@ class TopicLevels:
             if number == 0:
                 return 0
             if (
+                # the columns may have been shortened since: then the number does not exist
                 number < self._size
                 and self._uses[number]
                 and self._sizes[number] == size
@@ -142,17 +143,17 @@ class TopicLevels:
                 slot = 0
 
     def _home(self, text: bytes) -> int:
-        """Return the slot in the table where the text stands if no other has it."""
+        """Return the text's first slot in the table."""
         return (hash(text) & _WORD) * self._slots >> 32
 
     def _is(self, number: int, text: bytes) -> bool:
-        """Tell whether the number is that of the text, which is of the right size."""
+        """Return whether the number is that of the text; their sizes are equal."""
         begin, size = self._begins[number], len(text)
         texts = self._texts[begin >> _PIECE]
         begin &= _WITHIN
         if size > _SHORT:
             return texts.startswith(text, begin)
-        # Compiled, a loop over a few bytes is quicker than the slice that a comparison needs.
+        # Compiled, a loop over a few bytes is faster than the slice that a comparison needs.
         for offset in range(size):  # noqa: SIM110  # a generator does not compile here
             if texts[begin + offset] != text[offset]:
                 return False
@@ -166,7 +167,7 @@ class TopicLevels:
         return bytes(texts[begin : begin + self._sizes[number]])
 
     def use(self, text: bytes) -> int:
-        """Return the number of the text, a new one if it has none, with one use more."""
+        """Add a use of the text; return its number, a new one if it has none."""
         number = self.find(text)
         if not number:
             return self.add(text)
@@ -174,7 +175,8 @@ class TopicLevels:
         return number
 
     def add(self, text: bytes) -> int:
-        """Return a new number, with one use, for a text that has none."""
+        """Return a new number, with one use, for a new text."""
+        # probing gets slow in a fuller table
         if 4 * (self.count + 1) > 3 * self._slots:
             self._rebuild_table(self._slots + (self._slots >> 1))
         if self._old_slots:
@@ -182,12 +184,13 @@ class TopicLevels:
         number = self._new_number()
         self._append(number, text)
         self._put(number, text)
+        # last, so that a move in between does not insert it twice
         self._uses[number] = 1
         self.count += 1
         return number
 
     def _append(self, number: int, text: bytes) -> None:
-        """Put the text of a number behind all others."""
+        """Store the text of a number behind all others."""
         if len(self._texts[self._piece]) + len(text) > _WITHIN:
             self._open_piece()
         texts = self._texts[self._piece]
@@ -207,14 +210,14 @@ class TopicLevels:
     def use_again(self, number: int) -> None:
         """Add one use of the number."""
         uses = self._uses[number]
-        if uses < _MANY - 1:  # a byte for nearly all levels; a dict counts for the few others
+        if uses < _MANY - 1:  # a byte counts for nearly all levels, a dict for the few others
             self._uses[number] = uses + 1
         else:
             self._uses[number] = _MANY
             self._many[number] = self._many.get(number, uses) + 1
 
     def release(self, number: int) -> None:
-        """Take back one use of the number."""
+        """Remove one use of the number."""
         uses = self._uses[number]
         if uses == _MANY:
             self._release_one_of_many(number)
@@ -234,7 +237,7 @@ class TopicLevels:
     def memory(self) -> int:
         """Return the bytes of texts and columns."""
         places = len(self._begins)
-        if places >= LARGE:  # which has pages for itself: those that were written to
+        if places >= LARGE:  # pages to itself: only written ones are allocated
             places = self._size
         many = MANY_OVERHEAD * len(self._many)
         return self._bytes + NUMBER * places + many + TABLE_PLACE * (self._slots + self._old_slots)
@@ -255,7 +258,7 @@ class TopicLevels:
         self._uses = resized(self._uses, capacity, self._size)
 
     def _put(self, number: int, text: bytes) -> None:
-        """Put the number into the table, unless it is there."""
+        """Insert the number into the table, unless it is there."""
         slot = (hash(text) & _WORD) * self._slots >> 32
         while self._table[slot]:
             if self._table[slot] == number:
@@ -267,10 +270,11 @@ class TopicLevels:
 
     def _remove(self, number: int) -> None:
         self._unlink(number)
-        if self._begins[number] >> _PIECE not in self._old_pieces:  # those go as a whole
+        # those pieces are freed as a whole
+        if self._begins[number] >> _PIECE not in self._old_pieces:
             self._holes += self._sizes[number]
         self._sizes[number] = 0
-        # Else `_move` sets it free when it comes to it: texts move by number.
+        # Otherwise `_move` frees it when it reaches it.
         if not self._old_slots or number < self.moved:
             self._set_free(number)
         self.count -= 1
@@ -281,7 +285,7 @@ class TopicLevels:
             self._give_back()
 
     def _give_back(self) -> None:
-        """Give memory back if it is much: of holes, of the table, or of the columns' end."""
+        """Free memory if it is much: of holes, of the table, or of the columns' end."""
         if self._holes > FEW_HOLES and 2 * self._holes > self._bytes:
             self._close_holes()
         elif self._uses[self._size - 1] == 0 and 2 * self._cuts > self._size:
@@ -295,7 +299,7 @@ class TopicLevels:
         self._free = number
 
     def _unlink(self, number: int) -> None:
-        """Take the number out of the table; those it had displaced move up."""
+        """Remove the number from the table, and move those up that it had displaced."""
         hole = self._home(self.text(number))
         while self._table[hole] != number:
             if self._table[hole] == 0:
@@ -304,7 +308,7 @@ class TopicLevels:
         slot = hole + 1 if hole + 1 < self._slots else 0
         while self._table[slot]:
             home = self._home(self.text(self._table[slot]))
-            # It may move into the hole unless its home lies behind the hole.
+            # It may fill the hole unless its home lies behind the hole.
             if self._distance(home, slot) >= self._distance(hole, slot):
                 self._table[hole] = self._table[slot]
                 hole = slot
@@ -312,12 +316,12 @@ class TopicLevels:
         self._table[hole] = 0
 
     def _distance(self, first: int, last: int) -> int:
-        """Return the steps from one slot of the table to another, round its end."""
+        """Return the steps from one slot of the table to another, wrapping at its end."""
         return last - first if last >= first else last - first + self._slots
 
     def _rebuild_table(self, size: int) -> None:
-        """Begin another table; the numbers move into it step by step if they are many."""
-        self._move(self._size)  # what is left of the last time, if anything
+        """Begin another table; if the numbers are many they move into it step by step."""
+        self._move(self._size)  # finish the previous move first
         self._old_table, self._old_slots = self._table, self._slots
         self._table = zeros(size)
         self._slots = size
@@ -328,7 +332,7 @@ class TopicLevels:
             self._move(self._size)
 
     def _move(self, most: int) -> None:
-        """Put up to so many numbers more into the table that the old one gives way to."""
+        """Move up to this many numbers from the old table into the new one."""
         if not self._old_slots:
             return
         end = min(self._size, self.moved + most)
@@ -360,7 +364,7 @@ class TopicLevels:
         self._rebuild_table(max(FIRST_TABLE, 2 * self.count))
 
     def _close_holes(self) -> None:
-        """Begin to move the texts in use together."""
+        """Begin to compact the texts in use."""
         self._old_pieces = set(range(len(self._texts))) - set(self._spare)
         self._old_bytes = self._bytes
         self._holes = 0

@@ -1,21 +1,21 @@
-"""The nodes of a topic trie: columns of parents, levels and what is held, one table of edges."""
+"""The nodes of a topic trie: columns of parents, levels and held numbers, one table of edges."""
 
 from gateway.routing.trie.columns import BYTES, LARGE, LEAST, capacity_for, resized, zeros
 
 ROOT = 0
 
 FIRST_EDGES = 64
-"""Slots of the table of edges; at most 3/4 of them are taken."""
+"""Slots of the table of edges; at most 3/4 of them are used."""
 
 HAS_PLUS = 1
 HAS_REST = 2
-"""Bits of a node's `_children`: a child for `+`, one for `#`; and the numbers of these levels."""
+"""Bits of a node's `_children`: a child for `+`, one for `#`; also the numbers of these levels."""
 
 A_CHILD = 4
-"""What each child adds to `_children`: above the two bits stands their number."""
+"""What each child adds to `_children`: their number is above the two bits."""
 
 NODE = 13
-"""Bytes of a node's places in the columns."""
+"""Bytes of a node in all columns."""
 
 EDGE = 4
 
@@ -23,12 +23,12 @@ AT_ONCE = 4_096
 """Nodes that move into a table of another size at once: some 2 ms in plain Python."""
 
 STEP = 64
-"""Nodes that move with each that grows or is cut, where they are more: half a million at once were
-a quarter of a second. They are more where few are left of many, so that all have moved before the
-next table is due, a quarter of whose slots are filled until then."""
+"""Nodes that move with each change if there are more: half a million at once took a quarter of a
+second. They are more if few of many are left, so that all have moved before the next table is due,
+a quarter of whose slots are filled until then."""
 
 MANY = 63
-"""Children from which on a dict counts them: what stands above the two bits of a byte."""
+"""Children from which on a dict counts them: the maximum above the two bits of a byte."""
 
 MANY_OVERHEAD = 150
 """Bytes of a count in the dict."""
@@ -45,11 +45,11 @@ _LEVEL = 4  # bytes of a level in its column
 
 
 class TrieNodes:
-    """Nodes by number, found by their parent and their level, which is a number too.
+    """Nodes by number, found by their parent and level, which is a number too.
 
-    A node holds one number of its owner's, 0 for none. A node without children that holds
-    nothing is to be cut; its number is then given to another. Who adds levels in an order of
-    their choice cannot tell where in the table their edges meet: that is random in each process.
+    A node holds one number of its owner's, 0 for none. The owner must cut a node without children
+    that holds nothing; its number is then reused. Hashing is random in each process, so clients
+    cannot choose levels whose edges collide.
     """
 
     __slots__ = (
@@ -75,7 +75,7 @@ class TrieNodes:
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._at_once = at_once
-        # Python mixes bytes with a secret of the process; odd factors leave no number out.
+        # Python mixes a secret of the process into hashes of bytes; odd factors reach every slot
         self._parent_factor = hash(b"parent") & 0x7FFFFFFF | 1
         self._level_factor = hash(b"level") & 0x7FFFFFFF | 1
         self._clear()
@@ -88,19 +88,19 @@ class TrieNodes:
         self._held = zeros(LEAST)
         self._edges = zeros(FIRST_EDGES)
         self._slots = FIRST_EDGES
-        self._old_edges = zeros(1)  # the table before, while nodes move from it
+        self._old_edges = zeros(1)  # the previous table, while nodes move from it
         self._old_slots = 0
         self._step = STEP
         self._moved = 1  # nodes below this have moved
-        self._size = 1  # the root's number is 0, all that are in use stand below this
+        self._size = 1  # the root is 0; all used numbers are below this
         self._free = 0  # the first free number
-        self._cuts = 0  # since the columns were cut back last
-        self.count = 0  # nodes beside the root
+        self._cuts = 0  # since the columns were last shortened
+        self.count = 0  # nodes without the root
 
     def child(self, parent: int, level: int) -> int:
         """Return the child of `parent` for this level, 0 if it has none."""
         mixed = (parent * self._parent_factor + level * self._level_factor) & _WORD
-        slot = mixed * self._slots >> 32  # a multiplication instead of a modulo: any size will do
+        slot = mixed * self._slots >> 32  # a multiplication instead of a modulo allows any size
         while True:  # it ends, since a quarter of the slots is free
             node = self._edges[slot]
             if node == 0:
@@ -119,7 +119,7 @@ class TrieNodes:
             node = self._old_edges[slot]
             if node == 0:
                 return 0
-            # the columns may have been cut back since, and the number may be another node's now
+            # the columns may have been shortened since, and the number may be another node's now
             if node < self._size and self._level[node] == level and self._parent[node] == parent:
                 return node
             slot += 1
@@ -127,9 +127,9 @@ class TrieNodes:
                 slot = 0
 
     def children(self, node: int) -> int:
-        """Return HAS_PLUS and HAS_REST, as far as they hold, and A_CHILD times the children.
+        """Return HAS_PLUS and HAS_REST, if set, and A_CHILD times the number of children.
 
-        These are MANY if there are more.
+        That number is at most MANY.
         """
         return self._children[node]
 
@@ -138,23 +138,23 @@ class TrieNodes:
         return self._held[node]
 
     def hold(self, node: int, number: int) -> None:
-        """Let the node hold a number, 0 for none."""
+        """Set the node's held number, 0 for none."""
         self._held[node] = number
 
     def parent(self, node: int) -> int:
-        """Return the parent of a node beside the root."""
+        """Return the parent of a node other than the root."""
         return self._parent[node]
 
     def level(self, node: int) -> int:
-        """Return the level of a node beside the root."""
+        """Return the level of a node other than the root."""
         return self._level[node]
 
     def grow(self, parent: int, level: int) -> int:
         """Return a new child of `parent`, which has none for this level."""
-        if 4 * (self.count + 1) > 3 * self._slots:  # fuller, runs of taken slots get long
+        if 4 * (self.count + 1) > 3 * self._slots:  # probing gets slow in a fuller table
             self._rebuild_edges(self._slots + (self._slots >> 1))
         if self._old_slots:
-            self._move(self._step)  # before the node is there, which is put once
+            self._move(self._step)  # before the node exists, so that it is inserted once
         node = self._new_number()
         self._parent[node] = parent
         self._level[node] = level
@@ -190,7 +190,7 @@ class TrieNodes:
         self._level[node] = 0
         self.count -= 1
         if not self._old_slots or node < self._moved:
-            self._set_free(node)  # else `_move` does when it comes to it: nodes move by number
+            self._set_free(node)  # otherwise `_move` frees it when it reaches it
         self._cuts += 1
         if self._old_slots:
             self._move(self._step)
@@ -200,14 +200,14 @@ class TrieNodes:
     def memory(self) -> int:
         """Return the bytes of columns and edges."""
         places = len(self._parent)
-        if places >= LARGE:  # which has pages for itself: those that were written to
+        if places >= LARGE:  # pages to itself: only written ones are allocated
             places = self._size
         return (
             NODE * places + MANY_OVERHEAD * len(self._many) + EDGE * (self._slots + self._old_slots)
         )
 
     def _home(self, parent: int, level: int) -> int:
-        """Return the slot where the edge stands if no other has it."""
+        """Return the edge's first slot."""
         mixed = (parent * self._parent_factor + level * self._level_factor) & _WORD
         return mixed * self._slots >> 32
 
@@ -226,7 +226,7 @@ class TrieNodes:
         self._free = node
 
     def _give_back(self) -> None:
-        """Give memory back if it is much: of the table, or of free numbers at the columns' end."""
+        """Free memory if it is much: of the table, or of free numbers at the columns' end."""
         if self._level[self._size - 1] == 0 and 2 * self._cuts > self._size:
             self._cuts = 0
             self._cut_back()
@@ -246,7 +246,7 @@ class TrieNodes:
         self._held = resized(self._held, capacity, self._size)
 
     def _put(self, node: int) -> None:
-        """Put the node's edge into the table, unless it is there."""
+        """Insert the node's edge into the table, unless it is there."""
         parent, level = self._parent[node], self._level[node]
         mixed = (parent * self._parent_factor + level * self._level_factor) & _WORD
         slot = mixed * self._slots >> 32
@@ -259,7 +259,7 @@ class TrieNodes:
         self._edges[slot] = node
 
     def _unlink(self, node: int) -> None:
-        """Take the node's edge out of the table; those it had displaced move up."""
+        """Remove the node's edge from the table, and move those up that it had displaced."""
         hole = self._home(self._parent[node], self._level[node])
         while self._edges[hole] != node:
             if self._edges[hole] == 0:
@@ -269,7 +269,7 @@ class TrieNodes:
         while self._edges[slot]:
             other = self._edges[slot]
             home = self._home(self._parent[other], self._level[other])
-            # It may move into the hole unless its home lies behind the hole.
+            # It may fill the hole unless its home lies behind the hole.
             if self._distance(home, slot) >= self._distance(hole, slot):
                 self._edges[hole] = other
                 hole = slot
@@ -277,26 +277,26 @@ class TrieNodes:
         self._edges[hole] = 0
 
     def _distance(self, first: int, last: int) -> int:
-        """Return the steps from one slot of the table to another, round its end."""
+        """Return the steps from one slot of the table to another, wrapping at its end."""
         return last - first if last >= first else last - first + self._slots
 
     def _rebuild_edges(self, size: int) -> None:
-        """Begin a table of another size; the nodes move into it step by step if they are many."""
-        self._move(self._size)  # what is left of the last time, if anything
+        """Begin a table of another size; if the nodes are many they move into it step by step."""
+        self._move(self._size)  # finish the previous move first
         self._old_edges, self._old_slots = self._edges, self._slots
         self._edges = zeros(size)
         self._slots = size
-        self._free = 0  # `_move` lists the free numbers anew, as it comes to them
+        self._free = 0  # `_move` rebuilds the list of free numbers
         self._step = max(_STEP, 4 * self._size // size)
         self._moved = 1
         if self._size <= self._at_once:
             self._move(self._size)
 
     def _move(self, most: int) -> None:
-        """Put up to so many nodes more into the table that the old one gives way to.
+        """Move up to this many nodes from the old table into the new one.
 
-        Nothing leaves the old table: what is found there counts only if the node is still that of
-        the parent and level that were asked for.
+        Nothing is removed from the old table: an entry counts only if the node still has the parent
+        and level that are searched.
         """
         if not self._old_slots:
             return

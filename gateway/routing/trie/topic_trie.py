@@ -1,4 +1,4 @@
-"""Which subscriptions a topic name belongs to: a tree of topic levels (MQTT 5, section 4.7)."""
+"""Finds the subscriptions of a topic name in a tree of topic levels (MQTT 5, section 4.7)."""
 
 from gateway.routing.trie.held_numbers import HeldNumbers
 from gateway.routing.trie.levels import TopicLevels
@@ -8,16 +8,16 @@ PLUS = b"+"
 REST = b"#"
 
 MAXIMUM_NODES = 32_768
-"""Nodes that a topic may meet on its way down beside one at each level: enough for one of fourteen
-levels whatever is subscribed to. Filters made for a longer one could let it meet millions, seconds
-of work; so many are some milliseconds."""
+"""Nodes that a topic may match beyond one at each level: enough for a topic of fourteen levels,
+whatever is subscribed to. Filters made for a longer one could let it match millions, seconds of
+work; this many take some milliseconds."""
 
 OBJECTS = 1_000
-"""Bytes of an empty trie's objects beside their columns."""
+"""Bytes of an empty trie's objects without their columns."""
 
 
 class TooManyNodes(Exception):  # noqa: N818 - an answer, not a mistake of ours
-    """A topic meets more nodes than MAXIMUM_NODES allows."""
+    """A topic matches more nodes than MAXIMUM_NODES allows."""
 
 
 # Compiled, these are C names.
@@ -32,9 +32,9 @@ class TopicTrie:
     """Subscriptions by topic filter, found by topic name.
 
     A subscription is a number from 0 that belongs to one topic filter, so no match can name it
-    twice. Topic filters and topic names are taken to be valid (`gateway.mqtt.topics`); a topic
-    of 65,535 levels takes time in proportion to its length. No object is kept for a
-    subscription or a level: a hundred thousand subscriptions are a few columns of numbers.
+    twice. Topic filters and topic names must be valid (`gateway.mqtt.topics`); a topic of 65,535
+    levels takes time in proportion to its length. No subscription or level has an object: a hundred
+    thousand subscriptions are a few columns of numbers.
     """
 
     __slots__ = ("_count", "_held", "_levels", "_nodes")
@@ -46,7 +46,7 @@ class TopicTrie:
         self._begin_levels()
 
     def _begin_levels(self) -> None:
-        """Begin with the wildcards, HAS_PLUS and HAS_REST: no level of a topic name is either."""
+        """Begin with the wildcards, HAS_PLUS and HAS_REST: neither is a level of a topic name."""
         self._levels = TopicLevels()
         self._levels.use(PLUS)
         self._levels.use(REST)
@@ -55,16 +55,16 @@ class TopicTrie:
         return self._count
 
     def add(self, topic_filter: str, subscription: int) -> None:
-        """Put the subscription at its topic filter; nothing changes if it is there already."""
+        """Add the subscription at its topic filter; adding it again changes nothing."""
         self.put(self.reach(topic_filter), subscription)
 
     def discard(self, topic_filter: str, subscription: int) -> bool:
-        """Remove the subscription from its topic filter; return whether it was there."""
+        """Remove the subscription from its topic filter; return whether it existed."""
         node = self.find(topic_filter)
         return node != _ROOT and self.remove(node, subscription)
 
     def match(self, topic: str) -> list[int]:
-        """Return the subscriptions whose topic filter matches, in any order, in a list of its own.
+        """Return the subscriptions whose topic filter matches, in any order, in a new list.
 
         `a/#` matches `a` too; a filter that begins with a wildcard doesn't match a topic that
         begins with `$` [MQTT-4.7.2-1]. Raises TooManyNodes.
@@ -75,7 +75,7 @@ class TopicTrie:
         return found
 
     def nodes(self, topic: str) -> list[int]:
-        """Return the nodes of the topic filters that match, as `find` gives them.
+        """Return the nodes of the topic filters that match, as `find` returns them.
 
         Raises TooManyNodes.
         """
@@ -102,7 +102,7 @@ class TopicTrie:
             met += len(nodes) - 1  # one at each level is the topic's own length, which is bounded
             if met > _MAXIMUM_NODES:
                 raise TooManyNodes
-            wild = True  # only the first level is closed to wildcards in topics that begin with $
+            wild = True  # a `$` topic excludes wildcards only at its first level
         for node in nodes:
             if table.held(node):
                 found.append(node)
@@ -113,7 +113,7 @@ class TopicTrie:
     def find(self, topic_filter: str) -> int:
         """Return the node of a topic filter, a number from 1, or 0 if nothing is held there.
 
-        It stays the node of that topic filter until nothing is held there any more.
+        It stays that topic filter's node while something is held there.
         """
         node = _ROOT
         for level in topic_filter.encode().split(b"/"):
@@ -124,7 +124,7 @@ class TopicTrie:
         return node if self._nodes.held(node) else _ROOT
 
     def reach(self, topic_filter: str) -> int:
-        """Return the node of a topic filter, a new one if need be; `put` is to follow."""
+        """Return the node of a topic filter, a new one if necessary; call `put` next."""
         node = _ROOT
         for level in topic_filter.encode().split(b"/"):
             number = self._levels.find(level)
@@ -148,14 +148,14 @@ class TopicTrie:
         return b"/".join(levels).decode()
 
     def put(self, node: int, subscription: int) -> None:
-        """Put the subscription at a node; nothing changes if it is there already."""
+        """Add the subscription at a node; adding it again changes nothing."""
         word = self._nodes.held(node)
         if not self._held.holds(word, subscription):
             self._nodes.hold(node, self._held.including(word, subscription))
             self._count += 1
 
     def remove(self, node: int, subscription: int) -> bool:
-        """Remove the subscription from a node; return whether it was there."""
+        """Remove the subscription from a node; return whether it existed."""
         word = self._nodes.held(node)
         if not self._held.holds(word, subscription):
             return False
@@ -169,7 +169,7 @@ class TopicTrie:
         return self._held.first(self._nodes.held(node), minimum)
 
     def held(self, node: int) -> list[int]:
-        """Return the subscriptions at a node by number, in a list of its own."""
+        """Return the subscriptions at a node by number, in a new list."""
         found: list[int] = []
         self._held.gather(self._nodes.held(node), found)
         return found
@@ -179,7 +179,7 @@ class TopicTrie:
         return OBJECTS + self._levels.memory() + self._nodes.memory() + self._held.memory()
 
     def _reclaim(self, node: int) -> None:
-        """Cut the node and those above it as far as they hold nothing any more."""
+        """Cut the node and its parents as far as they hold nothing."""
         nodes = self._nodes
         while node != _ROOT and nodes.children(node) < _A_CHILD and nodes.held(node) == 0:
             parent, number = nodes.parent(node), nodes.level(node)
@@ -187,4 +187,4 @@ class TopicTrie:
             self._levels.release(number)
             node = parent
         if nodes.count == 0:
-            self._begin_levels()  # which gives back what their columns had grown to
+            self._begin_levels()  # this frees what their columns had grown to

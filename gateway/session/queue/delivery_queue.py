@@ -1,4 +1,4 @@
-"""What one session is still owed: a bounded queue, first in first out (MQTT 5, section 4.6)."""
+"""The undelivered messages of one session: a bounded FIFO queue (MQTT 5, section 4.6)."""
 
 import math
 from collections import deque
@@ -19,7 +19,7 @@ from gateway.session.span import SPAN_OVERHEAD, Span
 from gateway.settings.broker import MAXIMUM_QUEUED_BYTES, MAXIMUM_QUEUED_MESSAGES
 
 NO_SPANS: Final[deque[Span]] = deque(maxlen=0)
-"""Stands for the deque that is made when it is needed: 760 bytes, even while it is empty."""
+"""Shared empty deque: a real one takes 760 bytes."""
 
 
 _SPAN_OVERHEAD = SPAN_OVERHEAD  # compiled, C names that no other module sees
@@ -29,20 +29,20 @@ _MAXIMUM_MEMORY = MAXIMUM_MEMORY
 class DeliveryQueue:
     """Spans in the order they were appended.
 
-    A full queue refuses the newest; so does every queue while what they share is full. The caller
-    counts what was refused, or makes room with `take`.
+    A full queue refuses the newest; so does every queue while their common memory is full. The
+    caller counts what was refused, or makes capacity with `remove_oldest`.
 
-    In memory are the head, which is sent next, and what is not on disk yet, or never comes there
-    (`_newest`); the paged tail between them is on disk alone until the caller, when the queue
-    `wants_page`, has it read.
+    In memory are the head, which is sent next, and `_newest`: what is not on disk yet, or is never
+    stored. The paged tail between them is only on disk until the queue `wants_page` and the caller
+    has a part of it read.
 
-    `messages` is how many wait, several of which may wait as one span. Bytes count as what they
-    take of the disk, or of memory where a span is not written. What all sessions share is added to
-    their `memory`. Of that a queue may have no more than it leaves free: the longest queues are
-    full first, and a shorter one still has room.
+    `messages` is how many wait; several may wait as one span. Bytes are counted as they occupy the
+    disk, or memory if a span is not stored. All queues are added up in `memory`. A queue may hold
+    no more than `memory` has free: so the longest queues are full first, and a shorter one still
+    has capacity.
 
-    Messages that may not be sent now are `held_back`, in memory, until `queue_held_back`: what is
-    behind them passes them. They wait and count like all others.
+    Messages that may not be sent now are `held_back`, in memory, until `queue_held_back`: later
+    ones overtake them. They count like all others.
     """
 
     __slots__ = (
@@ -76,13 +76,13 @@ class DeliveryQueue:
         self.messages = 0
         self._bytes = 0
         self._memory_bytes = 0
-        self._expires = math.inf  # the monotonic second before which nothing in memory expires
+        self._expires = math.inf  # nothing in memory expires before this monotonic second
         self._head = NO_SPANS
         self._head_bytes = 0
         self._head_messages = 0
         self.head_messages = HEAD_MESSAGES  # that stay in memory although they are on disk
         self._tail = NO_TAIL
-        self._newest = NO_SPANS  # behind the paged tail
+        self._newest = NO_SPANS  # after the paged tail
         self._held = NO_SPANS  # before the head
         self._held_bytes = 0
         self.held_back = 0  # messages
@@ -96,7 +96,10 @@ class DeliveryQueue:
 
     @property
     def bytes(self) -> int:
-        """The bytes of what waits; the last message may exceed `maximum_bytes`, then none."""
+        """The bytes of all messages.
+
+        The last may exceed `maximum_bytes`, then the queue is full.
+        """
         return self._bytes
 
     @property
@@ -105,11 +108,11 @@ class DeliveryQueue:
         return self.over(1)
 
     def over(self, more: int) -> bool:
-        """Tell whether there is no room for `more` messages."""
+        """Return whether `more` messages exceed a bound."""
         return self.at_bound_with(more) or self._lacks_memory or self._lacks_disk
 
     def at_bound_with(self, more: int) -> bool:
-        """Tell whether there is none by itself, and not for what other sessions hold."""
+        """Return whether they exceed the queue's own bounds, not those of all sessions."""
         return (
             self.messages + more > self.maximum_messages
             or self._bytes >= self.maximum_bytes
@@ -117,7 +120,7 @@ class DeliveryQueue:
         )
 
     def capacity(self, publication: Publication, first: int, most: int) -> int:
-        """Return for how many messages from number `first` on there is room; 0 if it is full."""
+        """Return how many messages from number `first` on fit; 0 if it is full."""
         memory = self._memory
         size = publication.size(first, most) + most * _SPAN_OVERHEAD
         if (
@@ -143,28 +146,28 @@ class DeliveryQueue:
 
     @property
     def memory_full(self) -> bool:
-        """True if it is memory that has no room for more, of this session or of all."""
+        """True if a memory bound is reached, of this session or of all."""
         return self._memory_bytes >= MAXIMUM_MEMORY or self._lacks_memory
 
     @property
     def memory_bytes(self) -> int:
-        """The bytes of what waits in memory, whether or not it is on disk, too."""
+        """The bytes in memory, whether or not they are also on disk."""
         return self._memory_bytes
 
     @property
     def _lacks_memory(self) -> bool:
-        """True if it holds as much memory as is left for others."""
+        """True if it holds as much memory as is free for others."""
         memory = self._memory
         return memory.bytes + self._memory_bytes >= memory.maximum_bytes
 
     @property
     def _lacks_disk(self) -> bool:
-        """True if it holds as much of the disk as is left for others."""
+        """True if it holds as much of the disk as is free for others."""
         memory = self._memory
         return memory.disk_bytes + self._bytes >= memory.maximum_disk_bytes
 
     def _add(self, span: Span) -> None:
-        """Count a span that waits from now on, in memory."""
+        """Count a new span, in memory."""
         disk_bytes = span.disk_bytes
         self.messages += span.count
         self._bytes += disk_bytes or span.size
@@ -172,7 +175,7 @@ class DeliveryQueue:
         self._remember(span)
 
     def _remove(self, span: Span) -> None:
-        """Count a span that waited in memory, and does not any more."""
+        """Stop counting a span in memory."""
         disk_bytes = span.disk_bytes
         self.messages -= span.count
         self._bytes -= disk_bytes or span.size
@@ -180,7 +183,7 @@ class DeliveryQueue:
         self._forget(span)
 
     def _uncount(self, spans: list[Span]) -> None:
-        """Count spans that waited in memory, and do not any more."""
+        """Stop counting spans in memory."""
         messages = size = in_memory = on_disk = 0
         for span in spans:
             messages += span.count
@@ -203,12 +206,12 @@ class DeliveryQueue:
             self._expires = min(self._expires, publication.arrived + expiry)
 
     def _forget(self, span: Span) -> None:
-        """Count it as none in memory, wherever else it is."""
+        """Stop counting it in memory; it may be on disk."""
         self._memory_bytes -= span.size
         self._memory.remove(span)
 
     def _add_paged(self, messages: int, size: int) -> None:
-        """Count what waits on disk alone; below 0, what does so no more."""
+        """Count messages that are only on disk; negative numbers remove them."""
         self.messages += messages
         self._bytes += size
         self._memory.disk_bytes += size
@@ -216,22 +219,22 @@ class DeliveryQueue:
 
     @property
     def paged(self) -> int:
-        """How many messages are on disk alone."""
+        """How many messages are only on disk."""
         return self._tail.messages
 
     @property
     def paged_bytes(self) -> int:
-        """How many bytes are on disk alone."""
+        """How many bytes are only on disk."""
         return self._tail.bytes
 
     @property
     def waits_for_page(self) -> bool:
-        """True while what comes next is on disk alone."""
+        """True while the next message is only on disk."""
         return not self._head and self._tail.messages > 0
 
     @property
     def wants_page(self) -> bool:
-        """True if a part of the paged tail should be read now."""
+        """True if the next page of the tail should be read now."""
         tail = self._tail
         return (
             tail.messages > 0
@@ -241,8 +244,9 @@ class DeliveryQueue:
         )
 
     def append(self, span: Span) -> None:
-        """Queue the span, also beyond the bounds: `room` said how much there was."""
+        """Append the span, even beyond the bounds: the caller checked `capacity`."""
         tail = self._tail
+        # behind anything that waits on disk or for it, or the order would be lost
         if self._newest or tail.messages or tail.between or not self._head_has_capacity:
             if self._newest is NO_SPANS:
                 self._newest = deque()
@@ -252,12 +256,15 @@ class DeliveryQueue:
         self._add(span)
 
     def restore_tail(self, after: int, up_to: int, messages: int, size: int) -> None:
-        """Take up what an earlier run left on disk; the first page may have been read already."""
+        """Restore a tail on disk; its first page may have been read already."""
         self._tail = PagedTail(after, up_to, messages, size)
         self._add_paged(messages, size)
 
     def forget_written(self, batch: int) -> bool:
-        """Forget what is on disk now that `batch` is, but for the head; return if all that is."""
+        """Free what batches up to this one wrote, except the head.
+
+        Return whether that is everything.
+        """
         newest, tail, memory = self._newest, self._tail, self._memory
         while newest and self._head_has_capacity and not tail.messages and not tail.between:
             self._to_head(newest.popleft())
@@ -267,27 +274,29 @@ class DeliveryQueue:
         while newest:
             span = newest[0]
             if span.row is None:
+                # never stored: it stays in memory, in its place between rows on disk
                 tail.add_between(span)
             elif not 0 < span.row.batch <= batch:
                 break
             else:
                 tail.push(span)
                 self._forget(span)
-                span.publication.stored_for -= 1  # the row knows
+                span.publication.stored_for -= 1  # its row on disk replaces it
             newest.popleft()
         memory.page(tail.messages - messages, tail.bytes - kept)
         return not newest
 
     def begin_page(self) -> tuple[int, int]:
-        """Return above which number and up to which to read; `accept_page` gets what was found."""
+        """Return the numbers above which and up to which to read; `accept_page` gets the spans."""
         return self._tail.begin_page()
 
     def accept_page(self, spans: Sequence[Span], *, complete: bool) -> None:
-        """Take over the first of the tail; `complete` if there is no more of what was asked for."""
+        """Append a page to the head; `complete` if there was no more in the requested range."""
         tail = self._tail
         tail.loading = False
         messages, kept = tail.messages, tail.bytes
         for span in spans:
+            # spans that stayed in memory return to their place between the rows
             while tail.between and tail.between[0][0] < span.sequence:
                 self._to_head(tail.between.popleft()[1])
             self._remember(span)
@@ -299,7 +308,7 @@ class DeliveryQueue:
         self._refill()
 
     def remove_paged(self, sequence: int, size: int, messages: int) -> bool:
-        """Give up so many messages of one row, on disk alone; False if none has that number."""
+        """Drop messages of one row that is only on disk; False if there is no such row."""
         if not self._tail.holds(sequence):
             return False
         self._lose(messages, size)
@@ -315,11 +324,11 @@ class DeliveryQueue:
         yield from self._newest
 
     def first(self) -> Span | None:
-        """Return the span that is next, None if none is in memory."""
+        """Return the next span, None if none is in memory."""
         return self._head[0] if self._head else None
 
     def pop(self, count: int) -> Span:
-        """Remove and return the first so many messages of the span that is next."""
+        """Remove and return up to this many messages of the next span."""
         span = self._head[0]
         if span.count > count:
             taken, rest = span.split(count)
@@ -340,7 +349,7 @@ class DeliveryQueue:
         return span
 
     def hold_back(self, count: int) -> bool:
-        """Put the first so many messages of the span that is next aside; False without room."""
+        """Set the first messages of the next span aside; False if the limit is reached."""
         if (
             self.held_back >= HELD_BACK_MESSAGES
             or self._held_bytes >= HELD_BACK_BYTES
@@ -356,7 +365,7 @@ class DeliveryQueue:
         return True
 
     def queue_held_back(self) -> None:
-        """Let what was held back be next, in its order."""
+        """Put the messages that were held back to the front, in their order."""
         if not self.held_back:
             return
         self._head_messages += self.held_back
@@ -366,7 +375,7 @@ class DeliveryQueue:
         self._count_held(-self.held_back, -self._held_bytes)
 
     def remove_oldest(self) -> Span:
-        """Remove and return the message that has waited longest, of those in memory."""
+        """Remove and return the oldest message in memory."""
         if not self.held_back:
             return self.pop(1)
         span = self._held.popleft()
@@ -380,7 +389,7 @@ class DeliveryQueue:
         return span
 
     def _count_held(self, messages: int, size: int) -> None:
-        """Count so much as held back, or, below 0, as so no more."""
+        """Count messages as held back; negative numbers remove them."""
         self.held_back += messages
         self._held_bytes += size
         self._memory.held_back += messages
@@ -395,8 +404,9 @@ class DeliveryQueue:
     def remove_expired(self, now: float) -> list[Span]:
         """Remove and return what has expired in memory at `now` (monotonic s) [MQTT-3.3.2-5].
 
-        Costs the length of what is in memory, and nothing before the first of it expires.
+        Takes time in proportion to the queue's memory, and none before the first message expires.
         """
+        # most sweeps find nothing, and a queue may have 100,000 messages
         if now < self._expires:
             return []
         removed = self._remove_unwanted(lambda span: not span.publication.expired(now))
@@ -411,9 +421,9 @@ class DeliveryQueue:
         return removed
 
     def cut(self, size: int, *, newest: bool, on_disk: bool) -> list[Span]:
-        """Remove and return so many bytes of what is in memory, from one end.
+        """Remove and return this many bytes from one end of what is in memory.
 
-        That is of what is `on_disk`, too, or of what is in memory alone.
+        Either of messages that are also `on_disk`, or of those that are only in memory.
         """
         cut: dict[int, Span] = {}
         spans = [span for span in self if (span.disk_bytes > 0) is on_disk]
@@ -425,14 +435,14 @@ class DeliveryQueue:
         return self._remove_unwanted(lambda span: id(span) not in cut)
 
     def remove_qos_0(self) -> int:
-        """Remove what needs no acknowledgement, and so no session to wait in; return how many."""
+        """Remove QoS 0 messages, which wait for no other connection; return how many."""
         before = self.messages
         self._remove_unwanted(lambda span: span.qos > 0)
         return before - self.messages
 
     @property
     def _head_has_capacity(self) -> bool:
-        return not self._head or (  # what is next is in memory, or to be read
+        return not self._head or (  # the next span is always in memory, or about to be read
             self._head_messages < self.head_messages
             and self._head_bytes < HEAD_BYTES
             and not self._memory.heads_full
@@ -446,7 +456,7 @@ class DeliveryQueue:
         self._head_bytes += span.size
 
     def _refill(self) -> None:
-        """Let the newest follow once nothing on disk stands before them."""
+        """Append the newest to the head if nothing on disk precedes them."""
         tail = self._tail
         if tail.messages:
             return
@@ -460,13 +470,13 @@ class DeliveryQueue:
             self._head_bytes = self._memory_bytes - self._held_bytes
 
     def _lose(self, messages: int, size: int) -> None:
-        """Count so much of the tail as gone."""
+        """Stop counting a part of the tail."""
         self._tail.messages -= messages
         self._tail.bytes -= size
         self._add_paged(-messages, -size)
 
     def _remove_unwanted(self, wanted: Callable[[Span], bool]) -> list[Span]:
-        """Keep what is wanted of what is in memory; return the rest."""
+        """Remove what is not wanted from memory, and return it."""
         removed: list[Span] = []
 
         def stays(span: Span) -> bool:

@@ -1,4 +1,4 @@
-"""Bounds of what waits for one session, and of what waits for all together, in bytes."""
+"""Bounds of one session's queue, and of all queues together, in bytes."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -7,7 +7,7 @@ from gateway.session.span import SPAN_OVERHEAD, Span
 from gateway.settings.broker import MAXIMUM_QUEUED_BYTES_TOTAL
 
 MAXIMUM_MEMORY = 64 * 1024 * 1024
-"""Bytes of what waits for one session in memory: it is kept there alone, or not yet on disk."""
+"""Bytes of one session's queue in memory: only there, or not yet on disk."""
 
 HEAD_MESSAGES = 1_000
 """Deliveries of one session that stay in memory although they are on disk: those sent next.
@@ -20,23 +20,23 @@ HEAD_BYTES = 1024 * 1024
 
 HELD_BACK_MESSAGES = 10_000
 """Messages of one session that are held back in memory, because its connection may not read them
-now. Beyond that the next one waits with all that is behind it."""
+now. Beyond that the next one, and all after it, wait."""
 
 HELD_BACK_BYTES = 4 * 1024 * 1024
 """Bytes of the same; the last may exceed it."""
 
 
 MAXIMUM_BYTES_TOTAL = 128 * 1024 * 1024
-"""Bytes of what all sessions hold: a quarter of the smallest board's memory."""
+"""Bytes of all sessions: a quarter of the smallest board's memory."""
 
 MAXIMUM_HEAD_BYTES = 32 * 1024 * 1024
-"""Bytes in memory beyond which a queue keeps there no more of what is on disk than what is next."""
+"""Bytes in memory above which a queue keeps only its next span of what is on disk."""
 
 MAXIMUM_NAMED = 1_000
-"""Clients whose names are known of those that have lost messages; others are only counted."""
+"""Clients with lost messages whose names are recorded; others are only counted."""
 
 AT_ONCE = 2_000
-"""Spans that were given up and are counted no more in one turn: some 2 ms."""
+"""Dropped spans that are freed in one turn: some 2 ms."""
 
 
 class QueueMemory:
@@ -44,16 +44,16 @@ class QueueMemory:
 
     A publication counts whole while any of its messages is held: its packets are one object.
 
-    Wills and the packet identifiers of QoS 2 messages count too. When it is full, no session takes
-    more of either; what is there stays. Whoever would have added something counts the refusal.
+    Wills and the packet identifiers of QoS 2 messages count too. When it is full, no session
+    accepts more of any; those held stay. The caller that is refused counts the refusal.
 
     `disk_bytes` is what queues have on disk, counted by them. Of that `paged` deliveries,
     `paged_bytes`, are not in memory.
 
-    What queues give up by the thousand counts until `forget_some` has come to it. `on_given_up` is
-    called then, and `forget_some` has to be until nothing is left.
+    Spans that queues drop by the thousand count until `forget_some` has freed them. `on_given_up`
+    is called then, and `forget_some` must be called until nothing is left.
 
-    `dropped` says who has lost acknowledged messages, and how many, since somebody emptied it.
+    `dropped` has the number of lost acknowledged messages by client, since somebody emptied it.
     """
 
     __slots__ = (
@@ -96,25 +96,25 @@ class QueueMemory:
 
     @property
     def heads_full(self) -> bool:
-        """True while memory is needed for more than what is on disk as well."""
+        """True while memory is too scarce for copies of what is on disk."""
         return self.bytes >= MAXIMUM_HEAD_BYTES
 
     def note_dropped(self, client_id: str, count: int) -> None:
-        """Note that a client has lost so many messages that were acknowledged."""
+        """Note that a client has lost this many acknowledged messages."""
         if client_id in self.dropped or len(self.dropped) < MAXIMUM_NAMED:
             self.dropped[client_id] = self.dropped.get(client_id, 0) + count
 
     def page(self, deliveries: int, size: int) -> None:
-        """Count deliveries that are on disk alone, or, below 0, are so no more."""
+        """Count deliveries that are only on disk; negative numbers remove them."""
         self.paged += deliveries
         self.paged_bytes += size
 
     def charge(self, size: int) -> None:
-        """Count bytes that a session holds beside messages, or, below 0, holds no more."""
+        """Count bytes that a session holds beside messages; negative numbers remove them."""
         self.bytes += size
 
     def add(self, span: Span) -> None:
-        """Note that a queue holds a span more."""
+        """Count a span that a queue holds."""
         publication = span.publication
         if not publication.holders:
             self.messages += publication.count
@@ -124,7 +124,7 @@ class QueueMemory:
         self.bytes += span.count * SPAN_OVERHEAD
 
     def remove(self, span: Span) -> None:
-        """Note that a queue that `add` was called for holds the span no more."""
+        """Stop counting a span that was counted by `add`."""
         publication = span.publication
         publication.holders -= 1
         self.deliveries -= span.count

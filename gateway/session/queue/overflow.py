@@ -1,4 +1,4 @@
-"""How a span comes into a session's queue, and what becomes of what has no room there."""
+"""Puts spans into a session's queue, and drops or refuses what exceeds its bounds."""
 
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 def must_hold(session: "Session", qos: int) -> bool:
-    """Return whether a publisher is to be refused rather than that this session loses a message."""
+    """Return whether publishers are refused before this session loses a message."""
     return qos > 0 and session.expiry_interval > 0 and session.limits.when_full is WhenFull.REJECT
 
 
 def enqueue(session: "Session", span: Span, promised: bool) -> None:
-    """Queue a span, as far as there is room, or all of it if its publisher was `promised` that."""
+    """Queue a span as far as it fits, or all of it if that was `promised` to its publisher."""
     if promised and must_hold(session, span.qos):
         _enqueue(session, span)
         return
@@ -41,17 +41,18 @@ def _enqueue(session: "Session", span: Span) -> None:
 
 
 def _evict_for(session: "Session", qos: int) -> bool:
-    """Give up what has waited longest for a message, where that is the policy.
+    """Drop the oldest message for a new one, if that is the policy.
 
-    Room that others take cannot be made here: for that one is given up for one. Where the oldest
-    are on disk alone, they go as soon as they have been read (`drop_oldest`). Returns False, and
-    counts that, if it is the message that is given up.
+    This cannot free what other sessions occupy, so one message is dropped for each new one. If the
+    oldest are only on disk, they are dropped once they are read (`drop_oldest`). Returns False, and
+    counts that, if the new message is dropped instead.
     """
     queue = session.queue
     if session.persistent:
         drop_oldest(session, 1)
         if not queue.full:
             return True
+        # the new message may be queued: reading the page drops an older one in its place
         if queue.waits_for_page and not queue.memory_full:
             session.page_in()
             return True
@@ -60,9 +61,9 @@ def _evict_for(session: "Session", qos: int) -> bool:
 
 
 def drop_oldest(session: "Session", more: int = 0) -> None:
-    """Give up what has waited longest until the queue has room for `more` messages.
+    """Drop the oldest messages until `more` new ones fit.
 
-    That ends where the oldest are on disk alone, and with one if others take the room.
+    Stops where the oldest are only on disk, and after one message if others occupy the memory.
     """
     queue = session.queue
     if session.limits.when_full is not WhenFull.DROP_OLDEST or not session.persistent:
@@ -74,22 +75,23 @@ def drop_oldest(session: "Session", more: int = 0) -> None:
             _count_dropped(session, "oldest", 1)
         else:
             count_refusal(session)
+        # the common bound is reached: dropping more would not free it
         if not queue.at_bound_with(more):
             break
 
 
 def cut_memory(session: "Session", size: int) -> int:
-    """Give up so many bytes of what is in memory alone, for queues that hold less.
+    """Drop this many bytes that are only in memory, in favour of shorter queues.
 
-    Returns how many bytes that are.
+    Returns how many bytes were dropped.
     """
     return _cut(session, size, on_disk=False)
 
 
 def cut_disk(session: "Session", size: int) -> int:
-    """Give up so many bytes of what is on disk; return how many bytes that are, or will be.
+    """Drop this many bytes on disk; return how many are, or will be, dropped.
 
-    What is on disk alone goes step by step.
+    What is only on disk is dropped step by step.
     """
     newest = _drops_newest(session)
     if not (newest and session.queue.paged):
@@ -100,12 +102,13 @@ def cut_disk(session: "Session", size: int) -> int:
     def count(messages: int) -> None:
         _count_dropped(session, "for_others", messages)
 
+    # rows that are not in memory are deleted by the journal, which reports each step
     session.journal.cut(size, count, newest=newest)
     return min(size, session.queue.paged_bytes)
 
 
 def _cut(session: "Session", size: int, *, on_disk: bool) -> int:
-    """Give up so many bytes of what is in memory; return how many bytes that are."""
+    """Drop this many bytes in memory; return how many were dropped."""
     newest = _drops_newest(session)
     found = session.queue.cut(size, newest=newest, on_disk=on_disk)
     for span in found:
@@ -119,7 +122,7 @@ def _drops_newest(session: "Session") -> bool:
 
 
 def _count_newest(session: "Session", qos: int, count: int) -> None:
-    """Count what its publisher was told was taken, and what it was not, each by its name."""
+    """Count the newest messages: as dropped if acknowledged to their publisher, else as refused."""
     if qos and session.persistent and not must_hold(session, qos):
         _count_dropped(session, "newest", count)
     else:
@@ -134,7 +137,7 @@ def _count_dropped(session: "Session", which: str, count: int) -> None:
 
 
 def count_refusal(session: "Session", count: int = 1) -> None:
-    """Count messages that there was no room for."""
+    """Count messages that did not fit."""
     session.counters.add("publish/messages/dropped", count)
     if session.queue.memory_full:
         session.counters.add("tidegate/queues/rejected_for_memory", count)

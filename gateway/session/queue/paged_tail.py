@@ -1,4 +1,4 @@
-"""What of a queue is on disk alone."""
+"""The part of a queue that is only on disk."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -8,14 +8,14 @@ if TYPE_CHECKING:
     from gateway.session.span import Span
 
 NOTHING_BETWEEN: Final[deque[tuple[int, "Span"]]] = deque(maxlen=0)
-"""Stands for the deque that is made when it is needed: 760 bytes, even while it is empty."""
+"""Shared empty deque: a real one takes 760 bytes."""
 
 
 class PagedTail:
-    """The messages that are on disk and not in memory: sequence numbers above `after`, to `up_to`.
+    """Messages on disk and not in memory: sequence numbers above `after`, up to `up_to`.
 
-    What cannot be written stays in memory `between` them, each span with the sequence number that
-    it stands behind; its memory is counted by the queue.
+    What cannot be stored stays in memory `between` them, each span with the sequence number that
+    precedes it; the queue counts its memory.
     """
 
     __slots__ = ("after", "between", "bytes", "loading", "messages", "requested_up_to", "up_to")
@@ -30,7 +30,7 @@ class PagedTail:
         self.requested_up_to = 0
 
     def push(self, span: "Span") -> None:
-        """Add what is on disk; its sequence numbers are above all here."""
+        """Add a span on disk; its sequence numbers are above all others."""
         before = span.sequence - 1
         if not self.messages:
             self.after = before
@@ -39,13 +39,13 @@ class PagedTail:
         self.bytes += span.disk_bytes
 
     def add_between(self, span: "Span") -> None:
-        """Add one that stays in memory; what comes now stands behind all here."""
+        """Add a span that stays in memory, after all others."""
         if self.between is NOTHING_BETWEEN:
             self.between = deque()
         self.between.append((self.up_to, span))
 
     def begin_page(self) -> tuple[int, int]:
-        """Note that a part of it is being read; return above which sequence number, up to which."""
+        """Note that a page is being read; return its first number, exclusive, and its last."""
         self.loading = True
         self.requested_up_to = self.up_to
         return self.after, self.up_to
@@ -58,9 +58,9 @@ class PagedTail:
         self.bytes -= sum([span.disk_bytes for span in spans])
 
     def holds(self, sequence: int) -> bool:
-        """Tell whether the message with this sequence number is on disk alone, if there is one."""
+        """Return whether the message with this sequence number is only on disk, if it exists."""
         return self.after < sequence <= self.up_to
 
 
 NO_TAIL: Final = PagedTail()
-"""The paged tail of every queue that has none: nothing of it is counted or loaded."""
+"""The paged tail of every queue without one: nothing of it is counted or loaded."""
