@@ -1,4 +1,4 @@
-"""PUBACK, PUBREC, PUBREL or PUBCOMP packets that stand one behind the other."""
+"""Adjacent PUBACK, PUBREC, PUBREL or PUBCOMP packets."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -9,19 +9,19 @@ from gateway.mqtt.publication import packet_ids
 from gateway.mqtt.reason_codes import ReasonCode
 
 SIZE = 4
-"""Bytes of an acknowledgement that is nothing but its packet identifier (sections 3.4 to 3.7)."""
+"""Bytes of an acknowledgement that has only its packet identifier (sections 3.4 to 3.7)."""
 
 LARGEST = 4096
-"""Bytes that are looked at for one batch: a larger one is taken in parts."""
+"""Bytes that are searched for one batch; more acknowledgements are handled in several."""
 
 _LENGTH = SIZE - 2  # the remaining length
 
 
 def acknowledged_by(data: bytes, first_byte: int) -> Sequence[int]:
-    """Return the packet identifiers of the acknowledgements that `data` begins with.
+    """Return the packet identifiers of the acknowledgements at the start of `data`.
 
-    They have this first byte and say nothing but their packet identifier; empty if the first is
-    another packet.
+    All have this first byte and only their packet identifier; empty if the first packet is another
+    one.
     """
     types, lengths = data[0::SIZE], data[1::SIZE]
     count = len(data) // SIZE
@@ -44,7 +44,7 @@ def template(
 
 
 def acknowledgements(packet: bytes, identifiers: Sequence[int]) -> bytearray:
-    """Return acknowledgements like `packet`, in which the packet identifier stands at 2."""
+    """Return a copy of `packet` for each identifier, which is at offset 2."""
     size = len(packet)
     data = bytearray(packet * len(identifiers))
     data[2::size] = bytes([packet_id >> 8 for packet_id in identifiers])

@@ -1,4 +1,4 @@
-"""One network connection as MQTT sees it: bytes in, packets out; packets in, bytes out."""
+"""The MQTT state of one network connection: received bytes to packets, packets to bytes."""
 
 from collections.abc import Callable, Sequence
 from math import inf
@@ -29,7 +29,7 @@ from gateway.mqtt.publish_encoder import write_packets
 from gateway.mqtt.reason_codes import ReasonCode
 
 NO_LIMIT = 0xFFFFFFFF
-"""A packet size that no packet reaches: the client named no Maximum Packet Size."""
+"""A packet size above any packet: the client set no Maximum Packet Size."""
 
 CONNECT = 0x10
 
@@ -43,22 +43,22 @@ _LONGEST_LENGTH = 4  # bytes of a remaining length (section 1.5.5)
 _NO_TOPIC = b"\0\0"
 
 MAXIMUM_RECEIVE_MAXIMUM = 65_535
-"""QoS 1 and 2 messages without acknowledgement where no Receive Maximum says less."""
+"""Unacknowledged QoS 1 and 2 messages if no Receive Maximum is lower."""
 
 MAXIMUM_UNSENT = 1024 * 1024
 """Bytes that may wait for a slow reader before its messages stay in the delivery queue.
 
-As many of answers to what it sent may wait beside them; then it should be read no more.
+As many bytes of answers may wait beside them; then its packets should not be read.
 """
 
 
 class Connection:
     """The protocol state of one network connection; owns no socket and no clock.
 
-    Give `framer.feed` what came, ask `framer.next_frame` until it returns 0, or `next_packet` until
-    None, and `data_to_send` when the turn ends. `packet`, `publication` or `acknowledged` says what
-    the frame is, and has to be asked before the next one. Only `MqttError` leaves this class, and
-    after one the connection is over.
+    Pass received bytes to `framer.feed`, then call `framer.next_frame` until it returns 0, or
+    `next_packet` until None, and `data_to_send` when the turn ends. `packet`, `publication` or
+    `acknowledged` decodes the frame, and must be called before the next one. Only `MqttError` is
+    raised, and ends the connection.
     """
 
     __slots__ = (
@@ -101,18 +101,18 @@ class Connection:
         self._alias_maximum = topic_alias_maximum
         self._alias_figures = inbound_figures or InboundFigures()
         self._aliases: InboundAliases | None = None  # made with the first
-        self.outbound_aliases: OutboundAliases | None = None  # a client asks for them in CONNECT
+        self.outbound_aliases: OutboundAliases | None = None  # a client allows them in CONNECT
         self.output = Output()
         self.barrier: Barrier | None = None  # of the answers that wait for the next write
-        self.answers = 0  # bytes of the output that are no messages, at most
-        self.on_output = on_output  # called once before each data_to_send that has news
+        self.answers = 0  # bytes of output that are not messages, at most
+        self.on_output = on_output  # called once before each data_to_send that returns something
         self.touched = False
         self.version = 0  # unknown until CONNECT
         self.bridge = False
         self.maximum_unsent = MAXIMUM_UNSENT
         self.maximum_packet_size = NO_LIMIT
         self.receive_maximum = receive_maximum
-        self.publishes = 0  # of QoS 1 and 2 that were counted, since the beginning
+        self.publishes = 0  # of QoS 1 and 2 that were counted since the beginning
         self.packets_received = 0
         self.packets_sent = 0
 
@@ -121,14 +121,14 @@ class Connection:
         return self.packet() if self.framer.next_frame(self.version) else None
 
     def packet(self) -> Packet:
-        """Return the packet that was taken last; raise MqttError, or later: see `decode_head`."""
+        """Return the last frame as a packet; raise MqttError, or later: see `decode_head`."""
         framer = self.framer
         buffer, first_byte, start, end = framer.buffer, framer.first_byte, framer.body, framer.end
         if not self.version and first_byte == CONNECT and buffer.startswith(CONNECT_5, start, end):
-            self.version = MQTT_5  # so that a CONNECT that is refused is answered in MQTT 5
+            self.version = MQTT_5  # so that a refused CONNECT is answered in MQTT 5
         try:
             packet = decode_head(buffer, first_byte, start, end, self.version)
-        except MqttError:  # the same error, whether or not the framer had to wait for the body
+        except MqttError:  # the same error whether or not the framer had to wait for the body
             check_remaining_length(first_byte, end - start, self.version)
             raise
         self.packets_received += 1
@@ -140,9 +140,9 @@ class Connection:
         return packet
 
     def publication(self) -> Publication:
-        """Return the PUBLISH that was taken last, whose topic nobody has looked at yet.
+        """Return the last frame as a PUBLISH, whose topic is not checked yet.
 
-        Raises MqttError for anything else that is wrong with it. `extend` adds those behind it.
+        Raises MqttError for anything else that is wrong with it. `extend` adds following ones.
         """
         framer = self.framer
         buffer, first_byte, body, end = framer.buffer, framer.first_byte, framer.body, framer.end
@@ -162,12 +162,12 @@ class Connection:
             name = self._resolve_name(name, alias)
         publication = Publication(packets, first_byte & ~_DUP, mqtt5, name, properties)
         self.next_is_publish = end < len(buffer) and buffer[end] == first_byte
-        # the topic of the next packet stands where this one's does if both are about as long
+        # the next packet has its topic at the same offset if both lengths are encoded alike
         topic = end + head
         self.next_has_same_topic = (
             self.next_is_publish and buffer[topic : topic + len(name)] == name
         )
-        # MQTT 5 wants the shortest remaining length of whoever sends it (section 1.5.5)
+        # MQTT 5 requires the shortest remaining length from every sender (section 1.5.5)
         longer = head > 2 and not (end - body) >> 7 * (head - 2)
         if alias is not None or first_byte & _DUP or longer:
             publication.packet_id = packets.identifiers()[0] if publication.qos else 0
@@ -175,7 +175,7 @@ class Connection:
         return publication
 
     def _make_canonical(self, publication: Publication) -> None:
-        """Write a packet anew that cannot be forwarded as it came, and stays alone."""
+        """Encode a packet again that cannot be forwarded as received; no other packet joins it."""
         self.next_has_same_topic = self.next_is_publish = False
         properties, block = publication.properties, b""
         if publication.mqtt5:
@@ -185,7 +185,7 @@ class Connection:
         )
 
     def next_topic_name(self) -> bytes:
-        """Return the topic name of the next of `next_is_publish`, b"" while it is not whole."""
+        """Return the topic name of the next PUBLISH, b"" while it is incomplete."""
         buffer, start = self.framer.buffer, self.framer.end + 2
         last = start + _LONGEST_LENGTH - 1
         if len(buffer) < last + 2:
@@ -202,11 +202,11 @@ class Connection:
         most_bytes: int,
         same_route: SameRoute | None = None,
     ) -> None:
-        """Add the next packets to the publication that was read last, as long as they fit to it.
+        """Add following packets to the last publication, as long as they fit.
 
-        They differ from it in packet identifier and payload alone, and in a topic name of the
-        `same_route`. They are `most` at most with it, and of at most so many bytes. There are none
-        unless there are `next_is_publish`.
+        They differ from it only in packet identifier and payload, and in a topic name of the
+        `same_route`. `most` and `most_bytes` include the first. None is added unless
+        `next_is_publish`.
         """
         if not self.next_is_publish:
             return
@@ -219,11 +219,11 @@ class Connection:
         if packets.count > 1:
             self.packets_received += packets.count - 1
             if publication.qos and 0 in packets.identifiers():
-                # an error [MQTT-2.2.1-3] that is found when it is that packet's turn
+                # an error [MQTT-2.2.1-3] that is raised when that packet is handled
                 self.shorten(publication, list(packets.identifiers()).index(0))
 
     def shorten(self, publication: Publication, count: int) -> None:
-        """Let all but the first `count` messages of the last publication come again."""
+        """Return all but the first `count` messages of the last publication to the framer."""
         packets = publication.packets
         if count < packets.count:
             self.packets_received -= packets.count - count
@@ -231,10 +231,10 @@ class Connection:
             packets.shorten(count)
 
     def acknowledged(self) -> Sequence[int]:
-        """Return the packet identifiers of the acknowledgements that were, and can be, taken.
+        """Return the packet identifiers of the last frame and of adjacent acknowledgements.
 
-        The packet that was taken last begins them; they have the same first byte and say nothing
-        but their identifier. Empty if that one says more: then `packet` returns it.
+        They have the same first byte and only their identifier. Empty if the last frame has more:
+        then call `packet`.
         """
         framer = self.framer
         buffer, body, end = framer.buffer, framer.body, framer.end
@@ -252,7 +252,7 @@ class Connection:
         return found
 
     def _resolve_name(self, name: bytes, alias: int | None) -> bytes:
-        """Return the topic name, behind its length, of a PUBLISH that may have an alias."""
+        """Return the topic name, after its length, of a PUBLISH that may have an alias."""
         topic = self._resolve_alias(name[2:], alias)
         return len(topic).to_bytes(2, "big") + topic
 
@@ -265,14 +265,14 @@ class Connection:
 
     @property
     def unacknowledged(self) -> int:
-        """QoS 1 and 2 PUBLISH packets of the client whose last acknowledgement has not left."""
+        """The client's QoS 1 and 2 PUBLISH packets whose last acknowledgement has not been sent."""
         return self.publishes - self.output.acknowledgements
 
     def check_receive_maximum(self) -> None:
         """Raise ProtocolError if `publishes` exceeds our Receive Maximum [MQTT-3.3.4-8].
 
         An acknowledgement that waits for a commit, or for a slow reader, has not been sent. Before
-        MQTT 5 clients know of no such maximum.
+        MQTT 5 clients know no such maximum.
         """
         if self.version == MQTT_5 and self.unacknowledged > self.receive_maximum:
             raise ProtocolError(
@@ -296,10 +296,10 @@ class Connection:
         *,
         last: bool = False,
     ) -> None:
-        """Queue an acknowledgement like this one for each packet identifier, as `send` does.
+        """Queue a copy of this acknowledgement for each packet identifier, as `send` does.
 
-        The `last` of an exchange gives back what `publishes` counted. It is smaller than
-        every CONNACK, and so within the client's Maximum Packet Size.
+        The `last` of an exchange reduces `publishes`. It is smaller than any CONNACK, and so within
+        the client's Maximum Packet Size.
         """
         count = len(identifiers)
         data: bytes | bytearray
@@ -312,17 +312,17 @@ class Connection:
         self.send_encoded(data, count, commit, barrier, count if last else 0)
 
     def set_output_aside(self) -> Output:
-        """Return the output, and begin another for what is to stand behind an answer."""
+        """Return the output and begin a new one, for packets that must follow an answer."""
         aside, self.output = self.output, Output()
         return aside
 
     def resume_output(self, aside: Output) -> Output:
-        """Go on with the output that was set aside; return what was queued meanwhile."""
+        """Continue with the output that was set aside; return what was queued meanwhile."""
         behind, self.output = self.output, aside
         return behind
 
     def send(self, packet: Packet, commit: int = 0) -> bool:
-        """Queue a packet; it leaves once every batch up to `commit` is on disk.
+        """Queue a packet; it is sent once every batch up to `commit` is on disk.
 
         Returns False for one above the client's Maximum Packet Size, which is not sent
         [MQTT-3.1.2-24].
@@ -344,9 +344,11 @@ class Connection:
         barrier: Barrier | None = None,
         acknowledgements: int = 0,
     ) -> None:
-        """Queue the bytes of `count` packets; with a `barrier` they also leave when it is settled.
+        """Queue the bytes of `count` packets.
 
-        That touches this connection. So many of them are the last `acknowledgements` of exchanges.
+        A settled `barrier` lets them be sent before `commit`.
+
+        That touches this connection. `acknowledgements` of the packets are the last of exchanges.
         """
         self.packets_sent += count
         self.output.append(data, commit, barrier, acknowledgements)
@@ -357,13 +359,13 @@ class Connection:
             self.on_output()
 
     def touch(self) -> None:
-        """Say that `data_to_send` may have news."""
+        """Report that `data_to_send` may return something."""
         if not self.touched:
             self.touched = True
             self.on_output()
 
     def data_to_send(self, committed: int, now: float = inf) -> bytes | bytearray | None:
-        """Remove and return what may leave at second `now`, with batch `committed` on disk."""
+        """Remove and return what may be sent at second `now`, with batch `committed` on disk."""
         self.touched = False
         self.barrier = None
         data = self.output.pop(committed, now)
@@ -373,18 +375,18 @@ class Connection:
 
     @property
     def held(self) -> int:
-        """Bytes that are kept for the peer: of packets that are not whole, aliases, output."""
+        """Bytes held for the peer: incomplete packets, aliases, output."""
         aliases = 0 if self._aliases is None else self._aliases.bytes
-        # what grows piece by piece leaves holes in the heap: up to as much again, measured
+        # objects that grow in steps leave holes in the heap: up to as much again, measured
         return self.framer.held + aliases * 9 // 8 + self.output.size * 2
 
     def discard(self) -> None:
-        """Give up what came and what was to be sent."""
+        """Drop received bytes and unsent output."""
         self.framer = Framer(0)
         self.output = Output()
 
     def close(self) -> None:
-        """Give back what is kept for its topic aliases; nothing is received or sent any more."""
+        """Free the topic aliases; nothing is received or sent any more."""
         if self._aliases is not None:
             self._aliases.close()
         if self.outbound_aliases is not None:
@@ -392,13 +394,14 @@ class Connection:
 
     @property
     def unread(self) -> bool:
-        """True while the peer reads so few answers that no more of its packets should be taken.
+        """True while so many answers are unread that the peer's packets should not be read.
 
-        Messages alone don't make it so: a slow subscriber is heard, and its keep alive too.
+        Unread messages alone do not count: a slow subscriber's packets are handled, its keep alive
+        too.
         """
         return self.answers >= self.maximum_unsent
 
     @property
     def congested(self) -> bool:
-        """True while the peer reads too slowly to be given more messages."""
+        """True while the peer reads too slowly to get more messages."""
         return self.output.size >= self.maximum_unsent

@@ -1,32 +1,32 @@
-"""The delivery policies: what is sent leaves at the end of each turn, waits, or is conflated."""
+"""Delivery policies: messages are sent at the end of each turn, held, or conflated."""
 
 import re
 from functools import lru_cache
 
 COUNT = 5
-"""Messages that are held until they leave together, where nothing says otherwise."""
+"""Messages that are held until they are sent together, by default."""
 
 SIZE = 64 * 1024
 """Bytes of these."""
 
 DELAY = 200
-"""Milliseconds for which a message is held, where nothing says otherwise."""
+"""Milliseconds for which a message is held, by default."""
 
 MAXIMUM_COUNT = 1_000
 MAXIMUM_SIZE = 256 * 1024  # far below what may wait for a slow reader
 MAXIMUM_DELAY = 10_000
 
 FLUSH_INTERVAL = 0.1
-"""Seconds between two moments at which held messages leave, at most."""
+"""The longest step between two moments at which held messages are sent, in seconds."""
 
 MINIMUM_EVERY = 10
-"""Milliseconds of `$every`, at least; a timer is no more exact."""
+"""The least `$every` in milliseconds; timers are no more exact."""
 
 MAXIMUM_EVERY = 3_600_000
 """An hour, for which the newest message may be held in memory."""
 
 KNOWN = 64
-"""Texts whose policies are shared by all who ask for them."""
+"""Texts whose policies are cached."""
 
 _BOUNDS = {"n": MAXIMUM_COUNT, "ms": MAXIMUM_DELAY, "bytes": MAXIMUM_SIZE}
 _TERM = re.compile(r"(n|ms|bytes)=([0-9]{1,6})")
@@ -34,14 +34,14 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class DeliveryPolicy:
-    """How long a message may be held so that others leave with it.
+    """How long a message may be held so that others are sent with it.
 
-    Held messages leave once they are `count`, or of `size` bytes, or one of them has been held for
-    `delay` seconds; a delay of 0 holds nothing. They leave in steps of `step` seconds, so that
-    sessions share a timer, and rather early than late.
+    Held messages are sent once they are `count`, or of `size` bytes, or one of them has been held
+    for `delay` seconds; a delay of 0 holds nothing. Sending times are multiples of `step` seconds,
+    so that sessions share a timer, and are rather early than late.
 
     Of each topic at most the newest message is sent in `every` seconds, each if that is 0.0. If it
-    is not `own`, the receiver's class says how long messages are held.
+    is not `own`, the receiver's class decides how long messages are held.
     """
 
     __slots__ = ("count", "delay", "every", "holds", "own", "size", "step")
@@ -65,7 +65,7 @@ class DeliveryPolicy:
         self.holds = delay > 0 and count > 1
 
     def shorter(self, other: "DeliveryPolicy") -> "DeliveryPolicy":
-        """Return the policy that holds nothing for longer than either of the two does."""
+        """Return the policy that holds messages no longer than either of the two."""
         every = min(self.every, other.every)
         if not (self.own and other.own):
             return (other if other.own else self).with_every(every)
@@ -81,19 +81,19 @@ class DeliveryPolicy:
 
 
 EACH = DeliveryPolicy(1, 1, 0.0)
-"""What is sent in a turn leaves at its end."""
+"""Output of a turn is sent at its end."""
 
 OF_CLASS = DeliveryPolicy(1, 1, 0.0, own=False)
-"""The policy of a subscription that asks for none."""
+"""The policy of a subscription that requests none."""
 
 
 class PolicyError(ValueError):
-    """A `$deliver` or `$every` property that cannot be read, with what is allowed."""
+    """An invalid `$deliver` or `$every` property; the text says what is allowed."""
 
 
 @lru_cache(maxsize=KNOWN)
 def read_policy(deliver: str | None, every: str | None = None) -> DeliveryPolicy | None:
-    """Return what a subscription asks for, None if it asks for nothing; or raise PolicyError.
+    """Return the policy that a subscription requests, None without one; or raise PolicyError.
 
     `deliver` is `each`, or up to three terms such as `n=10,ms=50,bytes=4096`; `every` is
     milliseconds.

@@ -1,6 +1,6 @@
-"""What is wrong with bytes or packets from a client; the reason code is the error.
+"""Faults in bytes or packets from a client, each with its reason code.
 
-Any other exception that leaves the decoder or the state machine is a bug.
+Any other exception from the decoder or the state machine is a bug.
 """
 
 from gateway.mqtt.reason_codes import ReasonCode

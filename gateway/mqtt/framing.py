@@ -1,4 +1,4 @@
-"""Cuts a stream of bytes into packets (MQTT 5, section 2.1)."""
+"""Splits a stream of bytes into packets (MQTT 5, section 2.1)."""
 
 from collections.abc import Callable
 
@@ -9,22 +9,22 @@ from gateway.mqtt.publication import PacketBatch
 from gateway.mqtt.reason_codes import ReasonCode
 
 SameRoute = Callable[[bytes], bool]
-"""Says of a topic name, behind its length, whether its messages may go with those before."""
+"""Returns for a topic name, after its length, whether its messages have the same route."""
 
 ANY_VERSION = -1
-"""Stands for the protocol version where the first byte of a packet may be any but 0."""
+"""A protocol version with which a packet may begin with any byte but 0."""
 
 _LAST_SHIFT = 21  # a remaining length is four bytes of seven bits (section 2.1.4)
-_QOS = 0x06  # the bits of the first byte of a PUBLISH that say the QoS
+_QOS = 0x06  # the bits of a PUBLISH's first byte that hold the QoS
 
 
 class Framer:
-    """The packets of one connection, by position, in the bytes as they were received.
+    """The packets of one connection, by position in the received bytes.
 
-    A received chunk is itself the buffer while nothing is pending; of a packet that was split only
-    its first part is copied. At most `maximum_packet_size` bytes and one chunk are kept, if
-    `next_frame` is called until 0 after each `feed`. The packet that it returned last starts at
-    `start` of the `buffer` with its `first_byte`, and its body is `buffer[body:end]`.
+    A received chunk is itself the buffer while nothing is pending; of a packet in several chunks
+    only the first part is copied. At most `maximum_packet_size` bytes and one chunk are held, if
+    `next_frame` is called until 0 after each `feed`. Its last packet starts at `start` of the
+    `buffer` with its `first_byte`, and has the body `buffer[body:end]`.
     """
 
     __slots__ = (
@@ -44,11 +44,11 @@ class Framer:
         self.buffer = b""
         self._position = 0
         self.first_byte = self.start = self.body = self.end = 0
-        self._missing = 0  # bytes to come before there is anything new to see
-        self._chunks: bytearray | None = None  # a packet that comes in many chunks, joined once
+        self._missing = 0  # bytes that must arrive before `next_frame` can find anything new
+        self._chunks: bytearray | None = None  # a packet in many chunks, joined once
 
     def feed(self, data: bytes) -> None:
-        """Take the bytes of one read."""
+        """Add the bytes of one read."""
         if self._position == len(self.buffer):
             self.buffer = data
             self._position = 0
@@ -66,27 +66,27 @@ class Framer:
 
     @property
     def held(self) -> int:
-        """Bytes that are kept here: packets not asked for yet, and what came of the next."""
+        """Bytes that are held: packets not returned yet, and a part of the next."""
         if self._chunks is not None:
-            return len(self._chunks) * 9 // 8  # it has room to grow
+            return len(self._chunks) * 9 // 8  # with its spare capacity
         return len(self.buffer) if self._position < len(self.buffer) else 0
 
     @property
     def next_first_byte(self) -> int:
-        """The first byte of what `next_frame` would return, or of a part of it; 0 for nothing."""
+        """The first byte of the next packet, or of a part of it; 0 for nothing."""
         chunks = self._chunks
         if chunks is not None:
             return chunks[0]
         return self.buffer[self._position] if self._position < len(self.buffer) else 0
 
     def next_frame(self, version: int = ANY_VERSION) -> int:
-        """Find the next packet and return its first byte, 0 while its last byte has not come.
+        """Find the next packet and return its first byte, 0 while it is incomplete.
 
         Raises MalformedPacket for a remaining length of more than four bytes or, with
-        PACKET_TOO_LARGE, for a packet larger than the maximum, as soon as its header is there;
-        nothing can be read behind either. It also raises what `check_first_byte` does in this
-        protocol version, before any of these, and `check_remaining_length`, for a packet that is
-        not whole. With ANY_VERSION no first byte but 0 is wrong.
+        PACKET_TOO_LARGE, for a packet above the maximum, as soon as its header is there; the stream
+        cannot be read beyond either. Before these, it raises what `check_first_byte` does in this
+        protocol version, and for an incomplete packet what `check_remaining_length` does. With
+        ANY_VERSION only the first byte 0 is wrong.
         """
         if self._chunks is not None:
             if self._missing > 0:
@@ -119,7 +119,7 @@ class Framer:
                 f"a packet of {end - position} bytes; at most {self.maximum_packet_size}",
                 ReasonCode.PACKET_TOO_LARGE,
             )
-        if end > len(buffer):  # what is wrong already need not be whole
+        if end > len(buffer):  # a wrong header is reported without waiting for the body
             check_remaining_length(buffer[position], length, max(version, 0))
             self._wait(end - len(buffer), version)
             return 0
@@ -139,17 +139,17 @@ class Framer:
         properties: bytes = b"",
         same_route: SameRoute | None = None,
     ) -> bool:
-        """Add to a batch of one, the packet that was returned last, those behind it that are alike.
+        """Add similar packets to a batch that holds only the last packet returned.
 
         They have the same first byte and `properties`, which is the whole block with its length,
-        and the same topic name or one of the `same_route`. They are whole, at most `most` with the
-        first, and of at most `most_bytes` together. They count as returned. Returns whether their
-        topic names differ.
+        and the same topic name or one of the `same_route`. They are complete; `most` and
+        `most_bytes` include the first. They count as returned. Returns whether their topic names
+        differ.
         """
         buffer, start, end = self.buffer, self.start, self._position
         size = batch.size
         like = buffer[start : start + batch.body + batch.identifier]
-        behind = properties if buffer[start] & _QOS else b""  # the packet identifier
+        behind = properties if buffer[start] & _QOS else b""  # after the packet identifier
         skip = len(like) + 2
         last = min(len(buffer), start + most * size, start + most_bytes) - size
         while (
@@ -160,6 +160,7 @@ class Framer:
             end += size
         count = (end - start) // size
         if count > 1:
+            # one slice for all of them: equal sizes need no list of positions
             batch.replace_data(buffer[start:end])
             self._position = end
         if count < most and end < len(buffer) and buffer[end] == buffer[start]:
@@ -174,10 +175,11 @@ class Framer:
         properties: bytes,
         same_route: SameRoute | None,
     ) -> bool:
-        """Add packets of other sizes or other topic names."""
+        """Add packets of other sizes or with other topic names."""
         buffer, start, end = self.buffer, self.start, self._position
         first_byte, largest = buffer[start], batch.size
-        between = len(properties) + (2 if first_byte & _QOS else 0)  # topic name and payload
+        # between topic name and payload
+        between = len(properties) + (2 if first_byte & _QOS else 0)
         payload = start + batch.body + batch.payload
         name = buffer[start + batch.body : payload - between]
         starts, offsets, differ = list(batch.starts), list(batch.offsets), False
@@ -186,9 +188,11 @@ class Framer:
         while count < most and end + 1 < limit and buffer[end] == first_byte:
             body = end + 2
             stop = body + buffer[end + 1]
+            # the length takes more than one byte
             if stop > body + 0x7F:
                 body, stop = _body(buffer, end)
-            if stop > limit or stop - end > longest or stop - body < 2:  # no room for a topic name
+            # too short for a topic name
+            if stop > limit or stop - end > longest or stop - body < 2:
                 break
             size = 2 + (buffer[body] << 8 | buffer[body + 1])
             payload = body + size + between
@@ -210,9 +214,9 @@ class Framer:
         return differ
 
     def pop_rest(self) -> bytes:
-        """Return what was received behind the last packet that was returned, and forget it.
+        """Return and forget what was received after the last packet returned.
 
-        After `next_frame` has found a packet too large, that begins with it.
+        After `next_frame` has found a packet too large, that packet comes first.
         """
         rest = self.buffer[self._position :]
         self.buffer = b""
@@ -220,22 +224,22 @@ class Framer:
         return rest
 
     def last_bytes(self, size: int) -> bytes:
-        """Return at most `size` bytes from the start of the packet that was returned last."""
+        """Return at most `size` bytes from the start of the last packet returned."""
         return self.buffer[self.start : self.start + size]
 
     def go_on(self, size: int) -> None:
-        """Count so many bytes from the start of the packet that was returned last as returned."""
+        """Count this many bytes from the start of the last packet as returned."""
         self._position = self.start + size
 
     def _wait(self, missing: int, version: int) -> None:
-        """Keep only the tail, not the chunk it came in, which can be a thousand times larger."""
+        """Hold only the tail, not its chunk, which can be a thousand times larger."""
         first_byte = self.buffer[self._position]
         self.buffer = self.buffer[self._position :]
         self._position = 0
         self._missing = missing
         if not version:
             check_first_packet(first_byte, self.buffer)
-        _check(first_byte, version)  # HTTP, say: don't wait for the rest
+        _check(first_byte, version)  # reject HTTP, for example, without waiting for more
 
     def _join(self, chunks: bytearray) -> None:
         self.buffer = bytes(chunks)
@@ -245,7 +249,7 @@ class Framer:
 
 
 def _check(first_byte: int, version: int) -> None:
-    """Raise MqttError if no packet of this protocol version can begin so."""
+    """Raise MqttError if no packet of this protocol version can begin with this byte."""
     if version != ANY_VERSION:
         check_first_byte(first_byte, version)
     elif not first_byte:
@@ -253,10 +257,10 @@ def _check(first_byte: int, version: int) -> None:
 
 
 def _body(buffer: bytes, position: int) -> tuple[int, int]:
-    """Return start and end of the body of the packet there, whose length takes several bytes.
+    """Return start and end of a packet's body if its length takes several bytes.
 
-    (0, 0) while its header is not whole, or if its remaining length is not in its shortest form or
-    malformed: `next_frame` says so when it is that packet's turn.
+    (0, 0) if its header is incomplete, or its remaining length is malformed or not in its shortest
+    form: `next_frame` reports that when the packet is handled.
     """
     try:
         length, body = _long_remaining_length(buffer, position + 1)
@@ -268,7 +272,7 @@ def _body(buffer: bytes, position: int) -> tuple[int, int]:
 
 
 def _long_remaining_length(buffer: bytes, position: int) -> tuple[int, int]:
-    """Return the remaining length and the position behind it, (0, 0) while bytes are missing.
+    """Return the remaining length and the position after it, (0, 0) while bytes are missing.
 
     A form longer than necessary is accepted: MQTT 3.1.1 does not forbid it.
     """

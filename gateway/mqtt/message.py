@@ -1,6 +1,6 @@
-"""One application message as the gateway accepted it, and the values `$where` reads from it.
+"""An accepted application message, and the values that `$where` reads from it.
 
-Text, JSON value, topic levels and user properties are decoded when first needed and stay with the
+Text, JSON value, topic levels and user properties are decoded when first needed and stored in the
 message, so that many filters cost one decode (where-language 14.2).
 """
 
@@ -26,17 +26,17 @@ INTEGER_LOWEST: Final = -(2**63)
 INTEGER_HIGHEST: Final = 2**63 - 1
 
 NOT_JSON: Final[Any] = object()
-"""Stands for the value of a payload that is not JSON; no step leads anywhere from it."""
+"""The value of a payload that is not JSON; no step of a path leads from it."""
 
 _STRUCTURE: Final = bytes(byte for byte in range(256) if byte not in b'[]{}"')
-"""All bytes but those that say how deep a value is."""
+"""All bytes except those that determine the depth of a value."""
 
 _SQUARE: Final = bytes.maketrans(b"{}", b"[]")
 _RUN: Final = re.compile(rb"\[+|\]+")
 _OPENING: Final = b"["[0]
 
 _MANY: Final = 8_192
-"""Runs of opening brackets that are too many to be followed one by one, which takes a
+"""Runs of opening brackets above which they are not followed one by one: that takes a
 millisecond."""
 
 _JSON_BYTES = JSON_BYTES  # compiled, C names that no other module sees
@@ -45,11 +45,11 @@ _TWO_BRACKETS_A_LEVEL = 2 * JSON_LEVELS
 
 _DIGITS_ALONE: Final = bytes(48 if byte in b"0123456789" else 0 for byte in range(256))
 _LONG_NUMBER: Final = b"0" * 19
-"""Digits of the shortest integer that may not fit 64 bits, as `_DIGITS_ALONE` translates them."""
+"""Digits of the shortest integer that may not fit 64 bits, as translated by `_DIGITS_ALONE`."""
 
 _LONG_DIGITS: Final = re.compile(_LONG_NUMBER + b"0*")
-"""Digits of such an integer, or of what looks like one: a literal prefix is found ten times as fast
-as a class of digits."""
+"""Matches the digits of such an integer; a literal prefix is found ten times as fast as a class of
+digits."""
 
 _MINUS: Final = b"-"[0]
 _HIGHEST: Final = b"%d" % INTEGER_HIGHEST
@@ -67,10 +67,10 @@ def decode_payload(payload: bytes) -> str | None:
 
 
 def parse_json(payload: bytes) -> Any:
-    """Give the value of a whole RFC 8259 text, NOT_JSON if `payload` is none or is too long.
+    """Return the value of a whole RFC 8259 text, NOT_JSON if `payload` is none or is too long.
 
-    An INTEGER arrives as int and every other number as float; strings are not yet held against
-    the STRING limit.
+    An INTEGER is an int and every other number a float; strings are not yet checked against the
+    STRING limit.
     """
     if len(payload) > _JSON_BYTES:
         return NOT_JSON
@@ -88,18 +88,18 @@ def parse_json(payload: bytes) -> Any:
 
 @cache
 def _decoder() -> tuple[Callable[[bytes], Any], type[Exception]]:
-    """Return a decoder of JSON and what it raises; it brings 2 MiB, which no start needs."""
+    """Return a JSON decoder and its exception; importing it takes 2 MiB, which no start needs."""
     import msgspec
 
     return msgspec.json.Decoder().decode, msgspec.MsgspecError
 
 
 def _with_reals(payload: bytes) -> bytes:
-    """Return a JSON text with `.0` behind each integer beyond 64 bits, which makes it a REAL.
+    """Return a JSON text with `.0` after each integer beyond 64 bits, which makes it a REAL.
 
-    What is no JSON text stays none.
+    An invalid text stays invalid.
     """
-    payload = b"  " + payload + b" "  # something stands before and behind all digits
+    payload = b"  " + payload + b" "  # so that every run of digits has a byte before and after it
     plain = _without_escapes(payload)
     parts: list[bytes] = []
     quotes = counted = copied = 0
@@ -122,22 +122,22 @@ def _with_reals(payload: bytes) -> bytes:
 
 
 def _without_escapes(payload: bytes) -> bytes:
-    """Return a JSON text in which each quotation mark begins or ends a string, of the same size."""
+    """Return a JSON text of the same size in which every quotation mark delimits a string."""
     if b"\\" not in payload:
         return payload
     return payload.replace(b"\\\\", b"  ").replace(b'\\"', b"  ")
 
 
 def _is_too_deep(payload: bytes) -> bool:
-    """Count the levels exactly: how deep the decoder gets depends on the stack it starts from.
+    """Count the levels exactly: the decoder's own limit depends on its stack.
 
-    `payload` is a JSON text. Runs of brackets are followed; while there are too many, the innermost
-    level is taken off, wherever there is one.
+    `payload` is a JSON text. If there are too many runs of brackets to follow, the innermost level
+    is removed everywhere, repeatedly.
     """
     if payload.count(b"[") + payload.count(b"{") <= _JSON_LEVELS:
         return False
     brackets = _without_escapes(payload).translate(_SQUARE, _STRUCTURE)
-    # a string that ends where one begins goes on: no bracket is between them
+    # two adjacent marks join two strings: no bracket is between them
     brackets = b"".join(brackets.replace(b'""', b"").split(b'"')[::2])
     most = _JSON_LEVELS
     while brackets.count(b"[]") > _MANY:
@@ -149,33 +149,32 @@ def _is_too_deep(payload: bytes) -> bool:
 
 
 UNKNOWN: Any = object()
-"""Stands for a value that is not decoded yet."""
+"""Marks a value that is not decoded yet."""
 
 UNBOUNDED = 1 << 62
 """More work than any `$where` needs for a message."""
 
 UNCOUNTED: Final = 1_000
-"""Least work of one operation that is counted; less is paid for by its node of the expression."""
+"""The least work of an operation that is counted; less is covered by its node of the expression."""
 
 _CORRELATION = "correlation data"
-"""Key of a long decoded Correlation Data among the values of parts of expressions."""
+"""Key of a long decoded Correlation Data in `part_values`."""
 
 
 class OverBudgetError(Exception):
-    """An evaluation has used all the work that it may."""
+    """An evaluation has used up its work."""
 
 
 class Message:
     """One accepted message; absent optional fields are None.
 
-    `received_at` is wall time in milliseconds since 1970, `arrived` monotonic seconds of the
-    same moment (what expiry counts from), `qos` and `retain` are the publisher's.
-    `commit_within` is its durability class: the seconds by which its commit may be put off, 0.0
-    for none, None for a message that is kept in memory alone. `barrier` lets its
-    publisher's answer leave before that commit, once every receiver that joins it has the message.
-    `work_left` is the work that a `$where` evaluated for it may still cost.
-    `part_values` is what is known of parts of expressions, None while nothing is. The fields that
-    begin with an underscore hold what `$where` has decoded from the others.
+    `received_at` is wall time in milliseconds since 1970, `arrived` monotonic seconds of the same
+    moment (expiry counts from it), `qos` and `retain` are the publisher's. `commit_within` is its
+    durability class: the seconds by which its commit may be delayed, 0.0 for none, None for a
+    message that is only in memory. `barrier` lets the publisher's answer be sent before that
+    commit, once every receiver has acknowledged the message. `work_left` is the work that a
+    `$where` may still cost. `part_values` caches values of parts of expressions, None while empty.
+    Fields that begin with an underscore hold what `$where` has decoded.
     """
 
     __slots__ = (
@@ -245,7 +244,7 @@ class Message:
         self._user: dict[str, str] = UNKNOWN
 
     def set_properties(self, fields: Properties) -> None:
-        """Take over what a PUBLISH says beside its topic and payload."""
+        """Set the fields that a PUBLISH has beside its topic and payload."""
         self.content_type = fields.content_type
         self.response_topic = fields.response_topic
         self.correlation_data = fields.correlation_data
@@ -254,7 +253,7 @@ class Message:
         self.user_properties = fields.user_properties
 
     def properties(self) -> Properties:
-        """Return the same as a PUBLISH says it: [MQTT-3.3.2-4], -15, -16, -17, -18, -20."""
+        """Return the same as properties of a PUBLISH: [MQTT-3.3.2-4], -15, -16, -17, -18, -20."""
         if not (
             self.user_properties
             or self.content_type is not None
@@ -274,7 +273,7 @@ class Message:
         )
 
     def spend(self, work: int) -> None:
-        """Count work that an evaluation is about to do; raise OverBudgetError if too much."""
+        """Count work that an evaluation is about to do; raise OverBudgetError if it is too much."""
         if work > UNCOUNTED:
             self.work_left -= work
             if self.work_left < 0:
@@ -292,7 +291,7 @@ class Message:
         return self._json
 
     def payload_is_json(self) -> bool:
-        """Say whether the payload is JSON as all later readers see it (where-language 6.3)."""
+        """Return whether the payload is JSON for all later readers (where-language 6.3)."""
         return self.json() is not NOT_JSON
 
     def levels(self) -> list[str]:
@@ -308,7 +307,7 @@ class Message:
         return self._user
 
     def forget_parts_but(self, kind: type) -> None:
-        """Forget what is known of parts but for what stands under an object of this type."""
+        """Forget cached values of parts except those under a key of this type."""
         values = self.part_values or {}
         self.part_values = {key: values[key] for key in values if type(key) is kind}
 

@@ -1,4 +1,4 @@
-"""What a connection still has to send, and what holds its bytes back until it is safe."""
+"""The unsent bytes of a connection, parts of which may wait until rows are on disk."""
 
 from collections.abc import Callable
 from math import inf
@@ -7,12 +7,12 @@ from gateway.mqtt.delivery_policy import DeliveryPolicy
 
 
 class Barrier:
-    """The delivery barrier of an answer: everyone's acknowledgement, in place of a commit.
+    """Lets an answer be sent before its commit, once every receiver has acknowledged the message.
 
-    `outstanding` is how many receivers have what the answer promises and have not acknowledged it.
-    Whoever gives a message away calls `add` for each of them before the answer is queued, and
-    `settle` once for each that acknowledged it or is owed it no more. `on_settled` is called when
-    the last has; the connection that queues the answer sets it.
+    `outstanding` is how many receivers have the message and have not acknowledged it. Code that
+    delivers a message calls `add` for each receiver before the answer is queued, and `settle` once
+    for each that acknowledged it or will not get it. The last calls `on_settled`, which the
+    connection sets when it queues the answer.
     """
 
     __slots__ = ("on_settled", "outstanding")
@@ -22,7 +22,7 @@ class Barrier:
         self.on_settled: Callable[[], None] | None = None
 
     def add(self) -> None:
-        """Wait for one receiver more."""
+        """Wait for one more receiver."""
         self.outstanding += 1
 
     def settle(self) -> None:
@@ -33,7 +33,7 @@ class Barrier:
 
 
 class _Part:
-    """Bytes that leave together, and how many of our Receive Maximum they give back."""
+    """Bytes that are sent together, with the number of exchanges that they finish."""
 
     __slots__ = ("acknowledgements", "barrier", "commit", "data")
 
@@ -44,11 +44,11 @@ class _Part:
         self.acknowledgements = 0
 
     def held(self, committed: int) -> bool:
-        """Return True while the bytes may not leave."""
+        """Return True while the bytes may not be sent."""
         return self.commit > committed and (self.barrier is None or self.barrier.outstanding > 0)
 
     def covers(self, commit: int, barrier: Barrier | None) -> bool:
-        """Return True if what waits for `commit` or `barrier` may leave whenever this part may."""
+        """Return True if what waits for `commit` or `barrier` may be sent with this part."""
         return not commit or (
             commit <= self.commit and (self.barrier is None or self.barrier is barrier)
         )
@@ -57,7 +57,7 @@ class _Part:
 class Buffered:
     """What a delivery policy holds: all of an output that had `size` bytes, until second `due`.
 
-    `arrivals` are the monotonic seconds at which its `messages` came, and how many came then.
+    `arrivals` are the monotonic seconds at which its `messages` arrived, each with their number.
     """
 
     __slots__ = ("arrivals", "due", "messages", "size")
@@ -72,18 +72,17 @@ class Buffered:
 class Output:
     """A queue of bytes in which each part may wait for a batch of rows to be on disk.
 
-    Commit numbers never fall along the queue: what is appended behind bytes that wait keeps its
-    order and waits with them (ARCHITECTURE.md, "The turn"). `acknowledgements` is how many have
-    left since the beginning. `buffered` is what a delivery policy holds, until
-    anything else is appended: that takes it along.
+    Commit numbers never fall along the queue: what follows waiting bytes waits with them
+    (ARCHITECTURE.md, "The turn"). `acknowledgements` is how many were sent since the beginning.
+    `buffered` is what a delivery policy holds; anything appended later releases it.
     """
 
     __slots__ = ("_free", "_noted", "_parts", "acknowledgements", "buffered", "size")
 
     def __init__(self) -> None:
-        self._free: bytes | bytearray | None = None  # all that is queued, if none of it waits
+        self._free: bytes | bytearray | None = None  # everything, if nothing waits
         self._noted = 0  # acknowledgements in it
-        self._parts: list[_Part] | None = None  # all that is queued, if some of it waits
+        self._parts: list[_Part] | None = None  # everything, if some of it waits
         self.buffered: Buffered | None = None
         self.size = 0
         self.acknowledgements = 0
@@ -95,14 +94,15 @@ class Output:
         barrier: Barrier | None = None,
         acknowledgements: int = 0,
     ) -> None:
-        """Queue `data`; it leaves once every batch up to `commit` is on disk.
+        """Queue `data`; it is sent once every batch up to `commit` is on disk.
 
-        So many `acknowledgements` count as having left when it has.
+        `acknowledgements` of it are counted when it is sent.
 
-        With a `barrier` it also leaves, in its place of the queue, when that has nothing
+        With a `barrier` it is also sent, in its place in the queue, when that has nothing
         outstanding any more. A bytearray belongs to the output from now on; bytes, which many
         receivers may share, are not copied for one that has nothing else to send.
         """
+        # every receiver has acknowledged: the rows are not needed for this answer
         if barrier is not None and not barrier.outstanding:
             commit = 0
         self.size += len(data)
@@ -121,6 +121,7 @@ class Output:
             parts = self._begin_parts()
         if parts:
             last = parts[-1]
+            # fewer parts: bytes that may be sent no later than those before are joined to them
             if last.covers(commit, barrier):
                 last.data += data
                 last.acknowledgements += acknowledgements
@@ -132,15 +133,16 @@ class Output:
     def hold(
         self, before: int, count: int, policy: DeliveryPolicy, now: float, latest: float
     ) -> None:
-        """Let the messages that were appended since there were `before` bytes wait for others.
+        """Hold the messages that were appended since there were `before` bytes.
 
-        They leave as `policy` says, and at second `latest` anyway; or with what stands before
-        them, if that is not held itself.
+        They are sent as `policy` says, at second `latest` in any case, or with the bytes before
+        them if those are not held.
         """
         buffered = self.buffered
         if self.size == before:
             return
         if buffered is None:
+            # what is already queued is sent at the end of the turn, and these with it
             if before:
                 return
             buffered = self.buffered = Buffered()
@@ -154,7 +156,7 @@ class Output:
             buffered.due = min(buffered.due, int((now + policy.delay) / step) * step, latest)
 
     def release(self) -> None:
-        """Hold nothing any more that a delivery policy held."""
+        """Release what a delivery policy held."""
         if self.buffered is not None:
             self.buffered.size = -1
 
@@ -165,7 +167,7 @@ class Output:
         return buffered.due if buffered is not None and held else 0.0
 
     def _begin_parts(self) -> list[_Part]:
-        """Return the parts, what was free among them."""
+        """Begin the list of parts with what did not wait."""
         self._parts = parts = []
         if self._free is not None:
             part = _Part(0, self._free, None)
@@ -175,14 +177,14 @@ class Output:
         return parts
 
     def append_all(self, other: "Output") -> None:
-        """Queue what another output holds, which is given up; it has no acknowledgements."""
+        """Queue another output's bytes and drop that output; it has no acknowledgements."""
         if other._free is not None:  # noqa: SLF001 - of this class
             self.append(other._free)  # noqa: SLF001
         for part in other._parts or ():  # noqa: SLF001
             self.append(part.data, part.commit, part.barrier)
 
     def pop(self, committed: int, now: float = inf) -> bytes | bytearray | None:
-        """Remove and return the bytes that may leave at second `now`; None when there are none.
+        """Remove and return the bytes that may be sent at second `now`; None if there are none.
 
         A bytearray belongs to the caller.
         """

@@ -1,4 +1,4 @@
-"""The control packets of MQTT 3.1, 3.1.1 and 5 as plain objects, and what keeping one costs."""
+"""The control packets of MQTT 3.1, 3.1.1 and 5 as plain objects, and their sizes in memory."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class PacketType(IntEnum):
 
 @dataclass(slots=True)
 class Will:
-    """The message that the server publishes when a connection ends badly (section 3.1.2.5)."""
+    """The message that the server publishes when a connection ends abnormally (section 3.1.2.5)."""
 
     topic: str
     payload: bytes
@@ -45,10 +45,9 @@ class Will:
 
 @dataclass(slots=True)
 class Connect:
-    """A client asks for a connection (section 3.1); `protocol_version` is 3, 4 or 5.
+    """A client's request for a connection (section 3.1); `protocol_version` is 3, 4 or 5.
 
-    A `bridge` is another broker, which says so by BRIDGE_BIT; MQTT 5 has subscription options for
-    what that means.
+    A `bridge` is another broker, identified by BRIDGE_BIT; MQTT 5 has subscription options instead.
     """
 
     client_id: str = ""
@@ -73,7 +72,7 @@ class ConnAck:
 
 @dataclass(slots=True)
 class Publish:
-    """A message on its way (section 3.3); `packet_id` is 0 at QoS 0."""
+    """An application message (section 3.3); `packet_id` is 0 at QoS 0."""
 
     topic: str
     payload: bytes = b""
@@ -128,7 +127,7 @@ class SubscriptionRequest:
 
 @dataclass(slots=True)
 class Subscribe:
-    """A client asks for messages (section 3.8)."""
+    """A client's request for messages (section 3.8)."""
 
     packet_id: int
     requests: Iterable[SubscriptionRequest]
@@ -137,7 +136,7 @@ class Subscribe:
 
 @dataclass(slots=True)
 class SubAck:
-    """The answer to SUBSCRIBE: one reason code a topic filter (section 3.9)."""
+    """The answer to SUBSCRIBE: one reason code for each topic filter (section 3.9)."""
 
     packet_id: int
     reason_codes: list[ReasonCode]
@@ -146,7 +145,7 @@ class SubAck:
 
 @dataclass(slots=True)
 class Unsubscribe:
-    """A client gives up topic filters (section 3.10)."""
+    """A client's request to remove topic filters (section 3.10)."""
 
     packet_id: int
     topic_filters: Iterable[str]
@@ -211,11 +210,11 @@ MESSAGE_OVERHEAD = 416
 """Bytes of the objects around a message's own bytes (64-bit CPython 3.11 to 3.13)."""
 
 USER_PROPERTY_OVERHEAD = 160
-"""Bytes of the objects around one user property: a pair, its place and two strings."""
+"""Bytes of the objects around one user property: a pair, its list entry and two strings."""
 
 
 def message_size(message: Publish | Will) -> int:
-    """Return the bytes that a message occupies until it is published, whose packet is decoded."""
+    """Return the bytes of a decoded message until it is published."""
     properties = message.properties
     size = MESSAGE_OVERHEAD + len(message.topic.encode()) + len(message.payload)
     size += len(properties.content_type or "") + len(properties.response_topic or "")

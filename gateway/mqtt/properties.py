@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True, frozen=True)
 class Properties:
-    """Every property a packet can carry; None (or an empty tuple) where it carries none."""
+    """Every property a packet can have; None (or an empty tuple) if it is absent."""
 
     payload_format_indicator: int | None = None
     message_expiry_interval: int | None = None

@@ -1,4 +1,4 @@
-"""Application messages that arrived together: their PUBLISH packets, and what these share."""
+"""Application messages that arrived together: their PUBLISH packets and common attributes."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _MESSAGE_OVERHEAD = MESSAGE_OVERHEAD  # compiled, a C name that no other module 
 NO_TOPIC: Final = ""
 
 NOT_LISTED: Final[list[int]] = []
-"""Stands for the lists of a batch whose packets are all as long."""
+"""Replaces the lists of a batch whose packets have equal sizes."""
 
 HIGH: Final = b"".join(bytes((high,)) * 256 for high in range(256))
 """The high bytes of all packet identifiers, in order."""
@@ -29,13 +29,13 @@ _LOW = LOW
 
 
 class PacketBatch:
-    """The bytes of `count` packets, and where each and its payload start there.
+    """The bytes of `count` packets, and the positions of each packet and payload.
 
-    Where all are as long, and have one topic name, that is `size`: their bodies start `body` bytes
-    behind their own start, in each body the packet identifier, if there is one, stands at
-    `identifier`, and the payload begins at `payload`. Otherwise `size` is 0; then too the packet
-    identifier stands as far before the payload. `largest` is the size of the largest packet,
-    `payloads` the bytes of all payloads.
+    If all have equal sizes and one topic name, `size` is that size: their bodies start `body` bytes
+    after their own start, with the packet identifier, if any, at `identifier` and the payload at
+    `payload` of the body. Otherwise `size` is 0; then too the packet identifier has the same
+    distance from the payload. `largest` is the size of the largest packet, `payloads` the bytes of
+    all payloads.
     """
 
     __slots__ = (
@@ -71,13 +71,13 @@ class PacketBatch:
         self.payloads = self.payload_bytes(0, self.count)
 
     def replace_data(self, data: bytes) -> None:
-        """Become these packets, all as long as those before."""
+        """Become these packets, of the same size as before."""
         self.data = data
         self.count = count = len(data) // self.size
         self.payloads = count * (self.size - self.body - self.payload)
 
     def shorten(self, count: int) -> None:
-        """Keep the first `count` packets alone."""
+        """Drop all but the first `count` packets."""
         data = self.data[: self.start(count)]
         if self.size:
             self.replace_data(data)
@@ -98,13 +98,13 @@ class PacketBatch:
         return self._offsets
 
     def start(self, number: int) -> int:
-        """Return where the packet with this number, from 0, starts; behind the last, the end."""
+        """Return where the packet with this number, from 0, starts; after the last, the end."""
         if self.size:
             return number * self.size
         return self._starts[number] if number < self.count else len(self.data)
 
     def payload_bytes(self, first: int, count: int) -> int:
-        """Return the bytes of so many payloads, from number `first` on."""
+        """Return the bytes of these payloads, from number `first` on."""
         if self.size:
             return count * (self.size - self.body - self.payload)
         end = first + count
@@ -120,13 +120,13 @@ class PacketBatch:
         return self.data[self._offsets[number] : self.start(number + 1)]
 
     def topic_name(self, number: int) -> bytes:
-        """Return the topic name of the packet with this number, behind its length."""
+        """Return the topic name of the packet with this number, after its length."""
         data = self.data
         start = body_start(data, self.start(number))
         return data[start : start + 2 + (data[start] << 8 | data[start + 1])]
 
     def identifiers(self) -> Sequence[int]:
-        """Return the packet identifiers, as a range where each is one more than that before."""
+        """Return the packet identifiers, as a range if they are consecutive."""
         offset = self.body + self.identifier
         data = self.data
         if self.count == 1:
@@ -139,7 +139,7 @@ class PacketBatch:
         return packet_ids(high, bytes([data[offset + 1] for offset in offsets]))
 
     def slice(self, first: int, count: int) -> bytes:
-        """Return the bytes of so many packets, from number `first` on."""
+        """Return the bytes of these packets, from number `first` on."""
         return self.data[self.start(first) : self.start(first + count)]
 
     def numbered(self, first: int, count: int, packet_id: int) -> bytearray:
@@ -162,7 +162,7 @@ class PacketBatch:
         return data
 
     def part(self, first: int, count: int) -> "PacketBatch":
-        """Return so many packets, from number `first` on, as a batch of their own."""
+        """Return these packets, from number `first` on, as another batch."""
         data = self.slice(first, count)
         if self.size:
             return PacketBatch(data, self.size, self.body, self.identifier, self.payload)
@@ -173,9 +173,9 @@ class PacketBatch:
 
 
 def uneven_batch(data: bytes, starts: list[int], offsets: list[int], back: int) -> PacketBatch:
-    """Return packets that need not all be as long, with these payloads.
+    """Return packets of any sizes, with these payloads.
 
-    The packet identifiers stand `back` bytes before them.
+    The packet identifiers are `back` bytes before them.
     """
     body = body_start(data, 0)
     payload = offsets[0] - body
@@ -188,7 +188,7 @@ def uneven_batch(data: bytes, starts: list[int], offsets: list[int], back: int) 
 
 
 def body_start(data: bytes, start: int) -> int:
-    """Return where the body of the packet begins that starts there, and is well-formed."""
+    """Return where the body of the well-formed packet begins that starts there."""
     start += 1
     while data[start] > 0x7F:
         start += 1
@@ -196,9 +196,9 @@ def body_start(data: bytes, start: int) -> int:
 
 
 def packet_ids(high: bytes, low: bytes) -> Sequence[int]:
-    """Return the packet identifiers, at least one, that have these high and low bytes.
+    """Return the packet identifiers, at least one, with these high and low bytes.
 
-    A range, of one step, if each is one more than that before.
+    A range, with a step of one, if they are consecutive.
     """
     first = high[0] << 8 | low[0]
     end = first + len(high)
@@ -210,17 +210,13 @@ def packet_ids(high: bytes, low: bytes) -> Sequence[int]:
 class Publication:
     """1 to n messages of one publisher, QoS and RETAIN, with the same properties and destinations.
 
-    `packets` are their PUBLISH packets, for MQTT 5 if `mqtt5`, in the one form in which they are
-    forwarded unchanged: with their topic names, without DUP and topic alias. `topic` is that of the
-    first, `topic_name` the same in UTF-8 behind its length; others may differ if they are `mixed`.
-    `received_at` is wall time in milliseconds since 1970,
-    `arrived` monotonic seconds of the same moment. `commit_within` is the durability class: the
-    seconds by which a commit may be put off, None for what is kept in memory alone. `barrier` is
-    what the publisher's answer may wait for, set while the messages are handed out.
-
-    `receivers` is how many sessions are given it at once, and so share its memory.
-    `holders` counts the spans in queues that hold it, `stored_for` the sessions that it is kept
-    for on disk, where its number is `row`; there others may refer to it too if it is `shared`.
+    `packets` are their PUBLISH packets, for MQTT 5 if `mqtt5`, in the form in which they are
+    forwarded unchanged: with topic names, without DUP and topic alias. `topic` is that of the
+    first, `topic_name` the same in UTF-8 after its length; others may differ if they are `mixed`.
+    `received_at` is wall time in milliseconds since 1970, `arrived` monotonic seconds of the same
+    moment. `commit_within` is the durability class: the seconds by which a commit may be delayed,
+    None for messages that are only in memory. `barrier` is what the publisher's answer may wait
+    for, set during delivery.
     """
 
     __slots__ = (
@@ -266,7 +262,8 @@ class Publication:
         self.retain = bool(first_byte & 1)
         self.topic = NO_TOPIC
         self.mixed = False
-        self.packet_id: int | None = None  # where its packet was written anew, without it
+        # without its packet identifier, if its packet was encoded again
+        self.packet_id: int | None = None
         self.client_id: str | None = None
         self.username: str | None = None
         self.received_at: int | None = None
@@ -278,19 +275,19 @@ class Publication:
         self.stored_for = 0
         self.row = 0
         self.shared = False
-        # in which receivers are sent it, while they share them: see `publish_encoder.form`
+        # shared by receivers during delivery: see `publish_encoder.form`
         self.forms: dict[int, PacketBatch] | None = None
-        # each as an object, made by `message`
+        # message objects, made by `message`
         self.messages: list[Message | None] | None = None
 
     def identifiers(self) -> Sequence[int]:
-        """Return the packet identifiers that the messages came with, at QoS 1 and 2."""
+        """Return the packet identifiers of the received messages, at QoS 1 and 2."""
         if self.packet_id is not None:
             return (self.packet_id,)
         return self.packets.identifiers()
 
     def name_of(self, number: int) -> bytes:
-        """Return the topic name of the message with this number, behind its length."""
+        """Return the topic name of the message with this number, after its length."""
         return self.packets.topic_name(number) if self.mixed else self.topic_name
 
     def topic_of(self, number: int) -> str:
@@ -299,37 +296,37 @@ class Publication:
 
     @property
     def count(self) -> int:
-        """How many messages these are."""
+        """How many messages there are."""
         return self.packets.count
 
     def size(self, first: int, count: int) -> int:
-        """Return the bytes of memory of so many messages, from number `first` on."""
+        """Return the bytes of memory of these messages, from number `first` on."""
         packets = self.packets
         if packets.size:
             return count * (packets.size + _MESSAGE_OVERHEAD)
         return packets.start(first + count) - packets.start(first) + count * _MESSAGE_OVERHEAD
 
     def fitting(self, first: int, most: int, room: int) -> int:
-        """Return how many messages from `first` on, at most `most`, fit into so many bytes.
+        """Return how many messages from `first` on, at most `most`, fit into `room` bytes.
 
-        The last may exceed them; none fits if there is no room at all.
+        The last may exceed them; none fits if `room` is 0.
         """
         packets = self.packets
         if packets.size:
             each = packets.size + _MESSAGE_OVERHEAD
             return max(0, min(most, -(-room // each)))
-        if self.size(first, most) <= room:  # as nearly always
+        if self.size(first, most) <= room:  # nearly always
             return most
         counts = range(most + 1)
         return min(most, bisect_left(counts, room, key=partial(self.size, first)))
 
     def expired(self, now: float) -> bool:
-        """Tell whether the Message Expiry Interval has passed at second `now` [MQTT-3.3.2-5]."""
+        """Return whether the Message Expiry Interval has passed at second `now` [MQTT-3.3.2-5]."""
         expiry = self.properties.expiry
         return expiry is not None and self.arrived + expiry <= now
 
     def share_forms(self) -> None:
-        """Keep every form that is made from now on, for all receivers."""
+        """Cache every form that is made from now on, for all receivers."""
         self.forms = {}
 
     def message(self, number: int) -> Message:
@@ -342,7 +339,7 @@ class Publication:
         return message
 
     def new_message(self, number: int) -> Message:
-        """Return the message with this number as an object of the caller's own."""
+        """Return the message with this number as a new object."""
         message = Message(
             self.topic_of(number) if self.mixed else self.topic,
             self.packets.one(number),
@@ -360,15 +357,15 @@ class Publication:
         return message
 
     def one(self, number: int) -> "Publication":
-        """Return the message with this number as a publication of its own."""
+        """Return the message with this number as another publication."""
         return self if self.packets.count == 1 else self.part(number, 1)
 
     def copy(self) -> "Publication":
-        """Return all messages as another publication, which nobody is owed."""
+        """Return all messages as another publication, without receivers."""
         return self.part(0, self.packets.count)
 
     def part(self, first: int, count: int) -> "Publication":
-        """Return so many messages, from number `first` on, as a publication of their own."""
+        """Return these messages, from number `first` on, as another publication."""
         packets = self.packets.part(first, count)
         name = self.name_of(first)
         part = Publication(packets, self.first_byte, self.mqtt5, name, self.properties)

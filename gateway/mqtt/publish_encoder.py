@@ -1,6 +1,6 @@
-"""The PUBLISH packets of a publication, in the form that each receiver needs (MQTT 5, section 3.3).
+"""Encodes a publication's PUBLISH packets in the form that each receiver needs.
 
-Whatever the gateway sends as a PUBLISH is encoded here, or leaves as it came.
+MQTT 5, section 3.3. Every PUBLISH that the gateway sends is encoded here, or forwarded as received.
 """
 
 from gateway.mqtt.aliases.outbound_aliases import OutboundAliases
@@ -17,12 +17,12 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import PacketBatch, Publication, uneven_batch
 
 _SINGLE_BYTES = SINGLE_BYTES  # compiled, a C name
-_QOS = 0x06  # the bits of the first byte that say the QoS
+_QOS = 0x06  # the bits of the first byte that hold the QoS
 _NO_TOPIC = b"\0\0"
 
 ALIAS_GROWTH = 5
-"""Bytes by which a topic alias beside its topic name lengthens a packet at most: the property, and
-a byte more of the property length and of the remaining length."""
+"""The most bytes that a topic alias adds to a packet with a topic name: the property, and one byte
+more of the property length and of the remaining length."""
 
 
 def encode(
@@ -34,8 +34,8 @@ def encode(
 ) -> PacketBatch:
     """Return the packets of a publication with this first byte, for MQTT 5 or an older version.
 
-    `now` is monotonic seconds: what is left of a message expiry interval is sent [MQTT-3.3.2-6].
-    Packet identifiers are for the caller to fill in (`PacketBatch.numbered`).
+    `now` is monotonic seconds: the rest of a message expiry interval is sent [MQTT-3.3.2-6]. The
+    caller fills in packet identifiers (`PacketBatch.numbered`).
     """
     properties = publication.properties
     if mqtt5 and (subscription_identifiers or properties.expiry is not None):
@@ -50,7 +50,7 @@ def encode(
 
 
 def remaining_expiry(publication: Publication, now: float) -> int | None:
-    """Return what is left of the message expiry interval, None without one [MQTT-3.3.2-6]."""
+    """Return the rest of the message expiry interval, None without one [MQTT-3.3.2-6]."""
     expiry = publication.properties.expiry
     return None if expiry is None else max(0, expiry - int(now - publication.arrived))
 
@@ -64,10 +64,10 @@ def encode_with_alias(
     aliases: OutboundAliases,
     maximum_packet_size: int,
 ) -> PacketBatch:
-    """Return one MQTT 5 packet of a publication, with a topic alias where that is worth it.
+    """Return one MQTT 5 packet of a publication, with a topic alias if that is worthwhile.
 
-    Close to the client's Maximum Packet Size there is none: the packet may have to be resent,
-    with its topic name, and must not be larger then than the client takes.
+    Close to the client's Maximum Packet Size there is none: the packet may have to be resent with
+    its topic name, and must not be larger then than the client accepts.
     """
     publication = publication.one(number)
     packets = encode(
@@ -89,7 +89,7 @@ def encode_with_alias(
 
 
 def form(publication: Publication, first_byte: int, mqtt5: bool) -> PacketBatch:
-    """Return the packets of a publication with this first byte, as their publisher said it else.
+    """Return the packets of a publication with this first byte, otherwise as published.
 
     They are made once for all receivers while the publication shares its forms.
     """
@@ -116,9 +116,8 @@ def write_packets(
 ) -> PacketBatch:
     """Return packets with the same payloads, this first byte, topic name and property block.
 
-    `topic_name` stands behind its length; without one, where they differ, each keeps its own.
-    `properties` stands behind its length, too, or is empty before MQTT 5. The packet identifiers
-    are 0.
+    `topic_name` includes its length; without one, if they differ, each keeps its own. `properties`
+    includes its length, too, or is empty before MQTT 5. The packet identifiers are 0.
     """
     back = (b"\0\0" if first_byte & _QOS else b"") + properties
     behind = topic_name + back
@@ -164,7 +163,7 @@ def write_publish(
 
 
 def publication_of(message: Message) -> Publication:
-    """Return a message of the gateway's own, or one that was stored, as a publication."""
+    """Return a message of the gateway's own, or a stored one, as a publication."""
     fields = message.properties()
     publication = make_publication(
         message.topic, message.payload, message.qos, message.retain, fields
@@ -193,7 +192,7 @@ def publication_of_one(
     retain: bool,
     properties: PublishProperties,
 ) -> Publication:
-    """Return the same of what is encoded already; the topic name is behind its length."""
+    """Return the same from encoded parts; the topic name includes its length."""
     mqtt5 = properties is not NO_PUBLISH_PROPERTIES
     block = property_block(properties, properties.expiry, (), 0) if mqtt5 else b""
     first_byte = publish_first_byte(qos, retain, dup=False)

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class ReasonCode(IntEnum):
-    """One byte that says how an operation ended; 0x80 and above is a failure."""
+    """The result of an operation in one byte; 0x80 and above is a failure."""
 
     SUCCESS = 0x00  # also Normal disconnection and Granted QoS 0
     GRANTED_QOS_1 = 0x01
@@ -52,7 +52,7 @@ class ReasonCode(IntEnum):
 
 
 FAILURE = 0x80
-"""A code of this value or above says that the operation failed (MQTT 5, section 2.4)."""
+"""A code of this value or above is a failure (MQTT 5, section 2.4)."""
 
 RETURN_CODES = {
     ReasonCode.SUCCESS: 0,
@@ -62,7 +62,7 @@ RETURN_CODES = {
     ReasonCode.SERVER_BUSY: 3,
     ReasonCode.BAD_USER_NAME_OR_PASSWORD: 4,
     ReasonCode.NOT_AUTHORIZED: 5,
-    ReasonCode.TOPIC_NAME_INVALID: 5,  # of a will: there is no use in coming back
+    ReasonCode.TOPIC_NAME_INVALID: 5,  # of a will: trying again is useless
     ReasonCode.BANNED: 5,
 }
 """MQTT 3.1.1's CONNACK return code for each reason that has one (section 3.2.2.3, table 3.1)."""

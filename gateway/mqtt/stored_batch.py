@@ -1,4 +1,4 @@
-"""PUBLISH packets that stand one behind the other, read back from where they were stored."""
+"""Adjacent PUBLISH packets, read back from storage."""
 
 from gateway.mqtt.codec.fields import to_text
 from gateway.mqtt.codec.publish import NO_PUBLISH_PROPERTIES, PropertyCache, read_publish_head
@@ -7,16 +7,16 @@ from gateway.mqtt.framing import Framer
 from gateway.mqtt.publication import PacketBatch, Publication
 
 MAXIMUM_BYTES = 64 * 1024 * 1024
-"""Bytes of packets that are looked at: far more than are ever stored as one."""
+"""Bytes of packets that are read: far more than are ever stored together."""
 
 _PUBLISH = 0x30
 _QOS = 0x06
 
 
 def stored_publication(data: bytes, topic: str, *, mqtt5: bool) -> Publication:
-    """Return the messages whose packets are `data`, of this topic or, if it is "", of any topics.
+    """Return the messages with the packets `data`, of this topic or, if it is "", of any topics.
 
-    Raises ValueError if that is not what they are.
+    Raises ValueError if they are not.
     """
     framer = Framer(MAXIMUM_BYTES)
     framer.feed(data)
@@ -48,5 +48,5 @@ def stored_publication(data: bytes, topic: str, *, mqtt5: bool) -> Publication:
 
 
 def _is_topic_name(name: bytes) -> bool:
-    """Return True, or raise MalformedPacket for what is no text."""
+    """Return True, or raise MalformedPacket for an invalid text."""
     return to_text(name[2:], "topic name") != ""

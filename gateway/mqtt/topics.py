@@ -1,4 +1,4 @@
-"""Topic names and topic filters: what is valid, how long, and what matches (section 4.7)."""
+"""Topic names and topic filters: validity, limits and matching (section 4.7)."""
 
 from gateway.mqtt.codec.fields import read_string
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
@@ -37,10 +37,10 @@ def check_topic_filter(topic_filter: str) -> None:
 
 
 def read_topic_filter(buffer: bytes, position: int, end: int) -> tuple[str, int]:
-    """Read a topic filter; raises MalformedPacket unless one can subscribe to it.
+    """Read a topic filter; raise MalformedPacket unless one can subscribe to it.
 
-    The packet is malformed as a whole then: none of its filters takes effect [MQTT-4.13.1-1]. Its
-    length and its characters are those of any string.
+    The whole packet is malformed then: none of its filters takes effect [MQTT-4.13.1-1]. Its length
+    and characters are checked as those of any string.
     """
     topic_filter, position = read_string(buffer, position, end, "topic filter")
     fault = _filter_fault(topic_filter)
@@ -50,9 +50,9 @@ def read_topic_filter(buffer: bytes, position: int, end: int) -> tuple[str, int]
 
 
 def split_shared(topic_filter: str) -> tuple[str | None, str]:
-    """Return the share name and the topic filter behind it; (None, `topic_filter`) if not shared.
+    """Return the share name and the topic filter after it; (None, `topic_filter`) if not shared.
 
-    Of a filter that `check_topic_filter` refuses either part may come out empty.
+    For a filter that `check_topic_filter` refuses either part may be empty.
     """
     if not topic_filter.startswith(SHARED_PREFIX):
         return None, topic_filter
@@ -61,7 +61,7 @@ def split_shared(topic_filter: str) -> tuple[str | None, str]:
 
 
 def topic_matches(topic_filter: str, topic: str) -> bool:
-    """Say whether a message to `topic` is for `topic_filter`; both are valid, neither is shared."""
+    """Return whether `topic_filter` matches `topic`; both are valid, neither is shared."""
     if topic.startswith("$") and topic_filter.startswith(("+", "#")):  # [MQTT-4.7.2-1]
         return False
     levels = topic.split("/")
@@ -75,7 +75,7 @@ def topic_matches(topic_filter: str, topic: str) -> bool:
 
 
 def _filter_fault(topic_filter: str) -> str:
-    """Return what is wrong with the levels of a topic filter; empty if nothing is."""
+    """Return the fault in the levels of a topic filter; empty if there is none."""
     share_name, levels = split_shared(topic_filter)
     parents, _, last = levels.rpartition("/")
     fault = ""
@@ -95,7 +95,7 @@ def _filter_fault(topic_filter: str) -> str:
 
 
 def _text_fault(text: str) -> str:
-    """Return what is wrong with the text of a topic that no packet brought; empty if nothing is."""
+    """Return the fault in the text of a topic that no packet brought; empty if there is none."""
     if not text:  # [MQTT-4.7.3-1]
         return "is empty"
     if "\0" in text:  # [MQTT-4.7.3-2]
@@ -116,14 +116,14 @@ class TopicLimits:
         self.change(maximum_levels, maximum_length)
 
     def change(self, maximum_levels: int, maximum_length: int) -> None:
-        """Let other bounds hold from now on."""
+        """Apply other bounds from now on."""
         self.maximum_levels = maximum_levels
         self.maximum_length = maximum_length
-        # characters that cannot be too many levels, nor, at four bytes each, too many bytes
+        # a shorter text cannot have too many levels, nor, at four bytes a character, too many bytes
         self._always_within = min(maximum_levels - 1, maximum_length // 4)
 
     def fault(self, topic: str) -> str:
-        """Return what a topic name or filter has too much of; empty if it is within the limits."""
+        """Return which limit a topic name or filter exceeds; empty if none."""
         if len(topic) <= self._always_within:
             return ""
         levels = topic.count("/") + 1

@@ -1,4 +1,4 @@
-"""When messages leave that delivery policies hold: one timer for all connections of one moment."""
+"""Timers for held messages: one for all connections that are due at the same moment."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,14 +7,14 @@ from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
 
 Holding = Callable[[], None]
-"""A connection with messages that are held; called, it writes at the end of the turn."""
+"""A connection with held messages; calling it makes it write at the end of the turn."""
 
 
 class FlushWheel:
-    """Connections by the monotonic second at which they are to be written.
+    """Connections by the monotonic second at which they must be written.
 
     Those of one second share a deadline, and a second without any costs nothing. There are up to
-    `maximum`, each once; one more is not taken, and is counted in `refused`.
+    `maximum`, each once; one more is refused, and counted in `refused`.
     """
 
     def __init__(self, deadlines: Deadlines, maximum: int) -> None:
@@ -30,7 +30,7 @@ class FlushWheel:
         return len(self._due)
 
     def add(self, connection: Holding, due: float) -> bool:
-        """Have the connection written at second `due` or before; return False if it has no room."""
+        """Have the connection written at second `due` or before; return False at the limit."""
         planned = self._due.get(connection)
         if planned is not None:
             if planned <= due:

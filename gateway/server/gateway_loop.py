@@ -14,7 +14,7 @@ Arguments = TypeVarTuple("Arguments")
 
 
 class GatewayLoop(asyncio.SelectorEventLoop):
-    """An asyncio loop that its selector returns to as soon as anything is scheduled on it."""
+    """An asyncio loop whose selector returns as soon as anything is scheduled on it."""
 
     def __init__(self) -> None:
         self.sockets = SocketSelector()

@@ -1,8 +1,8 @@
-"""The selector under the event loop: it serves MQTT sockets itself and hands asyncio the rest.
+"""The event loop's selector: it serves MQTT sockets itself and passes the others to asyncio.
 
-asyncio's own way from a ready socket to its protocol costs more than most packets do. Here a
-poll's sockets are served one after the other, the turn ends, and asyncio hears of it only when
-something of its own is ready, due or scheduled.
+asyncio's own way from a ready socket to its protocol costs more than most packets do. Here a poll's
+sockets are served one after another, then the turn ends; asyncio runs only if something of its own
+is ready, due or scheduled.
 """
 
 import math
@@ -17,62 +17,64 @@ from gateway.storage.engine.wake_up import WakeUp
 READ, WRITE = select.EPOLLIN | select.EPOLLRDHUP, select.EPOLLOUT
 
 ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
-"""What is ready of a socket whose peer has closed its end, or is gone."""
+"""Events of a socket whose peer has closed its end, or is gone."""
 
 MAXIMUM_EVENTS = 256
-"""Sockets that one poll returns, and a turn serves; those beyond come first in the next.
+"""Sockets that one poll returns, and a turn serves; others come first in the next poll.
 
-1,024 of them with a small PUBLISH each were 69 ms of one turn."""
+1,024 of them with a small PUBLISH each were 69 ms of one turn.
+"""
 
 FEW_EVENTS = 32
-"""Sockets that a poll returns at most behind one that returned fewer: it clears less memory."""
+"""The size of a poll after one that returned fewer: it clears less memory."""
 
 READ_SIZE = 256 * 1024
-"""Bytes that are read from a socket before others have their turn."""
+"""Bytes that are read from a socket before other clients are served."""
 
 SHORT = 250e-6
-"""Seconds from one wait to the next, at most, that tell of peers that may be answering at once."""
+"""The longest wait, in seconds, after which peers seem to answer immediately."""
 
 STEADY = 16
-"""Short waits one after the other, after which the next is spent awake."""
+"""Short waits in a row after which the next one is a busy wait."""
 
 WORTHWHILE = 15e-6
-"""Seconds that waits spent awake may take on average: about what falling asleep and waking up
-cost, most of it for caches that are cold afterwards."""
+"""Seconds that busy waits may take on average: about the cost of falling asleep and waking up, most
+of it for cold caches."""
 
 LONGEST_AWAKE = 100e-6
-"""Seconds after which a wait spent awake ends, and sleep begins."""
+"""Seconds after which a busy wait ends, and sleep begins."""
 
 WEIGHT = 1 / 32
-"""Of the last wait, in the average of those spent awake."""
+"""Weight of the last wait in the average of busy waits."""
 
 LONGEST_PAUSE = 4_096
-"""Short waits, at most, for which nothing is spent awake after it was not worthwhile."""
+"""The most short waits without busy waiting after it was not worthwhile."""
 
 
 READING = 0.0025
-"""Seconds of one cycle in which sockets are read whole; after that, a few bytes of each."""
+"""Seconds of one cycle in which sockets are read fully; after that, a few bytes of each."""
 
 NEVER = math.inf
 
 
 class Served(Protocol):
-    """What is told when its socket is ready."""
+    """Called when its socket is ready."""
 
     def ready(self, events: int) -> None:
-        """Read and write as READ and WRITE say; EPOLLERR and EPOLLHUP stand for both."""
+        """Read and write as READ and WRITE say; EPOLLERR and EPOLLHUP mean both."""
         ...
 
 
 class SocketSelector:
-    """An epoll that asyncio uses as its selector, and that serves other sockets in between.
+    """An epoll that asyncio uses as its selector, and that serves other sockets itself.
 
-    It has what asyncio uses of `selectors.BaseSelector` and is none, which would not be compiled.
-    `end_of_turn` is called when the sockets of a poll were served and one of them has `begun` a
-    turn. A cycle is as many polls as return each ready socket once. When its sockets have used
-    READING, a socket with more than a few bytes goes on `later`, and one whose peer has ended is
-    served in another cycle. Whoever schedules something on the loop meanwhile sets `scheduled`,
-    and `select` returns. `wake_up` rings when it is due.
+    It has the methods of `selectors.BaseSelector` that asyncio uses, but is no subclass, which
+    could not be compiled. `end_of_turn` is called when the sockets of a poll were served and one of
+    them has `begun` a turn. A cycle is as many polls as return each ready socket once. When its
+    sockets have used READING seconds, a socket with more than a few bytes is postponed with
+    `later`, and one whose peer has ended is served in another cycle. Code that schedules something
+    on the loop meanwhile sets `scheduled`, and `select` returns. `wake_up` is called when it is
+    due.
     """
 
     __slots__ = (
@@ -100,18 +102,18 @@ class SocketSelector:
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._keys: dict[int, selectors.SelectorKey] = {}
-        self._served: list[Served | None] = []  # at the place of each descriptor, asyncio's too
-        self._events = FEW_EVENTS  # that the next poll may return
-        self._short_waits = 0  # one after the other, up to now; below 0 during a pause
-        self._usual_wait = 0.0  # seconds, of those spent awake
-        self._pause = STEADY  # short waits that the next pause lasts
+        self._served: list[Served | None] = []  # by descriptor, those of asyncio included
+        self._events = FEW_EVENTS  # the size of the next poll
+        self._short_waits = 0  # in a row; negative during a pause
+        self._usual_wait = 0.0  # seconds, of busy waits
+        self._pause = STEADY  # short waits of the next pause
         self.begun = False
         self.polls = 0  # since the start
         self.cycles = 0  # likewise
-        self.full = False  # others are ready, too, that no poll of this cycle has returned
+        self.full = False  # more sockets are ready than this cycle's polls have returned
         self._polls_left = 0  # of this cycle
         self._watched = 0  # sockets that are served
-        self.reading_until = NEVER  # the second at which READING is over, once a cycle has begun
+        self.reading_until = NEVER  # the second at which READING ends, once a cycle has begun
         self.later: Callable[[Callable[[], None]], None] = lambda go_on: go_on()
         self.scheduled = False
         self.serving = False
@@ -119,13 +121,14 @@ class SocketSelector:
         self.end_of_turn: Callable[[], None] = lambda: None
 
     def serve(self, descriptor: int, served: Served, events: int) -> None:
-        """Tell `served` when the socket is ready for `events`; for none of them forget it.
+        """Call `served` when the socket is ready for `events`; without events forget it.
 
-        Raises ValueError for the descriptor of a socket that is closed.
+        Raises ValueError for the descriptor of a closed socket.
         """
         if descriptor < 0:
             raise ValueError(f"{descriptor} is no descriptor")
         self._make_place(descriptor)
+        # epoll has separate calls for new and known descriptors
         known = self._served[descriptor] is not None
         if not events:
             if known:
@@ -139,7 +142,7 @@ class SocketSelector:
             self._watched += 1
 
     def forget(self, descriptor: int) -> None:
-        """Serve a socket no more that is about to be closed, which takes it out of the epoll."""
+        """Stop serving a socket that is about to be closed, which removes it from the epoll."""
         if self._served[descriptor] is not None:
             self._served[descriptor] = None
             self._watched -= 1
@@ -166,8 +169,8 @@ class SocketSelector:
             if not self._polls_left:
                 self.cycles += 1
                 self.reading_until = NEVER
-                # What is still ready goes behind all others in an epoll: as many polls as the
-                # sockets that are watched would fill return each of those that are ready.
+                # An epoll returns sockets that stay ready after all others. So this many polls
+                # return every ready socket once.
                 self._polls_left = 1 + (self._watched - 1) // MAXIMUM_EVENTS
             self._polls_left -= 1
             self._events = MAXIMUM_EVENTS
@@ -175,6 +178,7 @@ class SocketSelector:
                 self._polls_left = 0
                 if count < FEW_EVENTS:
                     self._events = FEW_EVENTS
+            # the turn then postpones what is not urgent
             self.full = self._polls_left > 0
             ready = self._serve(polled)
             if self.begun:
@@ -184,11 +188,13 @@ class SocketSelector:
             if seconds:
                 waits = self._short_waits
                 self._short_waits = waits + 1 if now - before < SHORT else min(waits, 0)
-            if wake_up.at <= now:  # put off far more often than it comes: no timer
+            if wake_up.at <= now:  # it is postponed far more often than reached: no timer
                 wake_up.ring()
+            # asyncio has something to do, or the time is over
             if ready or self.scheduled or not count:
                 return ready
-            if timeout is not None:  # asyncio's next timer is as far away as before, less this
+            # asyncio's next timer stays where it is: only the rest of the time is left
+            if timeout is not None:
                 seconds = end - now
                 if seconds <= 0.0:
                     return ready
@@ -200,23 +206,25 @@ class SocketSelector:
         for descriptor, events in polled:
             served = self._served[descriptor]
             if served is not None:
-                # An end frees a session and its will, which takes long: thousands at once wait.
+                # An end frees a session and its will, which takes long, and thousands may end
+                # together.
                 if not events & ENDED or self.has_time():
                     served.ready(events)
             elif (key := self._keys.get(descriptor)) is not None:
+                # asyncio runs its callbacks after `select` returns
                 ready.append((key, _for_asyncio(events) & key.events))
         self.serving = False
         return ready
 
     def has_time(self) -> bool:
-        """Return whether a socket may be read whole, or all others come first."""
+        """Return whether a socket may be read fully; otherwise all others come first."""
         now, until = monotonic(), self.reading_until
         if until == NEVER:
             self.reading_until = now + READING
         return now < until
 
     def _sooner(self, seconds: float, now: float) -> float:
-        """Return `seconds` to wait, -1 being for ever, or fewer if `wake_up` is due before."""
+        """Return `seconds` to wait, -1 meaning for ever, or fewer if `wake_up` is due before."""
         due = max(self.wake_up.at - now, 0.0)
         return due if seconds < 0.0 else min(due, seconds)
 
@@ -224,9 +232,8 @@ class SocketSelector:
         """Return the descriptors that become ready within LONGEST_AWAKE, and their events.
 
         Peers in the middle of a conversation may answer in less time than it takes to fall asleep
-        and wake up; the sooner they are answered, the sooner they answer. Whether they do is seen
-        only by staying awake for some waits, which is not done again for a while, and each time
-        for longer, where it was not worthwhile.
+        and wake up, and a faster answer makes them faster. Only trying shows whether they do. After
+        a failure the next try comes later each time.
         """
         end = now + LONGEST_AWAKE
         while True:
@@ -256,11 +263,11 @@ class SocketSelector:
         return key
 
     def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        """Watch a file of asyncio's no more."""
+        """Stop watching a file of asyncio's."""
         key = self._keys.pop(_descriptor(fileobj))
         try:
             self._epoll.unregister(key.fd)
-        except OSError:  # it was closed before, which takes it out of the epoll
+        except OSError:  # it was closed before, which removed it from the epoll
             return key
         return key
 
@@ -273,7 +280,7 @@ class SocketSelector:
         return key
 
     def get_key(self, fileobj: Any) -> selectors.SelectorKey:
-        """Return what is watched of a file of asyncio's; raise KeyError if it is not."""
+        """Return the key of a file of asyncio's; raise KeyError without one."""
         return self._keys[_descriptor(fileobj)]
 
     def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
@@ -281,14 +288,14 @@ class SocketSelector:
         return _Keys(self._keys)
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching everything."""
         self._epoll.close()
         self._keys.clear()
         self._served.clear()
 
 
 class _Keys(Mapping[Any, selectors.SelectorKey]):
-    """Keys by anything that has a descriptor."""
+    """Keys by descriptor or by an object that has one."""
 
     def __init__(self, keys: dict[int, selectors.SelectorKey]) -> None:
         self._keys = keys
@@ -313,6 +320,6 @@ def _for_epoll(events: int) -> int:
 
 
 def _for_asyncio(events: int) -> int:
-    """Return the events as asyncio knows them; an error is for whoever waits, whatever for."""
+    """Return the events as asyncio knows them; an error means both reading and writing."""
     read = selectors.EVENT_READ if events & ~WRITE else 0
     return read | (selectors.EVENT_WRITE if events & ~READ else 0)

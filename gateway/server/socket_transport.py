@@ -1,4 +1,4 @@
-"""A client's socket under the gateway's own selector, with the manners of asyncio's transports."""
+"""A client's socket under the gateway's own selector, with asyncio's transport interface."""
 
 import asyncio
 import socket
@@ -9,26 +9,26 @@ from typing import Any
 from gateway.server.socket_selector import READ, READ_SIZE, READING, WRITE, SocketSelector
 
 DEFAULT_HIGH = 64 * 1024
-"""Bytes that wait for a slow peer before the protocol is told to pause, as asyncio has it."""
+"""Unsent bytes above which the protocol is told to pause, as in asyncio."""
 
 JOINED = 16 * 1024
-"""Bytes below which what waits is copied to what waits before it, rather than kept beside it."""
+"""Bytes below which unsent data are appended to the data before, rather than kept separately."""
 
 SMALL = 256
-"""Bytes of one read that are handled at once, though others have taken all the time: what a client
-sends that waits for an answer."""
+"""Bytes of one read that are handled immediately even if the cycle's time is used up: enough for a
+client that waits for an answer."""
 
 MAXIMUM_PIECES = 64
-"""Pieces that are sent at once; the kernel takes 1,024."""
+"""Pieces that are sent together; the kernel accepts 1,024."""
 
 
 class SocketTransport:
-    """Reads and writes one socket; the protocol sees what it would see of asyncio's transport.
+    """Reads and writes one socket; the protocol sees the same as from asyncio's transport.
 
-    It has what clients and TLS use of `asyncio.Transport` and is none, which would not be compiled.
-    `write` sends at once what the kernel takes and keeps the rest, without a copy: its data belong
-    to the transport from then on. The protocol's end comes by a call of the loop's, never while one
-    of its methods runs.
+    It has the methods of `asyncio.Transport` that clients and TLS use, but is no subclass, which
+    could not be compiled. `write` sends at once what the kernel accepts and keeps the rest without
+    a copy: its data belong to the transport from then on. The loop calls the protocol's end, never
+    while one of its methods runs.
     """
 
     __slots__ = (
@@ -60,23 +60,23 @@ class SocketTransport:
         self._protocol = protocol
         self._selector = selector
         self._loop = loop
-        self._unsent: list[memoryview] | None = None  # what the kernel did not take
+        self._unsent: list[memoryview] | None = None  # not accepted by the kernel
         self._unsent_bytes = 0
         self._closing = False
-        self._eof = False  # nothing is written behind the buffer
-        self._paused = False  # the protocol was told to write no more
+        self._eof = False  # nothing is written after the buffer
+        self._paused = False  # the protocol was told to stop writing
         self._high = DEFAULT_HIGH
         self._events = 0
-        self._waits = False  # what came is read when others have had their turn
-        self._wants = 0  # READ if the protocol is to be given it then
-        self.max_size = READ_SIZE  # bytes that are read at a time
-        self._address: object = None  # of the peer, while the protocol's beginning may ask for it
+        self._waits = False  # received data are read after other clients were served
+        self._wants = 0  # READ if the protocol wants them then
+        self.max_size = READ_SIZE  # bytes of one read
+        self._address: object = None  # of the peer, for the protocol's beginning
         sock.settimeout(0)
 
     def start(self, address: object = None) -> None:
-        """Tell the protocol, and begin to read unless it closed or paused at once.
+        """Start the protocol, and read unless it closed or paused at once.
 
-        With the peer's `address` the protocol need not ask the system for it.
+        With the peer's `address` the protocol need not query the system for it.
         """
         self._address = address
         self._watch(READ)
@@ -84,7 +84,7 @@ class SocketTransport:
         self._address = None
 
     def ready(self, events: int) -> None:
-        """Serve the socket, as the selector asks."""
+        """Serve the socket; the selector calls this."""
         if events & ~READ and self._unsent is not None:
             self._send_unsent(self._unsent)
         if not (events & ~WRITE and self._events & READ):
@@ -98,7 +98,7 @@ class SocketTransport:
             self._receive_little()
 
     def _receive(self, size: int) -> None:
-        """Give the protocol so many bytes at most, or the connection's end."""
+        """Pass up to `size` bytes, or the connection's end, to the protocol."""
         try:
             data = self._socket.recv(size)
         except (BlockingIOError, InterruptedError):
@@ -110,6 +110,7 @@ class SocketTransport:
             self._protocol.data_received(data)
         elif self._protocol.eof_received():
             self._watch(self._events & ~READ)
+        # nothing left to send: no need to wait for a later call
         elif self._unsent is None and not self._closing:
             self._closing = True
             self._end(None)
@@ -117,20 +118,21 @@ class SocketTransport:
             self.close()
 
     def _receive_little(self) -> None:
-        """Give the protocol what is no more than SMALL; the rest waits until others had a turn."""
+        """Pass on what is no more than SMALL bytes; more waits until other clients were served."""
         try:
             waiting = len(self._socket.recv(SMALL + 1, socket.MSG_PEEK))
         except OSError:
-            waiting = 0  # which is seen again when it is read
+            waiting = 0  # the error is raised again by the read
         if waiting <= SMALL:
             self._receive(SMALL)
             return
+        # not watched meanwhile, or every poll would return it again
         self._waits, self._wants = True, READ
         self._watch(self._events & ~READ)
         self._selector.later(self._go_on)
 
     def _go_on(self) -> None:
-        """Read what was put off, unless the connection ended or is to be read later."""
+        """Read what was postponed, unless the connection ended or paused."""
         self._waits = False
         if self._wants and not self._closing:
             self._watch(self._events | READ)
@@ -150,32 +152,32 @@ class SocketTransport:
         return default
 
     def is_closing(self) -> bool:
-        """Return whether the connection ends."""
+        """Return whether the connection is ending."""
         return self._closing
 
     def is_reading(self) -> bool:
-        """Return whether the protocol is given what comes."""
+        """Return whether the protocol gets received data."""
         return bool((self._wants if self._waits else self._events) & READ)
 
     def pause_reading(self) -> None:
-        """Give the protocol nothing for a while."""
+        """Stop passing data to the protocol."""
         self._wants = 0
         self._watch(self._events & ~READ)
 
     def resume_reading(self) -> None:
-        """Give the protocol again what comes."""
+        """Pass received data to the protocol again."""
         if self._waits:
             self._wants = READ
         elif not self._closing:
             self._watch(self._events | READ)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Tell the protocol to pause above `high` bytes, and to go on below a quarter of it."""
+        """Let the protocol pause above `high` bytes, and continue below a quarter of it."""
         del low
         self._high = DEFAULT_HIGH if high is None else high
 
     def get_write_buffer_size(self) -> int:
-        """Return the bytes that the kernel did not take yet."""
+        """Return the bytes that the kernel has not accepted yet."""
         return self._unsent_bytes
 
     def can_write_eof(self) -> bool:
@@ -190,7 +192,7 @@ class SocketTransport:
                 self._shut_down()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send as much as the kernel takes, and the rest when it can; nothing behind an end."""
+        """Send what the kernel accepts, and the rest when it can; nothing after an end."""
         if self._closing or self._eof:
             return
         size = len(data)
@@ -206,17 +208,18 @@ class SocketTransport:
             if sent == size:
                 return
         rest = memoryview(data)[sent:]
-        # A view holds all of its bytes; those of a `bytes` others may hold anyway.
-        if 4 * sent > size and type(data) is bytearray:  # nobody else needs what was sent
+        # A view keeps its whole object in memory, unless most of it is unsent; shared `bytes` live
+        # anyway.
+        if 4 * sent > size and type(data) is bytearray:  # only this transport uses it
             rest = memoryview(bytes(rest))
         self._buffer(rest)
 
     def _buffer(self, rest: memoryview) -> None:
-        """Send it when the kernel takes more, behind what waits already."""
+        """Append data to be sent when the kernel accepts more."""
         if self._unsent is None:
             self._unsent = [rest]
             self._watch(self._events | WRITE)
-        # Small packets to a peer that does not read would be a view of 200 bytes each.
+        # A view of each small packet would cost 200 bytes.
         elif len(rest) < JOINED and len(self._unsent[-1]) < JOINED:
             self._unsent[-1] = memoryview(b"".join((self._unsent[-1], rest)))
         else:
@@ -231,8 +234,9 @@ class SocketTransport:
         if not self._closing:
             self._closing = True
             if self._unsent is None:
-                # Its descriptor must not be closed within a turn: another may get the number.
-                self._events = 0  # deaf until the socket's end, which takes it out of the epoll
+                # The descriptor must not be closed within a turn: a new socket may reuse the
+                # number.
+                self._events = 0
                 self._loop.call_soon(self._end, None)
             else:
                 self._watch(self._events & ~READ)
@@ -272,13 +276,13 @@ class SocketTransport:
     def _shut_down(self) -> None:
         try:
             self._socket.shutdown(socket.SHUT_WR)
-        except OSError as error:  # the peer was faster
+        except OSError as error:  # the peer closed first
             self._fail(error)
 
     def _fail(self, error: OSError | None) -> None:
-        """End the connection, and give up what was not written."""
+        """End the connection, and drop unsent data."""
         if self._closing and self._unsent is None:
-            return  # its end is on the way
+            return  # its end is scheduled
         self._closing = True
         self._unsent = None
         self._unsent_bytes = 0

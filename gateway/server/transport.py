@@ -1,4 +1,4 @@
-"""One client's network connection: the socket's side of a broker client."""
+"""One client's network connection: between the socket and the broker's client."""
 
 import asyncio
 import logging
@@ -18,9 +18,9 @@ CREDENTIALS = struct.Struct("iII")  # struct ucred: process, user and group (uni
 
 
 def peer_name(transport: asyncio.BaseTransport) -> str:
-    """Return address and port, or who connected to a Unix socket."""
+    """Return address and port, or the peer process of a Unix socket."""
     address = transport.get_extra_info("peername")
-    if isinstance(address, tuple):  # as nearly always; to ask a socket for its family costs more
+    if isinstance(address, tuple):  # nearly always; querying the socket's family costs more
         return address_name(address)
     sock = transport.get_extra_info("socket")
     if sock is not None and sock.family == socket.AF_UNIX:
@@ -51,20 +51,20 @@ def address_name(address: object) -> str:
 logger = logging.getLogger(__name__)
 
 HIGH_WATER = 256 * 1024
-"""Bytes in the socket's write buffer from which on a connection is given no more."""
+"""Bytes in the socket's write buffer above which a connection gets no more output."""
 
 CLOSE_TIMEOUT = 5.0
-"""Seconds that a peer has to read what is owed to it, and to close, when the connection ends."""
+"""Seconds that a peer has at the end of a connection to read its output and to close."""
 
 HANDLING = 0.0025
-"""Seconds for which the packets of one client are handled before all others have their turn."""
+"""Seconds for which packets of one client are handled before other clients are served."""
 
 NOTED = 64 * 1024
-"""Bytes of messages in flight from which on a connection that holds nothing else is counted."""
+"""Bytes of inflight messages above which a connection that holds nothing else is counted."""
 
 NOTED_OUTPUT = 1024
-"""Bytes of output from which on it is counted as well: a connection by itself takes more, and what
-waits for a moment, such as the answers of a turn, would be counted twice for each turn."""
+"""Bytes of output above which it is counted: the connection itself has more, and short-lived
+output, such as the answers of a turn, would be counted twice in each turn."""
 
 # Compiled, these are C names.
 _NOTED = NOTED
@@ -76,15 +76,15 @@ MISTAKE = "unexpected error; closing client at %s"
 class Progress(Enum):
     """How far a connection is on its way to a session."""
 
-    SILENT = "silent"  # no whole CONNECT has come
-    WAITING = "waiting"  # for whether its password is right
+    SILENT = "silent"  # no complete CONNECT was received
+    WAITING = "waiting"  # its password is being checked
     ACCEPTED = "accepted"
 
 
 class ClientTransport:
-    """Carries bytes between a socket and the broker; writes at the end of a turn.
+    """Transfers bytes between a socket and the broker; writes at the end of a turn.
 
-    It has what `asyncio.Protocol` has and is none: what derives from it would not be compiled.
+    It has the methods of `asyncio.Protocol` but is no subclass, which could not be compiled.
     """
 
     __slots__ = (
@@ -118,38 +118,38 @@ class ClientTransport:
         self._on_lost = on_lost
         self._transport: asyncio.Transport | None = None
         self._client: Client | None = None
-        self._below = 0  # bytes that came and that a WebSocket keeps
+        self._below = 0  # received bytes that a WebSocket holds
         self._paused = False  # the peer reads too slowly
         self.active = False
-        self._held = False  # nothing is handled until it is decided who the peer is
+        self._held = False  # nothing is handled until the client is authenticated
         self._held_back = False  # the peer reads no answers: its packets stay in the socket
-        self._rest = False  # packets that were read wait until others have had their turn
-        self._unhandled = b""  # what was read and waits as a whole
-        self._finished = False  # everything is written, nothing will be
+        self._rest = False  # packets wait until other clients were served
+        self._unhandled = b""  # received bytes that wait for that
+        self._finished = False  # everything is written, and nothing will follow
         self._abort: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Give the connection its broker client."""
+        """Create the connection's broker client."""
         self._transport = transport
         self._transport.set_write_buffer_limits(high=HIGH_WATER)
         self._client = self._turn.broker.open(
             self._authenticator,
             peer_name(transport),
-            self,  # a method of it would be another 80 bytes
+            self,  # a bound method would be another 80 bytes
             self._turn.now(),
             self._info(transport),
         )
 
     def data_received(self, data: bytes) -> None:
-        """Let the broker handle what came for HANDLING seconds, the rest after others."""
+        """Let the broker handle received bytes for HANDLING seconds, and the rest later."""
         client = self._client
         if client is None or client.closing:
             return
         turn = self._turn
         self.active = True
-        turn.client = client  # to be named should the turn be a long one
+        turn.client = client  # for the report, if this turn is a long one
         unknown = client.session is None
-        # others have taken all the time; a CONNECT may take over what another connection had
+        # the turn's time is used up, and a CONNECT may take over an expensive session
         rest = turn.overrun and unknown
         if rest:
             self._unhandled = data
@@ -159,7 +159,7 @@ class ClientTransport:
             while not rest and broker.receive(client, data, instant):
                 data = b""
                 late = turn.monotonic() >= until
-                if late or traffic.turns != turns:  # there is enough to write
+                if late or traffic.turns != turns:  # there is enough output to write
                     turn.end()
                     turns = traffic.turns
                 rest = late or traffic.behind
@@ -169,26 +169,26 @@ class ClientTransport:
                 self._rest = True
                 turn.later(self._go_on)
         except Exception:
-            # one of the three borders (ARCHITECTURE.md): a mistake of ours ends this
-            # connection and no other
+            # one of the three borders (ARCHITECTURE.md): a fault of ours ends this connection alone
             logger.exception(MISTAKE, client.peer)
             self._turn.broker.counters.add("tidegate/clients/errors")
             client.disconnect(ReasonCode.UNSPECIFIED_ERROR)
         if unknown:
             if client.session is not None:
-                turn.write_early(self)  # while it reads CONNACK, others are let in
+                turn.write_early(self)  # other clients are served while it reads CONNACK
             self._check_time()
         connection, transport = client.connection, self._transport
         if connection.framer.buffer or client.held or self._unhandled:
             self._note_held(client)
-        unread = connection.answers >= connection.maximum_unsent  # `unread`: they must not pile up
+        # `unread`: answers must not pile up
+        unread = connection.answers >= connection.maximum_unsent
         self._held = client.pieces is HELD
         if transport is not None and (self._rest or unread or self._held):
             self._held_back = True
             transport.pause_reading()
 
     def _go_on(self) -> None:
-        """Handle more of what was read, also where the connection was lost meanwhile."""
+        """Handle more of what was received, even if the connection has ended meanwhile."""
         self._rest = False
         if self._client is not None:
             data, self._unhandled = self._unhandled, b""
@@ -196,17 +196,17 @@ class ClientTransport:
         if self._transport is None:
             self._end()
         else:
-            self()  # if that was all, it may be read again
+            self()  # if nothing is left, reading is resumed
 
     def eof_received(self) -> bool:
-        """Let the transport close itself, which takes until the peer has read what was written."""
+        """Let the transport close itself, after the peer has read its output."""
         transport = self._transport
         if transport is not None and transport.get_write_buffer_size():
             self._expire(transport)
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Tell the broker; `error` is None after an orderly end."""
+        """End the client; `error` is None after an orderly end."""
         if self._client is not None and error is not None:
             self._client.end_reason = self._client.end_reason or _words(error)
         self._transport = None
@@ -216,10 +216,10 @@ class ClientTransport:
         self._end()
 
     def _end(self) -> None:
-        """Tell the broker that the connection is lost, once all that came is handled.
+        """End the broker's client, once all received packets are handled.
 
-        If others have taken all the time, or have yet to be heard, that is later: thousands may be
-        lost in one moment.
+        If the turn's time is used up, or other sockets are ready, that is done later: thousands of
+        connections may be lost in one moment.
         """
         if self._rest:
             return
@@ -238,7 +238,7 @@ class ClientTransport:
         self._check_time()
 
     def _check_time(self) -> None:
-        """Put off what is not urgent, if the turn has taken all the time there is."""
+        """Postpone what is not urgent, if the turn's time is used up."""
         turn = self._turn
         if turn.monotonic() >= turn.now().monotonic + HANDLING:
             turn.overrun = True
@@ -248,13 +248,13 @@ class ClientTransport:
         self._paused = True
 
     def resume_writing(self) -> None:
-        """Note that there is room again."""
+        """Note that more can be written."""
         self._paused = False
         if self._client is not None:
             self()
 
     def flush(self, committed: int, now: Instant) -> int:
-        """Write what may leave; return the batch that the rest waits for, 0 if none."""
+        """Write what may be sent; return the batch that the rest waits for, 0 if none."""
         client, transport = self._client, self._transport
         if client is None or transport is None or transport.is_closing() or self._finished:
             return 0
@@ -281,7 +281,7 @@ class ClientTransport:
                     session is None
                     or session.connection is not connection
                     or not (
-                        session.queue.messages  # waits for the room that there is now
+                        session.queue.messages  # waits for the capacity that is free now
                         or (data is not None and session.inflight.resend)
                         or (data is not None and (session.on_capacity or session.consumes))
                     )
@@ -308,14 +308,14 @@ class ClientTransport:
         return 0
 
     def _flush_later(self, output: Output, now: float) -> None:
-        """Have what a delivery policy holds written in time, or now if too many hold something."""
+        """Have held messages written in time, or now if too many connections hold some."""
         due = output.held_until(now)
         if due and not self._turn.flushes.add(self, due):
             output.release()
             self()
 
     def _see_to(self, client: Client, transport: asyncio.Transport) -> int:
-        """Go on with a connection that waits, ends or was held back, and was written."""
+        """After a write, close the connection, set a timeout, or resume reading, as needed."""
         if client.aborted:
             transport.abort()
             return 0
@@ -325,7 +325,7 @@ class ClientTransport:
             self._held = False
             if not client.closing:
                 self._rest = True
-                self._turn.loop.call_soon(self._go_on)  # with what came behind CONNECT
+                self._turn.loop.call_soon(self._go_on)  # continue with what followed CONNECT
         free = not self._held and not self._rest
         if self._held_back and free and (client.closing or not connection.unread):
             self._held_back = False
@@ -341,7 +341,7 @@ class ClientTransport:
         return connection.output.waiting_for if waits and not self._paused else 0
 
     def note_below(self, size: int) -> None:
-        """Note how many bytes a protocol between this and the socket keeps of what came."""
+        """Note how many received bytes a protocol between this and the socket holds."""
         self._below = size
         client = self._client
         if client is None or not (size or client.held):
@@ -351,30 +351,30 @@ class ClientTransport:
         self._note_held(client)
 
     def _note_held(self, client: Client) -> None:
-        """Tell the budget of memory what this connection holds."""
+        """Report to the memory budget what this connection holds."""
         unwritten = 0 if self._transport is None else self._transport.get_write_buffer_size()
         below = unwritten * 5 // 4 + self._below + len(self._unhandled)
         self._turn.broker.memory.note(client, below)
 
     def abort(self) -> None:
-        """Close the socket now, whatever was still to be sent."""
+        """Close the socket now and drop unsent output."""
         if self._transport is not None:
             self._transport.abort()
 
     @property
     def connected(self) -> bool:
-        """True from the connection's beginning until its end is carried out."""
+        """True from the connection's beginning until its end is handled."""
         return self._transport is not None or self._client is not None
 
     @property
     def unfinished(self) -> bool:
-        """True while something is still to be sent, or to be closed in an orderly way."""
+        """True while something must still be sent, or closed in an orderly way."""
         transport = self._transport
         return transport is not None and not (self._finished and transport.can_write_eof())
 
     @property
     def progress(self) -> Progress:
-        """How far it is; what has ended counts as silent."""
+        """Its progress; an ended connection counts as silent."""
         client = self._client
         if client is None:
             return Progress.SILENT
@@ -384,7 +384,7 @@ class ClientTransport:
 
     @property
     def peer(self) -> str:
-        """The peer's name, "" before the connection's beginning, which TLS puts off, and after."""
+        """The peer's name, "" before the connection has begun (after TLS) and after its end."""
         return "" if self._client is None else self._client.peer
 
     @property
@@ -402,14 +402,14 @@ class ClientTransport:
         """Do what `Turn.touch` does, without another call for each message."""
         turn, client = self._turn, self._client
         if client is not None and client.aborted:
-            self.active = True  # before others: what it holds is needed
+            self.active = True  # written first: memory must be freed
         turn.touched[self] = None
         if not turn.scheduled:
             turn.schedule()
 
     @staticmethod
     def _may_close(client: Client, transport: asyncio.Transport) -> bool:
-        """Return whether the socket may be closed at once: nothing comes, and all was written."""
+        """Return whether the socket may be closed: nothing is received, and all was written."""
         return (
             client.said_goodbye
             and transport.can_write_eof()
@@ -417,7 +417,7 @@ class ClientTransport:
         )
 
     def _expire(self, transport: asyncio.Transport) -> None:
-        """Wait no longer than CLOSE_TIMEOUT for a peer that reads nothing, or does not close."""
+        """Limit the wait to CLOSE_TIMEOUT for a peer that reads nothing, or does not close."""
         if self._abort is None:
             self._abort = self._turn.loop.call_later(CLOSE_TIMEOUT, self._give_up, transport)
 
@@ -426,17 +426,17 @@ class ClientTransport:
         transport.abort()
 
     def _finish(self, transport: asyncio.Transport) -> None:
-        """End the connection for the broker at once, and the socket's as gently as it can be.
+        """End the connection for the broker at once, and close our half of the socket.
 
-        Closing a socket while its peer still sends would reset it, and the peer might never see
-        why: so only our half is closed, and the peer closes the other.
+        Closing a socket while its peer still sends would reset it, and the peer might not receive
+        the reason. So the peer closes the other half.
         """
         self._finished = True
         self._turn.loop.call_soon(self._disconnected)
         if transport.can_write_eof() and not transport.get_write_buffer_size():
             try:
                 transport.write_eof()
-            except OSError:  # the peer was faster
+            except OSError:  # the peer closed first
                 transport.abort()
         else:
             transport.close()
@@ -448,5 +448,5 @@ class ClientTransport:
 
 
 def _words(error: Exception) -> str:
-    """Return what became of a connection, without the number that Linux gives it."""
+    """Return a text for the end of a connection, without Linux's error number."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

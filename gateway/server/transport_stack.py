@@ -1,4 +1,4 @@
-"""What lies between a socket and a client of one listener: TLS, WebSocket, both or nothing."""
+"""The layers between a socket and a client of one listener: TLS, WebSocket, both or none."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 WEBSOCKET_BYTES = 8 * 1024
 TLS_BYTES = 24 * 1024
-"""What these occupy for each connection beside that, measured idle."""
+"""Their bytes for each connection beside the connection itself, measured idle."""
 
 
 class TransportStack:
     """Builds the protocols around each client of a listener; `tls` and limits can change.
 
-    Raises StartError if WebSocket is asked for and its extra is not installed.
+    Raises StartError if WebSocket is configured and its extra is not installed.
     """
 
     def __init__(
@@ -45,19 +45,19 @@ class TransportStack:
         self._memory = memory
 
     def change(self, settings: ListenerSettings, tls: "ssl.SSLContext | None") -> None:
-        """Build for a listener with these settings from now on; raise StartError as at first."""
+        """Apply these settings from now on; raise StartError as at first."""
         self.tls = tls
         self._websocket = load_websocket() if settings.websocket else None
         self._terms = _terms(settings)
 
     @property
     def none(self) -> bool:
-        """True if the socket talks to the client itself."""
+        """True if the socket talks to the client directly."""
         return self.tls is None and self._websocket is None
 
     @property
     def occupied(self) -> int:
-        """The bytes of memory that a connection occupies by itself."""
+        """The bytes of memory of an idle connection."""
         websocket = WEBSOCKET_BYTES if self._websocket is not None else 0
         return PLAIN_BYTES + websocket + (TLS_BYTES if self.tls is not None else 0)
 
@@ -81,13 +81,13 @@ class TransportStack:
         self._memory.end_handshake(connection)
 
     def abort_handshakes(self) -> None:
-        """Close the sockets behind which there is no client yet."""
+        """Close the sockets that have no client yet."""
         for connection in list(self._shaking_hands):
             connection.abort()
 
 
 def _terms(settings: ListenerSettings) -> "Terms | None":
-    """Return what a handshake must have, None where there is none."""
+    """Return the requirements of a handshake, None without any."""
     if not settings.websocket:
         return None
     from gateway.config.own_hosts import OwnHosts

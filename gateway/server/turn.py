@@ -1,8 +1,8 @@
-"""The turn: packets in, rows to the writer, then everything out that may leave.
+"""The turn: handle packets, hand rows to the writer, write output that may be sent.
 
-During one turn of the loop packets are handled, rows are gathered and answers are queued. At
-its end the rows go to the writer as one batch, and nobody waits: what an answer promises holds
-that answer back until the batch is on disk, and all else leaves at once (ARCHITECTURE.md).
+During one turn of the loop packets are handled, rows are collected and answers are queued. At its
+end the rows go to the writer as one batch, and nobody waits. An answer is held until the batch of
+its rows is on disk; everything else is sent at once (ARCHITECTURE.md).
 """
 
 import asyncio
@@ -24,22 +24,22 @@ from gateway.session.traffic import TURN_BYTES
 from gateway.storage.engine.writer import Writer
 
 HALF = 30.0
-"""Seconds of a half of the minute: what was longest in the one before still counts."""
+"""Half a minute in seconds: the longest turn of the previous half still counts."""
 
 
 class LongestTurn:
-    """Keeps the longest turn of this half of a minute and of the one before."""
+    """Records the longest turn of this half minute and of the one before."""
 
     __slots__ = ("_before", "_until", "_what", "seconds")
 
     def __init__(self) -> None:
-        self.seconds = 0.0  # of this half: only a longer one is worth telling
+        self.seconds = 0.0  # of this half; only a longer one is recorded
         self._what = ""
         self._before = 0.0, ""
         self._until = 0.0  # the monotonic second at which this half ends
 
     def note(self, seconds: float, client: Client | None, first_byte: int) -> None:
-        """Note a turn that served this client last, None if it served none; its packet's type."""
+        """Note a turn by the client that it served last, if any, and its packet's type."""
         self.seconds = seconds
         self._what = "timers and the gateway's own" if client is None else _name(client, first_byte)
 
@@ -55,7 +55,7 @@ class LongestTurn:
 
 
 def _name(client: Client, first_byte: int) -> str:
-    """Return whom a turn served, and with what."""
+    """Return the client and the packet that a turn served."""
     session = client.session
     who = client.peer if session is None else f"client {session.client_id[:80]!r}"
     kind = first_byte >> 4
@@ -66,7 +66,7 @@ POSTPONED = 0.0025
 """Seconds of one round of the loop for postponed packets, of all clients together."""
 
 WRITING = 0.0025
-"""Seconds of one round of the loop for writing to connections; what is left is for the next."""
+"""Seconds of one round of the loop for writing to connections; the rest is written in the next."""
 
 LONGEST_NAP = 3600.0
 """Seconds between two checks of the deadlines when nothing is due before."""
@@ -76,15 +76,15 @@ class Flushable(Protocol):
     """A network connection with output; only the end of a turn makes it write."""
 
     active: bool
-    """Whether packets came on it since it was written to last: its peer may wait for answers."""
+    """Whether it has received packets since its last write: its peer may wait for answers."""
 
     def flush(self, committed: int, now: Instant) -> int:
-        """Write what may leave; return the batch that the rest waits for, 0 if none."""
+        """Write what may be sent; return the batch that the rest waits for, 0 if none."""
         ...
 
 
 class Turn:
-    """Gathers what one turn of the loop changes and carries it out at its end."""
+    """Collects the changes of one turn of the loop and completes them at its end."""
 
     __slots__ = (
         "_active",
@@ -120,25 +120,26 @@ class Turn:
         self.broker = broker
         self._writer = writer
         self._wake_up = writer.wake_up
-        self._waking: asyncio.TimerHandle | None = None  # where no selector checks it
+        self._waking: asyncio.TimerHandle | None = None  # if no selector checks it
         self._due = writer.due
         self._clock = clock
         self.monotonic = clock.monotonic
         self.wall_ms = clock.wall_ms
         self.loop = asyncio.get_running_loop()
         self._instant: Instant | None = None
-        self.overrun = False  # the clients of this round have taken all the time there is
-        self._waiting: deque[Callable[[], None]] = deque()  # what goes on with those that wait
+        self.overrun = False  # the clients of this round have used up its time
+        self._waiting: deque[Callable[[], None]] = deque()  # continuations of postponed clients
         self.client: Client | None = None  # whose packets were handled last in this turn
         self.longest = LongestTurn()
         self.flushes = FlushWheel(broker.deadlines, broker.settings.delivery.flush_sessions)
         self.scheduled = False
         self.touched: dict[Flushable, None] = {}
-        self._goes_on = False  # the loop will go on with those that are late
-        self._active: dict[Flushable, None] = {}  # touched and unwritten: of who sent something
+        self._goes_on = False  # the loop is scheduled to write to `_late`
+        # touched and unwritten: clients that sent something
+        self._active: dict[Flushable, None] = {}
         self._late: dict[Flushable, None] = {}  # and all others
-        self._round = -1  # the poll behind which connections were written to last
-        self._write_until = 0.0  # the monotonic second at which that round's time for it is over
+        self._round = -1  # the poll after which connections were last written to
+        self._write_until = 0.0  # the monotonic second at which that round's writing must stop
         self._held: dict[Flushable, int] = {}  # the batch that each waits for
         self._promises: deque[tuple[int, Callable[[], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -158,15 +159,16 @@ class Turn:
         return self.now()
 
     def now(self) -> Instant:
-        """Return `instant`, as what runs for every packet asks for it."""
+        """Return `instant`, as a method for frequent calls."""
         if self._instant is None:
             clock = self._clock
-            # what Instant(...) comes to, without a function of Python's in between
+            # the same as Instant(...), without a call of a Python function
             monotonic, wall = clock.monotonic(), clock.wall_ns() // 1_000_000
             self._instant = tuple.__new__(Instant, (monotonic, wall))
             ahead = self.broker.expiry.clock_ahead
             if ahead is not None and abs(wall - 1000 * monotonic - ahead) >= STEP:
-                self.broker.expiry.check_clock(self._instant)  # before anything has a time of after
+                # before anything gets a time after the step
+                self.broker.expiry.check_clock(self._instant)
             if self.sockets is not None and self.sockets.serving:
                 self.scheduled = self.sockets.begun = True  # the selector ends the turn
             elif not self.scheduled:
@@ -180,37 +182,39 @@ class Turn:
             self.schedule()
 
     def write_early(self, connection: Flushable) -> None:
-        """Let the connection write at once what nothing holds back, and the rest as ever."""
+        """Let the connection write at once what may be sent, and the rest as usual."""
         self.touched.pop(connection, None)
         batch = connection.flush(self._writer.committed, self.now())
         if batch:
             self._held[connection] = batch  # an answer in it waits for that batch's commit
 
     def later(self, go_on: Callable[[], None]) -> None:
-        """Go on with a client's packets when all others have had their turn."""
+        """Continue with a client's packets after all others were served."""
+        # first, so that others that could wait are postponed, too
         self.overrun = True
         self._waiting.append(go_on)
-        if len(self._waiting) == 1:  # in the next round: this one has used its time
+        if len(self._waiting) == 1:  # in the next round: this one has used up its time
             self.loop.call_soon(self.loop.call_soon, self._serve_waiting)
 
     @property
     def busy(self) -> bool:
-        """True while what is not urgent is to be put off: somebody else has yet to be heard."""
+        """True while what is not urgent must be postponed: other clients were not served yet."""
         return self.overrun or (self.sockets is not None and self.sockets.full)
 
     def _serve_waiting(self) -> None:
-        """Let those that wait go on in order for POSTPONED seconds, the rest in the next round.
+        """Continue postponed clients in order for POSTPONED seconds, the rest in the next round.
 
-        If more sockets are ready than a poll returns, all are heard first: what is read of most
-        takes microseconds, and each may be of a client that waits for an answer.
+        If more sockets are ready than a poll returns, all are read first: most cost microseconds,
+        and each may be of a client that waits for an answer.
         """
+        # not yet: see the docstring
         if self.sockets is not None and self.sockets.full:
             self.loop.call_soon(self._serve_waiting)
             return
         self.overrun = False
         until = self.monotonic() + POSTPONED
         for _ in range(len(self._waiting)):
-            self._waiting[0]()  # which may put it off once more
+            self._waiting[0]()  # which may postpone it again
             self._waiting.popleft()
             if self.monotonic() >= until:
                 break
@@ -218,14 +222,14 @@ class Turn:
             self.loop.call_soon(self._serve_waiting)
 
     def when_on_disk(self, callback: Callable[[], None]) -> None:
-        """Call back once everything that was gathered up to now is on disk."""
+        """Call back once everything that was collected up to now is on disk."""
         self._promises.append((self._writer.commit_number(), callback))
         if not self.scheduled:
             self.schedule()
 
     def end(self) -> None:
-        """Write what is free to leave and hand over the rows."""
-        self.scheduled = True  # what is touched by the writing is written here, not next time
+        """Write what may be sent and hand over the rows."""
+        self.scheduled = True  # what writing touches is written here, not in the next turn
         if self.broker.connection_lines.waiting:
             self.broker.connection_lines.write()
         if self.touched or self._active or self._late:
@@ -234,17 +238,17 @@ class Turn:
             sent = traffic.bytes_sent
             if sent >= self.broker.memory.count_at:
                 self.broker.memory.count_again(sent)
-            # as `begin_turn`, without a call for each: bytes that nobody was given fill no turn
+            # as `begin_turn`, without a call for each: undelivered bytes fill no turn
             traffic.full_at = traffic.queue_at = sent + TURN_BYTES
             traffic.turns += 1
-        if self._due.wanted:  # by what is sent once there is room for it, too
+        if self._due.wanted:  # rows may also come from messages sent now that there is capacity
             self._writer.hand_over()
         if self._instant is not None:
             took = self.monotonic() - self._instant.monotonic
             if took > self.longest.seconds:
                 self._note_longest(took)
         self._instant = self.client = None
-        self.scheduled = False  # what comes of a promise kept belongs to the next turn
+        self.scheduled = False  # callbacks after a commit belong to the next turn
         if self._promises:
             self._run_committed()
         # A timer that is due too early costs one turn; a new one for each turn would cost more.
@@ -259,13 +263,13 @@ class Turn:
         self.longest.note(took, client, first_byte)
 
     def stop(self) -> None:
-        """Do nothing more by itself."""
+        """Cancel all timers."""
         for timer in (self._timer, self._waking):
             if timer is not None:
                 timer.cancel()
 
     def schedule(self) -> None:
-        """See to it that the turn ends: the selector does, or the loop has to."""
+        """Make sure that the turn ends, by the selector or the loop."""
         self.scheduled = True
         if self.sockets is not None and self.sockets.serving:
             self.sockets.begun = True
@@ -273,7 +277,10 @@ class Turn:
             self.loop.call_soon(self.end)
 
     def _flush(self, now: Instant) -> None:
-        """Write to all that were touched, for WRITING; first to those that may wait for answers."""
+        """Write to all touched connections, for WRITING seconds.
+
+        First to those that sent something.
+        """
         active, late = self._active, self._late
         polls = -1 if self.sockets is None else self.sockets.polls
         if polls < 0 or polls != self._round:  # a round may end several turns
@@ -292,10 +299,11 @@ class Turn:
         if behind and not self._goes_on:
             self._goes_on = True
             self.loop.call_soon(self._go_on)
+        # no PUBLISH is handled until this output is written, so memory is bounded
         self.broker.traffic.behind = behind
 
     def _write(self, waiting: dict[Flushable, None], now: Instant, until: float) -> bool:
-        """Write to those that wait, which then do not; return whether there was time for all."""
+        """Write to these connections and remove them; return whether there was time for all."""
         committed, held = self._writer.committed, self._held
         for connection in list(waiting):  # writing may touch others, or end one of them
             if self.monotonic() >= until:
@@ -314,19 +322,20 @@ class Turn:
 
     def _committed(self, committed: int) -> None:
         for connection, batch in self._held.items():
+            # the held part may be sent now; the next turn's end writes it
             if batch <= committed:
                 self.touched[connection] = None
         if not self.scheduled:
             self.schedule()
 
     def _run_committed(self) -> None:
-        """Run what waited for a commit, in the order it was asked for."""
+        """Run what waited for a commit, in order."""
         committed = self._writer.committed
         while self._promises and self._promises[0][0] <= committed:
             self._promises.popleft()[1]()
 
     def _arm(self) -> None:
-        """Wake up when the broker has something to do."""
+        """Set a timer for when the broker has something to do."""
         if self._timer is not None:
             self._timer.cancel()
         self._armed_for = self.broker.deadlines.earliest
@@ -334,7 +343,7 @@ class Turn:
         self._timer = self.loop.call_later(min(max(nap, 0.0), LONGEST_NAP), self._tick)
 
     def _await_wake_up(self) -> None:
-        """Ring when it is due: what sets it ends with a turn where it does not leave at once."""
+        """Call it when due: anything that sets it ends with a turn."""
         self._waking, wake_up = None, self._wake_up
         if wake_up.at <= self.loop.time():
             wake_up.ring()

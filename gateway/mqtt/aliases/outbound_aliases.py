@@ -5,10 +5,10 @@ from collections import OrderedDict
 from gateway.mqtt.aliases.topic_aliases import ALIAS_PROPERTY, AliasBudget
 
 STRING_LENGTH = 2
-"""Bytes before a topic name that say how long it is; without a name they say 0."""
+"""Bytes of the length before a topic name; 0 if there is no name."""
 
 SHORTEST_TOPIC = STRING_LENGTH + ALIAS_PROPERTY + 2
-"""Bytes of a topic name, behind its length, that gets an alias: so many are always saved by it.
+"""Bytes of the shortest topic name, after its length, that gets an alias: it saves at least these.
 
 The property may make the property length a byte longer.
 """
@@ -17,14 +17,14 @@ MAPPING_OVERHEAD = 200
 """Bytes of the objects around a topic name that has an alias (64-bit CPython 3.11 to 3.13)."""
 
 MAXIMUM_PATIENCE = 32
-"""Topics without an alias that are sent between two replacements, at most."""
+"""The most topics that are sent without an alias between two replacements."""
 
 USES_OF_A_GOOD_MAPPING = 8
-"""Packets without the topic name from which on a mapping was not replaced too early."""
+"""Packets without the topic name after which a replaced mapping was worth its packet."""
 
 
 class Mapping:
-    """The alias that a topic name has, and how many packets have gone without the name since."""
+    """A topic name's alias, and how many packets have used it without the name since."""
 
     __slots__ = ("alias", "uses")
 
@@ -34,18 +34,18 @@ class Mapping:
 
 
 class OutboundAliases:
-    """What the aliases stand for that the client of one connection has been told.
+    """The topic aliases that were sent to the client of one connection.
 
-    At most `maximum` of them, and within the budget. While there is room a topic gets one with
-    its first packet: 3 bytes, where waiting for a second packet would cost a whole name. Later
-    it takes over that of the topic used least recently, though not every time. Where topics come
-    round in a circle that is larger than the table, every replacement would be in vain, so one
-    of a mapping that was little used doubles the wait until the next, and one of a mapping that
-    was used well halves it (docs/decisions/2026-11-21-outbound-topic-aliases.md).
+    There are at most `maximum`, within the budget. While there is capacity a topic gets one with
+    its first packet: that costs 3 bytes, while waiting for a second packet would cost a whole name.
+    Later a topic replaces the one used least recently, though not every time. If topics repeat in a
+    cycle longer than the table, every replacement is wasted. So replacing a mapping that was little
+    used doubles the wait until the next replacement, and replacing a well used one halves it
+    (docs/decisions/2026-11-21-outbound-topic-aliases.md).
 
-    A mapping counts from its packet on: the caller appends that to the output of this connection
-    before it asks for more. The output keeps the order, and loses
-    nothing but its end, with the connection and this table.
+    A mapping is valid from its packet on, so the caller must append that to the connection's output
+    before it chooses the next alias. The output keeps the order, and loses nothing but its end,
+    together with the connection and this table.
     """
 
     __slots__ = (
@@ -63,21 +63,20 @@ class OutboundAliases:
         self._budget = budget
         self._mappings: OrderedDict[bytes, Mapping] = OrderedDict()  # least recently used first
         self._bytes = 0
-        self._free: list[int] = []  # aliases that stand for nothing any more; at most `maximum`
+        self._free: list[int] = []  # unused aliases; at most `maximum`
         self._patience = 1
         self._waited = 0
 
     @property
     def figures(self) -> dict[str, int]:
-        """How many aliases there may be, how many stand for a topic, and how often these were."""
+        """The most aliases allowed, how many are in use, and how often they were used."""
         uses = sum(mapping.uses for mapping in self._mappings.values())
         return {"maximum": self._maximum, "used": len(self._mappings), "hits": uses}
 
     def choose(self, topic: bytes) -> tuple[int, bool]:
-        """Return the alias for the next packet's topic, 0 for none, and whether it is known.
+        """Return the next packet's topic alias, 0 for none, and whether the client knows it.
 
-        `topic` is in UTF-8, behind its length. An alias that is not known yet must travel with
-        the topic name in this packet.
+        `topic` is in UTF-8, after its length. An unknown alias must be sent with the topic name.
         """
         figures = self._budget.figures
         mapping = self._mappings.get(topic)
@@ -96,7 +95,7 @@ class OutboundAliases:
         return self._add(topic, size), False
 
     def close(self) -> None:
-        """Forget every alias: the connection is over."""
+        """Forget every alias: the connection has ended."""
         self._budget.figures.bytes_held -= self._bytes
         self._bytes = 0
         self._mappings.clear()
@@ -110,10 +109,10 @@ class OutboundAliases:
         return alias
 
     def _admit(self, size: int) -> bool:
-        """Return whether one more topic may have an alias, having taken it from another if needed.
+        """Return whether one more topic may have an alias, replacing another if necessary.
 
-        The connection's own bounds and the soft limit let it keep its number of aliases, the hard
-        limit lets it have none.
+        At the connection's own bounds and at the soft limit it keeps its number of aliases; at the
+        hard limit it loses all of them.
         """
         budget, figures = self._budget, self._budget.figures
         if size > budget.client_bytes:
@@ -135,7 +134,7 @@ class OutboundAliases:
         return self._bytes + size <= self._budget.client_bytes
 
     def _replace(self, size: int) -> bool:
-        """Give up the mapping used least recently, and more until `size` fits, if it is time."""
+        """If it is time, remove the mapping used least recently, and more until `size` fits."""
         self._waited += 1
         if self._waited < self._patience or not self._mappings:
             return False

@@ -1,4 +1,4 @@
-"""The topic aliases that a client sets on one network connection, and figures of all aliases."""
+"""The topic aliases that a client sets on one connection, and figures of all aliases."""
 
 from dataclasses import dataclass, field
 
@@ -9,15 +9,15 @@ from gateway.settings.broker import ALIAS_CLIENT_BYTES, ALIAS_HARD_BYTES, ALIAS_
 
 @dataclass(slots=True)
 class InboundFigures:
-    """Aliases that clients set: PUBLISH packets, topic names and bytes since the start.
+    """Aliases set by clients: PUBLISH packets, topic names and bytes since the start.
 
-    `bytes_saved` is net: topic names that did not travel, less the alias properties that did.
-    `bytes_held` is a gauge: the topic names that aliases stand for now.
+    `bytes_saved` is net: the bytes of omitted topic names, less those of alias properties.
+    `bytes_held` is a gauge: the topic names that have an alias now.
     """
 
     hits: int = 0  # packets without a topic name
     mappings: int = 0  # packets that set an alias
-    evictions: int = 0  # of these, for another topic name than before
+    evictions: int = 0  # of these, replacing another topic name
     bytes_saved: int = 0
     bytes_held: int = 0
 
@@ -35,17 +35,17 @@ class InboundFigures:
 
 @dataclass(slots=True)
 class OutboundFigures:
-    """Aliases that we set, as above; only connections that may have aliases are counted.
+    """Aliases set by the gateway, as above; only connections that allow aliases are counted.
 
-    `bytes_held` counts the objects around the topic names too.
+    `bytes_held` includes the objects around the topic names.
     """
 
     hits: int = 0
     misses: int = 0  # packets with a topic name
     mappings: int = 0  # of these, those that set an alias
-    evictions: int = 0  # mappings given up for another, or for memory
+    evictions: int = 0  # mappings removed for another, or for memory
     refused_soft: int = 0  # topics without an alias because of the soft limit
-    refused_hard: int = 0  # connections that gave up all their aliases at the hard limit
+    refused_hard: int = 0  # connections that lost all their aliases at the hard limit
     bytes_saved: int = 0
     bytes_held: int = 0
 
@@ -65,13 +65,13 @@ class OutboundFigures:
 
 
 def percent(hits: int, misses: int) -> float:
-    """Return the hits among both in percent, with one decimal; 0 while there is neither."""
+    """Return the percentage of hits, with one decimal; 0 if both are 0."""
     return round(100 * hits / (hits + misses), 1) if hits else 0.0
 
 
 @dataclass(slots=True)
 class AliasBudget:
-    """Three bounds in bytes, and the figures whose `bytes_held` the last two are for."""
+    """Three bounds in bytes, and the figures whose `bytes_held` the last two limit."""
 
     client_bytes: int = ALIAS_CLIENT_BYTES
     soft_bytes: int = ALIAS_SOFT_BYTES
@@ -79,7 +79,7 @@ class AliasBudget:
     figures: OutboundFigures = field(default_factory=OutboundFigures)
 
     def change(self, other: "AliasBudget") -> None:
-        """Let the bounds of another hold from now on."""
+        """Apply another object's bounds from now on."""
         self.client_bytes = other.client_bytes
         self.soft_bytes, self.hard_bytes = other.soft_bytes, other.hard_bytes
 
@@ -89,10 +89,10 @@ ALIAS_PROPERTY = 3
 
 
 class InboundAliases:
-    """What each alias of one connection stands for; a new connection starts anew [MQTT-3.3.2-7].
+    """The topic of each alias of one connection; a new connection has none [MQTT-3.3.2-7].
 
-    `maximum` is the Topic Alias Maximum that the server stated, 0 for none: so many topic names
-    of at most 65,535 bytes are kept, no more, in an array that is made when the first alias comes.
+    `maximum` is the server's Topic Alias Maximum, 0 for none: at most this many topic names of up
+    to 65,535 bytes are stored, in an array that is made with the first alias.
     """
 
     __slots__ = ("_figures", "_maximum", "_topics", "bytes")
@@ -104,10 +104,10 @@ class InboundAliases:
         self.bytes = 0  # of the topic names
 
     def resolve(self, topic: bytes, alias: int | None) -> bytes:
-        """Return the topic name of a PUBLISH in UTF-8, and let `alias` stand for it from now on.
+        """Return the topic name of a PUBLISH in UTF-8, and store it under `alias`.
 
         Raises ProtocolError: TOPIC_ALIAS_INVALID for an alias outside 1 to the maximum,
-        PROTOCOL_ERROR for an empty topic name whose alias is absent or stands for nothing yet.
+        PROTOCOL_ERROR for an empty topic name without an alias, or with an unknown one.
         """
         if alias is None:
             if not topic:
@@ -128,7 +128,7 @@ class InboundAliases:
         return known
 
     def close(self) -> None:
-        """Forget every alias: the connection is over."""
+        """Forget every alias: the connection has ended."""
         self._figures.bytes_held -= self.bytes
         self.bytes = 0
         self._topics = []

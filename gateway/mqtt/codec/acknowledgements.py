@@ -1,4 +1,4 @@
-"""PUBACK, PUBREC, PUBREL and PUBCOMP, which have one form; PINGREQ and PINGRESP."""
+"""PUBACK, PUBREC, PUBREL and PUBCOMP, which have one format; PINGREQ and PINGRESP."""
 
 from gateway.mqtt.codec.fields import (
     FIRST_BYTES,
@@ -25,7 +25,7 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 
 _HEADS = {packet_type: bytes((first_byte, 2)) for packet_type, first_byte in FIRST_BYTES.items()}
-"""The fixed header of an acknowledgement that is nothing but its packet identifier."""
+"""The fixed header of an acknowledgement that has only its packet identifier."""
 
 
 def read_puback(buffer: bytes, position: int, end: int, version: int) -> PubAck:

@@ -1,4 +1,4 @@
-"""CONNECT and CONNACK: a client asks for a connection, and the answer (MQTT 5, 3.1 and 3.2)."""
+"""CONNECT and CONNACK: a connection request and its answer (MQTT 5, 3.1 and 3.2)."""
 
 from gateway.mqtt.codec.fields import (
     FIRST_BYTES,
@@ -25,13 +25,13 @@ from gateway.mqtt.topics import check_topic_name
 PROTOCOL_NAMES = {MQTT_3_1: "MQIsdp", MQTT_3_1_1: "MQTT", MQTT_5: "MQTT"}
 
 _BEGINNINGS = {b"\0\4MQTT\4": MQTT_3_1_1, b"\0\4MQTT\5": MQTT_5}
-"""Protocol name and version as nearly every CONNECT begins: found at once rather than read."""
+"""Usual beginnings of a CONNECT, protocol name and version: looked up instead of parsed."""
 
 _BEGINNING = 7
 
 BRIDGE_BIT = 0x80
-"""The bit of the protocol version by which bridges of Mosquitto's kind tell what they are, before
-MQTT 5: their own messages do not come back to them, and retained ones are marked as published."""
+"""The bit of the protocol version that identifies a bridge before MQTT 5, as Mosquitto sets it: it
+does not receive its own messages, and retained ones are marked as published."""
 
 RESERVED = 0x01
 CLEAN_START = 0x02
@@ -43,10 +43,10 @@ USER_NAME = 0x80
 
 
 def read_protocol_version(buffer: bytes, position: int, end: int) -> tuple[int, int]:
-    """Read the protocol name and version at the start of a CONNECT; returns 3, 4 or 5.
+    """Read the protocol name and version at the start of a CONNECT; return 3, 4 or 5.
 
-    3 and 4 may have the BRIDGE_BIT. Raises MalformedPacket for another name and ProtocolError for
-    a version that the name does not have, both with UNSUPPORTED_PROTOCOL_VERSION.
+    3 and 4 may have the BRIDGE_BIT. Raises MalformedPacket for another name and ProtocolError for a
+    version that does not belong to the name, both with UNSUPPORTED_PROTOCOL_VERSION.
     """
     name, position = read_string(buffer, position, end, "protocol name")
     version, position = read_byte(buffer, position, end, "protocol version")
@@ -116,7 +116,7 @@ def _read_will(
 
 
 def _may_be_missing(position: int, end: int, version: int) -> bool:
-    """Say whether a flagged user name or password may be missing, as MQTT 3.1 allows."""
+    """Return whether a flagged user name or password may be missing, as in MQTT 3.1."""
     return version == MQTT_3_1 and position == end
 
 
@@ -172,7 +172,7 @@ _REASONS = {
 
 
 def read_connack(buffer: bytes, position: int, end: int, version: int) -> ConnAck:
-    """Read a CONNACK; a return code of MQTT 3.1.1 becomes the reason code that means it."""
+    """Read a CONNACK; a return code of MQTT 3.1.1 becomes the corresponding reason code."""
     flags, position = read_byte(buffer, position, end, "connect acknowledge flags")
     if flags & ~(NO_FLAGS if version == MQTT_3_1 else SESSION_PRESENT):  # [MQTT-3.2.2-1]
         raise MalformedPacket(f"connect acknowledge flags 0x{flags:02X}: a reserved bit is set")
@@ -195,8 +195,8 @@ def _to_reason(code: int, version: int) -> ReasonCode:
 def write_connack(packet: ConnAck, version: int) -> bytes:
     """Return a CONNACK.
 
-    Before MQTT 5 a reason without a return code of its own is told as 3, server unavailable: the
-    one that asks the client to come back.
+    Before MQTT 5 a reason without a return code of its own is sent as 3, server unavailable: it
+    makes the client try again.
     """
     if version == MQTT_5:
         before, behind = _around_codes(packet.properties)
@@ -210,9 +210,9 @@ _last: tuple[Properties, tuple[bytes, bytes]] = (NO_PROPERTIES, (b"\x20\3", b"\0
 
 
 def _around_codes(properties: Properties) -> tuple[bytes, bytes]:
-    """Return what stands before flags and reason code, and behind: the properties.
+    """Return what precedes flags and reason code, and what follows: the properties.
 
-    Most clients are given those of the client before.
+    They are cached, since most clients get the same as the client before.
     """
     global _last  # noqa: PLW0603 - one pair, replaced as a whole
     if properties is not _last[0]:

@@ -1,8 +1,8 @@
-"""The data types of a packet: readers at a position and writers (MQTT 5, sections 1.5 and 2.1).
+"""The data types of a packet: readers at a position, and writers (MQTT 5, sections 1.5 and 2.1).
 
-A reader takes the buffer, the position, the position where the packet ends and the name of what
-it reads (for the error's text). It returns the value and the position behind it, and raises
-MalformedPacket when the bytes do not hold one.
+A reader gets the buffer, the position, the position where the packet ends and the name of the field
+(for the error's text). It returns the value and the position after it, and raises MalformedPacket
+if the bytes are not a valid value.
 """
 
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
@@ -15,19 +15,19 @@ VARIABLE_BYTE_INTEGER_LIMIT = 268_435_455
 """The largest variable byte integer: four bytes of seven bits (section 1.5.5)."""
 
 SINGLE_BYTES = tuple(bytes((value,)) for value in range(256))
-"""Each byte by itself: to find one is quicker than to make one."""
+"""Each byte as an object: a lookup is faster than making one."""
 
 _SINGLE_BYTES = SINGLE_BYTES  # compiled, a C name
 _LAST_SHIFT = 21
 
 
 def missing_bytes(name: str, position: int, needed: int, end: int) -> MalformedPacket:
-    """Return the error of a field that reaches beyond its packet, or its properties."""
+    """Return the error of a field that extends beyond its packet, or its properties."""
     return MalformedPacket(f"{name} needs {needed} bytes, {max(end - position, 0)} are left")
 
 
 def excess_bytes(packet_name: str, position: int, end: int) -> MalformedPacket:
-    """Return the error of a packet that goes on behind its last field."""
+    """Return the error of a packet that continues after its last field."""
     return MalformedPacket(f"{packet_name} has {end - position} bytes behind its last field")
 
 
@@ -73,7 +73,7 @@ def read_variable_byte_integer(
 
 
 def read_binary(buffer: bytes, position: int, end: int, name: str) -> tuple[bytes, int]:
-    """Read binary data of 0 to 65,535 bytes behind its two byte length (section 1.5.6)."""
+    """Read binary data of 0 to 65,535 bytes after its two byte length (section 1.5.6)."""
     start = position + 2
     if start > end:
         raise missing_bytes(name, position, 2, end)
@@ -84,7 +84,7 @@ def read_binary(buffer: bytes, position: int, end: int, name: str) -> tuple[byte
 
 
 def read_string(buffer: bytes, position: int, end: int, name: str) -> tuple[str, int]:
-    """Read a UTF-8 string of 0 to 65,535 bytes behind its two byte length (section 1.5.4)."""
+    """Read a UTF-8 string of 0 to 65,535 bytes after its two byte length (section 1.5.4)."""
     start = position + 2
     if start > end:
         raise missing_bytes(name, position, 2, end)
@@ -158,14 +158,14 @@ def write_variable_byte_integer(value: int) -> bytes:
 
 
 def write_binary(data: bytes) -> bytes:
-    """Return `data` behind its length; raises ValueError above 65,535 bytes."""
+    """Return `data` after its length; raises ValueError above 65,535 bytes."""
     if len(data) > STRING_LIMIT:
         raise ValueError(f"{len(data)} bytes in one field; at most {STRING_LIMIT}")
     return len(data).to_bytes(2, "big") + data
 
 
 def write_string(text: str) -> bytes:
-    """Return `text` in UTF-8 behind its length; raises ValueError above 65,535 bytes."""
+    """Return `text` in UTF-8 after its length; raises ValueError above 65,535 bytes."""
     return write_binary(text.encode())
 
 
@@ -180,7 +180,7 @@ FIRST_BYTES = {
     | (packet_type in (PacketType.PUBREL, PacketType.SUBSCRIBE, PacketType.UNSUBSCRIBE)) << 1
     for packet_type in PacketType
 }
-"""Each type with its fixed flags; PUBLISH puts its own in their place [MQTT-2.1.3-1]."""
+"""Each type with its fixed flags; PUBLISH replaces them by its own [MQTT-2.1.3-1]."""
 
 
 def write_packet(first_byte: int, *parts: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Packets to bytes and back: which function reads and writes which packet (MQTT 5, chapter 3)."""
+"""Converts packets to bytes and back: the reader and writer of each packet (MQTT 5, chapter 3)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -45,7 +45,7 @@ Reader = Callable[[bytes, int, int, int], Packet]
 READERS: dict[int, Reader] = {
     0x10: read_connect,
     0x20: read_connack,
-    # 0x30 to 0x3F: read_publish, the only one whose flags say something
+    # 0x30 to 0x3F: read_publish, the only one with meaningful flags
     0x40: read_puback,
     0x50: read_pubrec,
     0x62: read_pubrel,
@@ -59,9 +59,9 @@ READERS: dict[int, Reader] = {
     0xE0: read_disconnect,
     0xF0: read_auth,
 }
-"""The reader of each packet by its first byte: any other has wrong flags, or is reserved.
+"""The reader of each packet by its first byte; any other byte has wrong flags, or is reserved.
 
-A reader takes the buffer, where the body starts and ends, and the protocol version.
+A reader gets the buffer, the start and end of the body, and the protocol version.
 """
 
 _CONNECT = 0x10
@@ -71,13 +71,13 @@ _TYPE = 0xF0
 
 
 PROXY_HEADERS = (b"PROXY ", b"\r\n\r\n\0\r\nQUIT\n")
-"""What a proxy that was told to say whom it speaks for begins with (PROXY protocol, 1 and 2)."""
+"""The beginning of a proxy's header that names its client (PROXY protocol, 1 and 2)."""
 
 
 def check_first_packet(first_byte: int, head: bytes = b"") -> None:
-    """Raise ProtocolError unless this is the first byte of a CONNECT, whatever its flags.
+    """Raise ProtocolError unless this is the first byte of a CONNECT, with any flags.
 
-    The error says so if `head`, which begins with it, is the header of a proxy.
+    The error names the PROXY protocol if `head`, which begins with it, is such a header.
     """
     if first_byte & _TYPE != _CONNECT:  # [MQTT-3.1.0-1]
         if head.startswith(PROXY_HEADERS):
@@ -87,7 +87,7 @@ def check_first_packet(first_byte: int, head: bytes = b"") -> None:
 
 
 def check_first_byte(first_byte: int, version: int) -> None:
-    """Raise MqttError if no packet can begin so, whatever follows.
+    """Raise MqttError if no packet can begin with this byte.
 
     `version` is the connection's protocol version, 0 before CONNECT.
     """
@@ -111,8 +111,8 @@ def reserved(first_byte: int) -> MalformedPacket:
 def decode(buffer: bytes, first_byte: int, start: int, end: int, version: int) -> Packet:
     """Return the packet whose body is `buffer[start:end]`, as `Framer.next_frame` found it.
 
-    `version` is the connection's protocol version: 3, 4 or 5, and 0 before CONNECT, which tells
-    its own. Raises MalformedPacket or ProtocolError and nothing else, whatever the bytes are.
+    `version` is the connection's protocol version: 3, 4 or 5, and 0 before CONNECT, which has its
+    own. Raises only MalformedPacket or ProtocolError, whatever the bytes are.
     """
     packet = decode_head(buffer, first_byte, start, end, version)
     if isinstance(packet, Subscribe):
@@ -125,7 +125,7 @@ def decode(buffer: bytes, first_byte: int, start: int, end: int, version: int) -
 def decode_head(buffer: bytes, first_byte: int, start: int, end: int, version: int) -> Packet:
     """Return the same packet, but read topic filters only when they are iterated.
 
-    What is wrong with those of a SUBSCRIBE or an UNSUBSCRIBE is raised then.
+    Errors in those of a SUBSCRIBE or an UNSUBSCRIBE are raised then.
     """
     if first_byte & _TYPE == _PUBLISH and version:
         return read_publish(buffer, first_byte, start, end, version)
@@ -147,7 +147,7 @@ _EXPLAINED = (
     | packets.UnsubAck
     | packets.Disconnect
 )
-"""What may carry a Reason String that can be left out."""
+"""Packets with a Reason String, which may be omitted."""
 
 WRITERS: dict[type[Packet], Callable[[Any, int], bytes]] = {
     packets.Connect: write_connect,
@@ -166,23 +166,23 @@ WRITERS: dict[type[Packet], Callable[[Any, int], bytes]] = {
     packets.Disconnect: write_disconnect,
     packets.Auth: write_auth,
 }
-"""The writer of each packet; it takes the packet and the protocol version."""
+"""The writer of each packet; it gets the packet and the protocol version."""
 
 
 def encode(packet: Packet, version: int) -> bytes:
-    """Return the whole packet as protocol version 3, 4 or 5 has it.
+    """Return the whole packet in the format of protocol version 3, 4 or 5.
 
-    What an older version cannot say (properties, reason codes) is left out. Raises ValueError or
-    OverflowError for a value that its field cannot hold, and for AUTH before MQTT 5.
+    What an older version does not have (properties, reason codes) is omitted. Raises ValueError or
+    OverflowError for a value that does not fit its field, and for AUTH before MQTT 5.
     """
     return WRITERS[type(packet)](packet, version)
 
 
 def without_reason(packet: Packet) -> Packet:
-    """Return the packet without Reason String and user properties, which may be left out.
+    """Return the packet without Reason String and user properties.
 
-    [MQTT-3.2.2-19], [MQTT-3.9.2-1], [MQTT-3.14.2-3] and their likes: they must be, where they
-    would take a packet beyond the receiver's Maximum Packet Size.
+    [MQTT-3.2.2-19], [MQTT-3.9.2-1], [MQTT-3.14.2-3] and similar: they must be omitted if the packet
+    would exceed the receiver's Maximum Packet Size.
     """
     if not isinstance(packet, _EXPLAINED):
         return packet

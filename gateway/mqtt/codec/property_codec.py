@@ -15,17 +15,17 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 
 MAXIMUM_PROPERTIES = 4_096
-"""Properties of one packet: a user property may stand in five bytes, of which a packet of 4 MiB
-would hold 830,000, seconds of work and hundreds of megabytes."""
+"""Properties of one packet. A user property may take five bytes: a packet of 4 MiB would hold
+830,000 of them, seconds of work and hundreds of megabytes."""
 
 
 def read_properties(
     buffer: bytes, position: int, end: int, packet: int, version: int
 ) -> tuple[Properties, int]:
-    """Read the properties of a `packet` (a PacketType, or WILL); none are there before MQTT 5.
+    """Read the properties of a `packet` (a PacketType, or WILL); before MQTT 5 there are none.
 
-    Raises MalformedPacket for an unknown or misplaced property and for one that is cut short,
-    ProtocolError for one that is there twice or has a value out of its range.
+    Raises MalformedPacket for an unknown, misplaced or truncated property, ProtocolError for one
+    that is repeated or out of its range.
     """
     if version < MQTT_5:
         return NO_PROPERTIES, position
@@ -39,7 +39,7 @@ def read_properties(
 
 
 def read_fields(buffer: bytes, position: int, stop: int, packet: int) -> Properties:
-    """Read the properties of a `packet` that stand between two positions, as `read_properties`."""
+    """Read the properties of a `packet` between two positions, as `read_properties`."""
     if position == stop:
         return NO_PROPERTIES
     allowed = ALLOWED[packet]
@@ -79,9 +79,9 @@ def _misplaced(identifier: int, packet: int) -> MalformedPacket:
 
 
 def write_properties(properties: Properties, packet: int, version: int) -> bytes:
-    """Return the properties of a `packet` (a PacketType, or WILL) behind their length.
+    """Return the properties of a `packet` (a PacketType, or WILL) after their length.
 
-    Before MQTT 5 that is nothing. What this packet cannot carry is left out.
+    Before MQTT 5 that is nothing. Properties that this packet cannot have are omitted.
     """
     if version < MQTT_5:
         return b""

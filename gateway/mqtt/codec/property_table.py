@@ -1,4 +1,4 @@
-"""Which properties there are, what each holds and which packets carry it (table 2-4)."""
+"""All properties: what each holds and which packets may have it (table 2-4)."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -21,10 +21,10 @@ class Kind(NamedTuple):
 
 
 class Property(NamedTuple):
-    """A property's field in Properties, its data type and the packets that may carry it.
+    """A property's field in Properties, its data type and the packets that may have it.
 
-    A value below `minimum` is a protocol error with `reason_code`. `repeated_in` names the
-    packets that may carry it more than once; where there are any, its field is a tuple.
+    A value below `minimum` is a protocol error with `reason_code`. `repeated_in` are the packets
+    that may repeat it; if there are any, its field is a tuple.
     """
 
     name: str
@@ -129,4 +129,4 @@ ALLOWED: dict[int, dict[int, Property]] = {
     packet: {identifier: row for identifier, row in PROPERTIES.items() if packet in row.packets}
     for packet in _ALL
 }
-"""The rows of PROPERTIES by the packet (or WILL) that may carry them."""
+"""The rows of PROPERTIES by the packet (or WILL) that may have them."""

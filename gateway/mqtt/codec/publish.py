@@ -1,4 +1,4 @@
-"""PUBLISH, whose properties stay bytes until somebody asks for them (MQTT 5, section 3.3)."""
+"""PUBLISH, whose properties stay encoded until they are needed (MQTT 5, section 3.3)."""
 
 from dataclasses import replace
 from typing import Final
@@ -27,10 +27,10 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.topics import check_topic_name
 
 MAXIMUM_CACHED = 256
-"""Property blocks that are remembered; when they are so many all are forgotten."""
+"""Property blocks that are cached; when the cache is full it is cleared."""
 
 LARGEST_CACHED = 256
-"""Bytes of the largest of them, so that all together take 300 KiB at most."""
+"""Bytes of the largest of them, so that all together occupy 300 KiB at most."""
 
 _EXPIRY: Final = b"\x02"
 _IDENTIFIER: Final = b"\x0b"
@@ -45,11 +45,11 @@ _LARGEST_CACHED = LARGEST_CACHED
 
 
 class PublishProperties:
-    """What a publisher says of its messages, which a server forwards unaltered.
+    """The publisher's properties of its messages, which a server forwards unaltered.
 
-    `data` are the fields without topic alias, subscription identifiers and message expiry
-    interval: that is `expiry`, in seconds, None without one. The decoded fields are kept of small
-    blocks alone, and while a cache has them, since they take many times their bytes.
+    `data` are the fields without topic alias, subscription identifiers and message expiry interval,
+    which is `expiry`, in seconds, None without one. Decoded fields are stored only for small
+    blocks, and while a cache has them, since they occupy many times their bytes.
     """
 
     __slots__ = ("_fields", "alias", "data", "expiry")
@@ -69,7 +69,7 @@ class PublishProperties:
         return replace(fields, message_expiry_interval=self.expiry)
 
     def forget_fields(self) -> None:
-        """Keep the bytes alone: the messages may wait long, and nobody else has these fields."""
+        """Store only the bytes: the messages may wait long, and nothing shares the fields."""
         self._fields = None
 
 
@@ -78,7 +78,7 @@ NO_PUBLISH_PROPERTIES: Final = PublishProperties(b"", NO_PROPERTIES)
 
 
 class PropertyCache:
-    """Reads property blocks, and remembers those that come again and again.
+    """Reads property blocks, and caches small ones.
 
     `misses` counts those that had to be read.
     """
@@ -115,7 +115,7 @@ class PropertyCache:
 
 
 def of_fields(fields: Properties) -> PublishProperties:
-    """Return the same properties with what is forwarded of them as bytes."""
+    """Return the same properties, with those that are forwarded as bytes."""
     if fields is NO_PROPERTIES:
         return NO_PUBLISH_PROPERTIES
     return PublishProperties(write_fields(fields, _PUBLISH, without=_OF_ONE_CONNECTION), fields)
@@ -129,7 +129,7 @@ def property_block(
 ) -> bytes:
     """Return a property block with its length, as it is sent on one connection.
 
-    `expiry` is what is left of the message expiry interval [MQTT-3.3.2-6], `alias` 0 for none.
+    `expiry` is the rest of the message expiry interval [MQTT-3.3.2-6], `alias` 0 for none.
     """
     data = properties.data
     if expiry is not None:
@@ -142,7 +142,7 @@ def property_block(
 
 
 def block_bounds(buffer: bytes, position: int, end: int) -> tuple[int, int]:
-    """Return where the fields behind a property length begin and end; raise MalformedPacket."""
+    """Return where the fields after a property length begin and end; raise MalformedPacket."""
     if position < end and buffer[position] < 0x80:
         length = buffer[position]
         position += 1
@@ -174,11 +174,11 @@ FLAGS = {
     for dup in (False, True)
     if qos or not dup  # [MQTT-3.3.1-2]
 }
-"""The first bytes that a PUBLISH can have, and the QoS, RETAIN and DUP that each says."""
+"""The valid first bytes of a PUBLISH, with the QoS, RETAIN and DUP of each."""
 
 
 def read_publish(buffer: bytes, first_byte: int, start: int, end: int, version: int) -> Publish:
-    """Read a PUBLISH; `first_byte` holds its flags. Its topic is empty only beside an alias."""
+    """Read a PUBLISH; `first_byte` holds its flags. Its topic is empty only with an alias."""
     flags = FLAGS.get(first_byte)
     if flags is None:
         raise wrong_flags(first_byte)
@@ -209,8 +209,8 @@ def read_publish_head(
 ) -> tuple[int, int, int]:
     """Return where the topic name ends, the properties begin and the payload begins.
 
-    Properties begin behind their length, and end where the payload begins. Topic name and
-    properties are not looked at.
+    Properties begin after their length, and end where the payload begins. Topic name and properties
+    are not checked.
     """
     if first_byte not in FLAGS:
         raise wrong_flags(first_byte)
@@ -223,7 +223,7 @@ def read_publish_head(
     if first_byte & _QOS:  # [MQTT-2.2.1-2]
         position += 2
         if position > end or not (buffer[name_end] or buffer[name_end + 1]):
-            read_packet_identifier(buffer, name_end, end)  # which says what is wrong
+            read_packet_identifier(buffer, name_end, end)  # which raises
     if not mqtt5:
         return name_end, position, position
     if position < end and not buffer[position]:  # most packets have no properties

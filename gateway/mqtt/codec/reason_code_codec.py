@@ -1,4 +1,4 @@
-"""Reason codes, what ends with one and properties, and the packets AUTH and DISCONNECT."""
+"""Reason codes, the end of packets that have one and properties, and AUTH and DISCONNECT."""
 
 from gateway.mqtt.codec.fields import (
     FIRST_BYTES,
@@ -42,14 +42,14 @@ REASON_CODES: dict[PacketType, dict[int, ReasonCode]] = {
     ),
     PacketType.AUTH: _by_byte(0x00, 0x18, 0x19),
 }
-"""By packet type the reason codes that it may carry, by their byte."""
+"""By packet type the reason codes that it may have, by their byte."""
 
 GRANTED_QOS_CODES = _by_byte(0x00, 0x01, 0x02, 0x80)
 """The return codes of SUBACK before MQTT 5 (MQTT 3.1.1, section 3.9.3)."""
 
 
 def to_reason_code(code: int, packet_type: PacketType) -> ReasonCode:
-    """Return the reason code; raises MalformedPacket if a `packet_type` cannot carry it."""
+    """Return the reason code; raises MalformedPacket if a `packet_type` cannot have it."""
     reason_code = REASON_CODES[packet_type].get(code)
     if reason_code is None:
         raise _unknown(code, packet_type)
@@ -72,7 +72,7 @@ def read_reason_codes(
 def read_reason_and_properties(
     buffer: bytes, position: int, end: int, packet_type: PacketType, version: int
 ) -> tuple[ReasonCode, Properties]:
-    """Read the end of a packet in which both may be left out, or the properties alone."""
+    """Read the end of a packet that may omit both, or only the properties."""
     if position == end:
         return ReasonCode.SUCCESS, NO_PROPERTIES
     if version < MQTT_5:
@@ -90,7 +90,7 @@ def read_reason_and_properties(
 def write_reason_and_properties(
     reason_code: ReasonCode, properties: Properties, packet_type: PacketType, version: int
 ) -> bytes:
-    """Return the shortest form of the two; before MQTT 5 that is nothing."""
+    """Return the shortest form of both; before MQTT 5 that is nothing."""
     if version < MQTT_5:
         return b""
     written = b"" if properties is NO_PROPERTIES else write_fields(properties, packet_type)

@@ -1,4 +1,4 @@
-"""Which remaining lengths the packets of a client can have (MQTT 5, chapter 3)."""
+"""The remaining lengths that a client's packets can have (MQTT 5, chapter 3)."""
 
 from gateway.mqtt.codec.fields import VARIABLE_BYTE_INTEGER_LIMIT
 from gateway.mqtt.codec.publish import FLAGS
@@ -10,7 +10,7 @@ Bounds = tuple[int, int]
 
 _ANY = VARIABLE_BYTE_INTEGER_LIMIT
 
-_CONNECT: Bounds = (7, _ANY)  # protocol name and version: whatever follows, they are answered
+_CONNECT: Bounds = (7, _ANY)  # protocol name and version: whatever follows is answered
 
 _BEFORE_5: dict[int, Bounds] = {
     0x10: _CONNECT,
@@ -45,7 +45,7 @@ BOUNDS: dict[int, dict[int, Bounds]] = {
 }
 """The bounds by protocol version, 0 before CONNECT, and by first byte.
 
-What is not there has no bounds, or is no packet of a client: the decoder says so.
+A packet that is missing here has no bounds, or is not a client's, which the decoder reports.
 """
 
 

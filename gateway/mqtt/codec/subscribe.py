@@ -35,13 +35,13 @@ RESERVED = 0xC0
 RESERVED_BEFORE_MQTT_5 = 0xFC
 
 _BEFORE_MQTT_5 = bytes(min(code, FAILURE) for code in range(256))
-"""The return code that says each reason code."""
+"""The return code for each reason code."""
 
 
 class Requests:
-    """The requests of a SUBSCRIBE, read whenever they are iterated: there may be 700,000.
+    """The requests of a SUBSCRIBE, read each time they are iterated: there may be 700,000.
 
-    Iterating raises MalformedPacket or ProtocolError at the first that is none.
+    Iterating raises MalformedPacket or ProtocolError at the first invalid one.
     """
 
     __slots__ = ("_buffer", "_end", "_position", "_version")
@@ -80,7 +80,7 @@ class Requests:
 def read_subscribe(buffer: bytes, position: int, end: int, version: int) -> Subscribe:
     """Read a SUBSCRIBE, whose requests are read when they are iterated.
 
-    Whether their topic filters are allowed is for the broker to answer.
+    The broker decides whether their topic filters are allowed.
     """
     packet_id, position = read_packet_identifier(buffer, position, end)
     properties, position = read_properties(buffer, position, end, PacketType.SUBSCRIBE, version)
@@ -134,9 +134,9 @@ def write_suback(packet: SubAck, version: int) -> bytes:
 
 
 class TopicFilters:
-    """The topic filters of an UNSUBSCRIBE, read whenever they are iterated.
+    """The topic filters of an UNSUBSCRIBE, read each time they are iterated.
 
-    Iterating raises MalformedPacket at the first that is none.
+    Iterating raises MalformedPacket at the first invalid one.
     """
 
     __slots__ = ("_buffer", "_end", "_position")

@@ -1,4 +1,4 @@
-"""Takes connections from listening sockets for the gateway's own loop."""
+"""Accepts connections from listening sockets for the gateway's own loop."""
 
 import errno
 import logging
@@ -13,19 +13,19 @@ from gateway.server.socket_transport import SocketTransport
 logger = logging.getLogger(__name__)
 
 ACCEPTED_AT_ONCE = 64
-"""Connections of the backlog that are accepted before others have their turn."""
+"""Connections of the backlog that are accepted in a row."""
 
 PAUSE = 1.0
-"""Seconds without new connections after the process or the system had no room for one."""
+"""Seconds without accepting after the process or the system reached a limit."""
 
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Acceptor:
-    """Makes a transport, and a protocol by `make_protocol`, for every connection that comes.
+    """Makes a transport, and a protocol by `make_protocol`, for every new connection.
 
-    At most `at_once` are accepted before those are heard that came. What it makes need not be an
-    `asyncio.Protocol`, but has what is used of one.
+    After at most `at_once` of them, their first packets are handled before more are accepted. The
+    protocol need not be an `asyncio.Protocol`, but has the methods that are used.
     """
 
     __slots__ = ("_at_once", "_kind", "_listening", "_loop", "_make_protocol", "_sockets")
@@ -45,7 +45,10 @@ class Acceptor:
         self._kind = int(listening.family), int(listening.type), listening.proto
 
     def start(self, backlog: int) -> None:
-        """Listen, and accept from now on; raise OSError if another took the address first."""
+        """Listen and accept from now on.
+
+        Raise OSError if another process took the address first.
+        """
         listening = self._listening
         listening.settimeout(0)
         if listening.family != socket.AF_UNIX:  # one write for each turn; connections inherit it
@@ -54,15 +57,15 @@ class Acceptor:
         self._watch(READ)
 
     def close(self) -> None:
-        """Accept no more."""
+        """Stop accepting."""
         self._watch(0)
         self._listening.close()
 
     def ready(self, _events: int) -> None:
-        """Accept what waits, as the selector asks."""
+        """Accept waiting connections; the selector calls this."""
         try:
             for _ in range(self._at_once):
-                # what accept() calls: its object for the descriptor costs as much as the call
+                # what accept() calls: its descriptor object costs as much as the call
                 descriptor, address = self._listening._accept()  # type: ignore[attr-defined]  # noqa: SLF001
                 self._begin(socket.SocketType(*self._kind, descriptor), address)
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -79,7 +82,7 @@ class Acceptor:
             protocol = self._make_protocol()
             SocketTransport(sock, protocol, self._sockets, self._loop).start(address)
         except Exception:
-            # the transport's border (ARCHITECTURE.md): a mistake of ours ends this connection alone
+            # the transport's border (ARCHITECTURE.md): a fault of ours ends this connection alone
             logger.exception("unexpected error; closing a new connection")
             self._sockets.serve(sock.fileno(), self, 0)
             sock.close()

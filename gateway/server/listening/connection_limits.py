@@ -1,4 +1,4 @@
-"""How many connections a listener admits: by rate, by number, and by what the process can hold."""
+"""Limits a listener's connections: by rate, by number, and by what the process can hold."""
 
 import logging
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from gateway.settings.listener import ListenerSettings
 
 
 class ConnectionRate:
-    """Allows `rate` connections a second on average, and `burst` at once after a quiet time."""
+    """Allows `rate` connections a second on average, and `burst` at once after a pause."""
 
     __slots__ = ("_at", "_burst", "_rate", "_tokens")
 
@@ -21,7 +21,7 @@ class ConnectionRate:
         self._at = 0.0
 
     def allows(self, now: float) -> bool:
-        """Return whether one more may come at `now`, in monotonic seconds; if so it has come."""
+        """Count a connection at `now`, in monotonic seconds; return whether it is allowed."""
         gained = max(0.0, now - self._at) * self._rate
         self._tokens = min(float(self._burst), self._tokens + gained)
         self._at = now
@@ -34,21 +34,21 @@ class ConnectionRate:
 logger = logging.getLogger(__name__)
 
 MAXIMUM_REFUSALS = 16
-"""Connections beyond a listener's maximum that are kept until they have been told so."""
+"""Connections above a listener's maximum that stay open until their CONNECT is answered."""
 
 ROUNDS = 4
-"""Rounds of the loop in which a connection is heard before it is closed for new ones."""
+"""Rounds of the loop in which a connection may send before it is closed for new ones."""
 
 LOG_INTERVAL = 60.0
-"""Seconds between two lines that say that a listener turns connections away, or is full."""
+"""Seconds between two log lines about a listener that refuses connections or is full."""
 
 
 class Verdict(Enum):
-    """What becomes of a new connection."""
+    """The decision on a new connection."""
 
     ADMITTED = "admitted"
     REFUSED = "refused"  # its CONNECT is answered with 0x97
-    CLOSED = "closed"  # at once
+    CLOSED = "closed"  # immediately
 
 
 class ProcessConnections:
@@ -96,7 +96,7 @@ class ConnectionLimits:
         self._newcomers: Newcomers | None = None
 
     def change(self, settings: ListenerSettings) -> None:
-        """Admit by these settings from now on; who is connected stays."""
+        """Apply these settings from now on; connected clients stay."""
         self.maximum = settings.maximum_connections or self.process.maximum
         self._rate: ConnectionRate | None = None
         if settings.connection_rate is not None:
@@ -104,14 +104,14 @@ class ConnectionLimits:
             self._rate = ConnectionRate(settings.connection_rate, burst)
 
     def end(self) -> None:
-        """Forget the newcomers: the listener is no more."""
+        """Forget the newcomers: the listener was removed."""
         if self._newcomers is not None:
             self.process.newcomers.remove(self._newcomers)
             self._newcomers = None
 
     @property
     def least_at_once(self) -> int:
-        """How many connections may come at once, so that each is read before it may be closed."""
+        """How many connections may arrive together so that each is read before it may be closed."""
         return max(1, self.maximum // ROUNDS)
 
     def watch(self, newcomers: Newcomers) -> None:
@@ -120,7 +120,7 @@ class ConnectionLimits:
         self.process.newcomers.append(newcomers)
 
     def judge(self, now: float) -> Verdict:
-        """Return what becomes of a connection that comes at `now`, in monotonic seconds."""
+        """Return the decision on a connection at `now`, in monotonic seconds."""
         if self._rate is not None and not self._rate.allows(now):
             return self._turn_away(now, "over_rate", Verdict.CLOSED)
         process = self.process
@@ -145,7 +145,7 @@ class ConnectionLimits:
         self._counters.set("tidegate/connections/open", self.process.open)
 
     def _evict(self, now: float, newcomers: Iterable[Newcomers]) -> bool:
-        """Close a connection that is not in yet; return whether there was one."""
+        """Close a connection without an accepted CONNECT; return whether there was one."""
         if not close_one(newcomers):
             return False
         self._counters.add("tidegate/connections/given_up")
@@ -158,7 +158,7 @@ class ConnectionLimits:
         return verdict
 
     def _warn(self, now: float, what: str) -> None:
-        """Write a line, if there was none for a while."""
+        """Log a line, unless there was one recently."""
         if now >= self._silent_until:
             self._silent_until = now + LOG_INTERVAL
             logger.warning("%s %s", self._name, what)

@@ -1,4 +1,4 @@
-"""What becomes of a connection that a listener accepted."""
+"""The connections of one listener."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class Connections:
-    """Makes a client of each connection that its listener's limits admit, and keeps track of them.
+    """Makes a client of each connection that its listener's limits admit, and tracks them.
 
-    Who connects is asked by its `authenticator`.
+    The `authenticator` checks their user names and passwords.
     """
 
     __slots__ = (
@@ -67,7 +67,7 @@ class Connections:
     def change(
         self, settings: ListenerSettings, authenticator: Authenticator, access: AccessPolicy
     ) -> None:
-        """Let these settings hold for who connects from now on; the stack has its own already."""
+        """Apply these settings to new connections; the transport stack has its own already."""
         self.authenticator = authenticator
         self.access = access
         self._settings = settings
@@ -85,7 +85,7 @@ class Connections:
 
     @property
     def logins(self) -> "PasswordLogins":
-        """Who decides at a listener that has a password file."""
+        """The login check of a listener that has a password file."""
         return cast("PasswordLogins", self.authenticator)
 
     @property
@@ -95,20 +95,20 @@ class Connections:
 
     @property
     def rights(self) -> ListenerRights:
-        """The rules of the listener, and whom it lets in, as they are at any time."""
+        """The present access rules and users of the listener."""
         if self._settings.password_file is None:
             return ListenerRights(self.access, None, self._settings.tls_identity is not None)
 
         def is_user(name: str) -> bool:
-            return self.users.has(name)  # of another file, once it has changed
+            return self.users.has(name)  # a later file, once it was replaced
 
         return ListenerRights(self.access, is_user, proves=True)
 
     def replace_users(self, file: "PasswordFile") -> Pieces[None]:
-        """Let in the users of this file from now on; who has another password is to log in again.
+        """Use this file from now on; clients whose password changed must log in again.
 
-        The authenticator is one of a password file. Others may have their turn at each item:
-        clients are looked at one after the other.
+        The authenticator is one of a password file. The work is done in pieces, one client after
+        another.
         """
         logins = self.logins
         old, logins.file = logins.file, file
@@ -121,7 +121,7 @@ class Connections:
                 yield
 
     def accept(self) -> Any:
-        """Return the protocol of a new connection; its socket closes if it is not let in."""
+        """Return the protocol of a new connection; its socket closes if it is not admitted."""
         now = self._turn.now().monotonic
         verdict = self.limits.judge(now)
         if verdict is Verdict.CLOSED:
@@ -139,7 +139,7 @@ class Connections:
     def _info(
         self, opened: float, refused: bool, transport: asyncio.BaseTransport
     ) -> ConnectionInfo:
-        """Return what is known of one connection that something sets apart from others."""
+        """Return what distinguishes one connection from others of the listener."""
         username = refusal = None
         if refused:
             refusal = f"this listener holds its {self.limits.maximum} connections"
@@ -189,7 +189,7 @@ class Connections:
 
 
 class _Closed(asyncio.Protocol):
-    """Ends a connection at its beginning."""
+    """Closes a connection at once."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         cast("asyncio.Transport", transport).abort()

@@ -1,4 +1,4 @@
-"""A place at which clients connect, and which other process holds its port."""
+"""A listener: an address at which clients connect, and what uses its port otherwise."""
 
 import asyncio
 import errno
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import ssl
 
 BACKLOG = 1024
-"""Connections that the kernel holds until they are accepted: a fleet that comes back at once."""
+"""Connections that the kernel queues until they are accepted, as when a whole fleet reconnects."""
 
 CLOSE_TIMEOUT = 1.0
 """Seconds that clients have at a stop to read the last answers."""
@@ -40,13 +40,13 @@ PROBES = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 30),
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
 )
-"""After 5 minutes of silence the kernel asks, in seconds: for clients without keep alive."""
+"""TCP keep alive in seconds, after 5 minutes of silence: for clients without MQTT keep alive."""
 
 
 class Listener:
-    """Accepts connections at one address and keeps track of them.
+    """Accepts connections at one address and tracks them.
 
-    `stack.tls` can be replaced: who connects from then on gets the new one.
+    `stack.tls` can be replaced; new connections use the new one.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Listener:
 
     @property
     def address(self) -> str:
-        """Where it listens, for people."""
+        """Its address, for people."""
         settings = self.settings
         if settings.path is not None:
             return settings.path
@@ -87,7 +87,7 @@ class Listener:
 
     @property
     def description(self) -> str:
-        """Its address, and how one speaks there."""
+        """Its address and protocols."""
         words = [
             word
             for word, used in (("TLS", self.stack.tls), ("WebSocket", self.settings.websocket))
@@ -96,7 +96,7 @@ class Listener:
         return f"{self.address} ({' and '.join(words)})" if words else self.address
 
     async def bind(self) -> None:
-        """Take the address, but no connection yet; raise StartError if it cannot be had."""
+        """Reserve the address, without accepting; raise StartError if that fails."""
         loop = asyncio.get_running_loop()
         try:
             if self.settings.path is not None:
@@ -149,14 +149,14 @@ class Listener:
         tls: "ssl.SSLContext | None",
         access: AccessPolicy,
     ) -> None:
-        """Let these settings, of the same address, hold for who connects from now on."""
+        """Apply these settings, of the same address, to new connections."""
         self.settings = settings
         self.stack.change(settings, tls)
         self.connections.change(settings, authenticator, access)
         self.connections.limits.change(settings)
 
     def release(self) -> None:
-        """Accept no more, and leave the address to another; who is connected stays."""
+        """Stop accepting and free the address; connected clients stay."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -172,9 +172,9 @@ class Listener:
         code: ReasonCode = ReasonCode.SERVER_SHUTTING_DOWN,
         reason: str = "the gateway stops",
     ) -> None:
-        """Accept no more, tell every client why its connection ends, and see them off.
+        """Stop accepting, tell every client why its connection ends, and close it.
 
-        What they are owed, wills among it, is carried out by the turns that go on meanwhile.
+        Remaining messages and wills are handled by the turns that follow.
         """
         self.release()
         self.stack.abort_handshakes()
@@ -184,7 +184,7 @@ class Listener:
         self.connections.limits.end()
 
     async def wait_closed(self) -> None:
-        """Wait until the last clients have read what was sent to them, or are too slow."""
+        """Wait until the last clients have read their output, or are too slow."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + CLOSE_TIMEOUT
         while self.connections.clients:
@@ -213,7 +213,7 @@ LISTENING = "0A"
 
 
 def holder_of(port: int, proc: Path = PROC) -> str:
-    """Return who listens on a port, as `name (process 123)`; "" if this user cannot know it."""
+    """Return which process listens on a port, as `name (process 123)`; "" if that is unknown."""
     wanted = {f"socket:[{inode}]" for inode in _inodes(port, proc)}
     for folder in proc.glob("[0-9]*") if wanted else ():
         with suppress(OSError):  # a process that ended, or another user's
@@ -224,7 +224,7 @@ def holder_of(port: int, proc: Path = PROC) -> str:
 
 
 def _inodes(port: int, proc: Path) -> Iterator[str]:
-    """Give the inodes of the sockets that listen on a port, whatever their address."""
+    """Yield the inodes of the sockets that listen on a port, whatever their address."""
     for table in ("tcp", "tcp6"):
         with suppress(OSError):
             for line in (proc / "net" / table).read_text(encoding="ascii").splitlines()[1:]:

@@ -1,4 +1,4 @@
-"""Connections whose CONNECT was not accepted yet, and which of them is closed for new ones."""
+"""Connections without an accepted CONNECT, some of which are closed for new ones."""
 
 import asyncio
 from collections import Counter
@@ -10,31 +10,31 @@ from gateway.config.address_block import address_block
 from gateway.server.transport import ClientTransport, Progress, peer_name
 
 LOOKED_AT = 32
-"""Connections among which the one that goes is chosen, some 30 microseconds."""
+"""Connections among which the one to close is chosen: some 30 microseconds."""
 
 FORGOTTEN_AT_ONCE = 2
-"""Accepted ones that are forgotten at each new connection: so they do not pile up."""
+"""Accepted ones that are removed at each new connection, so that they do not pile up."""
 
 
 class Newcomers:
-    """The newcomers of one listener, the oldest first; `on_given_up` is told of who has to go.
+    """The newcomers of one listener, the oldest first; `on_given_up` is called when one is closed.
 
-    Who says nothing goes before who waits for a password to be checked, and of those that say
-    nothing the oldest: a client that connects in earnest is heard before that. Of those that wait
-    the newest goes: the oldest is checked next. Both are of the address that has most of LOOKED_AT.
+    Silent connections are closed before those whose password is being checked. Of the silent ones
+    the oldest is closed: a real client has sent its CONNECT by then. Of the waiting ones the newest
+    is closed: the oldest is checked next. Both are chosen from the address with most of LOOKED_AT.
     """
 
     __slots__ = ("_clients", "_on_closed")
 
     def __init__(self, on_given_up: Callable[[ClientTransport], None]) -> None:
-        self._clients: dict[ClientTransport, Any] = {}  # and TLS below them, None without
+        self._clients: dict[ClientTransport, Any] = {}  # and the TLS below each, None without
         self._on_closed = on_given_up
 
     def __len__(self) -> int:
         return len(self._clients)
 
     def add(self, client: ClientTransport, protocol: Any) -> None:
-        """Take in a connection, of which `protocol` is what the socket talks to: TLS perhaps."""
+        """Add a connection; `protocol` is what its socket talks to, such as TLS."""
         for first in list(islice(self._clients, FORGOTTEN_AT_ONCE)):
             if first.progress is Progress.ACCEPTED:
                 del self._clients[first]
@@ -73,7 +73,7 @@ class Newcomers:
         return self._of_most([each for each in newest if each.progress is Progress.WAITING])
 
     def _of_most(self, clients: list[ClientTransport]) -> ClientTransport | None:
-        """Return the first that is of the address which has most of these."""
+        """Return the first that has the most frequent address of these."""
         blocks = [self._block(client) for client in clients]
         counted = Counter(blocks)
         if not counted:

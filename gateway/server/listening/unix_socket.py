@@ -1,4 +1,4 @@
-"""Unix sockets: made with their permissions, and removed when nobody listens any more."""
+"""Unix sockets: created with their permissions, and removed at the end."""
 
 import errno
 import socket
@@ -8,15 +8,15 @@ from pathlib import Path
 from gateway.errors import StartError
 
 PROBE_TIMEOUT = 1.0
-"""Seconds to find out whether somebody listens at a path."""
+"""Seconds to find out whether a process listens at a path."""
 
 
 def bind_unix_socket(path: Path, mode: int, backlog: int) -> socket.socket:
-    """Return a socket that listens at `path`; raise StartError or OSError if it cannot be had.
+    """Return a socket that listens at `path`; raise StartError or OSError on failure.
 
-    What an earlier process left behind is removed. The socket listens from the beginning, so that
-    another gateway that starts at this moment does not take it for such a leftover; its
-    permissions are set before, so that nobody connects who may not.
+    A file that an earlier process left is removed. The socket listens at once, so that another
+    gateway that starts at this moment does not mistake it for such a file. Permissions are set
+    before, so that no unauthorized process can connect.
     """
     _remove_leftover(path)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -31,7 +31,7 @@ def bind_unix_socket(path: Path, mode: int, backlog: int) -> socket.socket:
 
 
 def remove_unix_socket(path: Path, listening: socket.socket) -> None:
-    """Close the socket and remove its file, if another has not taken its place."""
+    """Close the socket and remove its file, unless another has replaced it."""
     listening.close()
     if not answers(path):
         path.unlink(missing_ok=True)
@@ -50,7 +50,7 @@ def _remove_leftover(path: Path) -> None:
 
 
 def answers(path: Path) -> bool:
-    """Return whether somebody listens at the path, or may: only a refusal says that nobody does."""
+    """Return whether a process may listen at the path: only a refusal proves that none does."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(PROBE_TIMEOUT)
         try:

@@ -15,14 +15,14 @@ MAXIMUM_BYTES = 16 * 1024 * 1024
 """Bytes of a password file: more than 100,000 users."""
 
 KEY_SIZE = 32
-"""Bytes of the key under which passwords are remembered."""
+"""Bytes of the key with which checked passwords are hashed."""
 
 _NOBODY = Password("7", 101, bytes(12), bytes(HASH_SIZE))
-"""What an empty file checks against, with the iterations that mosquitto_passwd uses."""
+"""Checked if the file is empty, with the iterations that mosquitto_passwd uses."""
 
 
 class PasswordFile:
-    """The users of one password file; without any it is `empty_on_purpose` if it says so."""
+    """The users of one password file; an empty one is `empty_on_purpose` if it says so."""
 
     __slots__ = ("_decoy", "_key", "_passwords", "_remembered", "empty_on_purpose")
 
@@ -45,10 +45,10 @@ class PasswordFile:
         return [(name, password.description) for name, password in self._passwords.items()]
 
     def check(self, username: str | None, password: bytes | None) -> bool:
-        """Tell whether the user exists and this is the password; False if either is None.
+        """Return whether the user exists and this is the password; False if either is None.
 
-        An unknown user costs as much work as the file's costliest password, so that the time
-        of an answer doesn't tell which names exist. A check takes as long as its iterations.
+        An unknown user costs as much work as the file's costliest password, so that the time of an
+        answer does not reveal which names exist. A check takes as long as its iterations.
         """
         if username is None or password is None:
             return False
@@ -62,10 +62,10 @@ class PasswordFile:
         return right
 
     def remembers(self, username: str | None, password: bytes | None) -> bool:
-        """Tell, at no cost, whether this password has been found right before.
+        """Return, at no cost, whether this password was found right before.
 
-        So a thousand clients that come back wait for no hash. What is kept of a password is good
-        for this process alone.
+        So a thousand clients that reconnect wait for no hash. The stored digest is useless in any
+        other process.
         """
         if username is None or password is None:
             return False
@@ -79,7 +79,7 @@ class PasswordFile:
         return username in self._passwords
 
     def same(self, other: "PasswordFile", username: str) -> bool:
-        """Return whether both files have the user, with the same password."""
+        """Return whether both files have the user with the same password."""
         mine = self._passwords.get(username)
         return mine is not None and mine == other._passwords.get(username)  # noqa: SLF001
 
@@ -93,11 +93,10 @@ def load(path: Path) -> PasswordFile:
 
 
 def load_in_pieces(path: Path) -> Pieces[PasswordFile]:
-    """Read a password file; lines that are empty or begin with `#` are left out.
+    """Read a password file; empty lines and those that begin with `#` are skipped.
 
-    Raises ConfigurationError, with the number of the line, if the file cannot be read, is
-    larger than MAXIMUM_BYTES, or has a line that is no user with a hashed password or names a
-    user again.
+    Raises ConfigurationError, with the number of the line, if the file cannot be read, is larger
+    than MAXIMUM_BYTES, or has a line that is not a user with a hashed password or repeats a user.
     """
     lines: dict[str, int] = {}
     passwords: dict[str, Password] = {}
@@ -110,7 +109,8 @@ def load_in_pieces(path: Path) -> Pieces[PasswordFile]:
             on_purpose = on_purpose or is_on_purpose(line)
             continue
         username, colon, hashed = line.partition(":")
-        username = username.rstrip(BLANKS) if colon else ""  # else it may be a piece of a hash
+        # otherwise it may be part of a hash, which must not be logged
+        username = username.rstrip(BLANKS) if colon else ""
         password = parse(hashed.lstrip(BLANKS))
         if password is None or not username:
             raise ConfigurationError(str(path), f"line {number}", username, ALLOWED)

@@ -1,4 +1,4 @@
-"""Hashed passwords: scrypt as `tidegate user` writes it, and the two kinds of `mosquitto_passwd`.
+"""Hashed passwords: scrypt as `tidegate user` writes it, and both kinds of `mosquitto_passwd`.
 
 The hashes are those of Python's `hashlib`, which are OpenSSL's.
 """
@@ -11,17 +11,17 @@ import os
 from dataclasses import dataclass
 
 MAXIMUM_ITERATIONS = 1_000_000
-"""Rounds of PBKDF2 that one check may cost: seconds on a small board, so already generous."""
+"""The most rounds of PBKDF2 for one check: seconds on a small board."""
 
 HASH_SIZE = 64
 """Bytes of a SHA-512 hash."""
 
 COST = 14
-"""The binary logarithm of scrypt's N that new passwords get: 16 MiB, and 40 ms on a fast core."""
+"""The binary logarithm of scrypt's N for new passwords: 16 MiB, and 40 ms on a fast core."""
 
 MAXIMUM_COST = 17
 BLOCKS, LANES = 8, 1
-"""scrypt's r and p (RFC 7914), the only ones that are used."""
+"""scrypt's r and p (RFC 7914), the only ones that are supported."""
 
 SALT_SIZE, KEY_SIZE = 16, 32
 
@@ -45,7 +45,7 @@ class Password:
     hashed: bytes
 
     def check(self, password: bytes) -> bool:
-        """Tell whether this is the password, in a time that doesn't depend on the answer."""
+        """Return whether this is the password, in a time that doesn't depend on the answer."""
         if self.kind == "scrypt":
             hashed = _scrypt(password, self.salt, self.cost)
         elif self.kind == "7":
@@ -63,19 +63,19 @@ class Password:
 
     @property
     def work(self) -> float:
-        """About the rounds of PBKDF2 that one check takes the time of."""
+        """The number of PBKDF2 rounds that would take about as long as one check."""
         return 2.0**self.cost * 2 if self.kind == "scrypt" else self.cost
 
 
 def hash_password(password: bytes, cost: int = COST) -> str:
-    """Return the text that stands for a password in a password file."""
+    """Return a password hash in the format of a password file."""
     salt = os.urandom(SALT_SIZE)
     hashed = _scrypt(password, salt, cost)
     return f"$scrypt$ln={cost},r={BLOCKS},p={LANES}${_text(salt)}${_text(hashed)}"
 
 
 def parse(hashed: str) -> Password | None:
-    """Return the password that a text stands for; None if it has another form."""
+    """Return the password that a text describes; None if it has another form."""
     match hashed.split("$"):
         case ["", "scrypt", parameters, salt, digest]:
             kind, cost, size = "scrypt", _cost(parameters), KEY_SIZE
@@ -117,12 +117,12 @@ def _number(text: str) -> int | None:
 
 
 def _text(data: bytes) -> str:
-    """Return base64 without its padding, as the `$scrypt$` format has it."""
+    """Return base64 without its padding, as in the `$scrypt$` format."""
     return base64.b64encode(data).decode().rstrip("=")
 
 
 def _bytes(text: str) -> bytes:
-    """Return the bytes of base64, with its padding or without; none if it is none."""
+    """Return the bytes of base64, with or without padding; b"" if it is invalid."""
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):  # ValueError: characters outside ASCII

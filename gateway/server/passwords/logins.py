@@ -1,4 +1,4 @@
-"""Passwords are checked in a thread: a good hash takes longer than others can wait."""
+"""Checks passwords in a thread: a good hash takes longer than other clients can wait."""
 
 import logging
 from collections import deque
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAXIMUM_WAITING = 1_000
-"""Passwords of all listeners that wait for the thread; who comes then is refused with 0x97."""
+"""Passwords of all listeners that wait for the thread; a further CONNECT is refused with 0x97."""
 
 MAXIMUM_OF_ONE = 500
-"""Passwords from one address of these."""
+"""The most of these from one address."""
 
 
 class PasswordLogins:
-    """Lets in the users of a password file, and those without a user name if it says so.
+    """Accepts the users of a password file, and clients without a user name if configured so.
 
-    The `file` can be replaced: it counts for every login that is not decided yet.
+    The `file` can be replaced; pending logins then use the new one.
     """
 
     proves = True
@@ -37,7 +37,7 @@ class PasswordLogins:
         self.anonymous = anonymous
 
     def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:
-        """Call `decide`, at once where no password has to be hashed."""
+        """Call `decide`, at once if no password must be hashed."""
         username = credentials.username
         if username is None:
             decide(self.anonymous, instant)
@@ -48,7 +48,7 @@ class PasswordLogins:
 
 
 class Waiting(NamedTuple):
-    """A password that is to be hashed, where, and who is told whether it is right."""
+    """A password to be hashed, with its file and the callback for the answer."""
 
     logins: PasswordLogins
     credentials: Credentials
@@ -56,12 +56,11 @@ class Waiting(NamedTuple):
 
 
 class PasswordThread:
-    """One thread for all passwords: the rest of the machine is for those who are in already.
+    """One thread for all passwords, which leaves other cores to accepted clients.
 
-    Addresses take turns, so that whoever sends many passwords keeps himself waiting. A password
-    whose turn comes is not hashed if that user and address have `failed` meanwhile, or if it has
-    been found right: so guesses at the same time come to one answer, and a fleet that has one user
-    waits for one hash.
+    Addresses alternate, so a sender of many passwords delays only itself. Before a password is
+    hashed, two checks may answer it: its user and address have `failed` meanwhile, or it was found
+    right. So concurrent guesses get one answer, and a fleet that has one user waits for one hash.
     """
 
     def __init__(
@@ -71,14 +70,14 @@ class PasswordThread:
         self._now = now
         self._failed = failed
         self._executor: ThreadPoolExecutor | None = None
-        self._waiting: dict[str, deque[Waiting]] = {}  # by address; the first has its turn
+        self._waiting: dict[str, deque[Waiting]] = {}  # by address; the first is next
         self._count = 0
         self._busy = False
 
     def check(self, logins: PasswordLogins, credentials: Credentials, decide: Decide) -> bool:
         """Call `decide` in a later turn, or return False if too many wait.
 
-        What it says of a password is void while failures keep its user and address waiting.
+        A result is void if failures delay its user and address meanwhile.
         """
         own = self._waiting.get(credentials.address, ())
         if self._count >= MAXIMUM_WAITING or len(own) >= MAXIMUM_OF_ONE:
@@ -89,7 +88,7 @@ class PasswordThread:
         return True
 
     def close(self) -> None:
-        """Check no more; who still waits gets no answer."""
+        """Stop checking; pending logins get no answer."""
         self._waiting.clear()
         if self._executor is not None:
             self._executor.shutdown(wait=False, cancel_futures=True)
@@ -115,7 +114,7 @@ class PasswordThread:
         _, username, password = one.credentials
         known = one.logins.file.remembers(username, password)
         if known or self._failed.wait(one.credentials[:2], self._now().monotonic):
-            self._loop.call_soon(self._begin_next)  # after others have had their turn
+            self._loop.call_soon(self._begin_next)  # after other clients were served
             one.decide(known, self._now())
         else:
             self._hash(one)

@@ -1,4 +1,4 @@
-"""TLS between a socket and what speaks through it."""
+"""TLS between a socket and its protocol."""
 
 import asyncio
 import logging
@@ -13,22 +13,21 @@ from gateway.server.transport import CLOSE_TIMEOUT, peer_name
 logger = logging.getLogger(__name__)
 
 READ_BYTES = 17 * 1024
-"""Bytes that are read at a time: a whole TLS record."""
+"""Bytes of one read: a whole TLS record."""
 
 RECORD_BYTES = 16 * 1024
-"""Bytes that a record may hold; the inner protocol is given at most twice that at a time."""
+"""Bytes of a record; the inner protocol gets at most twice as many at a time."""
 
 MAXIMUM_HANDSHAKE = 64 * 1024
-"""Bytes that a peer may send before the handshake is over: certificates have a few thousand."""
+"""Bytes that a peer may send before the handshake ends: certificates have a few thousand."""
 
 
 class TlsConnection(asyncio.Protocol, asyncio.Transport):
-    """The protocol of a socket and the transport of the protocol inside, with OpenSSL between them.
+    """The protocol of a socket and the transport of the inner protocol, with OpenSSL in between.
 
-    `create_server(ssl=...)` tells nobody of a handshake that fails, and reserves 256 KiB for each
-    connection: a small board's memory for 2,000 clients. Here what was read is handed to OpenSSL
-    before anything else is read. What is written is encrypted at once, so that the socket's
-    transport alone knows how much waits.
+    `create_server(ssl=...)` does not report failed handshakes, and reserves 256 KiB for each
+    connection: a small board's memory for 2,000 clients. Here, bytes are passed to OpenSSL before
+    more are read. Output is encrypted at once, so only the socket's transport has unsent data.
     """
 
     __slots__ = (
@@ -69,27 +68,27 @@ class TlsConnection(asyncio.Protocol, asyncio.Transport):
         self._timer: asyncio.TimerHandle | None = None
         self._peer = "unknown"
         self._shaking_hands = True
-        self._read = 0  # bytes before the handshake is over
-        self._paused = False  # the inner protocol wants nothing for a while
-        self._eof = False  # the peer's socket has ended, with or without a word of TLS
+        self._read = 0  # bytes before the handshake ends
+        self._paused = False  # the inner protocol has paused
+        self._eof = False  # the peer's socket has ended, with or without a TLS close
         self._closing = False
         self._error: Exception | None = None
 
-    # What the socket's transport calls.
+    # Called by the socket's transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin the handshake."""
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.max_size = READ_BYTES  # type: ignore[attr-defined] # asyncio's name, too
+        self._transport.max_size = READ_BYTES  # type: ignore[attr-defined]  # asyncio's name, too
         self._peer = peer_name(transport)
         loop = asyncio.get_running_loop()
         reason = f"no handshake within {self._timeout} s"
         self._timer = loop.call_later(self._timeout, self._refuse, reason)
 
     def data_received(self, data: bytes) -> None:
-        """Go on with what was read."""
+        """Process received bytes."""
         if self._closing:
-            return  # the peer has still to read our end
+            return  # our close is not read by the peer yet
         self._incoming.write(data)
         if self._shaking_hands:
             self._read += len(data)
@@ -98,7 +97,7 @@ class TlsConnection(asyncio.Protocol, asyncio.Transport):
             self._pass_on()
 
     def eof_received(self) -> bool:
-        """Give the inner protocol what came before the end; return True: this closes the socket."""
+        """Pass on what came before the end; return True: this class closes the socket."""
         self._eof = True
         if self._shaking_hands:
             self.abort()
@@ -109,13 +108,13 @@ class TlsConnection(asyncio.Protocol, asyncio.Transport):
         return True
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Tell the inner protocol, also if the handshake was never finished."""
+        """End the inner protocol, also if the handshake was never finished."""
         if (
             self._shaking_hands
             and error is not None
             and not isinstance(error, ConnectionResetError)
         ):
-            self._note(str(error))  # a peer that goes, as a probe of the port does, is no news
+            self._note(str(error))  # a peer that disconnects, as a port probe does, is routine
         self._end_handshake()
         self._transport = None
         self._closing = True
@@ -126,10 +125,10 @@ class TlsConnection(asyncio.Protocol, asyncio.Transport):
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """Tell the inner protocol that there is room again."""
+        """Tell the inner protocol that it may write again."""
         self._inner.resume_writing()
 
-    # What the inner protocol calls.
+    # Called by the inner protocol.
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Encrypt and send the bytes; nothing once the connection ends."""
@@ -138,7 +137,7 @@ class TlsConnection(asyncio.Protocol, asyncio.Transport):
         records = []
         rest = memoryview(data)
         try:
-            while rest:  # OpenSSL takes a record at a time
+            while rest:  # OpenSSL encrypts a record at a time
                 rest = rest[self._tls.write(rest) :]
                 records.append(self._outgoing.read())
         except ssl.SSLError as error:
@@ -151,17 +150,18 @@ class TlsConnection(asyncio.Protocol, asyncio.Transport):
         return False
 
     def close(self) -> None:
-        """Say that this is the end, and close the socket when the peer has closed its own."""
+        """Send the TLS close, and close the socket after the peer's."""
         if self._closing or self._transport is None:
             return
         self._closing = True
-        with suppress(ssl.SSLError):  # the peer has not said the same yet, or says more first
+        # the peer has not sent its close yet, or sends more data first
+        with suppress(ssl.SSLError):
             self._tls.unwrap()
         self._send()
         if self._eof:
             self._close_socket()
             return
-        self._transport.resume_reading()  # else nobody sees the peer's end
+        self._transport.resume_reading()  # otherwise the peer's end is not seen
         self._timer = asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, self.abort)
 
     def abort(self) -> None:
@@ -174,13 +174,13 @@ class TlsConnection(asyncio.Protocol, asyncio.Transport):
         return self._closing or self._transport is None or self._transport.is_closing()
 
     def pause_reading(self) -> None:
-        """Leave what comes in the socket, and what came from there as it is."""
+        """Stop reading from the socket and passing data on."""
         self._paused = True
         if self._transport is not None and not self._closing:
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Give the inner protocol again what comes."""
+        """Pass received data to the inner protocol again."""
         if not self._paused:
             return
         self._paused = False
@@ -189,7 +189,7 @@ class TlsConnection(asyncio.Protocol, asyncio.Transport):
             asyncio.get_running_loop().call_soon(self._pass_on)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Say how many encrypted bytes may wait for the socket."""
+        """Set how many encrypted bytes may wait for the socket."""
         if self._transport is not None:
             self._transport.set_write_buffer_limits(high, low)
 
@@ -198,12 +198,12 @@ class TlsConnection(asyncio.Protocol, asyncio.Transport):
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Return `peercert`, or what the socket knows of itself."""
+        """Return `peercert`, or the socket's information."""
         if name == "peercert":
             return self._tls.getpeercert()
         return default if self._transport is None else self._transport.get_extra_info(name, default)
 
-    # What both lead to.
+    # Used by both.
 
     def _shake_hands(self) -> None:
         try:
@@ -215,16 +215,16 @@ class TlsConnection(asyncio.Protocol, asyncio.Transport):
                 self._send()
             return
         except ssl.SSLError as error:
-            self._send()  # an alert, which says why
+            self._send()  # an alert with the reason
             self._refuse(str(error))
             return
         self._end_handshake()
         self._send()
         self._inner.connection_made(self)
-        self._pass_on()  # what came behind the handshake
+        self._pass_on()  # what followed the handshake
 
     def _pass_on(self) -> None:
-        """Decrypt what came for the inner protocol, until it wants no more."""
+        """Decrypt data for the inner protocol, until it pauses."""
         try:
             while not (self._paused or self._closing):
                 data = self._decrypted()
@@ -238,9 +238,9 @@ class TlsConnection(asyncio.Protocol, asyncio.Transport):
             self._fail(error)
 
     def _decrypted(self) -> bytes | None:
-        """Return what came, b"" at the peer's last word, None if no whole record is there.
+        """Return decrypted data, b"" after the peer's close, None without a whole record.
 
-        Small records are joined: each call of the inner protocol has its price.
+        Small records are joined: each call of the inner protocol has its cost.
         """
         records: list[bytes] = []
         try:
@@ -256,7 +256,7 @@ class TlsConnection(asyncio.Protocol, asyncio.Transport):
             self._transport.write(self._outgoing.read())
 
     def _refuse(self, reason: str) -> None:
-        """End a connection before its handshake is over."""
+        """End a connection before its handshake is finished."""
         self._note(reason)
         self._end_handshake()
         self._closing = True
@@ -275,7 +275,7 @@ class TlsConnection(asyncio.Protocol, asyncio.Transport):
             self._on_handshake_over(self)
 
     def _fail(self, error: Exception) -> None:
-        """End a connection whose records cannot be read."""
+        """End a connection with invalid records."""
         self._error = error
         self._send()  # an alert
         self.abort()

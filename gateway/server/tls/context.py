@@ -9,7 +9,7 @@ from gateway.config.named_file import open_named
 from gateway.settings.listener import ListenerSettings
 
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""Of TLS 1.2 only forward secrecy with authenticated encryption; TLS 1.3 has nothing else."""
+"""TLS 1.2 only with forward secrecy and authenticated encryption; TLS 1.3 has nothing else."""
 
 OPTIONS = (
     ssl.OP_NO_COMPRESSION
@@ -22,10 +22,10 @@ FILES = ("tls_certificate", "tls_key", "client_ca")
 
 
 def server_context(settings: ListenerSettings, file: str, index: int) -> ssl.SSLContext | None:
-    """Return the TLS context of the listener at this place of the configuration file, if any.
+    """Return the TLS context of the listener at this index of the configuration file, if any.
 
-    Raises ConfigurationError if a file cannot be read, is not what it should be, or the key does
-    not fit the certificate.
+    Raises ConfigurationError if a file cannot be read or is invalid, or the key does not fit the
+    certificate.
     """
     if settings.tls_certificate is None:
         return None
@@ -41,10 +41,9 @@ def server_context(settings: ListenerSettings, file: str, index: int) -> ssl.SSL
 
 
 def common_name(certificate: dict[str, Any] | None) -> str | None:
-    """Return the common name of a certificate as the ssl module gives it.
+    """Return the common name of a certificate as the ssl module represents it.
 
-    None if it has not exactly one, or one with control characters in it: who that is depends on
-    who reads it.
+    None if it has not exactly one, or one with control characters: such a name is ambiguous.
     """
     subject = (certificate or {}).get("subject", ())
     names = [value for part in subject for key, value in part if key == "commonName"]
@@ -99,5 +98,5 @@ def _check_certificates(path: str, key: str) -> None:
 
 
 def _no_passphrase() -> str:
-    """Nobody sits at a terminal to be asked."""
+    """Fail instead of asking at a terminal that nobody uses."""
     raise ValueError("it has one")

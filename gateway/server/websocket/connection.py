@@ -1,7 +1,7 @@
 """MQTT over WebSocket (MQTT 5, section 6; RFC 6455).
 
-The frames are those of the `websockets` package's core without I/O, which needs no other package
-and unmasks in C.
+Frames are handled by the `websockets` package's core without I/O, which needs no other package and
+unmasks in C.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from gateway.server.websocket.handshake import (
 
 
 class FrameTransport(asyncio.Transport):
-    """Writes and closes through frames; all else is the socket's."""
+    """Writes and closes with frames; everything else is the socket's."""
 
     def __init__(self, frames: "WebSocketConnection", transport: asyncio.Transport) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class FrameTransport(asyncio.Transport):
         return self._frames.closing or self._transport.is_closing()
 
     def pause_reading(self) -> None:
-        """Leave what comes in the socket."""
+        """Stop reading from the socket."""
         self._transport.pause_reading()
 
     def resume_reading(self) -> None:
@@ -64,7 +64,7 @@ class FrameTransport(asyncio.Transport):
         self._transport.resume_reading()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Say how many bytes may wait for the socket."""
+        """Set how many bytes may wait for the socket."""
         self._transport.set_write_buffer_limits(high, low)
 
     def get_write_buffer_size(self) -> int:
@@ -72,28 +72,28 @@ class FrameTransport(asyncio.Transport):
         return self._transport.get_write_buffer_size()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Return what the socket, or TLS on it, knows of itself."""
+        """Return information of the socket, or of TLS on it."""
         return self._transport.get_extra_info(name, default)
 
 
 logger = logging.getLogger(__name__)
 _core_logger = logging.getLogger(f"{__name__}.core")
-_core_logger.setLevel(logging.WARNING)  # below it says what we say
+_core_logger.setLevel(logging.WARNING)  # its lower levels repeat what we log
 
 SUBPROTOCOLS = (Subprotocol("mqtt"), Subprotocol("mqttv3.1"))
 """[MQTT-6.0.0-3]; the second was MQTT 3.1's."""
 
 SMALLEST_FRAME_LIMIT = 64 * 1024
-"""Bytes of a frame that are taken however small packets have to be: a frame may hold several."""
+"""Bytes of a frame that are accepted even if packets must be smaller: it may hold several."""
 
 READ_BYTES = 4 * 1024
-"""Bytes that are read at a time: 700 empty frames, each of which becomes an object in Python."""
+"""Bytes of one read: 700 empty frames, each of which becomes a Python object."""
 
 PONG = 0x8A
 
 
 class WebSocketConnection(asyncio.Protocol):
-    """Carries the binary frames of a socket to a protocol as its bytes, and back.
+    """Passes the data of binary frames to a protocol, and its output to frames.
 
     A packet may be spread over frames and a frame may hold several [MQTT-6.0.0-2]; each write
     becomes one frame.
@@ -118,18 +118,18 @@ class WebSocketConnection(asyncio.Protocol):
         self._peer = "unknown"
         self._request_size = 0
         self._paused = False
-        self._pong = b""  # the last that could not be written, which answers all before it
+        self._pong = b""  # the last one not written, which answers all before it
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Let the inner protocol speak as soon as the handshake is over."""
+        """Start the inner protocol as soon as the handshake is done."""
         self._transport = cast("asyncio.Transport", transport)
-        if hasattr(transport, "max_size"):  # asyncio's name; TLS gives as little by itself
+        if hasattr(transport, "max_size"):  # asyncio's name; TLS reads as little in any case
             transport.max_size = READ_BYTES
         self._peer = peer_name(transport)
         self.inner.connection_made(FrameTransport(self, self._transport))
 
     def data_received(self, data: bytes) -> None:
-        """Give the inner protocol what the binary frames hold."""
+        """Pass the data of binary frames to the inner protocol."""
         core = self._core
         if core.eof_sent:
             return
@@ -148,7 +148,7 @@ class WebSocketConnection(asyncio.Protocol):
         return self.inner.eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Tell the inner protocol."""
+        """End the inner protocol."""
         self._transport = None
         self._core.parser.close()  # a generator of the core that refers to the core
         self.inner.connection_lost(error)
@@ -159,7 +159,7 @@ class WebSocketConnection(asyncio.Protocol):
         self.inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """Note that there is room again."""
+        """Note that more can be written."""
         self._paused = False
         if self._core.state is State.OPEN:
             self._write(self._pong)
@@ -173,7 +173,7 @@ class WebSocketConnection(asyncio.Protocol):
             self._send()
 
     def close(self) -> None:
-        """Begin the closing handshake, if a handshake was."""
+        """Begin the closing handshake, if the opening one is done."""
         if self._core.state is State.OPEN:
             self._core.send_close(CloseCode.NORMAL_CLOSURE)
             self._send()
@@ -186,13 +186,13 @@ class WebSocketConnection(asyncio.Protocol):
         return self._core.eof_sent or self._core.state in (State.CLOSING, State.CLOSED)
 
     def _shake_hands(self, events: list[Event], size: int) -> None:
-        """Answer the request once it is whole.
+        """Answer the request once it is complete.
 
         A client waits for the answer before it sends a frame (RFC 6455, section 4.1).
         """
         core = self._core
-        over = core.eof_sent  # what came is no HTTP, or a frame that ends all
-        core.data_to_send()  # nothing but that end, or an answer to a frame before its time
+        over = core.eof_sent  # not HTTP, or a frame that ends the connection
+        core.data_to_send()  # only that end, or an answer to a premature frame
         self._request_size += size
         if self._request_size > MAXIMUM_REQUEST:
             response = refuse_size(core)
@@ -235,7 +235,7 @@ class WebSocketConnection(asyncio.Protocol):
         logger.info("closing the WebSocket of %s: %s", self._peer, error)
 
     def _send(self) -> None:
-        """Write what the core has to say; of pings that a peer asks for and doesn't read, the last.
+        """Write the core's output; only the last pong for a peer that reads none.
 
         That is enough (RFC 6455, section 5.5.3), and bounded.
         """
@@ -252,7 +252,7 @@ class WebSocketConnection(asyncio.Protocol):
             self._transport.write(data)
 
     def _end(self) -> None:
-        """Close the socket; the inner protocol sees to it that this does not take for ever."""
+        """Close the socket; the inner protocol has a timeout for that."""
         self.inner.eof_received()
         if self._transport is not None:
             self._transport.close()

@@ -1,4 +1,4 @@
-"""The answer to a WebSocket handshake: who may speak MQTT over HTTP (RFC 6455, section 4.2)."""
+"""Answers a WebSocket handshake: which requests may use MQTT over HTTP (RFC 6455, section 4.2)."""
 
 from http import HTTPStatus
 from typing import NamedTuple
@@ -19,7 +19,7 @@ FIELDS = (
     "Sec-WebSocket-Version",
     "Upgrade",
 )
-"""Header fields that say something about the WebSocket; others may hold what they like."""
+"""Header fields that matter for the WebSocket; others may have any content."""
 
 SHOWN_ORIGIN = 100
 """Characters of an origin, or of a path, that a log line repeats."""
@@ -29,7 +29,7 @@ MAXIMUM_REQUEST = 16 * 1024
 
 
 class Terms(NamedTuple):
-    """At which paths a WebSocket is, for pages of which origins, and if `mqtt` must be offered."""
+    """Paths of the WebSocket, allowed origins of pages, and whether `mqtt` must be offered."""
 
     origins: Origins
     paths: tuple[str, ...]
@@ -53,12 +53,12 @@ def answer(protocol: ServerProtocol, request: Request, terms: Terms) -> Response
 
 
 def path_of(request: Request) -> str:
-    """Return the path that is asked for, without its query."""
+    """Return the requested path without its query."""
     return request.path.partition("?")[0]
 
 
 def reason(status: int, request: Request) -> str:
-    """Return what a log line says behind the status of a refusal: which key would allow it."""
+    """Return the log text for a refusal: which key would allow the request."""
     if status == HTTPStatus.NOT_FOUND:
         return f" for {path_of(request)[:SHOWN_ORIGIN]!r}, which websocket_paths does not name"
     if status == HTTPStatus.FORBIDDEN:
@@ -70,17 +70,17 @@ def reason(status: int, request: Request) -> str:
 
 
 def shown_origin(request: Request) -> str:
-    """Return where the page came from, as it says, for a log line."""
+    """Return the page's origin, as claimed, for a log line."""
     shown = ", ".join(request.headers.get_all("Origin"))
     return f"{shown[:SHOWN_ORIGIN]!r}"
 
 
 def refuse_garbage(protocol: ServerProtocol) -> Response:
-    """Return the response to what is no request for a WebSocket."""
+    """Return the response to something that is no WebSocket request."""
     return protocol.reject(HTTPStatus.BAD_REQUEST, "This is not a WebSocket handshake.\n")
 
 
 def refuse_size(protocol: ServerProtocol) -> Response:
-    """Return the response to a request without end."""
+    """Return the response to an endless request."""
     status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
     return protocol.reject(status, f"At most {MAXIMUM_REQUEST} bytes.\n")

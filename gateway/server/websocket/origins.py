@@ -7,11 +7,11 @@ from gateway.settings.web_address import ANY, DEFAULT_PORTS, OPAQUE, authority, 
 
 
 class Origins:
-    """Admits pages of the listener's own address, pages that are `named`, and what is no page.
+    """Admits pages of the listener's own address, pages that are `named`, and other clients.
 
-    A browser names the origin of the page in every handshake, and other clients name none. A page
-    has the listener's own address if its origin is what Host says, which has to be an address or
-    name of this machine: otherwise a page whose name is made to lead here would be of that kind.
+    A browser sends the page's origin in every handshake, and other clients send none. A page has
+    the listener's own address if its origin equals Host, which must be an address or name of this
+    machine. Otherwise any domain whose name was made to resolve to this machine would qualify.
     """
 
     def __init__(self, named: Sequence[str] | None, hosts: OwnHosts, *, tls: bool) -> None:
@@ -23,7 +23,7 @@ class Origins:
         self._scheme = "https" if tls else "http"
 
     def admits(self, origins: Sequence[str], hosts: Sequence[str]) -> bool:
-        """Return whether a handshake with these Origin and Host fields may go on."""
+        """Return whether a handshake with these Origin and Host fields is admitted."""
         if not origins or self._any:
             return True
         if len(origins) > 1:
@@ -36,7 +36,7 @@ class Origins:
         return self._is_own(page, hosts)
 
     def _is_own(self, page: tuple[str, tuple[str, int]], hosts: Sequence[str]) -> bool:
-        """Return whether the page came from where the request goes."""
+        """Return whether the page came from the host of the request."""
         scheme, address = page
         here = authority(hosts[0]) if len(hosts) == 1 else None
         if here is None or scheme != self._scheme or here.host not in self._hosts:
