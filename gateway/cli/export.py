@@ -30,8 +30,17 @@ def add_export(commands: "Commands") -> None:
     add_archives_to_make(export)
     export.add_argument("--again", action="store_true", help="although it was exported before")
     export.set_defaults(command=_export)
-    importing = commands.add_parser("import", help="bring in what `export` put into a file")
+    importing = commands.add_parser(
+        "import", help="bring in what `export` put into a file, or a mosquitto.conf"
+    )
     add_archives_to_read(importing)
+    importing.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="of a mosquitto.conf: write the configuration there instead of printing it",
+    )
     importing.set_defaults(command=_import)
 
 
@@ -79,6 +88,12 @@ def _mark(mark: Path, archive: Path) -> None:
 
 
 def _import(options: argparse.Namespace) -> int:
+    if options.output is not None or options.files[0].suffix == ".conf":
+        if len(options.files) > 1:
+            raise TidegateError("of mosquitto.conf one file is imported, with its include_dir")
+        from gateway.cli.mosquitto.command import convert
+
+        return convert(options.files[0], options.output)
     for file in options.files:
         if file.name.endswith(IMPORTED):
             raise TidegateError(

@@ -1,0 +1,116 @@
+"""Makes a `[[listener]]` of a listener of Mosquitto."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.cli.mosquitto.bridge import NoPlaceError, is_true, whole
+from gateway.cli.mosquitto.lines import Line
+
+Table = dict[str, Any]
+
+LOOPBACK = "127.0.0.1"
+EVERYWHERE = {"": "0.0.0.0", "ipv4": "0.0.0.0", "ipv6": "::"}  # noqa: S104 - as Mosquitto does
+
+SECURITY = {"acl_file": "acl_file", "password_file": "password_file"}
+"""Of each listener with per_listener_settings, and else of all, as `allow_anonymous` is."""
+
+FILES = {"certfile": "tls_certificate", "keyfile": "tls_key"}
+
+BOUNDS = {"max_connections": "maximum_connections", "max_keepalive": "maximum_keep_alive"}
+"""Where -1 or 0 is none."""
+
+PORT = 1883
+
+
+@dataclass(slots=True)
+class Listener:
+    """What the lines of a listener have said so far; `line` is None where none has begun it."""
+
+    line: Line | None = None
+    host: str = ""
+    port: int = PORT
+    path: str = ""
+    domain: str = ""
+    keys: Table = field(default_factory=dict)
+    security: Table = field(default_factory=dict)
+    authority: Line | None = None
+    needs_certificate: bool = False
+
+    @classmethod
+    def of(cls, line: Line) -> "Listener":
+        """Begin with a `listener` line; raise NoPlaceError."""
+        port, _, address = line.value.partition(" ")
+        address = address.strip()
+        if not port.isdigit() or int(port) > 65_535:
+            raise NoPlaceError("listener PORT [ADDRESS]")
+        if port == "0":
+            if not address.startswith("/"):
+                raise NoPlaceError("a Unix socket has a path: listener 0 /PATH")
+            return cls(line, path=address)
+        return cls(line, address, int(port))
+
+    def take(self, line: Line) -> bool:
+        """Take a line; return whether it is one of a listener. Raises NoPlaceError."""
+        option, value = line.option, line.value
+        if option in FILES:
+            self.keys[FILES[option]] = value
+        elif option in BOUNDS:
+            if (bound := whole(line)) > 0:
+                self.keys[BOUNDS[option]] = f"{bound}s" if option == "max_keepalive" else bound
+        elif option == "cafile":
+            self.authority = line
+        elif option == "require_certificate":
+            self.needs_certificate = is_true(line)
+        elif option == "use_identity_as_username":
+            self.keys |= {"tls_identity": "cn"} if is_true(line) else {}
+        elif option == "socket_domain":
+            self.domain = value
+        elif option == "protocol":
+            self._protocol(line)
+        elif option == "websockets_origin":
+            self.keys.setdefault("websocket_origins", []).append(value)
+        else:
+            return False
+        return True
+
+    def _protocol(self, line: Line) -> None:
+        if line.value == "websockets":
+            self.keys["websocket"] = True
+            self.keys["websocket_without_subprotocol"] = True
+            self.keys.setdefault("websocket_origins", [])
+        elif line.value != "mqtt":
+            raise NoPlaceError("mqtt or websockets")
+
+    def table(self, shared: Table, *, local_only: bool) -> tuple[Table, list[tuple[Line, str]]]:
+        """Return the `[[listener]]`, where `shared` is what holds for all, and what has no place.
+
+        With `local_only` it is the one of a file without any, which lets everybody in.
+        """
+        left: list[tuple[Line, str]] = []
+        table: Table = self._address()
+        table |= {key: value for key, value in self.keys.items() if value != []}
+        if self.keys.get("websocket_origins") == []:
+            table["websocket_origins"] = ["*"]
+        if self.authority is not None and self.needs_certificate:
+            table["client_ca"] = self.authority.value
+        elif self.authority is not None:
+            why = "needless: client certificates are asked for with require_certificate alone"
+            left.append((self.authority, why))
+        security = shared | self.security
+        if "acl_file" in security:
+            table["acl_file"] = security["acl_file"]
+        if "tls_identity" in table:
+            if "client_ca" not in table:
+                del table["tls_identity"]
+            else:
+                return table, left
+        if "password_file" in security:
+            table["password_file"] = security["password_file"]
+        anonymous = security.get("allow_anonymous", local_only)
+        table["allow_anonymous"] = anonymous
+        return table, left
+
+    def _address(self) -> Table:
+        if self.path:
+            return {"path": self.path}
+        return {"host": self.host or EVERYWHERE.get(self.domain, EVERYWHERE[""]), "port": self.port}
