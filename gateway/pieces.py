@@ -22,8 +22,8 @@ EMPTY_ON_PURPOSE = "empty on purpose"
 
 def is_on_purpose(line: str) -> bool:
     """Return whether a line is that comment."""
-    said = line.strip(BLANKS)
-    return said.startswith("#") and said.strip("#" + BLANKS).lower() == EMPTY_ON_PURPOSE
+    text = line.strip(BLANKS)
+    return text.startswith("#") and text.strip("#" + BLANKS).lower() == EMPTY_ON_PURPOSE
 
 
 def complete(pieces: Pieces[_Result]) -> _Result:

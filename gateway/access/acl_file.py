@@ -78,9 +78,9 @@ def in_pieces(text: str) -> Pieces[AclRules]:
 def _lines(text: str) -> Iterator[tuple[int, str, str]]:
     """Give number, first word and the rest of each line that says something."""
     for number, line in enumerate(text.split("\n"), start=1):
-        said = line.strip(BLANKS)
-        if said and not said.startswith("#"):
-            kind, _, rest = said.partition(" ")
+        stripped = line.strip(BLANKS)
+        if stripped and not stripped.startswith("#"):
+            kind, _, rest = stripped.partition(" ")
             yield number, kind, rest.strip(BLANKS)
 
 

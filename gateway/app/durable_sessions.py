@@ -71,7 +71,7 @@ async def open_store(
         lambda call: loop.call_later(RETRY_SECONDS, call),
     )
     run.stack.callback(stop)
-    store, kept = await Restore(pager, run.configuration.broker.maximum_inflight).run()
+    store, found = await Restore(pager, run.configuration.broker.maximum_inflight).run()
     storage.writer.before_batch.append(store.add_rows)
     storage.writer.on_committed.append(store.committed)
-    return store, kept
+    return store, found

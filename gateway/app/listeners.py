@@ -37,7 +37,7 @@ class ListenerMaker(NamedTuple):
     """Makes listeners from what they share."""
 
     core: Core
-    room: ProcessConnections
+    process: ProcessConnections
     passwords: Passwords
 
     def make(
@@ -50,7 +50,7 @@ class ListenerMaker(NamedTuple):
             authenticator(self.passwords, settings, files.passwords),
             self.core.turn,
             tls=files.tls,
-            room=self.room,
+            process=self.process,
             access=access,
         )
 
@@ -121,8 +121,8 @@ def _check_not_emptied(listener: Listener, policy: AccessPolicy, files: Files) -
 
 
 def _emptied(path: str | None, what: str) -> ConfigurationError:
-    said = f"a file without a {what} that does not say `# {EMPTY_ON_PURPOSE}` may be half written"
-    return ConfigurationError(str(path), "", None, said)
+    reason = f"a file without a {what} that does not say `# {EMPTY_ON_PURPOSE}` may be half written"
+    return ConfigurationError(str(path), "", None, reason)
 
 
 def read_files(configuration: Configuration, index: int) -> Files:

@@ -60,14 +60,14 @@ async def _run(device: str) -> str:
         start_new_session=True,  # Ctrl-C is for the gateway, which then ends it
     )
     try:
-        _, told = await asyncio.wait_for(process.communicate(), SECONDS_MAX)
+        _, output = await asyncio.wait_for(process.communicate(), SECONDS_MAX)
     except TimeoutError:
         return f"not within {SECONDS_MAX:g} s"
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    trouble = told.decode(errors="replace").strip() or f"it ended with {process.returncode}"
+    trouble = output.decode(errors="replace").strip() or f"it ended with {process.returncode}"
     return trouble if process.returncode else ""
 
 

@@ -32,7 +32,9 @@ LEFTOVER_SECONDS = 60.0
 """From this age on a socket at which nobody listens was left by a gateway that was killed."""
 
 
-async def bind_operator_socket(run: Run, turn: Turn, room: ProcessConnections) -> Listener | None:
+async def bind_operator_socket(
+    run: Run, turn: Turn, process: ProcessConnections
+) -> Listener | None:
     """Return the socket for commands, None without one: a gateway works all the same.
 
     Its permissions say who may use it, and who may use it is an operator: no rules hold there.
@@ -45,7 +47,7 @@ async def bind_operator_socket(run: Run, turn: Turn, room: ProcessConnections) -
     reasons = []
     for folder in own_folders():
         try:
-            listener = await _bound(turn, room, folder, name)
+            listener = await _bound(turn, process, folder, name)
         except OSError as error:
             reasons.append(f"{folder}: {error.strerror or error}")
         except StartError as error:
@@ -57,14 +59,14 @@ async def bind_operator_socket(run: Run, turn: Turn, room: ProcessConnections) -
     return None
 
 
-async def _bound(turn: Turn, room: ProcessConnections, folder: Path, name: str) -> Listener:
+async def _bound(turn: Turn, process: ProcessConnections, folder: Path, name: str) -> Listener:
     """Return a listener in this folder; raise OSError or StartError if it cannot be had."""
     _prepare(folder)
     path = folder / name
     if is_too_long(path):
         raise StartError(f"{path} has {len(os.fsencode(path))} bytes; at most {MAXIMUM_UNIX_PATH}")
     settings = ListenerSettings(path=str(path), mode=MODE, maximum_connections=MAXIMUM_CONNECTIONS)
-    listener = Listener(settings, Anonymous(), turn, room=room, access=AccessPolicy())
+    listener = Listener(settings, Anonymous(), turn, process=process, access=AccessPolicy())
     await listener.bind()
     return listener
 

@@ -128,7 +128,7 @@ class Run:
         self.ended = asyncio.Event()
         self.fault = ""
         """Why the gateway ends by itself."""
-        self.anew = False
+        self.restarting = False
         """Whether it starts once more after its end."""
         self.next_alarms: dict[str, str] = {}
         """The alarms of the start that follows at once."""
@@ -141,14 +141,14 @@ class Run:
         """Let the gateway end, because of a `fault` or because it was asked to."""
         if not self.ended.is_set():
             self.fault = fault
-        self.anew = False
+        self.restarting = False
         self.ended.set()
 
     def start_anew(self) -> None:
         """Let the gateway end and start once more, unless it ends already."""
         if not self.ended.is_set():
             self.end()
-            self.anew = True
+            self.restarting = True
 
     def every(self, seconds: float, check: Callable[[], None]) -> None:
         """Call `check` at this interval until the gateway ends, for the first time after one."""

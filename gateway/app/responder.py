@@ -69,10 +69,10 @@ class Request:
     Each reader raises RequestError that names the key, its value and what is allowed.
     """
 
-    def __init__(self, what: str, said: dict[str, object], client_id: str, turn: asyncio.Lock):
+    def __init__(self, what: str, reported: dict[str, object], client_id: str, turn: asyncio.Lock):
         self.what = what
         self.client_id = client_id
-        self._reported = said
+        self._reported = reported
         self._turn = turn
         self._until = 0.0
 
@@ -310,12 +310,12 @@ class Responder:
         if size > MAXIMUM_REQUEST:
             raise RequestError(f"{size} bytes; a request has at most {MAXIMUM_REQUEST}")
         try:
-            said = json.loads(message.payload or b"{}")
+            reported = json.loads(message.payload or b"{}")
         except (ValueError, RecursionError) as error:
             raise RequestError(f"the request is no JSON: {error}") from None
-        if not isinstance(said, dict):
+        if not isinstance(reported, dict):
             raise RequestError("a request is a JSON object")
-        request = Request(what, said, message.client_id or "", self._turn)
+        request = Request(what, reported, message.client_id or "", self._turn)
         request.check_keys(*self._handlers[what][1])
         return request
 

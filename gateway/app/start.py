@@ -124,12 +124,12 @@ async def _serve_once(
         await run.ended.wait()
         logger.info("stopping")
         loop.add_signal_handler(signal.SIGHUP, _is_starting)
-        if not run.anew:
+        if not run.restarting:
             notify.stopping()
     if run.fault:
         raise RestartError(f"{run.data}: {run.fault}; start again")
     alarms.update(run.next_alarms)
-    return run.anew
+    return run.restarting
 
 
 def _is_starting() -> None:
@@ -166,7 +166,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     files = watch_files(run, storage, folder)
     clock_stamp = await open_clock_stamp(run.clock, storage.database)
     store_time = StoreTime(clock_stamp)
-    store, kept = await open_store(run, storage, store_time, durable=durable)
+    store, restored = await open_store(run, storage, store_time, durable=durable)
     core = _make_core(run, storage, store, clock_stamp)
     store_time.follow(core.turn, store)
     clock_stamp.watch(core.broker.expiry, storage.writer)
@@ -195,7 +195,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     core.broker.subscribe_inline(control, control.topic_filters)
     history = HistoryPart(UplinkNeeds(run, storage, core, control, telemetry, queries))
     await history.start()
-    restore(core.broker, kept, Instant(*clock_stamp.at_start()))
+    restore(core.broker, restored, Instant(*clock_stamp.at_start()))
     await channels.restore_pauses()
     telemetry.sys_topics.publish()  # what was restored, before anyone can ask
     for listener in listeners:
@@ -264,7 +264,7 @@ async def _bind_listeners(run: Run, maker: ListenerMaker) -> tuple[list[Listener
         listeners.append(maker.make(configuration, index, policy, files))
     for listener in listeners:
         await listener.bind()
-    socket = await bind_operator_socket(run, core.turn, maker.room)
+    socket = await bind_operator_socket(run, core.turn, maker.process)
     sockets = [] if socket is None else [socket]
     core.broker.listeners = Listeners(rights_of(listeners), rights_of(sockets))
     return listeners, socket

@@ -115,20 +115,20 @@ class Broker(State):
                 client.last_received = instant.monotonic
             framer.feed(data)
         router = self.router
-        asked = router.evaluations
+        evaluations_before = router.evaluations
         try:
             for _ in range(AT_ONCE):
                 if client.closing:
                     return False
                 # checked before each packet: one packet may exceed the limit, the next may not
-                cost = traffic.cost + (router.evaluations - asked) // ASKED
+                cost = traffic.cost + (router.evaluations - evaluations_before) // ASKED
                 if traffic.bytes_sent > traffic.full_at or cost > MAXIMUM_COST:
                     traffic.end_share()
                     return True
                 if client.pieces is not None:
                     return self._go_on(client, client.pieces, instant)
                 # a PUBLISH makes more output, and the last round's is not written yet
-                if traffic.behind and framer.next_first_byte >> 4 == _PUBLISH:
+                if traffic.unfinished and framer.next_first_byte >> 4 == _PUBLISH:
                     return True
                 first_byte = framer.next_frame(connection.version)
                 if not first_byte:

@@ -344,13 +344,13 @@ class MemoryBudget:
     def _close(self, holding: list[Client], excess: int) -> None:
         """Close the largest of these connections until that many bytes are freed."""
         before = self.closed
-        said: list[str] = []
+        lines: list[str] = []
         holding.sort(key=_held)
         while holding and excess > 0:
             client = holding.pop()
             size = _size(client)
-            if len(said) < NAMED:
-                said.append(f"{_name(client)} with {size}")
+            if len(lines) < NAMED:
+                lines.append(f"{_name(client)} with {size}")
             excess -= size
             self.closed += 1
             self.forget(client)
@@ -359,7 +359,7 @@ class MemoryBudget:
             "clients may hold %d bytes and need more: closing the %d that hold most, %s",
             self.limit,
             self.closed - before,
-            ", ".join(said),
+            ", ".join(lines),
         )
 
     def _end_handshakes(self, excess: int) -> int:

@@ -35,15 +35,15 @@ The restart itself has ended all connections, so it says nothing about the clien
 """
 
 
-def restore(state: State, kept: Restored, instant: Instant) -> None:
+def restore(state: State, stored: Restored, instant: Instant) -> None:
     """Restore sessions, retained messages and wills."""
-    for retained in kept.retained:
+    for retained in stored.retained:
         _restore_retained(state, retained, instant)
-    for session in kept.sessions:
+    for session in stored.sessions:
         # before their consumers' sessions, with which they may begin
         if session.client_id.startswith(PREFIX):
             state.channels.restore(session)
-    for session in kept.sessions:
+    for session in stored.sessions:
         if session.client_id.startswith(PREFIX):
             continue
         if session.client_id == DELAYS:
@@ -51,7 +51,7 @@ def restore(state: State, kept: Restored, instant: Instant) -> None:
         else:
             _restore_session(state, session, instant)
     state.channels.start()
-    for will in kept.wills:
+    for will in stored.wills:
         _restore_will(state, will, instant)
 
 
@@ -64,26 +64,26 @@ def _restore_retained(state: State, publication: Publication, instant: Instant) 
         state.counters.add("tidegate/retained/rejected")
 
 
-def _restore_session(state: State, kept: RestoredSession, instant: Instant) -> None:
-    session = sessions.begin(state, kept.client_id)
-    sessions.set_username(state.memory, session, kept.username)
-    restore_rights(state.listeners, session, kept.home)
-    session.durability_class = state.durability_classes.of_client(kept.client_id, None)
-    session.expiry_interval = kept.expiry_interval
-    session.persist_in(kept.journal)
+def _restore_session(state: State, stored: RestoredSession, instant: Instant) -> None:
+    session = sessions.begin(state, stored.client_id)
+    sessions.set_username(state.memory, session, stored.username)
+    restore_rights(state.listeners, session, stored.home)
+    session.durability_class = state.durability_classes.of_client(stored.client_id, None)
+    session.expiry_interval = stored.expiry_interval
+    session.persist_in(stored.journal)
     shortened = _shorten_expiry(state.settings, session)
     if session.persistent:
         sessions.count_session(state.shares, session, persistent=True)
     awaiting: list[tuple[Subscription, StoredSubscription]] = []
-    for each in kept.subscriptions:
+    for each in stored.subscriptions:
         subscription = _restore_subscription(state, session, each)
         if subscription is not None and each.awaits_retained:
             awaiting.append((subscription, each))
-    for packet_id in kept.incoming:
+    for packet_id in stored.incoming:
         session.incoming.add(packet_id)
-    continuation.restore(session, kept.spans, kept.tail, connected=kept.left_at is None)
+    continuation.restore(session, stored.spans, stored.tail, connected=stored.left_at is None)
     session.unchecked = session.queue.messages > 0  # access rules may have changed since
-    left_at = kept.left_at
+    left_at = stored.left_at
     if left_at is None:
         left_at = instant.wall
         continuation.note_departure(session, left_at)
@@ -108,49 +108,51 @@ def _shorten_expiry(settings: BrokerSettings, session: Session) -> bool:
 
 
 def _restore_subscription(
-    state: State, session: Session, kept: StoredSubscription
+    state: State, session: Session, stored: StoredSubscription
 ) -> Subscription | None:
     """Restore a subscription; return None, and log it, if that is impossible."""
     try:
-        check_topic_filter(kept.topic_filter)
-        read_policy(kept.deliver, kept.every)
+        check_topic_filter(stored.topic_filter)
+        read_policy(stored.deliver, stored.every)
         where = None
-        if kept.where is not None:
-            where = state.expressions.get(kept.where, session, identity=kept.identity, always=True)
+        if stored.where is not None:
+            where = state.expressions.get(
+                stored.where, session, identity=stored.identity, always=True
+            )
     except (MqttError, WhereError, TooManyExpressions, PolicyError) as error:
         logger.error(  # noqa: TRY400 - the fault is in the data; a traceback says nothing
             "client %r has lost its subscription to %r: %s",
             session.client_id,
-            kept.topic_filter,
+            stored.topic_filter,
             error,
         )
         state.counters.add("tidegate/storage/unreadable")
         return None
-    return subscribe.route(state, session, kept, where)
+    return subscribe.route(state, session, stored, where)
 
 
-def _restore_will(state: State, kept: RestoredWill, instant: Instant) -> None:
+def _restore_will(state: State, stored: RestoredWill, instant: Instant) -> None:
     """Publish the will after the rest of its delay, unless the client reconnects soon.
 
     Only the will of a resumable session was delayed; that of any other ended with its connection.
     """
-    session = state.sessions.get(kept.client_id)
+    session = state.sessions.get(stored.client_id)
     persistent = session is not None
     if session is None:
-        session = sessions.begin(state, kept.client_id)
-        sessions.set_username(state.memory, session, kept.username)
-        restore_rights(state.listeners, session, kept.origin)
-        session.durability_class = state.durability_classes.of_client(kept.client_id, None)
-    sessions.count_will(state.shares, session, kept.will)
-    session.will = kept.will
-    session.origin = origin = state.listeners.origin(kept.origin)
+        session = sessions.begin(state, stored.client_id)
+        sessions.set_username(state.memory, session, stored.username)
+        restore_rights(state.listeners, session, stored.origin)
+        session.durability_class = state.durability_classes.of_client(stored.client_id, None)
+    sessions.count_will(state.shares, session, stored.will)
+    session.will = stored.will
+    session.origin = origin = state.listeners.origin(stored.origin)
     granted = state.listeners.access(session.username, session.client_id, origin)
     session.grant(session.access, granted)
     if persistent:
-        delay = float(kept.will.properties.will_delay_interval or 0)
-        if kept.due is not None:
-            delay = min(delay, (kept.due - instant.wall) / 1000)
+        delay = float(stored.will.properties.will_delay_interval or 0)
+        if stored.due is not None:
+            delay = min(delay, (stored.due - instant.wall) / 1000)
         due = instant.monotonic + max(delay, WILL_GRACE)
-        sessions.publish_will_at(state, session, kept.will, due)
+        sessions.publish_will_at(state, session, stored.will, due)
     else:
         sessions.expire_at(state, session, instant.monotonic + WILL_GRACE)

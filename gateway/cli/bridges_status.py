@@ -68,8 +68,8 @@ def lines(bridge: Entry) -> Iterator[str]:
     title = f"{bridge['kind']} {bridge['name']}" + (f" ({place})" if place else "")
     error = f": {bridge['error']}" if bridge["error"] else ""
     age = bridge["age"]
-    heard = "nothing came yet" if age is None else f"last heard {spell_age(age)} ago"
-    yield f"{title}: {bridge['state']}{error}, {heard}"
+    last_seen = "nothing came yet" if age is None else f"last heard {spell_age(age)} ago"
+    yield f"{title}: {bridge['state']}{error}, {last_seen}"
     counted = ", ".join(f"{number:,} {name}" for name, number in sorted(bridge["counted"].items()))
     if counted:
         yield f"  counted: {counted}"

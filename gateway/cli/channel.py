@@ -83,12 +83,12 @@ def read_channels(broker: "LocalBroker") -> tuple[Channels, list[str]]:
     from gateway.cli.uplink_status import figures
 
     found: Channels = defaultdict(dict)
-    told = figures(broker, FILTERS, COUNT)
-    for path, value in told.items():
+    figures_by_path = figures(broker, FILTERS, COUNT)
+    for path, value in figures_by_path.items():
         name, _, figure = path.removeprefix("channels/").rpartition("/")
         if path not in (COUNT, PAUSED_FILTERS):
             found[name][figure] = value
-    return dict(found), json.loads(str(told.get(PAUSED_FILTERS, "[]")))
+    return dict(found), json.loads(str(figures_by_path.get(PAUSED_FILTERS, "[]")))
 
 
 def _list(found: Channels, paused: list[str], *, as_json: bool) -> int:

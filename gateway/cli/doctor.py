@@ -110,11 +110,12 @@ def largest(text: str) -> Iterator[Finding]:
     for name, kind in json.loads(text).items():
         if MUCH * kind["total"] < kind["limit"]:
             continue
-        told = [f"{holder} {count:,}" for holder, count in kind["holders"]]
-        told += [f"client {client!r} {count:,}" for client, count in kind["clients"][:1]]
+        holders = [f"{holder} {count:,}" for holder, count in kind["holders"]]
+        holders += [f"client {client!r} {count:,}" for client, count in kind["clients"][:1]]
         yield Finding(
             Health.NOTE,
-            f"shares: {name}: {kind['total']:,} of {kind['limit']:,}; most have {', '.join(told)}",
+            f"shares: {name}: {kind['total']:,} of {kind['limit']:,};"
+            f" most have {', '.join(holders)}",
         )
 
 

@@ -181,33 +181,33 @@ def status_lines(status: Row) -> list[str]:
 
     reasons = "; ".join(status["troubles"])
     up = f"{status['gateway']}, up {spell_seconds(status['uptime_seconds'])}"
-    told = [(status["verdict"], f"{reasons} ({up})" if reasons else up)]
-    told += [("uplink", _uplink(each)) for each in status["uplinks"]] or [("uplink", "none")]
-    told.append(("waiting", _waiting(status)))
+    parts = [(status["verdict"], f"{reasons} ({up})" if reasons else up)]
+    parts += [("uplink", _uplink(each)) for each in status["uplinks"]] or [("uplink", "none")]
+    parts.append(("waiting", _waiting(status)))
     if status["channels_waiting"]:
-        told.append(("channels", f"{status['channels_waiting']:,} messages wait"))
+        parts.append(("channels", f"{status['channels_waiting']:,} messages wait"))
     clients, free = status["clients"], status["free_bytes"]
-    told.append(("clients", f"{clients['connected']:,} connected, {clients['away']:,} away"))
-    told.append(("disk", "in memory only" if free is None else f"{spell_bytes(free)} free"))
+    parts.append(("clients", f"{clients['connected']:,} connected, {clients['away']:,} away"))
+    parts.append(("disk", "in memory only" if free is None else f"{spell_bytes(free)} free"))
     held, limit = status["memory_bytes"], status["memory_limit"]
-    told.append(("memory", f"clients hold {spell_bytes(held)} of {spell_bytes(limit)}"))
-    told += [("alarm", _alarm(each)) for each in status["alarms"]] or [("alarms", "none")]
-    told += [("silent", _silent(each)) for each in status["silent"]] or [("silent", "none")]
-    told.append(("version", f"tidegate {status['version']} ({status['build']})"))
-    return [f"{name:12}{_line(text)}" for name, text in told]
+    parts.append(("memory", f"clients hold {spell_bytes(held)} of {spell_bytes(limit)}"))
+    parts += [("alarm", _alarm(each)) for each in status["alarms"]] or [("alarms", "none")]
+    parts += [("silent", _silent(each)) for each in status["silent"]] or [("silent", "none")]
+    parts.append(("version", f"tidegate {status['version']} ({status['build']})"))
+    return [f"{name:12}{_line(text)}" for name, text in parts]
 
 
 def _waiting(status: Row) -> str:
     from gateway.app.uplink.headroom import spell_seconds
     from gateway.telemetry.card_life import spell_bytes
 
-    outbox, room = status["outbox"], status["survives_seconds"]
+    outbox, survives = status["outbox"], status["survives_seconds"]
     if outbox is None:
         return "nothing goes up"
     text = f"{outbox['messages']:,} messages, {spell_bytes(outbox['bytes'])}"
     if outbox["oldest_seconds"] is not None:
         text += f", the oldest for {spell_seconds(outbox['oldest_seconds'])}"
-    return text if room is None else f"{text}; room for an outage of {spell_seconds(room)}"
+    return text if survives is None else f"{text}; room for an outage of {spell_seconds(survives)}"
 
 
 def _alarm(alarm: Row) -> str:

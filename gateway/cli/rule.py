@@ -62,8 +62,8 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
 
 def add_seconds(parser: argparse.ArgumentParser) -> None:
     """Add the option that says how long a trial lasts."""
-    told = f"how long, 1 to 3600 ({SECONDS})"
-    parser.add_argument("--seconds", type=int, default=SECONDS, metavar="N", help=told)
+    help_text = f"how long, 1 to 3600 ({SECONDS})"
+    parser.add_argument("--seconds", type=int, default=SECONDS, metavar="N", help=help_text)
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:

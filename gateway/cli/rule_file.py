@@ -92,14 +92,14 @@ def _edited_text(path: Path, text: str, edit: RuleEdit, change: RuleChange) -> s
 
     try:
         document = tomlkit.parse(text)
-        kept = "\r" not in text and document.as_string() == text
-        if kept:
+        lossless = "\r" not in text and document.as_string() == text
+        if lossless:
             _edit(_uplink(document, edit.place), edit, change)
     except TOMLKitError:
-        kept = False
-    edited = document.as_string() if kept else ""
+        lossless = False
+    edited = document.as_string() if lossless else ""
     lost = set(_comments(text)) - set(_comments(edited))
-    if not kept or (lost and edit.table is not None):  # a rule that goes may have had some
+    if not lossless or (lost and edit.table is not None):  # a rule that goes may have had some
         raise TidegateError(f"{path}: {BY_HAND}")
     return edited
 

@@ -27,8 +27,8 @@ class _Subscriber:
     def __init__(self, topic_filter: str, where: str | None, every: str | None) -> None:
         self.problem = ""
         self._topic_filter = topic_filter
-        asked = {"$where": where, "$every": every}
-        self._requested = [(name, value) for name, value in asked.items() if value is not None]
+        given = {"$where": where, "$every": every}
+        self._requested = [(name, value) for name, value in given.items() if value is not None]
 
     def on_connect(
         self, client: paho.Client, _data: Any, _flags: Any, code: Any, _properties: Any

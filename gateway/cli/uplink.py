@@ -56,11 +56,11 @@ def rejected_table(found: Sequence[Entry]) -> list[str]:
 
 def lines(entry: Entry) -> list[str]:
     """Return all of a rejected message as a person reads it."""
-    told = {**entry, "time": _time(entry["time"]), "rejected_at": _time(entry["rejected_at"])}
-    payload = base64.b64decode(told.pop("payload"))
-    told = {name: value for name, value in told.items() if value not in (None, "", [])}
+    message = {**entry, "time": _time(entry["time"]), "rejected_at": _time(entry["rejected_at"])}
+    payload = base64.b64decode(message.pop("payload"))
+    message = {name: value for name, value in message.items() if value not in (None, "", [])}
     return [
-        *(f"{name.replace('_', ' '):16}{value}" for name, value in told.items()),
+        *(f"{name.replace('_', ' '):16}{value}" for name, value in message.items()),
         f"{'payload':16}{payload.decode('utf-8', 'backslashreplace')}",
     ]
 

@@ -52,22 +52,22 @@ def figures(broker: LocalBroker, topic_filters: Sequence[str], awaited: str) -> 
 
     Raises TidegateError without the one that is `awaited`, which is always there.
     """
-    heard: queue.SimpleQueue[tuple[str, bytes] | str] = queue.SimpleQueue()
+    figures_queue: queue.SimpleQueue[tuple[str, bytes] | str] = queue.SimpleQueue()
 
     def on_connect(client: paho.Client, _data: Any, _flags: Any, code: Any, _more: Any) -> None:
         if code.is_failure:
-            heard.put(str(code))
+            figures_queue.put(str(code))
         else:
             client.subscribe([(each, 0) for each in topic_filters])
 
     def on_message(_client: paho.Client, _data: Any, message: paho.MQTTMessage) -> None:
-        heard.put((message.topic.removeprefix(PREFIX), bytes(message.payload)))
+        figures_queue.put((message.topic.removeprefix(PREFIX), bytes(message.payload)))
 
     client = broker.connect()
     client.on_connect, client.on_message = on_connect, on_message
     client.loop_start()
     try:
-        found = collect(heard, awaited)
+        found = collect(figures_queue, awaited)
     finally:
         client.disconnect()
         client.loop_stop()
@@ -80,22 +80,22 @@ def figures(broker: LocalBroker, topic_filters: Sequence[str], awaited: str) -> 
 def lines(found: Figures) -> list[str]:
     """Return the figures as a person reads them."""
     rows, size = int(found.get("outbox/rows", 0)), int(found.get("outbox/bytes", 0))
-    told = []
+    shown = []
     for name in uplink_names(found):
-        told += [f"uplink        {name}", *(f"  {line}" for line in lines_of(found, name)), ""]
-    if not told:
-        told = _state(found, "uplink/")
+        shown += [f"uplink        {name}", *(f"  {line}" for line in lines_of(found, name)), ""]
+    if not shown:
+        shown = _state(found, "uplink/")
     oldest = f", the oldest for {_spelled(found, 'outbox/oldest_seconds')}" if rows else ""
-    told.append(f"waiting       {rows:,} messages, {size / 1e6:.1f} MB{oldest}")
+    shown.append(f"waiting       {rows:,} messages, {size / 1e6:.1f} MB{oldest}")
     if rejected := int(found.get("uplink/rejected", 0)):
-        told.append(f"rejected      {rejected:,} messages: see `tidegate uplink rejected list`")
-    told += [_counts(found, "uplink/"), *_down(found, "uplink/")]
+        shown.append(f"rejected      {rejected:,} messages: see `tidegate uplink rejected list`")
+    shown += [_counts(found, "uplink/"), *_down(found, "uplink/")]
     if "uplink/budget" in found:
         used, budget = int(found.get("uplink/budget_used", 0)), int(found["uplink/budget"])
-        told.append(f"budget        {used / 1e6:.1f} of {budget / 1e6:.1f} MB used today")
+        shown.append(f"budget        {used / 1e6:.1f} of {budget / 1e6:.1f} MB used today")
     if "outbox/survives_seconds" in found:
-        told.append(f"room          an outage of {_spelled(found, 'outbox/survives_seconds')}")
-    return told
+        shown.append(f"room          an outage of {_spelled(found, 'outbox/survives_seconds')}")
+    return shown
 
 
 def uplink_names(found: Mapping[str, object]) -> list[str]:
@@ -115,8 +115,8 @@ def lines_of(found: Figures, name: str) -> list[str]:
 
 def _state(found: Figures, part: str) -> list[str]:
     error, destination = found.get(f"{part}error"), found.get(f"{part}destination")
-    told = [f"state         {found[f'{part}state']}" + (f": {error}" if error else "")]
-    return [*told, f"destination   {destination}"] if destination else told
+    shown = [f"state         {found[f'{part}state']}" + (f": {error}" if error else "")]
+    return [*shown, f"destination   {destination}"] if destination else shown
 
 
 def _counts(found: Figures, part: str) -> str:
@@ -136,12 +136,12 @@ DOWN_COUNTS = {"down": "published", "down_dropped": "dropped", "down_too_large":
 COUNTS = ("sent", "acknowledged", "resent", "refused", "reconnects")
 
 
-def collect(heard: "queue.SimpleQueue[tuple[str, bytes] | str]", awaited: str) -> Figures:
+def collect(figures_queue: "queue.SimpleQueue[tuple[str, bytes] | str]", awaited: str) -> Figures:
     """Return what is heard until nothing more comes; a refusal stands under an empty name."""
     found: Figures = {}
     with suppress(queue.Empty):
         while True:
-            figure = heard.get(timeout=SETTLED if awaited in found else ANSWER_TIMEOUT)
+            figure = figures_queue.get(timeout=SETTLED if awaited in found else ANSWER_TIMEOUT)
             if isinstance(figure, str):
                 return {"": figure}
             name, payload = figure

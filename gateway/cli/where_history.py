@@ -66,15 +66,15 @@ def try_on_history(where: RuleWhere, topic_filter: str, seconds: int, data: Path
     with open_history(data) as history:
         if history is None or not history.on:
             return no_history()
-        asked = now - 1000 * seconds
-        begin = max(asked, min(history.oldest() or now, now))
+        earliest = now - 1000 * seconds
+        begin = max(earliest, min(history.oldest() or now, now))
         outcome = try_in_sqlite(where.expression, topic_filter, history, begin, now)
         if outcome is None:
             messages = (row.message for row in history.since(begin))
             outcome = try_on(where, topic_filter, messages, begin, now)
     for line in lines(outcome):
         print(line)
-    if begin > asked:
+    if begin > earliest:
         print(f"the history begins at {_time(begin)}")
     return 0
 

@@ -158,13 +158,13 @@ def _settings(board: Board, settings: Mapping[str, Any] | None) -> bytes:
     if settings is not None:
         return json.dumps(settings, indent=1, sort_keys=True).encode()
     current = read_slots(board).current
-    kept = board.read(f"/{current}/{SETTINGS}") if current else None
-    if kept is None:
+    previous = board.read(f"/{current}/{SETTINGS}") if current else None
+    if previous is None:
         raise FlashingError(
             f"{board.port}: no settings are on the board yet: name the file that"
             " `tidegate firmware new` wrote"
         )
-    return kept
+    return previous
 
 
 def _prepare_network(board: Board, content: bytes) -> None:

@@ -157,10 +157,10 @@ def read_fault(board: Board) -> list[str]:
 def read_sensors(board: Board) -> tuple[FrameReading, ...]:
     """Return what the sensors of the last version measure now; FlashingError if none answers."""
     slots = read_slots(board)
-    told = board.ask(READ_SENSORS % (slots.tried or slots.current))
-    if isinstance(told, str):
-        raise FlashingError(f"{board.port}: a sensor does not answer: {told}")
-    return tuple(FrameReading(name, _number(value), unit) for name, value, unit in told)
+    answer = board.ask(READ_SENSORS % (slots.tried or slots.current))
+    if isinstance(answer, str):
+        raise FlashingError(f"{board.port}: a sensor does not answer: {answer}")
+    return tuple(FrameReading(name, _number(value), unit) for name, value, unit in answer)
 
 
 def _number(value: Value | tuple[int, int]) -> Value:

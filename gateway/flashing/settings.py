@@ -132,8 +132,8 @@ class SensorSettings:
             allowed = " or ".join(f"0x{each:02x}" for each in kind.addresses)
             yield "address", f"0x{self.address:02x}", f"{allowed} with driver = {self.driver!r}"
         if self.single and self.names:
-            told = "names are for thermometers that have others beside them"
-            yield "single", self.single, told
+            problem = "names are for thermometers that have others beside them"
+            yield "single", self.single, problem
         if self.driver == "ds18b20" and self.name and not self.single:
             yield "name", self.name, "names for addresses, or single = true"
 
@@ -146,8 +146,8 @@ class SensorSettings:
             quantities = (self.quantity or kind.chosen,)
         if self.single:
             quantities = ("temperature",)
-        behind = f"/{self.name}" if self.name else ""
-        return frozenset(f"{each}{behind}" for each in quantities)
+        suffix = f"/{self.name}" if self.name else ""
+        return frozenset(f"{each}{suffix}" for each in quantities)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +204,8 @@ class NodeSettings:
         for link, attributes in LINKS.items():
             if self.link != link:
                 for each in sorted(given.intersection(attributes)):
-                    told = f'has no meaning without link = "{link}"'
-                    yield names[each], "..." if link == "mqtt" else getattr(self, each), told
+                    problem = f'has no meaning without link = "{link}"'
+                    yield names[each], "..." if link == "mqtt" else getattr(self, each), problem
         if self.link == "mqtt":
             for each in sorted({"wifi", "broker"} - given):
                 yield each, None, 'must be given with link = "mqtt"'
@@ -215,12 +215,12 @@ class NodeSettings:
         for index, each in enumerate(self.sensors):
             rest = SENSORS[each.driver].rest
             if self.interval < rest:
-                told = f"at least {rest:g}: a {each.driver} needs as long between two samples"
-                yield "interval", self.interval, told
+                problem = f"at least {rest:g}: a {each.driver} needs as long between two samples"
+                yield "interval", self.interval, problem
             for series in sorted(each.series & known.keys()):
                 place = known[series]
-                told = f"a name of its own: sensor[{place}] measures {series}, too"
-                yield f"sensor[{index}].name", each.name, told
+                problem = f"a name of its own: sensor[{place}] measures {series}, too"
+                yield f"sensor[{index}].name", each.name, problem
                 break
             known.update(dict.fromkeys(each.series - known.keys(), index))
 

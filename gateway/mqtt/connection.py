@@ -318,8 +318,8 @@ class Connection:
 
     def resume_output(self, aside: Output) -> Output:
         """Continue with the output that was set aside; return what was queued meanwhile."""
-        behind, self.output = self.output, aside
-        return behind
+        following, self.output = self.output, aside
+        return following
 
     def send(self, packet: Packet, commit: int = 0) -> bool:
         """Queue a packet; it is sent once every batch up to `commit` is on disk.

@@ -22,7 +22,7 @@ cdef class Framer:
     @cython.locals(buffer=bytes, position=Py_ssize_t, length=Py_ssize_t, body=Py_ssize_t,
                    end=Py_ssize_t, first_byte=int)
     cpdef int next_frame(self, int version=*) except -1
-    @cython.locals(buffer=bytes, like=bytes, start=Py_ssize_t, end=Py_ssize_t, behind=bytes,
+    @cython.locals(buffer=bytes, like=bytes, start=Py_ssize_t, end=Py_ssize_t, following=bytes,
                    size=Py_ssize_t, last="long long", skip=Py_ssize_t, count=Py_ssize_t)
     cpdef bint extend(
         self, PacketBatch batch, long long most, long long most_bytes, bytes properties=*,

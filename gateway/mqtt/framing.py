@@ -149,13 +149,13 @@ class Framer:
         buffer, start, end = self.buffer, self.start, self._position
         size = batch.size
         like = buffer[start : start + batch.body + batch.identifier]
-        behind = properties if buffer[start] & _QOS else b""  # after the packet identifier
+        following = properties if buffer[start] & _QOS else b""  # after the packet identifier
         skip = len(like) + 2
         last = min(len(buffer), start + most * size, start + most_bytes) - size
         while (
             end <= last
             and buffer.startswith(like, end)
-            and (not behind or buffer.startswith(behind, end + skip))
+            and (not following or buffer.startswith(following, end + skip))
         ):
             end += size
         count = (end - start) // size

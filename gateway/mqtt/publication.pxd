@@ -80,7 +80,7 @@ cdef class Publication:
     @cython.locals(packets=PacketBatch)
     cpdef Py_ssize_t size(self, Py_ssize_t first, Py_ssize_t count) except -1
     @cython.locals(packets=PacketBatch, each=Py_ssize_t)
-    cpdef Py_ssize_t fitting(self, Py_ssize_t first, Py_ssize_t most, Py_ssize_t room) except -1
+    cpdef Py_ssize_t fitting(self, Py_ssize_t first, Py_ssize_t most, Py_ssize_t capacity) except -1
     cpdef bint expired(self, double now) except -1
     cpdef share_forms(self)
     @cython.locals(message=Message)

@@ -306,19 +306,19 @@ class Publication:
             return count * (packets.size + _MESSAGE_OVERHEAD)
         return packets.start(first + count) - packets.start(first) + count * _MESSAGE_OVERHEAD
 
-    def fitting(self, first: int, most: int, room: int) -> int:
-        """Return how many messages from `first` on, at most `most`, fit into `room` bytes.
+    def fitting(self, first: int, most: int, capacity: int) -> int:
+        """Return how many messages from `first` on, at most `most`, fit into `capacity` bytes.
 
-        The last may exceed them; none fits if `room` is 0.
+        The last may exceed them; none fits if `capacity` is 0.
         """
         packets = self.packets
         if packets.size:
             each = packets.size + _MESSAGE_OVERHEAD
-            return max(0, min(most, -(-room // each)))
-        if self.size(first, most) <= room:  # nearly always
+            return max(0, min(most, -(-capacity // each)))
+        if self.size(first, most) <= capacity:  # nearly always
             return most
         counts = range(most + 1)
-        return min(most, bisect_left(counts, room, key=partial(self.size, first)))
+        return min(most, bisect_left(counts, capacity, key=partial(self.size, first)))
 
     def expired(self, now: float) -> bool:
         """Return whether the Message Expiry Interval has passed at second `now` [MQTT-3.3.2-5]."""

@@ -22,7 +22,7 @@ cpdef PacketBatch encode_with_alias(
                written=PacketBatch)
 cpdef PacketBatch form(Publication publication, int first_byte, bint mqtt5)
 
-@cython.locals(back=bytes, behind=bytes, payload=Py_ssize_t, data=bytes, offset=Py_ssize_t,
+@cython.locals(back=bytes, middle=bytes, payload=Py_ssize_t, data=bytes, offset=Py_ssize_t,
                first=bytes, content=bytes, head=bytes, start=Py_ssize_t, number=Py_ssize_t,
                end=Py_ssize_t, size=Py_ssize_t)
 cpdef PacketBatch write_packets(
@@ -33,6 +33,6 @@ cpdef PacketBatch write_packets(
 cpdef Publication publication_of_one(
     str topic, bytes topic_name, bytes payload, int qos, bint retain, PublishProperties properties)
 
-@cython.locals(behind=bytes, size=Py_ssize_t, head=bytes, data=bytes)
+@cython.locals(middle=bytes, size=Py_ssize_t, head=bytes, data=bytes)
 cpdef PacketBatch write_publish(
     int first_byte, bytes topic_name, bytes payload, bytes properties)

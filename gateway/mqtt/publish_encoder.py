@@ -120,13 +120,13 @@ def write_packets(
     includes its length, too, or is empty before MQTT 5. The packet identifiers are 0.
     """
     back = (b"\0\0" if first_byte & _QOS else b"") + properties
-    behind = topic_name + back
+    middle = topic_name + back
     data = packets.data
     first = _SINGLE_BYTES[first_byte]
     if packets.count == 1:
         content = data[packets.body + packets.payload :] if packets.size else packets.one(0)
-        payload = len(behind)
-        head = first + write_variable_byte_integer(payload + len(content)) + behind
+        payload = len(middle)
+        head = first + write_variable_byte_integer(payload + len(content)) + middle
         data = head + content
         return PacketBatch(data, len(data), len(head) - payload, len(topic_name), payload)
     parts: list[bytes] = []
@@ -136,17 +136,17 @@ def write_packets(
     ends = [*packets.starts[1:], len(data)]
     for offset, end in zip(packets.offsets, ends, strict=True):
         if not topic_name:
-            behind = packets.topic_name(number) + back
+            middle = packets.topic_name(number) + back
             number += 1
         content = data[offset:end]
-        head = first + write_variable_byte_integer(len(behind) + len(content)) + behind
+        head = first + write_variable_byte_integer(len(middle) + len(content)) + middle
         starts.append(start)
         offsets.append(start + len(head))
         parts += (head, content)
         start += len(head) + len(content)
     joined = b"".join(parts)
     if packets.size:
-        size, payload = start // len(starts), len(behind)
+        size, payload = start // len(starts), len(middle)
         return PacketBatch(joined, size, offsets[0] - payload, len(topic_name), payload)
     return uneven_batch(joined, starts, offsets, len(back))
 
@@ -155,9 +155,9 @@ def write_publish(
     first_byte: int, topic_name: bytes, payload: bytes, properties: bytes
 ) -> PacketBatch:
     """Return one packet; `topic_name` and `properties` are as in `write_packets`."""
-    behind = topic_name + (b"\0\0" if first_byte & _QOS else b"") + properties
-    size = len(behind)
-    head = _SINGLE_BYTES[first_byte] + write_variable_byte_integer(size + len(payload)) + behind
+    middle = topic_name + (b"\0\0" if first_byte & _QOS else b"") + properties
+    size = len(middle)
+    head = _SINGLE_BYTES[first_byte] + write_variable_byte_integer(size + len(payload)) + middle
     data = head + payload
     return PacketBatch(data, len(data), len(head) - size, len(topic_name), size)
 

@@ -33,11 +33,11 @@ class Insert:
         columns = {column.name: column for column in new.columns}
         names = [FORMER_NAMES.get((old.name, column.name), column.name) for column in old.columns]
         self._places = [i for i, name in enumerate(names) if name in columns]
-        taken = [names[i] for i in self._places]
-        missing = [name for table, name in MEANWHILE if table == new.name and name not in taken]
+        used = [names[i] for i in self._places]
+        missing = [name for table, name in MEANWHILE if table == new.name and name not in used]
         self._added = [MEANWHILE[new.name, name] for name in missing]
-        listed = ", ".join(f'"{name}"' for name in (*taken, *missing))
-        marks = ", ".join("?" * (len(taken) + len(missing)))
+        listed = ", ".join(f'"{name}"' for name in (*used, *missing))
+        marks = ", ".join("?" * (len(used) + len(missing)))
         self._statement = " ".join(
             ("INSERT OR IGNORE INTO", f'"{new.name}"', f"({listed}) VALUES ({marks})")
         )

@@ -111,9 +111,9 @@ class Pages:
         header = reader(self._file)(0, 100)
         if len(header) < 100 or not header.startswith(MAGIC):
             return 0
-        said = int(struct.unpack_from(">I", header, 28)[0])
+        in_header = int(struct.unpack_from(">I", header, 28)[0])
         there = 0 if self._file is None else os.fstat(self._file).st_size // self.form.page_bytes
-        return said if said <= 3 * max(there, 1) else 0
+        return in_header if in_header <= 3 * max(there, 1) else 0
 
     @property
     def first_of_tables(self) -> int:

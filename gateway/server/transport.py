@@ -162,7 +162,7 @@ class ClientTransport:
                 if late or traffic.turns != turns:  # there is enough output to write
                     turn.end()
                     turns = traffic.turns
-                rest = late or traffic.behind
+                rest = late or traffic.unfinished
                 if not rest:
                     instant = turn.now()
             if rest:

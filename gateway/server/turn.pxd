@@ -48,7 +48,7 @@ cdef class Turn:
     cdef _note_longest(self, took)
     cpdef schedule(self)
     @cython.locals(touched=dict, active=dict, late=dict, until=double, in_time=bint,
-                   behind=bint, polls="long long")
+                   unfinished=bint, polls="long long")
     cdef _flush(self, now)
     @cython.locals(committed="long long", batch="long long", held=dict)
     cdef bint _write(self, dict waiting, now, double until) except -1

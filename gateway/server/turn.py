@@ -295,12 +295,12 @@ class Turn:
                 (active if each.active else late)[each] = None
             in_time = not active or self._write(active, now, until)
             in_time = in_time and (not late or self._write(late, now, until))
-        behind = bool(self.touched) or bool(active) or bool(late)
-        if behind and not self._goes_on:
+        unfinished = bool(self.touched) or bool(active) or bool(late)
+        if unfinished and not self._goes_on:
             self._goes_on = True
             self.loop.call_soon(self._go_on)
         # no PUBLISH is handled until this output is written, so memory is bounded
-        self.broker.traffic.behind = behind
+        self.broker.traffic.unfinished = unfinished
 
     def _write(self, waiting: dict[Flushable, None], now: Instant, until: float) -> bool:
         """Write to these connections and remove them; return whether there was time for all."""

@@ -27,7 +27,7 @@ def note_departure(session: Session, wall: int) -> None:
 
 
 def restore(
-    session: Session, kept: list[RestoredSpan], tail: StoredTail | None = None, *, connected: bool
+    session: Session, stored: list[RestoredSpan], tail: StoredTail | None = None, *, connected: bool
 ) -> None:
     """Restore what an earlier run stored; without a connection, as after `detach`.
 
@@ -36,25 +36,25 @@ def restore(
     """
     begun: list[tuple[Span, bool]] = []
     queued: list[Span] = []
-    room = session.limits.maximum_inflight
-    known = [index for index, each in enumerate(kept) if each.span.packet_id]
+    capacity = session.limits.maximum_inflight
+    known = [index for index, each in enumerate(stored) if each.span.packet_id]
     # everything before the last known identifier was sent before it
     last_known = known[-1] if known else -1
-    for index, each in enumerate(kept):
+    for index, each in enumerate(stored):
         span = each.span
         before = index < last_known
         if span.packet_id:
             begun.append((span, each.released))
         # a message that may have been received must carry DUP when it is sent again
-        elif connected and span.qos == 1 and (before or (room > 0 and not queued)):
-            if span.count > room and not before:
-                span, rest = span.split(room)
+        elif connected and span.qos == 1 and (before or (capacity > 0 and not queued)):
+            if span.count > capacity and not before:
+                span, rest = span.split(capacity)
                 queued.append(rest)
             begun.append((span, False))
         else:
             queued.append(span)
             continue
-        room -= span.count
+        capacity -= span.count
     _restore_queue(session.queue, queued, tail or NOTHING)
     session.inflight.restore(begun)
     session.inflight.charge(session.limits.memory)

@@ -65,8 +65,8 @@ class Inflight:
 
     def has_capacity_behind(self, ahead: int) -> bool:
         """Return whether a message fits after `ahead` small ones that are about to be sent."""
-        room = self._bytes < _MAXIMUM_BYTES or bool(self.resend)  # resending adds no bytes
-        return room and len(self._spans) - len(self.resend) + ahead < self.limit
+        has_bytes = self._bytes < _MAXIMUM_BYTES or bool(self.resend)  # resending adds no bytes
+        return has_bytes and len(self._spans) - len(self.resend) + ahead < self.limit
 
     def capacity(self, publication: Publication, first: int, most: int) -> int:
         """Return how many messages from number `first` on fit into the window as one span.

@@ -28,7 +28,7 @@ cpdef send_span(
     Session session, Connection connection, Span span, double now, long long commit=*)
 
 @cython.locals(queue=DeliveryQueue, inflight=Inflight, span=Span, publication=Publication,
-               room=Py_ssize_t, count=Py_ssize_t)
+               bytes_free=Py_ssize_t, count=Py_ssize_t)
 cpdef send_waiting(Session session, Connection connection, double now)
 
 cdef _check_no_more(Session session)

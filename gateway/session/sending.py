@@ -125,8 +125,8 @@ def send_waiting(session: "Session", connection: Connection, now: float) -> None
     """Send what is queued, as far as the window and the output allow."""
     queue, inflight = session.queue, session.inflight
     while not inflight.resend:
-        span, room = queue.first(), connection.maximum_unsent - connection.output.size
-        if span is None or room <= 0:
+        span, bytes_free = queue.first(), connection.maximum_unsent - connection.output.size
+        if span is None or bytes_free <= 0:
             if session.unchecked:
                 _check_no_more(session)
             return
@@ -144,7 +144,7 @@ def send_waiting(session: "Session", connection: Connection, now: float) -> None
             session.counters.add("publish/messages/expired", span.count)
             continue
         if count > 1:
-            count = publication.fitting(span.first, count, room)
+            count = publication.fitting(span.first, count, bytes_free)
         if span.qos:
             count = inflight.capacity(publication, span.first, count)
             if not count:

@@ -52,10 +52,10 @@ cdef class Session:
         connection=Connection, span=Span, number=Py_ssize_t, before=Py_ssize_t, latest=double)
     cpdef accept(
         self, Publication publication, Py_ssize_t first, Py_ssize_t count, int qos, bint retain=*,
-        tuple subscription_identifiers=*, double now=*, bint promised=*, str topic_filter=*,
+        tuple subscription_identifiers=*, double now=*, bint reserved=*, str topic_filter=*,
         DeliveryPolicy policy=*)
     @cython.locals(count=Py_ssize_t, rest=Span)
-    cdef _accept(self, Connection connection, Span span, double now, bint promised)
+    cdef _accept(self, Connection connection, Span span, double now, bint reserved)
     @cython.locals(connection=Connection)
     cdef _send_checked(self, double now)
     @cython.locals(connection=Connection)

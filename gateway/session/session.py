@@ -343,13 +343,13 @@ class Session:
         retain: bool = False,
         subscription_identifiers: tuple[int, ...] = (),
         now: float = 0.0,
-        promised: bool = False,
+        reserved: bool = False,
         topic_filter: str = "",
         policy: DeliveryPolicy | None = None,
     ) -> None:
         """Send messages, from number `first` on, queue them, or count them as dropped.
 
-        They are `promised` if `capacity` allowed them before anyone got them. `topic_filter` names
+        They are `reserved` if `capacity` allowed them before anyone got them. `topic_filter` names
         the shared subscription that chose this session, if any. Sent messages may be held for
         others, as the `policy` of the subscription or of the session's class says.
         """
@@ -385,9 +385,9 @@ class Session:
             if qos == 2 and count > 1 and self.journal is not NO_JOURNAL:
                 for number in range(first, first + count):  # each is released separately
                     clear = None if connection is None else self.clear_connection()
-                    self._accept(clear, span.part(number, 1), now, promised)
+                    self._accept(clear, span.part(number, 1), now, reserved)
             else:
-                self._accept(connection, span, now, promised)
+                self._accept(connection, span, now, reserved)
             if self.unchecked:
                 self._send_checked(now)
         # if the window is full, only the client's acknowledgement can open it: nothing may be held
@@ -396,7 +396,7 @@ class Session:
             connection.output.hold(before, count, policy, now, latest)
 
     def _accept(
-        self, connection: Connection | None, span: Span, now: float, promised: bool
+        self, connection: Connection | None, span: Span, now: float, reserved: bool
     ) -> None:
         """Send as much of a span of QoS 1 or 2 as fits into the window, and queue the rest."""
         if connection is not None and span.qos:
@@ -428,7 +428,7 @@ class Session:
                 if rest is None:
                     return
                 span = rest
-        overflow.enqueue(self, span, promised)
+        overflow.enqueue(self, span, reserved)
 
     def _send_checked(self, now: float) -> None:
         """Send messages that were queued to be checked first, unless they must wait."""

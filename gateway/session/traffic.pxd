@@ -2,7 +2,7 @@ import cython
 
 @cython.final
 cdef class Traffic:
-    cdef public bint behind
+    cdef public bint unfinished
     cdef public long long bytes_received
     cdef public long long bytes_sent
     cdef public long long cost

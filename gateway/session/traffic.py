@@ -14,7 +14,7 @@ class Traffic:
     """PUBLISH packets and the bytes of their payloads since the start, of all clients.
 
     A turn's output is full when `bytes_sent` reaches `full_at`. From `queue_at` on, further
-    receivers of the same message have it in their queues until they are written to. `behind` is
+    receivers of the same message have it in their queues until they are written to. `unfinished` is
     True while output of an earlier share is unwritten: until then nothing more is published. `cost`
     adds up expensive work of one client until other clients are served: retained messages, unknown
     topics, user properties. One unit takes 10 to 20 µs in plain Python. `network_received` and
@@ -22,7 +22,6 @@ class Traffic:
     """
 
     __slots__ = (
-        "behind",
         "bytes_received",
         "bytes_sent",
         "cost",
@@ -33,6 +32,7 @@ class Traffic:
         "network_sent",
         "queue_at",
         "turns",
+        "unfinished",
     )
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Traffic:
         self.network_received = 0
         self.network_sent = 0
         self.full_at = self.queue_at = TURN_BYTES
-        self.behind = False
+        self.unfinished = False
         self.cost = 0
         self.turns = 0  # turns that were begun
 

@@ -210,8 +210,8 @@ class WhereFigures:
     def update(self) -> None:
         """Set the filters that have taken the most time since their first subscription."""
         in_use = [*self._broker.expressions.in_use(), *self._broker.subscription_filters.wheres]
-        asked = [where for where in in_use if where.figures.evaluated]
-        busiest = nlargest(BUSIEST, asked, key=_time)
+        active = [where for where in in_use if where.figures.evaluated]
+        busiest = nlargest(BUSIEST, active, key=_time)
         text = json.dumps([_filter_figures(where) for where in busiest], ensure_ascii=False)
         self._counters.set("tidegate/where/busiest", text)
 

@@ -89,8 +89,8 @@ class BufferedOutput(io.TextIOBase):
 
     def _advance(self, rest: bytes) -> None:
         """Replace the first buffered piece by its rest; report dropped lines once there is room."""
-        taken = len(self._waiting[0]) - len(rest)
-        self._bytes -= taken
+        written = len(self._waiting[0]) - len(rest)
+        self._bytes -= written
         if rest:
             self._waiting[0] = rest
         else:

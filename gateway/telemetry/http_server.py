@@ -270,11 +270,11 @@ class HttpServer:
             exchange.abort()
             return
         self._exchanges[exchange] = None
-        taken = Counter(each.block for each in self._exchanges)
+        by_block = Counter(each.block for each in self._exchanges)
         block = exchange.block
         if len(self._exchanges) > MAXIMUM_CONNECTIONS:
-            block = taken.most_common(1)[0][0]
-        elif taken[block] <= MAXIMUM_OF_ADDRESS:
+            block = by_block.most_common(1)[0][0]
+        elif by_block[block] <= MAXIMUM_OF_ADDRESS:
             return
         others = (each for each in self._exchanges if each.block == block and each is not exchange)
         oldest = min(others, key=lambda each: each.stage, default=exchange)
@@ -313,8 +313,8 @@ class HttpServer:
         """
         if request.host is None:
             return True
-        asked = authority(request.host)
-        if asked is not None and asked.host in self._hosts:
+        requested_host = authority(request.host)
+        if requested_host is not None and requested_host.host in self._hosts:
             return True
         self._counters.add("tidegate/metrics/foreign_hosts")
         now = asyncio.get_running_loop().time()

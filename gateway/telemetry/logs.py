@@ -148,7 +148,7 @@ def levels() -> dict[str, str | None]:
 def _loggers(part: str) -> list[logging.Logger]:
     if part == ALL:
         return [logging.getLogger()]
-    return [logging.getLogger(f"gateway.{room}") for room in ROOMS[part]]
+    return [logging.getLogger(f"gateway.{package}") for package in ROOMS[part]]
 
 
 def _to(stream: TextIO) -> LineOutput:

@@ -135,8 +135,8 @@ class Lanes:
         """Return whether `push` may follow; if not, the row is read when it is on disk."""
         live = self._live
         # Once a row has to be read from disk, those behind it are read too: their order stays.
-        behind = live.position < self._not_fresh or live.rows or live.reading
-        if behind or len(self.fresh) >= MAX_FRESH_ROWS or self._fresh_bytes >= MAX_FRESH_BYTES:
+        must_wait = live.position < self._not_fresh or live.rows or live.reading
+        if must_wait or len(self.fresh) >= MAX_FRESH_ROWS or self._fresh_bytes >= MAX_FRESH_BYTES:
             self._not_fresh = row.id
             return False
         return True

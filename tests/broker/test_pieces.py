@@ -166,14 +166,14 @@ def test_while_writes_are_behind_nothing_is_published_and_all_else_is_handled() 
     harness = Harness()
     client, other = harness.connect("c"), harness.connect("other")
     client.subscribe("t")
-    harness.broker.traffic.behind = True
+    harness.broker.traffic.unfinished = True
     data = encode(Publish("t", b"x"), MQTT_5)
     assert harness.broker.receive(client.client, data, harness.instant)
     harness.settle()
     assert client.take() == []
     other.send(PingReq())
     assert other.take() == [PingResp()]
-    harness.broker.traffic.behind = False
+    harness.broker.traffic.unfinished = False
     client.send_bytes(b"")
     assert [type(each) for each in client.take()] == [Publish]
 

@@ -75,9 +75,9 @@ async def test_of_very_many_connections_those_come_first_whose_peers_may_wait(
         turn.touch(line)
     turn.end()
     assert order == [answered[0], receivers[0]]
-    assert broker.traffic.behind
+    assert broker.traffic.unfinished
     turn.touch(answered[1])
-    await until(lambda: not broker.traffic.behind)
+    await until(lambda: not broker.traffic.unfinished)
     assert order == [answered[0], receivers[0], answered[1], *receivers[1:]]
     turn.stop()
 
@@ -93,7 +93,7 @@ async def test_what_is_touched_by_the_writing_waits_when_its_time_is_over(
     turn.end()
     assert (len(first.flushed), len(second.flushed), len(third.flushed)) == (1, 1, 0)
     await until(lambda: bool(third.flushed))
-    assert not broker.traffic.behind
+    assert not broker.traffic.unfinished
     turn.stop()
 
 

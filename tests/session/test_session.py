@@ -54,7 +54,7 @@ def test_a_connection_adds_the_room_of_its_window() -> None:
     session, connection = attached(4, SessionLimits(maximum_queued_messages=3))
     publication = publish(many(9))
     assert session.capacity(publication, 0, 9, 1) == 4 + 3
-    session.accept(publication, 0, 7, 1, promised=True)
+    session.accept(publication, 0, 7, 1, reserved=True)
     assert payloads(connection) == many(4)
     assert [span.count for span in session.queue] == [3]
     assert session.capacity(publication, 7, 2, 1) == 0

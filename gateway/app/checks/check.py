@@ -148,7 +148,7 @@ def _circling_dead_letters(configuration: Configuration) -> Iterator[Configurati
 
 def _different_ports(configuration: Configuration) -> Iterator[ConfigurationError]:
     """Give bridges at a serial port that one before them has: one alone can read it."""
-    taken: dict[str, str] = {}
+    used: dict[str, str] = {}
     numbers: Counter[str] = Counter()
     for bridge in configuration.bridges:
         kind, port = bridge.kind.name, getattr(bridge.settings, "port", None)
@@ -156,10 +156,10 @@ def _different_ports(configuration: Configuration) -> Iterator[ConfigurationErro
         numbers[kind] += 1
         if port is None or "://" in port:
             continue
-        if port in taken:
-            allowed = f"a port that no other bridge has; {taken[port]} has it"
+        if port in used:
+            allowed = f"a port that no other bridge has; {used[port]} has it"
             yield ConfigurationError(configuration.file, key, port, allowed)
-        taken.setdefault(port, key.removesuffix(".port"))
+        used.setdefault(port, key.removesuffix(".port"))
 
 
 def _is_known(error: ConfigurationError, wrong: Sequence[str]) -> bool:

@@ -58,10 +58,10 @@ def file_warnings(configuration: Configuration, data: Path | None = None) -> lis
         folders.pop(_real(data), None)  # it is told of by itself
     for folder, key in folders.items():
         lines.update(dict.fromkeys(_of_folder(key, folder, trusted)))
-    told = list(islice(lines, MAXIMUM))
+    warnings = list(islice(lines, MAXIMUM))
     if len(lines) > MAXIMUM:
-        told.append(f"{len(lines) - MAXIMUM} more things that others may read or change")
-    return told
+        warnings.append(f"{len(lines) - MAXIMUM} more things that others may read or change")
+    return warnings
 
 
 def _named(configuration: Configuration, data: Path | None) -> Iterator[Named]:

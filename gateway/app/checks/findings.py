@@ -153,7 +153,7 @@ def _database(installation: Installation) -> Iterator[Finding]:
         return
     log = path.with_name(path.name + "-wal")
     size = path.stat().st_size
-    behind = log.stat().st_size if log.exists() else 0
+    log_bytes = log.stat().st_size if log.exists() else 0
     try:
         with open_beside(path) as connection:
             (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
@@ -162,7 +162,7 @@ def _database(installation: Installation) -> Iterator[Finding]:
     except TidegateError as error:
         yield Finding(Health.BAD, f"{error}: the gateway's next start salvages what can be read")
         return
-    yield Finding(Health.OK, f"{path.name}: {spell_bytes(size)}, WAL {spell_bytes(behind)}")
+    yield Finding(Health.OK, f"{path.name}: {spell_bytes(size)}, WAL {spell_bytes(log_bytes)}")
     if (page_bytes, auto_vacuum) != (PAGE_BYTES, INCREMENTAL):
         text = f"{path.name} has pages of {page_bytes} bytes, auto_vacuum is {auto_vacuum}"
         hint = "another program made it so, which is fine: it only takes more of the disk"

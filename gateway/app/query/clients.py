@@ -265,15 +265,15 @@ def _packets(client: Client) -> tuple[int, int]:
 
 def _subscription(subscription: Subscription) -> dict[str, object]:
     where = subscription.where
-    told: dict[str, object] = {"filter": subscription.topic_filter, "qos": subscription.qos}
+    fields: dict[str, object] = {"filter": subscription.topic_filter, "qos": subscription.qos}
     if subscription.no_local:
-        told["no_local"] = True
+        fields["no_local"] = True
     if subscription.delivery is not None and subscription.delivery.every:
-        told["every_ms"] = round(1000 * subscription.delivery.every)
+        fields["every_ms"] = round(1000 * subscription.delivery.every)
     if where is not None:
         figures = where.figures
-        told |= {"where": where.text, "evaluated": figures.evaluated, "passed": figures.passed}
-    return told
+        fields |= {"where": where.text, "evaluated": figures.evaluated, "passed": figures.passed}
+    return fields
 
 
 def _aliases(session: Session) -> dict[str, int] | None:

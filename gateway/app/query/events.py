@@ -89,8 +89,8 @@ class EventLog:
         """Say that the gateway stops, and why; what lasts ends with it."""
         now = self._clock.wall_ms()
         fault = self._run.fault
-        anew = " and starts anew" if self._run.anew else ""
-        text = f"stopped because of a fault: {fault}" if fault else f"stopped as asked{anew}"
+        restarts = " and starts anew" if self._run.restarting else ""
+        text = f"stopped because of a fault: {fault}" if fault else f"stopped as asked{restarts}"
         self._rows.add(Event(0, now, now, "error" if fault else "info", "stop", "gateway", text))
         for event in filter(None, [self._start, *self._open.values()]):
             event.until = now

@@ -123,8 +123,8 @@ class Series:
             steps = ", ".join(map(str, RINGS))
             raise RequestError(f"step is {step}, not one of {steps} seconds")
         last = request.whole("last", 1, RINGS[step] - 1, 300)
-        said = request.text("figures")
-        names = self.names if said is None else tuple(dict.fromkeys(said.split(",")))
+        wanted = request.text("figures")
+        names = self.names if wanted is None else tuple(dict.fromkeys(wanted.split(",")))
         for name in names:
             if name not in self.names:
                 known = ", ".join(self.names)

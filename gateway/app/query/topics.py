@@ -108,13 +108,13 @@ class TopicQueries:
             if client_id not in receivers and topic_matches(topic_filter, name):
                 filtered[client_id] = None
         retained = self._broker.retained.get(name)
-        kept = None if retained is None else retained.packets.one(0)
+        packet = None if retained is None else retained.packets.one(0)
         return {
             "topic": self._row(name),
             "remembered": self._memory.maximum > 0,
             "receivers": _first(receivers),
             "filtered": _first(filtered),
-            "retained": None if kept is None else payload_of(kept[:PAYLOAD_BYTES], len(kept)),
+            "retained": None if packet is None else payload_of(packet[:PAYLOAD_BYTES], len(packet)),
         }
 
 

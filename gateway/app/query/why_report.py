@@ -118,22 +118,22 @@ def outcome(
         return ["filtered: no rule of the stream took it"]
     lane = rules[takers[0]].lane if takers[0] in rules else "unknown"
     places = ", ".join(map(str, takers))
-    taken = f"taken by rule {places}, lane {lane}, committed with its row of the outbox"
-    return [taken, *_ends(history, number)]
+    accepted = f"taken by rule {places}, lane {lane}, committed with its row of the outbox"
+    return [accepted, *_ends(history, number)]
 
 
 def _ends(history: HistoryReader, number: Number) -> list[str]:
     outcomes = history.outcomes
     waiting, uplinks = outcomes.waiting(number), outcomes.uplinks(number)
-    told = [_end(*each) for each in outcomes.ledger(number)]
+    reasons = [_end(*each) for each in outcomes.ledger(number)]
     if waiting is not None:
-        told.append(_waits(history, waiting) + (f" (uplink {uplinks})" if uplinks else ""))
-        return told
+        reasons.append(_waits(history, waiting) + (f" (uplink {uplinks})" if uplinks else ""))
+        return reasons
     rejection = outcomes.rejection(number)
     if rejection is not None:
         name = ".".join(map(str, number))
         return [f"rejected ({rejection}): `tidegate uplink rejected show {name}` has it"]
-    return told or ["left the outbox: the fleet has acknowledged it, or its end in the ledger"]
+    return reasons or ["left the outbox: the fleet has acknowledged it, or its end in the ledger"]
 
 
 def _end(uplink: str, outcome: str, reason: str) -> str:

@@ -99,11 +99,11 @@ class ListenersPart:
             if listener is not None:
                 changed = listener.settings.acl_file != settings.acl_file
                 found.append((changed, policy, listener.connections.access))
-        kept: dict[AccessPolicy, AccessPolicy] = {}
+        reused: dict[AccessPolicy, AccessPolicy] = {}
         for _, policy, before in sorted(found, key=lambda each: each[0]):
-            if policy not in kept and before not in kept.values():
-                kept[policy] = before
-        return [kept.get(policy, policy) for policy in fresh]
+            if policy not in reused and before not in reused.values():
+                reused[policy] = before
+        return [reused.get(policy, policy) for policy in fresh]
 
     async def _change(
         self,

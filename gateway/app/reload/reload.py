@@ -88,8 +88,8 @@ def read_again(
     except OSError as error:
         raise ConfigurationError(str(file), "", None, error.strerror or str(error)) from error
     if empty:
-        said = "it is empty, and may be half written; a comment says that it is meant so"
-        raise ConfigurationError(str(file), "", None, said)
+        problem = "it is empty, and may be half written; a comment says that it is meant so"
+        raise ConfigurationError(str(file), "", None, problem)
     seen = snapshot([file])
     configuration = and_then(load(file))
     if snapshot([file]) != seen:
@@ -290,9 +290,9 @@ def _without_restart(
 ) -> Configuration:
     """Return the new configuration with the old values of what needs a restart."""
     tables = {key.name: key.attribute for key in keys_of(Configuration)}
-    kept: dict[str, Any] = {"gateway_id": old.gateway_id}
+    unchanged: dict[str, Any] = {"gateway_id": old.gateway_id}
     if old.uplinks and "uplink" not in restart:
-        kept["uplinks"] = tuple(
+        unchanged["uplinks"] = tuple(
             replace(after, **{name: getattr(before, name) for name in OF_UPLINK})
             for before, after in zip(old.uplinks, new.uplinks, strict=True)
         )
@@ -301,12 +301,12 @@ def _without_restart(
         attribute = tables[section]
         before = getattr(old, attribute)
         if not name:
-            kept[attribute] = before
+            unchanged[attribute] = before
             continue
-        now = kept.get(attribute, getattr(new, attribute))
+        now = unchanged.get(attribute, getattr(new, attribute))
         own = next(key.attribute for key in keys_of(type(now)) if key.name == name)
-        kept[attribute] = replace(now, **{own: getattr(before, own)})
-    return replace(new, **kept)
+        unchanged[attribute] = replace(now, **{own: getattr(before, own)})
+    return replace(new, **unchanged)
 
 
 async def _levels(_old: Configuration, new: Configuration, _stack: AsyncExitStack) -> Switch:

@@ -130,14 +130,15 @@ class Outage:
 
         Only with an empty outbox: during an outage the time that is left becomes less by itself.
         """
-        promised = self._run.configuration.outbox.survive
-        short = promised > seconds
-        if short is self._warned or not promised or (short and self._outbox.rows > self._rate * 60):
+        target = self._run.configuration.outbox.survive
+        short = target > seconds
+        if short is self._warned or not target or (short and self._outbox.rows > self._rate * 60):
             return
         self._warned = short
         text = (
             f"at {self._rate:.1f} messages a second of {self._row_bytes:.0f} bytes the outbox"
-            f" bears an outage of {spell_seconds(seconds)}, promised are {spell_seconds(promised)}"
+            f" bears an outage of {spell_seconds(seconds)}; `survive` asks for"
+            f" {spell_seconds(target)}"
         )
         self._run.alarm("headroom", text if short else "")
 

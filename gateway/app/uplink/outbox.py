@@ -45,8 +45,8 @@ async def start_outbox(
     `on_outcome` hears how rows end.
     """
     settings = outbox_settings(run.configuration, streams)
-    kept = store.pending
-    pending = kept if isinstance(kept, PendingBatch) else None
+    store_pending = store.pending
+    pending = store_pending if isinstance(store_pending, PendingBatch) else None
     names = [each.name or "" for each in run.configuration.uplinks]
     outbox = Outbox(storage.database, storage.writer, run.counters, settings, pending, names)
     outbox.on_outcome.append(on_outcome)

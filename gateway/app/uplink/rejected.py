@@ -34,17 +34,17 @@ class Request:
 
     def __init__(self, payload: bytes, names: tuple[str, ...]) -> None:
         try:
-            said = json.loads(payload)
+            command = json.loads(payload)
         except (ValueError, RecursionError) as error:
             raise RequestError(f"the request is no JSON: {error}") from None
-        if not isinstance(said, dict) or said.get("do") not in WORDS:
+        if not isinstance(command, dict) or command.get("do") not in WORDS:
             raise RequestError(f'the request has no "do" that is one of {", ".join(WORDS)}')
-        self.word: str = said["do"]
-        self.uplink = said.get("uplink")
+        self.word: str = command["do"]
+        self.uplink = command.get("uplink")
         if self.uplink is not None and self.uplink not in names:
             known = ", ".join(filter(None, names)) or "none with a name"
             raise RequestError(f"there is no uplink {str(self.uplink)[:80]!r}; there are: {known}")
-        numbers: Any = said.get("numbers", ALL if self.word == "list" else None)
+        numbers: Any = command.get("numbers", ALL if self.word == "list" else None)
         self.numbers: set[str] | None = None
         if numbers != ALL:
             if not _are_texts(numbers):

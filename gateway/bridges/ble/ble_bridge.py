@@ -79,7 +79,7 @@ class Received:
     """What is remembered of one device."""
 
     decoders: list[Decoder]
-    taken: float = float("-inf")
+    published_at: float = float("-inf")
     content: tuple[object, ...] = ()
     time: float = float("-inf")
     """What was advertised last, and when: devices say the same again and again."""
@@ -196,7 +196,7 @@ class BleBridge:
         content = (advertisement.service_data, advertisement.manufacturer_data)
         again = content == heard.content and advertisement.time - heard.time <= AGAIN
         is_new, heard.content, heard.time = not again, content, advertisement.time
-        too_soon = advertisement.time - heard.taken < self._settings.interval
+        too_soon = advertisement.time - heard.published_at < self._settings.interval
         if too_soon and not is_new:
             self._host.count("too_soon")
             return
@@ -208,7 +208,7 @@ class BleBridge:
             if not found:
                 self._host.count("too_soon")
         elif found:
-            heard.taken = advertisement.time
+            heard.published_at = advertisement.time
         self._publish(heard, [each for each in found if is_new or not each.is_event], advertisement)
 
     def _publish(

@@ -203,17 +203,17 @@ class Theengs:
         """
         for packet in _theengs_packets(advertisement):
             text = self._library.decodeBLE(json.dumps(packet))
-            said = json.loads(text) if text else {}
-            found = list(self._values(said))
+            decoded = json.loads(text) if text else {}
+            found = list(self._values(decoded))
             if found:
                 strength = DecodedValue(STRENGTH, advertisement.rssi, "dBm")
                 return [*found, strength]
         return None
 
-    def _values(self, said: dict[str, Any]) -> Iterator[DecodedValue]:
-        series = _theengs_series(self._library, str(said.get("model_id", "")))
+    def _values(self, decoded: dict[str, Any]) -> Iterator[DecodedValue]:
+        series = _theengs_series(self._library, str(decoded.get("model_id", "")))
         for key, (quantity, unit, instance) in series.items():
-            value = said.get(key)
+            value = decoded.get(key)
             if unit == "event":
                 if value:
                     yield DecodedValue(quantity, str(value), None, instance, is_event=True)

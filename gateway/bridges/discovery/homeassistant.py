@@ -324,10 +324,10 @@ class HomeAssistant:
     def _announce(self, announced: Announced) -> bool:
         name = announced.node
         payload = announced.payload(self._id(name), self._availability_topic(name))
-        taken = self._host.send(self._config_topic(name), payload, retain=True) < FAILURE
-        if taken:
+        accepted = self._host.send(self._config_topic(name), payload, retain=True) < FAILURE
+        if accepted:
             self._host.count("announced")
-        return taken
+        return accepted
 
     def _publish_availability(self, name: str, *, online: bool) -> bool:
         word = b"online" if online else b"offline"
@@ -370,11 +370,11 @@ def _read(series: str, payload: bytes) -> Received | None:
 
 def _announced_before(payload: bytes) -> Announced | None:
     try:
-        told = json.loads(payload)
-        if told["origin"]["name"] != "tidegate" or not isinstance(told["components"], dict):
+        found = json.loads(payload)
+        if found["origin"]["name"] != "tidegate" or not isinstance(found["components"], dict):
             return None
-        stranger = told["device"].get("model") == STRANGER
-        return Announced(str(told["device"]["name"]), dict(told["components"]), stranger)
+        stranger = found["device"].get("model") == STRANGER
+        return Announced(str(found["device"]["name"]), dict(found["components"]), stranger)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

@@ -97,8 +97,8 @@ class ModbusBridge:
 
     @property
     def _patience(self) -> float:
-        asked = [request for each in self._polled for request in each.requests]
-        quickest = min((each.first.interval for each in asked), default=math.inf)
+        polled = [request for each in self._polled for request in each.requests]
+        quickest = min((each.first.interval for each in polled), default=math.inf)
         return DEAF_AFTER + 2 * quickest
 
     async def _connect(self) -> "Client":
@@ -165,7 +165,7 @@ class ModbusBridge:
         from pymodbus.exceptions import ModbusException
 
         loop = asyncio.get_running_loop()
-        asked = loop.time()
+        polled = loop.time()
         sizes = request.sizes if request is not None else (WRITE_MAX, WRITE_MAX)
         client.ctx.comm_params.timeout_connect = self._settings.timeout + self._settings.line_time(
             *sizes
@@ -173,13 +173,13 @@ class ModbusBridge:
         try:
             answer = await question
         except asyncio.CancelledError:
-            device.expect_late(request, asked)
+            device.expect_late(request, polled)
             raise
         except ModbusException as failure:
             if not client.connected:
                 raise BridgeError("the connection was lost") from failure
             self._host.count("timeouts")
-            self._miss(device, request, asked)
+            self._miss(device, request, polled)
             return None
         finally:
             if self._filter is not None:
@@ -187,7 +187,7 @@ class ModbusBridge:
                 self._filter.expect_nothing()
         if answer.isError() and answer.exception_code in NOT_REACHED:
             self._host.count("refusals")
-            self._miss(device, None, asked)
+            self._miss(device, None, polled)
             return None
         self._answered = loop.time()
         device.answered(self._answered)
@@ -196,11 +196,11 @@ class ModbusBridge:
         self._note(device, "")
         return answer
 
-    def _miss(self, device: Device, request: Request | None, asked: float) -> None:
+    def _miss(self, device: Device, request: Request | None, polled: float) -> None:
         """Leave a device alone that did not answer."""
         device.silent(asyncio.get_running_loop().time())
         if self._filter is not None:
-            device.expect_late(request, asked)
+            device.expect_late(request, polled)
         self._note(device, f"does not answer; asked again in {device.wait:g} s")
 
     def _on_late_answer(self, number: int) -> None:

@@ -72,10 +72,10 @@ class ModbusSettings(BridgeSettings):
         nothing = self.register == () and "mapped" not in given
         many = 0 if nothing else len(self.registers)
         if nothing or many > REGISTERS_MAX:
-            told = (
+            error = (
                 f"1 to {REGISTERS_MAX} tables [[modbus.register]], or [[modbus.device]] with maps"
             )
-            yield "register", many, told
+            yield "register", many, error
 
     @property
     def registers(self) -> tuple[Register, ...]:

@@ -116,8 +116,8 @@ class Register:
             yield "scale", self.scale, "anything but 0"
         if self.is_written and self.table in ("discrete", "input"):
             name = "writable" if self.writable else "press"
-            told = "only coils and holding registers can be written"
-            yield name, getattr(self, name), told
+            problem = "only coils and holding registers can be written"
+            yield name, getattr(self, name), problem
         if self.is_bit and self.options:
             yield "options", dict(self.options), "a coil is on or off"
         if self.scale and not self.is_bit:

@@ -147,15 +147,15 @@ class Device:
         self.wait = min(self.wait * 2 or ABSENT_FIRST, ABSENT_MAX)
         self.absent_until = now + self.wait
 
-    def expect_late(self, request: Request | None, asked: float) -> None:
+    def expect_late(self, request: Request | None, requested_at: float) -> None:
         """Take that an answer may come when nobody waits for it any more.
 
         `request` is None for a write, whose answer says what was written.
         """
-        if not self.late_expected or asked > self.last_request_at + LATE_MAX:
-            self.late_expected, self.first_request_at = 0, asked
+        if not self.late_expected or requested_at > self.last_request_at + LATE_MAX:
+            self.late_expected, self.first_request_at = 0, requested_at
         self.late_expected += 1
-        self.last_request_at = asked
+        self.last_request_at = requested_at
         if request is not None:
             self.unanswered = request
             request.due = self.absent_until

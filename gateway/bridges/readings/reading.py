@@ -87,8 +87,8 @@ class Reading:
 @lru_cache(SERIES_MAX)
 def series_topic(node: str, quantity: str, instance: str = "") -> str:
     """Return the topic of a series."""
-    behind = f"/{instance}" if instance else ""
-    return f"sensors/{node}/{quantity}{behind}"
+    suffix = f"/{instance}" if instance else ""
+    return f"sensors/{node}/{quantity}{suffix}"
 
 
 def instance_name(text: str) -> str:

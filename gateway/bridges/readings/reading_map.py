@@ -125,7 +125,7 @@ class ReadingMap:
         `units` are those of names, as far as the source says them; an empty one is none.
         """
         flat = list(_flat(values, DEPTH_MAX))
-        said = dict(_stated_units(flat))
+        stated = dict(_stated_units(flat))
         found: list[Found] = []
         for leaf in flat:
             if len(found) == FIELDS_MAX:
@@ -135,7 +135,7 @@ class ReadingMap:
                 placed = reading._replace(
                     instance=reading.instance or leaf.instance, path=leaf.source
                 )
-                found.append(_with_unit(placed, said, leaf.path))
+                found.append(_with_unit(placed, stated, leaf.path))
         return found
 
     def names(self, name: str) -> bool:
@@ -160,8 +160,8 @@ class ReadingMap:
         quantity, unit = meaning(name)
         if instance_of(quantity) is None:
             quantity = path
-        value, said = _parsed_number(value, quantity)
-        own = units.get(name, said or unit) if _is_number(value) else None
+        value, stated = _parsed_number(value, quantity)
+        own = units.get(name, stated or unit) if _is_number(value) else None
         return Found(quantity, value, own, path)
 
 
@@ -215,13 +215,13 @@ def _field(name: str, meant: object) -> Field | None:
         raise ValueError(f"{name}.unit: only text is allowed")
     if not isinstance(instance, str | None) or instance in INSTANCES_RESERVED:
         raise ValueError(f"{name}.instance: a text, and not {' or '.join(INSTANCES_RESERVED)}")
-    known, said = (quantity_name(quantity), unit) if unit else meaning(quantity)
+    known, stated = (quantity_name(quantity), unit) if unit else meaning(quantity)
     scale, offset = _number(name, meant, "scale", 1.0), _number(name, meant, "offset", 0.0)
     invert = meant.get("invert", False)
     if not isinstance(invert, bool):
         raise ValueError(f"{name}.invert: true or false")  # noqa: TRY004 - one error for all
     which = instance_name(instance or "")
-    return Field(known, said, scale, offset, invert, which, _invalid(name, meant))
+    return Field(known, stated, scale, offset, invert, which, _invalid(name, meant))
 
 
 def _invalid(name: str, table: Mapping[str, object]) -> tuple[float, ...]:
@@ -303,14 +303,14 @@ def _stem(name: str) -> str:
     return "" if match is None else quantity_name(match[1])
 
 
-def _with_unit(found: Found, said: Mapping[str, str], path: str) -> Found:
+def _with_unit(found: Found, stated: Mapping[str, str], path: str) -> Found:
     """Return a reading with the unit that stands beside it, or with its unclear name."""
     if found.unit is not None or not _is_number(found.value):
         return found._replace(unit=found.unit or None, unclear="")
     known = base_quantity(found.quantity)
     if known is None:
         return found  # unclear unless the map names it
-    unit = said.get(known.name)
+    unit = stated.get(known.name)
     return found._replace(unit=unit, unclear=path if known.units and unit is None else "")
 
 

@@ -76,11 +76,13 @@ class CsvLines:
 
     def _sample(self, named: dict[str, str]) -> Sample:
         time = named_time(named)
-        said = {name.lower(): cell for name, cell in named.items()}
+        described = {name.lower(): cell for name, cell in named.items()}
         others = {name: cell for name, cell in named.items() if name.lower() not in DESCRIBING}
         fields, units = measured(others, self._decimal)
         return Sample(
-            *(fields, said.get("node"), time), units=units, instance=said.get("instance", "")
+            *(fields, described.get("node"), time),
+            units=units,
+            instance=described.get("instance", ""),
         )
 
     def _cells(self, line: bytes) -> list[str]:

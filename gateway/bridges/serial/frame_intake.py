@@ -90,7 +90,7 @@ class NodeFigures:
 class Starts:
     """The starts of one name, in the order in which they began, with when each was heard."""
 
-    heard: dict[int, float] = field(default_factory=dict)
+    received_at_of: dict[int, float] = field(default_factory=dict)
     apart: dict[int, str] = field(default_factory=dict)
     """The instances of the starts beside the first one."""
     several: bool = False
@@ -113,20 +113,20 @@ class NodeStarts:
             if len(self._nodes) == NODES_MAX:
                 return ""
             starts = self._nodes[node] = Starts()
-        for each, received_at in list(starts.heard.items()):
+        for each, received_at in list(starts.received_at_of.items()):
             if now - received_at > SILENT_SECONDS:
-                del starts.heard[each]
+                del starts.received_at_of[each]
                 starts.apart.pop(each, None)
-        if len(starts.heard) < 2:
+        if len(starts.received_at_of) < 2:
             starts.several = False
-        latest = next(reversed(starts.heard), boot)
-        starts.several |= boot in starts.heard and boot != latest
-        starts.heard[boot] = now
-        if len(starts.heard) > STARTS_MAX:
-            starts.apart.pop(next(iter(starts.heard)), None)
-            del starts.heard[next(iter(starts.heard))]
+        latest = next(reversed(starts.received_at_of), boot)
+        starts.several |= boot in starts.received_at_of and boot != latest
+        starts.received_at_of[boot] = now
+        if len(starts.received_at_of) > STARTS_MAX:
+            starts.apart.pop(next(iter(starts.received_at_of)), None)
+            del starts.received_at_of[next(iter(starts.received_at_of))]
         if starts.several:
-            for each in list(starts.heard)[1:]:
+            for each in list(starts.received_at_of)[1:]:
                 starts.apart.setdefault(each, f"{each:08x}")
         return starts.apart.get(boot, "")
 
@@ -211,8 +211,8 @@ class FrameIntake:
                 self._acknowledge(Status.STORED, frame.boot, frame.sequence)
             return
         readings, refusals = self._check(frame)
-        taken, within = self._publish(name, readings)
-        if not taken:
+        accepted, within = self._publish(name, readings)
+        if not accepted:
             return
         for reason in refusals:
             self._host.publisher.reject(reason)
@@ -257,8 +257,8 @@ class FrameIntake:
                 return False, None
             classes.append(self._host.publisher.commit_within)
             published += 1
-        promised = [each for each in classes if each is not None]
-        return True, min(promised, default=None if classes else 0.0)
+        deadlines = [each for each in classes if each is not None]
+        return True, min(deadlines, default=None if classes else 0.0)
 
     def _remember(self, name: FrameName, status: Status, within: float | None) -> None:
         """Remember the frame, and acknowledge it with the commit, which a full group begins."""

@@ -105,10 +105,10 @@ def time_of(lines: list[str]) -> int | None:
         time = TIME.fullmatch(match["values"].strip("()"))
         if time is not None and time[2]:
             try:
-                taken = datetime.strptime(time[1], "%y%m%d%H%M%S").replace(tzinfo=ZONES[time[2]])
+                measured = datetime.strptime(time[1], "%y%m%d%H%M%S").replace(tzinfo=ZONES[time[2]])
             except ValueError:
                 return None
-            return round(taken.astimezone(UTC).timestamp() * 1000)
+            return round(measured.astimezone(UTC).timestamp() * 1000)
     return None
 
 

@@ -64,10 +64,10 @@ class Host:
 
         `source` says what the bridge reads it from: two sources of one series are kept apart.
         """
-        taken = self.publisher.publish(reading, source)
-        if taken:
+        accepted = self.publisher.publish(reading, source)
+        if accepted:
             self.received()
-        return taken
+        return accepted
 
     def read(
         self,
@@ -93,10 +93,10 @@ class Host:
         except RefusedReadingError as failure:
             self.publisher.reject(str(failure))
             return False
-        taken = self.publish(reading, source)
-        if lossy and not taken:
+        accepted = self.publish(reading, source)
+        if lossy and not accepted:
             self.count("lost")
-        return taken
+        return accepted
 
     def read_fields(
         self,
@@ -120,13 +120,13 @@ class Host:
         taken_by: dict[str, str] = {}
         for each in found:
             own = self._own_instance(node, each, instance, taken_by)
-            taken = self.read(
+            accepted = self.read(
                 *(node, each.quantity, each.value, each.unit, time),
                 instance=own,
                 source=source,
                 lossy=lossy,
             )
-            if taken and each.unclear:
+            if accepted and each.unclear:
                 unclear.append(each.unclear)
         self.publisher.report_unclear(unclear)
         return len(found)

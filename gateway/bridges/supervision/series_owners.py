@@ -38,12 +38,12 @@ class Owner:
     bridge: str
     source: str | None
     """None for one that is known from an earlier run and was not heard yet."""
-    heard: float
+    last_reading: float
     gap: float = 0.0
 
     def is_live(self, now: float) -> bool:
         """Return whether the source may still be there."""
-        return now - self.heard <= max(SILENT_LEAST, SILENT_GAPS * self.gap)
+        return now - self.last_reading <= max(SILENT_LEAST, SILENT_GAPS * self.gap)
 
 
 class SeriesOwners:
@@ -75,7 +75,7 @@ class SeriesOwners:
         if owner.bridge == bridge and owner.source is None:
             owner.source = source
         if (owner.bridge, owner.source) == (bridge, source):
-            owner.gap, owner.heard = now - owner.heard, now
+            owner.gap, owner.last_reading = now - owner.last_reading, now
             return None
         if (bridge, source) in self._second.get(topic, ()):
             return owner

@@ -34,15 +34,15 @@ cdef class Channel(Session):
     cdef readonly object settings
     cdef readonly Waiting waiting
 
-    @cython.locals(alike=Py_ssize_t, queued=bint, span=Span)
+    @cython.locals(run_length=Py_ssize_t, queued=bint, span=Span)
     cpdef accept(
         self, Publication publication, Py_ssize_t first, Py_ssize_t count, int qos, bint retain=*,
-        tuple subscription_identifiers=*, double now=*, bint promised=*, str topic_filter=*,
+        tuple subscription_identifiers=*, double now=*, bint reserved=*, str topic_filter=*,
         DeliveryPolicy policy=*)
     @cython.locals(given=Py_ssize_t, rest=Span, before=Py_ssize_t)
-    cdef bint _accept_span(self, Span span, double now, bint promised) except -1
-    cdef bint _goes_at_once(self, Span span, double now, bint promised) except -1
-    @cython.locals(alike=Py_ssize_t)
+    cdef bint _accept_span(self, Span span, double now, bint reserved) except -1
+    cdef bint _goes_at_once(self, Span span, double now, bint reserved) except -1
+    @cython.locals(run_length=Py_ssize_t)
     cpdef Py_ssize_t capacity(
         self, Publication publication, Py_ssize_t first, Py_ssize_t most, int qos) except -1
     @cython.locals(left=Py_ssize_t)

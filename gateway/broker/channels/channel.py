@@ -54,8 +54,10 @@ class MessageSizes:
     def _count_fitting(self, publication: Publication, first: int, most: int) -> int:
         """Do the work of `fitting` if some messages may not fit."""
         sizes = (publication.packets.payload_bytes(n, 1) for n in range(first, first + most))
-        fits, alike = next(groupby(sizes, lambda size: self._smallest <= size <= self._largest))
-        count = len(list(alike))
+        fits, run_length = next(
+            groupby(sizes, lambda size: self._smallest <= size <= self._largest)
+        )
+        count = len(list(run_length))
         return count if fits else -count
 
 
@@ -178,13 +180,13 @@ class Channel(Session):
         waiting = self.waiting
         return not waiting.paused and not len(waiting.returned) and self.consumers.have_capacity
 
-    def restore(self, kept: RestoredSession) -> None:
+    def restore(self, stored: RestoredSession) -> None:
         """Restore the messages of an earlier run."""
         self.expiry_interval = NEVER
-        self.persist_in(kept.journal)
-        self.waiting.earlier = EarlierRun(kept)
-        continuation.restore(self, kept.spans, kept.tail, connected=False)
-        if kept.attempts:
+        self.persist_in(stored.journal)
+        self.waiting.earlier = EarlierRun(stored)
+        continuation.restore(self, stored.spans, stored.tail, connected=False)
+        if stored.attempts:
             self.alarm.set(0.0)  # some may have been dispatched for the last time
 
     def accept(
@@ -196,7 +198,7 @@ class Channel(Session):
         retain: bool = False,
         subscription_identifiers: tuple[int, ...] = (),
         now: float = 0.0,
-        promised: bool = False,
+        reserved: bool = False,
         topic_filter: str = "",  # noqa: ARG002 - a session's shape
         policy: DeliveryPolicy | None = None,  # noqa: ARG002 - likewise
     ) -> None:
@@ -204,23 +206,23 @@ class Channel(Session):
         qos = min(qos, 1)
         queued = False
         while count:
-            alike = self._sizes.fitting(publication, first, count)
-            if alike > 0:
-                span = Span(publication, first, alike, qos, retain, subscription_identifiers)
-                self.figures.received += alike
-                queued = self._accept_span(span, now, promised) or queued
+            run_length = self._sizes.fitting(publication, first, count)
+            if run_length > 0:
+                span = Span(publication, first, run_length, qos, retain, subscription_identifiers)
+                self.figures.received += run_length
+                queued = self._accept_span(span, now, reserved) or queued
             else:
-                alike = -alike
-                self.figures.outside_size += alike
-            first += alike
-            count -= alike
+                run_length = -run_length
+                self.figures.outside_size += run_length
+            first += run_length
+            count -= run_length
         if queued:
             self.pump(now)
 
-    def _accept_span(self, span: Span, now: float, promised: bool) -> bool:
+    def _accept_span(self, span: Span, now: float, reserved: bool) -> bool:
         """Return False if consumers got all of it at once."""
         given = 0
-        if self._goes_at_once(span, now, promised):
+        if self._goes_at_once(span, now, reserved):
             given = self._dispatcher.dispatch_new(span, now)
             if given == span.count:
                 return False
@@ -229,23 +231,27 @@ class Channel(Session):
             self.queue.append(rest)
             return True
         before = self.queue.messages
-        overflow.enqueue(self, rest, promised)
+        overflow.enqueue(self, rest, reserved)
         self.figures.dropped += before + rest.count - self.queue.messages
         return True
 
-    def _goes_at_once(self, span: Span, now: float, promised: bool) -> bool:
+    def _goes_at_once(self, span: Span, now: float, reserved: bool) -> bool:
         """Whether new messages may pass the queue: all consumers want them, and they are stored."""
         return (
             self.waiting.passes()
             and self.consumers.accept_any()
             and not span.publication.expired(now)
-            and (self.journal is NO_JOURNAL or (promised and overflow.must_hold(self, span.qos)))
+            and (self.journal is NO_JOURNAL or (reserved and overflow.must_hold(self, span.qos)))
         )
 
     def capacity(self, publication: Publication, first: int, most: int, qos: int) -> int:
         """Return how many messages will surely be stored, or have a size that is ignored."""
-        alike = self._sizes.fitting(publication, first, most)
-        return Session.capacity(self, publication, first, alike, qos) if alike > 0 else -alike
+        run_length = self._sizes.fitting(publication, first, most)
+        return (
+            Session.capacity(self, publication, first, run_length, qos)
+            if run_length > 0
+            else -run_length
+        )
 
     def pump(self, now: float) -> None:
         """Give consumers what they have capacity for, in order of arrival."""

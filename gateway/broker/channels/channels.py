@@ -153,17 +153,17 @@ class Channels:
             and len(self) < self._settings.maximum_channels
         )
 
-    def restore(self, kept: RestoredSession) -> None:
+    def restore(self, stored: RestoredSession) -> None:
         """Restore a channel of an earlier run, even if it is no longer configured."""
-        name, _, topic_filter = kept.client_id.removeprefix(PREFIX).partition("/")
+        name, _, topic_filter = stored.client_id.removeprefix(PREFIX).partition("/")
         shared_filter = f"{SHARED_PREFIX}{name}/{topic_filter}"
         if shared_filter in self._temporary:  # it was durable before
-            kept.journal.close([each.span for each in kept.spans])
+            stored.journal.close([each.span for each in stored.spans])
             return
         channel = self._by_filter.get(shared_filter)
         if channel is None:
             channel = self._begin(self._of_consumers(name, topic_filter))
-        channel.restore(kept)
+        channel.restore(stored)
 
     def rules_changed(self) -> None:
         """Offer messages again that nobody could read: access rules have changed."""

@@ -26,7 +26,7 @@ cdef class Dispatcher:
     cdef public object settings
 
     @cython.locals(consumers=Consumers, count=Py_ssize_t, share=Py_ssize_t, given=Py_ssize_t,
-                   first=Py_ssize_t, room=Py_ssize_t)
+                   first=Py_ssize_t, fitting=Py_ssize_t)
     cpdef Py_ssize_t dispatch_new(self, Span span, double now) except -1
     @cython.locals(waiting=Waiting, figures=ChannelFigures, offer=Offer, span=Span,
                    count=Py_ssize_t)

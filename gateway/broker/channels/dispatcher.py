@@ -80,9 +80,9 @@ class Dispatcher:
             span.publication.share_forms()
         while member is not None:
             first = span.first + given
-            room = self._capacity(span, first, min(share, count - given), member)
-            self._dispatch(span if room == count else span.part(first, room), member, 0, now)
-            given += room
+            fitting = self._capacity(span, first, min(share, count - given), member)
+            self._dispatch(span if fitting == count else span.part(first, fitting), member, 0, now)
+            given += fitting
             if given == count:
                 break
             member = consumers.choose(span.publication, span.first + given, None, 0)

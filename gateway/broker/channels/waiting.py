@@ -22,9 +22,9 @@ class EarlierRun:
 
     __slots__ = ("_attempts", "_last", "counted")
 
-    def __init__(self, kept: RestoredSession | None = None) -> None:
-        spans = [] if kept is None else kept.spans
-        self._attempts = {} if kept is None else dict(kept.attempts)  # by sequence number
+    def __init__(self, stored: RestoredSession | None = None) -> None:
+        spans = [] if stored is None else stored.spans
+        self._attempts = {} if stored is None else dict(stored.attempts)  # by sequence number
         self.counted = len(self._attempts) > 0  # some of its messages have attempts
         self._last = spans[-1].span.last if spans else 0  # its last message that was in memory
 

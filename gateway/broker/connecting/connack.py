@@ -214,5 +214,5 @@ def _same_for_many(
 
 def _response_information(settings: BrokerSettings, packet: Connect) -> str | None:
     """Return the prefix of response topics, for clients that request it [MQTT-3.1.2-28]."""
-    asked = packet.properties.request_response_information == 1
-    return settings.response_information if asked else None
+    requested = packet.properties.request_response_information == 1
+    return settings.response_information if requested else None

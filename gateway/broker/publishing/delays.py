@@ -76,13 +76,13 @@ class Delays(Session):
         """How many messages wait."""
         return len(self._heap)
 
-    def restore(self, kept: RestoredSession) -> None:
+    def restore(self, stored: RestoredSession) -> None:
         """Restore the messages of an earlier run."""
         self.expiry_interval = NEVER
-        self.persist_in(kept.journal)
-        for each in kept.spans:
+        self.persist_in(stored.journal)
+        for each in stored.spans:
             self._hold(each.span)
-        tail = kept.tail
+        tail = stored.tail
         if tail is not None:
 
             def take(spans: list[Span], complete: bool, now: float) -> None:
@@ -96,8 +96,8 @@ class Delays(Session):
 
     def forward(self, publication: Publication, first: int) -> Outcome:
         """Store messages, from number `first` on, as many as the limits allow."""
-        room = MAXIMUM_MESSAGES - self.waiting
-        count = min(publication.packets.count - first, room)
+        capacity = MAXIMUM_MESSAGES - self.waiting
+        count = min(publication.packets.count - first, capacity)
         if count < 1 or self.limits.memory.full:
             self._refusals.for_queue(self)
             return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
@@ -107,12 +107,12 @@ class Delays(Session):
                 self._refusals.for_share(self, self._shares.refusal)
                 return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
         publication.barrier = None
-        kept = publication.qos > 0 and publication.commit_within is not None
-        if kept and self._store.full:
+        stored = publication.qos > 0 and publication.commit_within is not None
+        if stored and self._store.full:
             self._refusals.for_disk()
             return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
         span = Span(publication, first, count, min(publication.qos, 1))
-        if kept:
+        if stored:
             self._open()
             self.journal.enqueue(span, deferred=False)
         self._hold(span)

@@ -15,9 +15,9 @@ cdef long long _RECEIVER_BYTES
     count=Py_ssize_t, route=Route, selected=list, budget=Budget, unfinished=bint)
 cpdef tuple forward(
     State state, Publication publication, Py_ssize_t first, TopicAdmission admission, instant,
-    bint promised)
+    bint reserved)
 
-@cython.locals(kept=bint, destination=Destination, session=Session, qos=int)
+@cython.locals(is_retained=bint, destination=Destination, session=Session, qos=int)
 cdef Py_ssize_t _capacity(
     State state, Publication publication, Py_ssize_t first, Py_ssize_t count, Route route) except -1
 
@@ -34,9 +34,9 @@ cdef _retain(State state, Publication publication, Py_ssize_t first, Py_ssize_t 
     route=Route, budget=Budget)
 cdef tuple _offer(
     State state, Publication publication, Py_ssize_t first, Py_ssize_t count, TopicAdmission admission,
-    bint promised)
+    bint reserved)
 
-@cython.locals(kept=bint, destination=Destination, session=Session, qos=int, more=Py_ssize_t)
+@cython.locals(is_retained=bint, destination=Destination, session=Session, qos=int, more=Py_ssize_t)
 cdef bint _has_capacity(
     State state, Publication publication, Py_ssize_t first, list selected, dict given) except -1
 
@@ -45,9 +45,9 @@ cdef bint _has_capacity(
     place=Py_ssize_t, receivers=Py_ssize_t)
 cdef _deliver(
     Traffic traffic, Publication publication, Py_ssize_t first, Py_ssize_t count, Route route, list selected,
-    double now, bint promised)
+    double now, bint reserved)
 
 @cython.locals(session=Session)
 cpdef deliver(
     Destination destination, Publication publication, Py_ssize_t first, Py_ssize_t count,
-    double now, bint promised)
+    double now, bint reserved)

@@ -56,8 +56,8 @@ def publish(
         of_client = of_client or state.durability_classes.default
         message.commit_within = admission.commit_within(of_client)
         publication.commit_within = message.commit_within
-    promised = message.qos > 0 and not only_once
-    _, code, refusal = forward(state, publication, 0, admission, instant, promised)
+    reserved = message.qos > 0 and not only_once
+    _, code, refusal = forward(state, publication, 0, admission, instant, reserved)
     publication.forms = publication.messages = None
     budget.pieces = pieces
     return code if refusal is None else refusal
@@ -69,7 +69,7 @@ def forward(
     first: int,
     admission: TopicAdmission,
     instant: Instant,
-    promised: bool,
+    reserved: bool,
 ) -> Outcome:
     """Store, route and deliver messages from number `first` on, as many as have one result.
 
@@ -78,7 +78,7 @@ def forward(
 
     Parts of the gateway come first. If one refuses (a full outbox), the message is refused as a
     whole, so that the publisher can send it again without doubling it for others. That applies to
-    `promised` messages, which must be stored before their acknowledgement; others go to every
+    `reserved` messages, which must be stored before their acknowledgement; others go to every
     destination that can accept them.
     """
     count = publication.packets.count - first
@@ -93,7 +93,7 @@ def forward(
         state.refusals.reason = "too many subscriptions match its topic"
         return count, _QUOTA_EXCEEDED, None
     # all receivers are asked before any gets the message: a refusal then holds for all of them
-    if promised:
+    if reserved:
         count = _capacity(state, publication, first, count, route)
         if count and publication.retain:
             count = _retained_capacity(state, publication, first, count)
@@ -103,7 +103,7 @@ def forward(
     if route.selective or route.inline:
         budget = state.budget
         budget.begin(publication.packets.payloads)
-        count, refusal, selected = _offer(state, publication, first, count, admission, promised)
+        count, refusal, selected = _offer(state, publication, first, count, admission, reserved)
         budget.pieces = PIECES
         if not count:
             return 0, _SUCCESS, refusal
@@ -111,7 +111,7 @@ def forward(
         unfinished, budget.unfinished = budget.unfinished, False
     if publication.retain or state.watch is not None:
         _remember(state, publication, first, count)
-    _deliver(state.traffic, publication, first, count, route, selected, instant.monotonic, promised)
+    _deliver(state.traffic, publication, first, count, route, selected, instant.monotonic, reserved)
     if unfinished:
         state.budget.unfinished = True
     if route.always or (selected is not None and selected[0][1]):
@@ -169,11 +169,11 @@ def _capacity(state: State, publication: Publication, first: int, count: int, ro
 
     0, which is counted, if none.
     """
-    kept = publication.retain
+    is_retained = publication.retain
     for destination in route.sessions:
         session: Session = destination.subscriber
         if destination.qos and session.expiry_interval:
-            kept = True
+            is_retained = True
             qos = min(destination.qos, publication.qos)
             if session.connection is None and not session.comes_soon:
                 # a disconnected receiver cannot acknowledge before the commit
@@ -182,7 +182,7 @@ def _capacity(state: State, publication: Publication, first: int, count: int, ro
             if not count:
                 state.refusals.for_queue(session)
                 return 0
-    return count if not kept or _disk_has_space(state, publication) else 0
+    return count if not is_retained or _disk_has_space(state, publication) else 0
 
 
 def _disk_has_space(state: State, publication: Publication) -> bool:
@@ -221,7 +221,7 @@ def _offer(
     first: int,
     count: int,
     admission: TopicAdmission,
-    promised: bool,
+    reserved: bool,
 ) -> tuple[int, ReasonCode | None, Selected]:
     """Evaluate filters, and give the messages to parts of the gateway, until one refuses.
 
@@ -252,7 +252,7 @@ def _offer(
                 selected = state.router.select(route, publication, number, given, rights)
             if budget.unfinished:
                 break
-        if promised and not _has_capacity(state, publication, first, selected, given):
+        if reserved and not _has_capacity(state, publication, first, selected, given):
             return number - first, _QUOTA_EXCEEDED, found
         for destination in route.inline:
             client: InlineClient = destination.subscriber
@@ -261,7 +261,7 @@ def _offer(
                 message.commit_within = publication.commit_within
                 message.barrier = publication.barrier
             code = client.receive(message, list(destination.topic_filters))
-            if code >= FAILURE and promised:
+            if code >= FAILURE and reserved:
                 state.refusals.reason = client.refusal
                 return number - first, code, found
         found.append((run, selected))
@@ -281,7 +281,7 @@ def _has_capacity(
     Each was `given` so many messages of those from number `first` on, including this one. At QoS 0
     nothing is stored for a disconnected session, so no capacity is needed.
     """
-    kept = False
+    is_retained = False
     for destination in selected:
         session: Session = destination.subscriber
         if not min(destination.qos, publication.qos) and session.connection is None:
@@ -290,12 +290,12 @@ def _has_capacity(
         session = destination.subscriber
         qos = min(destination.qos, publication.qos)
         if qos and session.expiry_interval:
-            kept = True
+            is_retained = True
             more = given[session]
             if session.capacity(publication, first, more, qos) < more:
                 state.refusals.for_queue(session)
                 return False
-    return not kept or _disk_has_space(state, publication)
+    return not is_retained or _disk_has_space(state, publication)
 
 
 def _deliver(
@@ -306,7 +306,7 @@ def _deliver(
     route: Route,
     selected: Selected | None,
     now: float,
-    promised: bool,
+    reserved: bool,
 ) -> None:
     """Give the messages to the sessions: all of them, and then the selected runs."""
     runs: list[tuple[int, Sequence[Destination]]] = [(count, route.sessions)]
@@ -331,7 +331,7 @@ def _deliver(
                 retain and destination.retain_as_published,
                 tuple(destination.identifiers),
                 now,
-                promised,
+                reserved,
                 destination.topic_filters[0] if destination.shared else "",
                 destination.delivery,
             )
@@ -345,7 +345,7 @@ def deliver(
     first: int,
     count: int,
     now: float,
-    promised: bool,
+    reserved: bool,
 ) -> None:
     """Give messages, from number `first` on, to a destination that is a session."""
     session: Session = destination.subscriber
@@ -357,7 +357,7 @@ def deliver(
         publication.retain and destination.retain_as_published,
         tuple(destination.identifiers),
         now,
-        promised,
+        reserved,
         destination.topic_filters[0] if destination.shared else "",
         destination.delivery,
     )
@@ -376,4 +376,4 @@ def share_out(router: Router, counters: Counters, spans: list[Span], now: float)
         for number in range(span.first, span.first + span.count):
             member = router.member(span.topic_filter, publication, number)
             if member is not None:
-                deliver(member, publication, number, 1, now, promised=False)
+                deliver(member, publication, number, 1, now, reserved=False)

@@ -26,18 +26,18 @@ cdef int _FAILURE
                first=Py_ssize_t, budget=Budget)
 cpdef handle_publish(State state, Client client, Session session, instant)
 
-@cython.locals(admissions=TopicAdmissions, connection=Connection, asked=Py_ssize_t, misses=Py_ssize_t, joining=bint,
+@cython.locals(admissions=TopicAdmissions, connection=Connection, lookups=Py_ssize_t, misses=Py_ssize_t, joining=bint,
                name=bytes)
 cdef _join_next(
     State state, Client client, Session session, Publication publication, TopicAdmission admission)
 
 @cython.locals(connection=Connection, traffic=Traffic, qos=int, most="long long",
-               room="long long", fresh=Py_ssize_t, route=Route, admissions=object)
+               bytes_free="long long", fresh=Py_ssize_t, route=Route, admissions=object)
 cdef _extend(
     State state, Client client, Session session, Publication publication, TopicAdmission admission)
 
 @cython.locals(qos=int, count=Py_ssize_t, barrier=Barrier, commit="long long",
-               connection=Connection, aside=Output, behind=Output, asks=bint)
+               connection=Connection, aside=Output, following=Output, asks=bint)
 cdef Py_ssize_t _publish(
     State state, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, instant) except -1

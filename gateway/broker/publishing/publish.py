@@ -158,7 +158,7 @@ def _join_next(
     """
     admissions, connection = state.admissions, client.connection
     misses = admissions.misses
-    asked = admissions.hits + misses
+    lookups = admissions.hits + misses
     joining = connection.next_has_same_topic
     admissions.maximum_evaluations = state.router.evaluations + MAXIMUM_ASKED
     if not joining:
@@ -169,7 +169,7 @@ def _join_next(
     if joining:
         _extend(state, client, session, publication, admission)
     state.traffic.cost += admissions.misses - misses
-    admissions.hits += asked - admissions.hits - admissions.misses  # each message counts once
+    admissions.hits += lookups - admissions.hits - admissions.misses  # each message counts once
 
 
 def _extend(
@@ -200,12 +200,12 @@ def _extend(
         if qos == 2:
             most = min(most, session.incoming.capacity)
     if most > 1:
-        room = traffic.full_at - traffic.bytes_sent
+        bytes_free = traffic.full_at - traffic.bytes_sent
         joins = None
         if not state.replays.count:  # replays need them topic by topic
             admissions = state.admissions  # an object: a C method cannot be an argument
             joins = partial(admissions.same_route, admission, session.granted)
-        connection.extend(publication, most, room // max(1, len(route.sessions)), joins)
+        connection.extend(publication, most, bytes_free // max(1, len(route.sessions)), joins)
         if qos == 2 and publication.packets.count > 1:
             fresh = session.incoming.fresh(publication.identifiers())
             connection.shorten(publication, fresh)  # repeated messages are answered separately
@@ -250,7 +250,7 @@ def _publish(
         else admission.commit_within(durability)
     )
     if not qos:
-        count, _, refusal = forward(state, publication, first, admission, instant, promised=False)
+        count, _, refusal = forward(state, publication, first, admission, instant, reserved=False)
         return count + (refusal is not None)
     connection = client.connection
     # PUBREC precedes the client's copy of its own message, or is queued if output is congested
@@ -258,15 +258,15 @@ def _publish(
     outcome, commit, barrier = _forward(
         state, client, session, publication, first, admission, instant
     )
-    behind = None if aside is None else connection.resume_output(aside)
+    following = None if aside is None else connection.resume_output(aside)
     count, code, refusal = outcome
     if count:
         _answer(state, client, session, publication, first, count, code, commit, barrier)
     if refusal is not None:
         _answer(state, client, session, publication, first + count, 1, refusal, 0, None)
         count += 1
-    if behind is not None and behind.size:
-        connection.output.append_all(behind)
+    if following is not None and following.size:
+        connection.output.append_all(following)
     return count
 
 
@@ -293,7 +293,7 @@ def _forward(
         if barrier is None:
             connection.barrier = barrier = Barrier()
         publication.barrier = barrier
-    outcome = forward(state, publication, first, admission, instant, promised=True)
+    outcome = forward(state, publication, first, admission, instant, reserved=True)
     publication.barrier = None
     commit = 0
     if publication.commit_within is not None:
@@ -343,12 +343,12 @@ def _refused(publication: Publication, code: ReasonCode, reason: str) -> ReasonC
     return code
 
 
-def is_what_it_says(said: Publication | Will) -> bool:
+def is_what_it_says(message: Publication | Will) -> bool:
     """Return False for a payload that claims to be UTF-8 and is not (section 3.3.2.3.2)."""
-    if isinstance(said, Will):
-        fields, payload = said.properties, said.payload
+    if isinstance(message, Will):
+        fields, payload = message.properties, message.payload
     else:
-        fields, payload = said.properties.fields, said.packets.one(0)
+        fields, payload = message.properties.fields, message.packets.one(0)
     if fields.payload_format_indicator != UTF_8:
         return True
     try:

@@ -53,7 +53,7 @@ cdef class TopicAdmissions:
     cdef TopicAdmission _make(self, bytes topic_name)
     @cython.locals(size=Py_ssize_t, route=Route)
     cdef _store(self, bytes topic_name, TopicAdmission admission)
-    @cython.locals(room=Py_ssize_t, admission=TopicAdmission)
+    @cython.locals(target_bytes=Py_ssize_t, admission=TopicAdmission)
     cdef _evict(self)
     @cython.locals(route=Route)
     cdef _discard(self, TopicAdmission admission)

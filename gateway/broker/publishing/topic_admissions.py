@@ -151,11 +151,11 @@ class TopicAdmissions:
 
     def values(self) -> dict[str, int]:
         """Return the figures under `$SYS/broker/tidegate/routes/`."""
-        asked = self.hits + self.misses
+        lookups = self.hits + self.misses
         return {
             "hits": self.hits,
             "misses": self.misses,
-            "hit_rate": 100 * self.hits // asked if asked else 0,
+            "hit_rate": 100 * self.hits // lookups if lookups else 0,
             "topics": len(self),
             "decisions": self.decisions,
             "bytes": self._bytes,
@@ -285,8 +285,8 @@ class TopicAdmissions:
         self._young[topic_name] = admission
 
     def _evict(self) -> None:
-        room = self.maximum_bytes - self.maximum_bytes // FREED
-        while self._bytes > room:
+        target_bytes = self.maximum_bytes - self.maximum_bytes // FREED
+        while self._bytes > target_bytes:
             if not self._old:
                 self._old, self._young = self._young, {}
             _, admission = self._old.popitem()

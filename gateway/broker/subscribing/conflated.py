@@ -132,7 +132,7 @@ class Conflated(Session):
         retain: bool = False,
         subscription_identifiers: tuple[int, ...] = (),
         now: float = 0.0,
-        promised: bool = False,  # noqa: ARG002 - a session's signature; no capacity was reserved
+        reserved: bool = False,  # noqa: ARG002 - a session's signature; no capacity was reserved
         topic_filter: str = "",  # noqa: ARG002 - likewise; no shared subscription calls this
         policy: DeliveryPolicy | None = None,
     ) -> None:

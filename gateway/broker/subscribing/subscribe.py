@@ -72,7 +72,7 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
     limit = state.settings.maximum_filtered_subscriptions
     requests, count, topic_filters = yield from _read_requests(packet, limit, piece)
     try:
-        asked = yield from _read_properties(state, client, session, packet, topic_filters)
+        options = yield from _read_properties(state, client, session, packet, topic_filters)
     except _Refused as refused:
         logger.warning("client %.80r: %s", session.client_id, refused.reason)
         codes = [refused.code] * count
@@ -92,9 +92,9 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
             yield None
             before = state.pending_changes
         again = request.retain_handling == 1 and _exists(state.router, session, request)
-        stored = _stored(client, request, identifier, asked)
+        stored = _stored(client, request, identifier, options)
         state.shares.refusal = ""  # another client's SUBSCRIBE may have set it between two pieces
-        code, granted = _subscribe(state, session, stored, asked.where)
+        code, granted = _subscribe(state, session, stored, options.where)
         codes.append(code)
         reason = state.shares.refusal or reason
         if granted is None:
@@ -106,7 +106,7 @@ def handle_subscribe(state: State, client: Client, packet: Subscribe, instant: I
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
     commit = max(commit, state.commit_since(before))
     if ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR in codes:
-        reason = NEEDS_QOS_1 if asked.every is None else NOT_SHARED
+        reason = NEEDS_QOS_1 if options.every is None else NOT_SHARED
     properties = _explain(client, reason) if reason else NO_PROPERTIES
     client.send(SubAck(packet.packet_id, codes, properties), commit)
     yield from _replay(state, session, replayed, piece, instant)
@@ -302,7 +302,7 @@ def _stored(
     client: Client,
     request: SubscriptionRequest,
     identifier: int | None,
-    asked: _Asked,
+    options: _Asked,
 ) -> StoredSubscription:
     """Return what the session's journal stores of a subscription."""
     bridge = client.connection.bridge  # before MQTT 5 a bridge cannot request these two
@@ -312,10 +312,10 @@ def _stored(
         request.no_local or (bridge and not request.topic_filter.startswith(SHARED_PREFIX)),
         request.retain_as_published or bridge,
         identifier,
-        None if asked.where is None else asked.where.text,
+        None if options.where is None else options.where.text,
         client.info.where_identity,
-        deliver=asked.deliver,
-        every=asked.every,
+        deliver=options.deliver,
+        every=options.every,
     )
 
 

@@ -19,7 +19,7 @@ cdef class OutboundAliases:
     cpdef tuple choose(self, bytes topic)
     cpdef close(self)
     cdef Py_ssize_t _add(self, bytes topic, Py_ssize_t size) except -1
-    @cython.locals(room=bint)
+    @cython.locals(fits=bint)
     cdef bint _admit(self, Py_ssize_t size) except -1
     cdef bint _fits(self, Py_ssize_t size) except -1
     cdef bint _replace(self, Py_ssize_t size) except -1

@@ -117,11 +117,11 @@ class OutboundAliases:
         budget, figures = self._budget, self._budget.figures
         if size > budget.client_bytes:
             return False
-        room = len(self._mappings) < self._maximum and self._fits(size)
-        if room and figures.bytes_held + size > budget.soft_bytes:
+        fits = len(self._mappings) < self._maximum and self._fits(size)
+        if fits and figures.bytes_held + size > budget.soft_bytes:
             figures.refused_soft += 1
-            room = False
-        if not room and not self._replace(size):
+            fits = False
+        if not fits and not self._replace(size):
             return False
         if figures.bytes_held + size > budget.hard_bytes:
             figures.refused_hard += 1

@@ -199,8 +199,8 @@ def write_connack(packet: ConnAck, version: int) -> bytes:
     makes the client try again.
     """
     if version == MQTT_5:
-        before, behind = _around_codes(packet.properties)
-        return before + bytes((packet.session_present, packet.reason_code)) + behind
+        before, after = _around_codes(packet.properties)
+        return before + bytes((packet.session_present, packet.reason_code)) + after
     session_present = packet.session_present and version != MQTT_3_1
     code = RETURN_CODES.get(packet.reason_code, RETURN_CODES[ReasonCode.SERVER_UNAVAILABLE])
     return bytes((_FIRST_BYTE, 2, session_present, code))
@@ -216,7 +216,7 @@ def _around_codes(properties: Properties) -> tuple[bytes, bytes]:
     """
     global _last  # noqa: PLW0603 - one pair, replaced as a whole
     if properties is not _last[0]:
-        behind = write_properties(properties, PacketType.CONNACK, MQTT_5)
-        whole = write_packet(_FIRST_BYTE, bytes(_CODES), behind)
-        _last = properties, (whole[: -_CODES - len(behind)], behind)
+        after = write_properties(properties, PacketType.CONNACK, MQTT_5)
+        whole = write_packet(_FIRST_BYTE, bytes(_CODES), after)
+        _last = properties, (whole[: -_CODES - len(after)], after)
     return _last[1]

@@ -44,10 +44,10 @@ def read_fields(buffer: bytes, position: int, stop: int, packet: int) -> Propert
         return NO_PROPERTIES
     allowed = ALLOWED[packet]
     values: dict[str, Any] = {}
-    room = MAXIMUM_PROPERTIES
+    remaining = MAXIMUM_PROPERTIES
     while position < stop:
-        room -= 1
-        if room < 0:
+        remaining -= 1
+        if remaining < 0:
             raise ProtocolError(
                 f"a packet with more than {MAXIMUM_PROPERTIES} properties",
                 ReasonCode.QUOTA_EXCEEDED,

@@ -56,7 +56,7 @@ class Listener:
         turn: Turn,
         *,
         tls: "ssl.SSLContext | None" = None,
-        room: ProcessConnections | None = None,
+        process: ProcessConnections | None = None,
         access: AccessPolicy = OPEN,
     ) -> None:
         self.settings = settings
@@ -70,7 +70,7 @@ class Listener:
             broker.settings.connect_timeout,
             broker.memory,
         )
-        limits = ConnectionLimits(self.address, settings, broker.counters, room)
+        limits = ConnectionLimits(self.address, settings, broker.counters, process)
         self._at_once = min(ACCEPTED_AT_ONCE, limits.least_at_once)
         self.connections = Connections(settings, authenticator, turn, self.stack, limits, access)
         self._server: asyncio.Server | None = None

@@ -39,7 +39,7 @@ cdef class DeliveryQueue:
     cdef _add_paged(self, Py_ssize_t messages, long long size)
     cpdef append(self, Span span)
     cpdef Span first(self)
-    @cython.locals(span=Span, taken=Span, rest=Span)
+    @cython.locals(span=Span, first_part=Span, rest=Span)
     cpdef Span pop(self, Py_ssize_t count)
     @cython.locals(span=Span)
     cpdef bint hold_back(self, Py_ssize_t count) except -1

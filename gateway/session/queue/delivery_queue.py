@@ -270,7 +270,7 @@ class DeliveryQueue:
             self._to_head(newest.popleft())
         if newest and tail is NO_TAIL:
             self._tail = tail = PagedTail()
-        messages, kept = tail.messages, tail.bytes
+        messages, bytes_before = tail.messages, tail.bytes
         while newest:
             span = newest[0]
             if span.row is None:
@@ -283,7 +283,7 @@ class DeliveryQueue:
                 self._forget(span)
                 span.publication.stored_for -= 1  # its row on disk replaces it
             newest.popleft()
-        memory.page(tail.messages - messages, tail.bytes - kept)
+        memory.page(tail.messages - messages, tail.bytes - bytes_before)
         return not newest
 
     def begin_page(self) -> tuple[int, int]:
@@ -294,7 +294,7 @@ class DeliveryQueue:
         """Append a page to the head; `complete` if there was no more in the requested range."""
         tail = self._tail
         tail.loading = False
-        messages, kept = tail.messages, tail.bytes
+        messages, bytes_before = tail.messages, tail.bytes
         for span in spans:
             # spans that stayed in memory return to their place between the rows
             while tail.between and tail.between[0][0] < span.sequence:
@@ -302,7 +302,7 @@ class DeliveryQueue:
             self._remember(span)
             self._to_head(span)
         tail.loaded(spans)
-        self._memory.page(tail.messages - messages, tail.bytes - kept)
+        self._memory.page(tail.messages - messages, tail.bytes - bytes_before)
         if complete and tail.requested_up_to == tail.up_to:
             self._lose(tail.messages, tail.bytes)  # what could not be read
         self._refill()
@@ -331,15 +331,15 @@ class DeliveryQueue:
         """Remove and return up to this many messages of the next span."""
         span = self._head[0]
         if span.count > count:
-            taken, rest = span.split(count)
+            first_part, rest = span.split(count)
             self._forget(span)
-            self._remember(taken)
+            self._remember(first_part)
             self._remember(rest)
             self._head[0] = rest
             self._head_messages -= count
-            self._head_bytes -= taken.size
-            self._remove(taken)
-            return taken
+            self._head_bytes -= first_part.size
+            self._remove(first_part)
+            return first_part
         self._head.popleft()
         self._head_messages -= span.count
         self._head_bytes -= span.size

@@ -14,9 +14,9 @@ def must_hold(session: "Session", qos: int) -> bool:
     return qos > 0 and session.expiry_interval > 0 and session.limits.when_full is WhenFull.REJECT
 
 
-def enqueue(session: "Session", span: Span, promised: bool) -> None:
-    """Queue a span as far as it fits, or all of it if that was `promised` to its publisher."""
-    if promised and must_hold(session, span.qos):
+def enqueue(session: "Session", span: Span, reserved: bool) -> None:
+    """Queue a span as far as it fits, or all of it if that was `reserved` to its publisher."""
+    if reserved and must_hold(session, span.qos):
         _enqueue(session, span)
         return
     count = session.queue.capacity(span.publication, span.first, span.count)

@@ -40,8 +40,8 @@ async def open_in_memory(path: Path) -> tuple[Connection, Salvage | None]:
                 results.append(salvage(path, connection, COPIED_BYTES, earlier_statements()))
             except OSError as error:
                 logger.critical("%s cannot be opened, and waits for a restart: %s", path, error)
-        (taken,) = connection.execute("PRAGMA page_count").fetchone()
-        connection.execute(f"PRAGMA max_page_count = {taken + MEMORY_BYTES // PAGE_BYTES}")
+        (page_count,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {page_count + MEMORY_BYTES // PAGE_BYTES}")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
 

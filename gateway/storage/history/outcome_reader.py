@@ -117,8 +117,8 @@ def _undelivered_of(
         return None
     bits, count = gone_bits(gone), publication.count
     for number in range(count):
-        said = publication.topic_of(number), publication.packets.one(number)
-        if not bits >> number & 1 and said == (message.topic, message.payload):
+        sent = publication.topic_of(number), publication.packets.one(number)
+        if not bits >> number & 1 and sent == (message.topic, message.payload):
             packet_id = last_id - (count - 1 - number) if last_id else None
             return Undelivered(packet_id, bool(released))
     return None

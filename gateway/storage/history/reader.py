@@ -155,10 +155,10 @@ class HistoryReader:
     def on(self) -> bool:
         """Whether the gateway keeps a history."""
         try:
-            kept = self._connection.execute(_NOTED_KEEP, (KEEP,)).fetchone()
+            noted = self._connection.execute(_NOTED_KEEP, (KEEP,)).fetchone()
         except sqlite3.OperationalError:
             return False  # an older schema
-        return kept is not None and kept[0] > 0
+        return noted is not None and noted[0] > 0
 
     def oldest(self) -> int | None:
         """Return when the oldest message was accepted (ms since 1970), None if there is none."""

@@ -42,7 +42,7 @@ class Start:
     epoch: str
     previous: dict[str, Any] | None
     announced: bool = False
-    heard: set[str] = field(default_factory=set)
+    acknowledged_by: set[str] = field(default_factory=set)
     last: dict[str, int] = field(default_factory=dict)
 
 
@@ -106,8 +106,8 @@ class Starts:
 
     def save_announced(self, start: Start, uplink: str = "") -> None:
         """Gather that the fleet has heard of `start`, once it has by every uplink."""
-        start.heard.add(uplink)
-        if not start.announced and len(start.heard) >= self.listeners:
+        start.acknowledged_by.add(uplink)
+        if not start.announced and len(start.acknowledged_by) >= self.listeners:
             start.announced = True
             self._writer.add(_ANNOUNCED, (start.start,))
             self._writer.hand_over()

@@ -217,8 +217,8 @@ class Restore:
 
 
 def _will(values: Values) -> RestoredWill:
-    client_id, username, listener, local, proven, due, delay, *said = values
-    topic, payload, qos, retain, *rest = said
+    client_id, username, listener, local, proven, due, delay, *message = values
+    topic, payload, qos, retain, *rest = message
     properties = property_fields(tuple(rest))
     if delay:
         properties = replace(properties, will_delay_interval=delay)

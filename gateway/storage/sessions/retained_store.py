@@ -64,23 +64,23 @@ class RetainedStore:
         if topic.startswith(NOT_KEPT):
             return
         within = publication.commit_within
-        kept: Publication | None = publication
+        stored: Publication | None = publication
         if within is None or not publication.packets.payload_bytes(0, 1):
             if not self._is_stored(topic):
                 return
-            kept = None
+            stored = None
         if publication.qos:
             if self.later:
                 self.later.pop(topic, None)
-            self.changed[topic] = kept
+            self.changed[topic] = stored
             self._pending.changed(within or 0.0)
             if len(self.changed) >= ROWS_AT_ONCE:
                 self._make_rows()
         else:
-            self._change_later(topic, kept)
+            self._change_later(topic, stored)
 
-    def _change_later(self, topic: str, kept: Publication | None) -> None:
-        (self.changed if topic in self.changed else self.later)[topic] = kept
+    def _change_later(self, topic: str, stored: Publication | None) -> None:
+        (self.changed if topic in self.changed else self.later)[topic] = stored
         self._pending.put_off()
 
     def _is_stored(self, topic: str) -> bool:

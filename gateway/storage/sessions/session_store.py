@@ -198,30 +198,30 @@ def _write_subscriptions(add: Add, journal: SessionJournal, changes: Changes) ->
             add(session_rows.SUBSCRIBE, _subscription_row(journal, subscription))
 
 
-def _subscription_row(journal: SessionJournal, kept: StoredSubscription) -> tuple[object, ...]:
+def _subscription_row(journal: SessionJournal, stored: StoredSubscription) -> tuple[object, ...]:
     return (
         journal.number,
-        kept.topic_filter,
-        kept.qos,
-        kept.no_local,
-        kept.retain_as_published,
-        kept.identifier,
-        kept.where,
-        kept.identity,
-        kept.awaits_retained,
-        _policy_text(kept),
+        stored.topic_filter,
+        stored.qos,
+        stored.no_local,
+        stored.retain_as_published,
+        stored.identifier,
+        stored.where,
+        stored.identity,
+        stored.awaits_retained,
+        _policy_text(stored),
     )
 
 
-def _policy_text(kept: StoredSubscription) -> str | None:
-    if kept.every is None:
-        return kept.deliver
-    return f"{kept.deliver or ''}{session_rows.EVERY}{kept.every}"
+def _policy_text(stored: StoredSubscription) -> str | None:
+    if stored.every is None:
+        return stored.deliver
+    return f"{stored.deliver or ''}{session_rows.EVERY}{stored.every}"
 
 
 def _write_incoming(add: Add, journal: SessionJournal, changes: Changes) -> None:
-    for packet_id, kept in changes.incoming.items():
-        statement = session_rows.KEEP_INCOMING if kept else session_rows.FORGET_INCOMING
+    for packet_id, stored in changes.incoming.items():
+        statement = session_rows.KEEP_INCOMING if stored else session_rows.FORGET_INCOMING
         add(statement, (journal.number, packet_id))
 
 

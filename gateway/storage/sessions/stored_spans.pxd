@@ -24,6 +24,6 @@ cdef class SpanReader:
     cdef Publication _publication(self, values)
     cdef tuple _topic(self, bytes data)
     cdef _name(self, bytes data)
-    cdef PublishProperties _read_properties(self, said)
+    cdef PublishProperties _read_properties(self, packet_ids)
 
 cpdef check_packet_id(Py_ssize_t packet_id, Py_ssize_t lowest=*)

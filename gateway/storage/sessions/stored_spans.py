@@ -97,10 +97,12 @@ class SpanReader:
             if not alone:
                 publication.shared = True
                 self._shared[number] = publication
-        said = () if identifiers is None else text_to_identifiers(identifiers.decode())
+        packet_ids = () if identifiers is None else text_to_identifiers(identifiers.decode())
         name = "" if shared_filter is None else shared_filter.decode()
         count = publication.packets.count
-        span = Span(publication, 0, count, message_row.check_qos(qos), retain != 0, said, name)
+        span = Span(
+            publication, 0, count, message_row.check_qos(qos), retain != 0, packet_ids, name
+        )
         row = DeliveryRow(last - count + 1, span)
         if gone is not None:
             row.gone = gone_bits(gone)
@@ -131,8 +133,8 @@ class SpanReader:
             raise ValueError(f"message {values[2]} is not there")
         name, topic_name = self._topics.get(topic) or self._topic(topic)
         if version is None:
-            said = message[SAID:]
-            properties = self._properties.get(said) or self._read_properties(said)
+            columns = message[SAID:]
+            properties = self._properties.get(columns) or self._read_properties(columns)
             publication = publication_of_one(
                 name, topic_name, payload, message_row.check_qos(qos), retain != 0, properties
             )
@@ -153,10 +155,10 @@ class SpanReader:
             return None
         return self._names.get(data) or self._names.setdefault(data, data.decode())
 
-    def _read_properties(self, said: Values) -> PublishProperties:
-        columns = zip(PROPERTY_COLUMNS, said, strict=True)
-        values = [_text(each) if name in TEXTS else each for name, each in columns]
-        properties = self._properties[said] = of_fields(property_fields(tuple(values)))
+    def _read_properties(self, columns: Values) -> PublishProperties:
+        named = zip(PROPERTY_COLUMNS, columns, strict=True)
+        values = [_text(each) if name in TEXTS else each for name, each in named]
+        properties = self._properties[columns] = of_fields(property_fields(tuple(values)))
         return properties
 
 

@@ -53,8 +53,8 @@ class NodeFrames:
         """Return whether the frame was remembered, or is too old to tell."""
         boots = self._nodes.get(node)
         highest, bits = boots.get(boot, _NOTHING) if boots else _NOTHING
-        behind = highest - sequence
-        return behind >= 0 and (behind >= WINDOW or bool(bits >> behind & 1))
+        distance = highest - sequence
+        return distance >= 0 and (distance >= WINDOW or bool(bits >> distance & 1))
 
     def remember(self, node: str, boot: int, sequence: int, within: float | None = 0.0) -> None:
         """Note the frame as taken and gather its row."""

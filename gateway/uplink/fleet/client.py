@@ -392,12 +392,12 @@ class FleetClient:
 
     def _pass_by(self, oversized: OversizedPublish, data: bytes) -> bytes:
         """Leave out a message once its last byte has come; return what is behind it."""
-        behind = oversized.pass_by(data)
+        after = oversized.pass_by(data)
         if oversized.over:
             self._oversized = None
             most = self._settings.packet_bytes
             self._skip(oversized, f"it has {oversized.size} bytes; at most {most}")
-        return behind
+        return after
 
     def _skip(self, oversized: OversizedPublish, why: str) -> None:
         topic, packet_id = oversized.head()
@@ -473,10 +473,10 @@ class FleetClient:
         if error is not None:
             self._end(error)
             return
-        said = connack.properties
-        if said.server_keep_alive is not None:  # [MQTT-3.2.2-21]
-            self._keep_alive.seconds = said.server_keep_alive
-        self.limits = limits_of(said, self.version)
+        granted = connack.properties
+        if granted.server_keep_alive is not None:  # [MQTT-3.2.2-21]
+            self._keep_alive.seconds = granted.server_keep_alive
+        self.limits = limits_of(granted, self.version)
 
     def _lost(self, reason: str, end: End) -> None:
         if self.limits is None:

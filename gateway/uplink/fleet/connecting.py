@@ -90,13 +90,13 @@ class ServerLimits:
     mqtt_5: bool = True
 
 
-def limits_of(said: Properties, version: int) -> ServerLimits:
+def limits_of(granted: Properties, version: int) -> ServerLimits:
     """Return the limits that the properties of a CONNACK name, or leave at their defaults."""
     return ServerLimits(
-        receive_maximum=said.receive_maximum or SERVER_RECEIVE_MAXIMUM,
-        maximum_packet_size=said.maximum_packet_size,
-        retain_available=said.retain_available != 0,
-        topic_alias_maximum=said.topic_alias_maximum or 0,
+        receive_maximum=granted.receive_maximum or SERVER_RECEIVE_MAXIMUM,
+        maximum_packet_size=granted.maximum_packet_size,
+        retain_available=granted.retain_available != 0,
+        topic_alias_maximum=granted.topic_alias_maximum or 0,
         mqtt_5=version == MQTT_5,
     )
 

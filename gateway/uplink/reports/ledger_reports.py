@@ -73,13 +73,13 @@ def announcement(start: Start, stream: str) -> bytes:
 
 
 def _entry(start: Start, stream: str, ranges: list[LedgerRange]) -> LedgerEntry:
-    said = [_as_json(each) for each in collapsed(replace(each) for each in ranges)]
+    entries = [_as_json(each) for each in collapsed(replace(each) for each in ranges)]
     entry = {
         "epoch": start.epoch,
         "start": start.start,
         "previous": start.previous,
         "stream": stream,
-        "ranges": said,
+        "ranges": entries,
     }
     return LedgerEntry(_json(entry), ranges)
 

@@ -132,14 +132,14 @@ class ActiveRule:
         self.over_budget = False
         if where is None or (self.rule.retain and self.rule.clears(message)):
             return True
-        room, result = message.work_left, None
+        limit, result = message.work_left, None
         try:
             message.spend(where.steps)
             result = where.evaluate(message)
         except OverBudgetError:
             self._exceed(where, message)
         if not where.figures.evaluated % SAMPLED:
-            used, left = room - message.work_left, message.work_left
+            used, left = limit - message.work_left, message.work_left
             self._budget.sample(where, message, f"uplink.rule[{self.index}]", used)
             message.work_left = left
             microseconds = f"{where.figures.mean / 1000:.1f}"

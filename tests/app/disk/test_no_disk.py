@@ -50,7 +50,7 @@ async def test_publishers_are_refused_until_the_disk_takes_something(
         assert FULL in alarm(gateway)
         assert "publishers are refused" in alarm(gateway)
         await asyncio.wait_for(gateway.ended.wait(), 60)
-        assert gateway.anew
+        assert gateway.restarting
         assert not gateway.fault
         assert next(answers, None) is None
 
@@ -60,9 +60,9 @@ async def test_who_is_asked_to_end_does_not_start_anew(tmp_path: Path) -> None:
         gateway = await started(tmp_path, stack)
         gateway.start_anew()
         gateway.end()
-        assert not gateway.anew
+        assert not gateway.restarting
         gateway.start_anew()
-        assert not gateway.anew
+        assert not gateway.restarting
 
 
 async def test_a_read_only_file_system_is_not_waited_for(tmp_path: Path) -> None:

@@ -256,4 +256,4 @@ def test_starts_that_are_told_apart_are_bounded() -> None:
     assert starts.instance("n1", 90, 1.0) == f"{90:08x}"
     assert starts.instance("another", 1, 1.0) == ""
     assert len(starts._nodes) == NAMES_MAX
-    assert len(starts._nodes["n1"].heard) == STARTS_MAX
+    assert len(starts._nodes["n1"].received_at_of) == STARTS_MAX
