@@ -1,6 +1,5 @@
 """The last message of each topic, how often one comes, and what fell silent: `topics`, `topic`."""
 
-import base64
 from collections.abc import Iterable
 
 from gateway.app.parts import Core, Run
@@ -161,6 +160,8 @@ def payload_of(payload: bytes, size: int) -> dict[str, object]:
     except UnicodeDecodeError as error:
         if size > len(payload) and error.start >= len(payload) - 3:  # within the last character
             return {"payload": payload[: error.start].decode(), "size": size}
+    import base64
+
     return {"payload_base64": base64.b64encode(payload).decode(), "size": size}
 
 

@@ -7,7 +7,6 @@ when the parser reaches it and not before.
 import re
 from enum import Enum, auto
 from typing import Final, NamedTuple
-from unicodedata import category
 
 from gateway.where.language.conversions import NUMBER_LITERAL
 from gateway.where.language.errors import ErrorKind, WhereError
@@ -116,6 +115,10 @@ def _name(word: str) -> str:
     The expression takes all characters beyond ASCII for letters; names have letters, marks and
     digits alone, and begin with a letter.
     """
+    if word.isascii():
+        return word
+    from unicodedata import category
+
     first = int(word[0] == "$")
     for place, character in enumerate(word):
         allowed = "L" if place == first else "LMN"
