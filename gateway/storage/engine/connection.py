@@ -1,4 +1,4 @@
-"""A connection to SQLite in a thread of its own, with one hop for each batch and each query."""
+"""A connection to SQLite in its own thread, with one thread switch for each batch and query."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 from gateway.storage.engine.many_rows import execute_many
 
 BUSY_TIMEOUT_MS = 5_000
-"""How long a connection waits for another's lock; a checkpoint holds it for a moment."""
+"""How long a connection waits for another's lock; a checkpoint holds it briefly."""
 
 Row = tuple[object, ...]
 Batch = Sequence[tuple[str, Sequence[Row]]]
@@ -23,16 +23,16 @@ Call = Callable[[], Any]
 T = TypeVar("T")
 
 Done = Callable[[Any, BaseException | None], None]
-"""Called on the loop's thread with what a call returned, and what it raised."""
+"""Called on the loop's thread with a call's result and its exception."""
 
 Serve = Callable[[int, "Connection", int], None]
 """`SocketSelector.serve`: calls `ready` when a descriptor is ready for these events, if any."""
 
 
 class Connection:
-    """Does one call after the other in its thread: a whole transaction, or a whole query.
+    """Runs one call after another in its thread: a whole transaction, or a whole query.
 
-    `connect` opens the database there. What a call raises is raised where it is awaited.
+    `connect` opens the database there. An exception of a call is raised where it is awaited.
     """
 
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
@@ -43,8 +43,8 @@ class Connection:
         self._calls: SimpleQueue[tuple[Call, Done] | None] = SimpleQueue()
         self._ended: deque[tuple[Done, Any, BaseException | None]] = deque()
         self._loop = cast("asyncio.AbstractEventLoop", None)  # until `open`
-        # As a daemon: a start that fails half way, or a disk that hangs, must not keep the process
-        # alive when everything else has ended.
+        # A daemon: a start that fails half way, or a disk that hangs, must not keep the process
+        # alive.
         self._thread = Thread(target=self._work, name="sqlite", daemon=True)
         self._open = False
         self._event = -1  # a descriptor that the thread makes ready
@@ -62,23 +62,23 @@ class Connection:
             raise
 
     def wake_through(self, serve: Serve) -> None:
-        """Have the end of a call reported by the selector under the loop, without asyncio.
+        """Let the loop's selector report the end of a call, without asyncio.
 
-        asyncio's way from one thread to another takes a round of the loop more for each commit.
+        asyncio's way from one thread to another takes one more round of the loop for each commit.
         """
         self._event = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._serve = serve
         serve(self._event, self, select.EPOLLIN)
 
     async def close(self) -> None:
-        """Do what was asked for before, then close the database; nothing the second time."""
+        """Finish earlier calls, then close the database; a second call does nothing."""
         if not self._open:
             return
         closed = self.run(self._connection.close)
         self._end()
         await closed
         if self._serve is not None:
-            self._thread.join()  # it has nothing left to do but to make the descriptor ready
+            self._thread.join()  # its calls are done; it only makes the descriptor ready
             self._serve(self._event, self, 0)
             os.close(self._event)
 
@@ -90,13 +90,13 @@ class Connection:
         await self.run(partial(self.commit, batch))
 
     def begin_write(self, batch: Batch, done: Done) -> None:
-        """Do what `write` does, and call `done` with None and what it raised."""
+        """Do the same as `write`, and call `done` with None and the exception."""
         self._submit(partial(self.commit, batch), done)
 
     def commit(self, batch: Batch) -> None:
-        """Do what `write` does; for the connection's own thread."""
+        """Do the same as `write`; for the connection's own thread."""
         connection = self._connection
-        cursor = connection.cursor()  # one for all: to make one costs as much as a statement
+        cursor = connection.cursor()  # one for all: making one costs as much as a statement
         execute = cursor.execute
         execute("BEGIN IMMEDIATE")
         try:
@@ -114,15 +114,18 @@ class Connection:
             cursor.close()
 
     async def query(self, statement: str, row: Row, take: Callable[[sqlite3.Cursor], T]) -> T:
-        """Return what `take` made, in the connection's thread, of the statement's cursor."""
+        """Return the result of `take` for the statement's cursor.
+
+        It runs in the connection's thread.
+        """
         return await self.run(lambda: _query(self._connection, statement, row, take))
 
     async def script(self, statements: str) -> None:
-        """Execute statements whose rows nobody wants."""
+        """Execute statements and ignore their rows."""
         await self.run(lambda: self._connection.executescript(statements))
 
     def run(self, call: Callable[[], T]) -> "asyncio.Future[T]":
-        """Return what `call` made in the connection's thread, between two of its transactions."""
+        """Return the result of `call`, run in the connection's thread between transactions."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def settle(result: T, failure: BaseException | None) -> None:
@@ -146,8 +149,7 @@ class Connection:
         self._calls.put(None)
 
     def _work(self) -> None:
-        # Without a bound on `_calls`: the writer has one call under way, and so has each reader
-        # that awaits its answer.
+        # No bound on `_calls`: the writer has one call in progress, and so has each reader.
         while (each := self._calls.get()) is not None:
             call, done = each
             result: Any = None
@@ -156,7 +158,7 @@ class Connection:
                 result = call()
             except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
                 failure = error
-            # Before the signal: what finds the descriptor ready takes all that has ended.
+            # Before the signal: `ready` handles all calls that have ended by then.
             self._ended.append((done, result, failure))
             if self._event >= 0:
                 os.eventfd_write(self._event, 1)
@@ -165,7 +167,7 @@ class Connection:
                     self._loop.call_soon_threadsafe(self._report)
 
     def ready(self, _events: int) -> None:
-        """Report the calls that have ended; for the selector that was given to `wake_through`."""
+        """Report the calls that have ended; called by the selector passed to `wake_through`."""
         os.eventfd_read(self._event)
         self._report()
 
@@ -184,4 +186,4 @@ def _query(
     try:
         return take(cursor)
     finally:
-        cursor.close()  # a statement left open would hold its snapshot, and the WAL would grow
+        cursor.close()  # an open statement would hold its snapshot, and the WAL would grow

@@ -1,4 +1,4 @@
-"""What an error of SQLite says of the disk, and the note that a damaged file leaves."""
+"""Classifies errors of SQLite, and notes a damaged file for the next start."""
 
 import contextlib
 import errno
@@ -19,7 +19,7 @@ _OF_THE_MACHINE = {
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_PROTOCOL,
 }
-"""Errors that say nothing of what is in the file."""
+"""Errors that do not depend on the file's content."""
 
 _READ_ERRORS = {
     sqlite3.SQLITE_IOERR_READ,
@@ -29,53 +29,53 @@ _READ_ERRORS = {
 _PERHAPS_FULL = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 
 UNREADABLE = (sqlite3.Error, sqlite3.Warning, ArithmeticError, LookupError, TypeError, ValueError)
-"""What reading a damaged database raises, in SQLite, in Python's sqlite3 and where values are used;
+"""Exceptions from a damaged database, in SQLite, in Python's sqlite3 and in code that uses values;
 UnicodeDecodeError is a ValueError."""
 
 _NOT_UTF_8 = "Could not decode to UTF-8"
-"""How Python's sqlite3 begins what it says of a text that is none; it gives no error code."""
+"""The beginning of sqlite3's message for a text that is not UTF-8; it has no error code."""
 
 LITTLE_ROOM = 1024 * 1024
-"""Free bytes below which an error that may have another cause is put down to a full disk."""
+"""Free bytes below which an ambiguous error is attributed to a full disk."""
 
 
 class DamagedError(Exception):
-    """The file cannot be used as it is; the text says what was found."""
+    """The file cannot be used as it is; the text says why."""
 
 
 class OtherSchemaError(Exception):
-    """The file is sound, and its tables are not those of its version; the text says which."""
+    """The file is sound, but its tables are not those of its version; the text says which."""
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Return whether the error says that the file itself is wrong, or cannot be read."""
+    """Return whether the error means that the file itself is wrong, or cannot be read."""
     code = _code(error)
     return code & 0xFF in _DAMAGE or code in _READ_ERRORS or str(error).startswith(_NOT_UTF_8)
 
 
 def is_unreadable(error: Exception, path: Path) -> bool:
-    """Return whether opening or reading the database failed for what is in it.
+    """Return whether opening or reading the database failed because of its content.
 
-    Whatever is not known to come of the machine is put down to the file: it is set aside, and
-    what can be read is salvaged, where a start that ends would end the same way for ever.
+    Errors of unknown cause count as damage: the file is set aside and salvaged, because a start
+    that merely failed would fail in the same way for ever.
     """
     if not isinstance(error, sqlite3.Error):
         return isinstance(error, UNREADABLE)
     code = _code(error)
-    if code & 0xFF == sqlite3.SQLITE_READONLY:  # a byte of the header says so, too
+    if code & 0xFF == sqlite3.SQLITE_READONLY:  # a damaged byte of the header causes it, too
         return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
     return is_damage(error) or code & 0xFF not in _OF_THE_MACHINE
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Return whether SQLite says that the disk is full."""
+    """Return whether SQLite reports a full disk."""
     return isinstance(error, sqlite3.Error) and _code(error) & 0xFF == sqlite3.SQLITE_FULL
 
 
 def is_full(error: Exception, folder: Path) -> bool:
     """Return whether the error comes from a full disk.
 
-    SQLite reports it in other words where it makes a file or stretches its shared memory.
+    SQLite reports it differently when it creates a file or extends its shared memory.
     """
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
@@ -86,7 +86,7 @@ def is_full(error: Exception, folder: Path) -> bool:
 
 
 def is_write_error(error: Exception) -> bool:
-    """Return whether the disk failed to take something, for any reason but a full disk."""
+    """Return whether the disk failed to write, for any reason but a full disk."""
     if isinstance(error, OSError):
         return error.errno == errno.EIO
     return (
@@ -97,9 +97,9 @@ def is_write_error(error: Exception) -> bool:
 
 
 def free_bytes(folder: Path) -> int:
-    """Return what the file system of the folder, or of where it would be, has left for us.
+    """Return the file system's free bytes at the folder, or where it would be.
 
-    That is 0 where it does not say.
+    0 if that is unknown.
     """
     try:
         found = os.statvfs(_existing(folder))
@@ -109,7 +109,7 @@ def free_bytes(folder: Path) -> int:
 
 
 def is_read_only(folder: Path) -> bool:
-    """Return whether the folder, or where it would be, is on a file system that takes nothing."""
+    """Return whether the folder, or where it would be, is on a read-only file system."""
     try:
         return bool(os.statvfs(_existing(folder)).f_flag & os.ST_RDONLY)
     except OSError:
@@ -123,7 +123,7 @@ def _existing(folder: Path) -> Path:
 
 
 def note_damage(path: Path, text: str) -> bool:
-    """Leave a note beside a database so that the next start sets it aside; False if that failed."""
+    """Note beside a database that the next start must set it aside; False if that failed."""
     note = _note_of(path)
     try:
         if note.exists() and not note.is_file():
@@ -135,7 +135,7 @@ def note_damage(path: Path, text: str) -> bool:
 
 
 def noted_damage(path: Path) -> str | None:
-    """Return what an earlier run found to be wrong, None when nothing."""
+    """Return the damage that an earlier run noted, None without any."""
     note = _note_of(path)
     with contextlib.suppress(OSError):
         if note.is_file():

@@ -1,4 +1,4 @@
-"""The gateway's SQLite database: its connections, on disk or else in memory."""
+"""The gateway's SQLite database: its connections, on disk or in memory."""
 
 import asyncio
 import logging
@@ -35,9 +35,9 @@ BUSY_SECONDS = 5.0
 
 
 class QueryConnection:
-    """A connection that only reads, opened with the first query.
+    """A read-only connection, opened with the first query.
 
-    What is in memory alone is read by its one connection, `in_memory`.
+    A database in memory is read through its one connection, `in_memory`.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class QueryConnection:
         if self._in_memory is not None:
             return await self._in_memory.query(statement, row, sqlite3.Cursor.fetchall)
         if self._connection is None:
-            import aiosqlite  # for those who ask
+            import aiosqlite  # imported with the first query
 
             uri = f"{self._path.absolute().as_uri()}?mode=ro"
             self._connection = await aiosqlite.connect(
@@ -70,7 +70,7 @@ class QueryConnection:
         return [tuple(each) for each in found]
 
     async def close(self) -> None:
-        """Close it; the next query opens it anew."""
+        """Close it; the next query opens it again."""
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
@@ -81,30 +81,29 @@ logger = logging.getLogger(__name__)
 FILE_NAME = "tidegate.db"
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
-"""Bytes of the write-ahead log that a commit brings to the database file: a page that is written
-again and again is brought once for all of them."""
+"""Bytes of the write-ahead log after which a commit copies it into the database file: a page that
+is rewritten often is copied once."""
 
 JOURNAL_SIZE_LIMIT = 16 * 1024 * 1024
-"""Bytes to which the WAL file is cut back after a checkpoint; a burst may make it larger."""
+"""Bytes to which the WAL file is truncated after a checkpoint; a burst may make it larger."""
 
 OLDEST_SQLITE = (3, 37, 0)
-"""STRICT tables; an older library would read a sound file as a damaged one."""
+"""STRICT tables; an older library would treat a sound file as damaged."""
 
 ATTEMPTS = 2
-"""How often the start asks a disk that gives an error: some errors pass."""
+"""Attempts of the start at a failing disk: some errors are temporary."""
 
 
 @dataclass(slots=True)
 class Database:
     """The open database; `reader` sees only what `writer` has committed.
 
-    `set_aside` is the new name of the damaged file that this one replaces, or None, and
-    `salvage` says what came of it. `in_memory` is why nothing is on disk, empty when all is,
-    and `may_recover` says that the disk may take it later. `damaged` is what was found to be
-    wrong while the file was used; `on_damage` are called with it. When `damage_noted`, the next
-    start sets the file aside. `when_closed` are called when both connections are closed.
-    `page_bytes` is the size of its pages, and `unread` are files set aside of which nothing could
-    be read, which each start tries again.
+    `set_aside` is the new name of the damaged file that this one replaces, or None, and `salvage`
+    the result. `in_memory` is why nothing is on disk, empty if everything is, and `may_recover`
+    says whether the disk may become writable. `damaged` is damage found while the file was used;
+    `on_damage` are called with it. If `damage_noted`, the next start sets the file aside.
+    `when_closed` are called when both connections are closed. `page_bytes` is the size of its
+    pages. `unread` are unreadable files set aside earlier, which each start tries again.
     """
 
     path: Path
@@ -130,11 +129,11 @@ class Database:
 
     @property
     def reserve(self) -> Reserve:
-        """The space that is held for a full disk."""
+        """The space that is reserved for a full disk."""
         return Reserve(self.path.parent)
 
     async def close(self) -> None:
-        """Close all connections; the last one folds the WAL into the file."""
+        """Close all connections; the last one moves the WAL into the file."""
         await self.queries.close()
         if self.reader is not self.writer:
             await self.reader.close()
@@ -153,10 +152,10 @@ class Database:
 
 
 def database_file(folder: Path) -> Path:
-    """Return the path of a data folder's database, where a link leads if it is one.
+    """Return the path of a data folder's database; a link is resolved.
 
-    SQLite has the write-ahead log beside that, and what is set aside has to stay on that disk. It
-    is the link itself if that leads to no folder: a disk may not be mounted.
+    SQLite keeps the write-ahead log beside the real file, and a file set aside must stay on that
+    disk. A link that leads to no folder is returned itself: a disk may not be mounted.
     """
     path = folder / FILE_NAME
     leads_to = Path(os.path.realpath(path))
@@ -164,13 +163,13 @@ def database_file(folder: Path) -> Path:
 
 
 async def open_database(folder: Path, clock: Clock, first: Batch = ()) -> Database:
-    """Open `<folder>/tidegate.db`, making it if need be, at the newest schema.
+    """Open `<folder>/tidegate.db` at the newest schema, creating it if necessary.
 
-    A damaged file is renamed to `tidegate.db.corrupt-<UTC time>`, together with its `-wal` and
-    `-shm`, and a new one with the rows that could be read takes its place: an edge gateway that
-    does not start helps nobody. The files set aside are never deleted here. Where the disk
-    takes nothing, not even the `first` rows, the database is in memory. Raises StartError when
-    the file cannot be opened for another reason, or was written by a newer version.
+    A damaged file is renamed to `tidegate.db.corrupt-<UTC time>`, with its `-wal` and `-shm`, and
+    replaced by a new one with the rows that could be read: the gateway must start in any case.
+    Files set aside are never deleted here. If the disk accepts no writes, not even the `first`
+    rows, the database is in memory. Raises StartError if the file cannot be opened for another
+    reason, or was written by a newer version.
     """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise StartError(f"SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed")
@@ -227,7 +226,8 @@ async def _connect(path: Path, pragma: str) -> Connection:
         connection.execute(f"PRAGMA journal_size_limit = {JOURNAL_SIZE_LIMIT}")
         (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_BYTES // page_bytes}")
-        connection.execute("PRAGMA secure_delete = OFF")  # it writes each page that it empties
+        # it would write each page that becomes empty
+        connection.execute("PRAGMA secure_delete = OFF")
         connection.execute(pragma)
         return connection
 
@@ -242,7 +242,7 @@ COUNT_START: Batch = [
         [("starts",)],
     )
 ]
-"""The first rows of a gateway: on disk before anything else of this start is."""
+"""The first rows of a gateway, on disk before anything else of this start."""
 
 
 async def start_number(database: Database) -> int:

@@ -1,4 +1,4 @@
-"""The database's file: checked, made at the newest schema, replaced when it is damaged."""
+"""Checks the database's file, brings it to the newest schema, or replaces it if it is damaged."""
 
 import errno
 import logging
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 
 class NoDiskError(Exception):
-    """The disk takes nothing; the text says why."""
+    """The disk accepts no writes; the text says why."""
 
 
 class ReadOnlyError(NoDiskError):
-    """Nor is it going to while somebody leaves it so."""
+    """It stays so until somebody changes that."""
 
 
 def has_space_for_retry(error: Exception, path: Path) -> bool:
@@ -56,8 +56,9 @@ def has_space_for_retry(error: Exception, path: Path) -> bool:
 
 
 def refusal(error: Exception, path: Path) -> Exception:
-    """Return what is to be raised of an error that more space cannot mend."""
-    if is_read_only(path.parent):  # by now: some file systems answer an error of the disk so
+    """Return the exception to raise for an error that more space cannot solve."""
+    # only now: some file systems turn read-only after an error of the disk
+    if is_read_only(path.parent):
         return ReadOnlyError(f"{path.parent} is on a read-only file system")
     if is_full(error, path.parent):
         return NoDiskError(f"no space for {path}: {error}")
@@ -67,7 +68,7 @@ def refusal(error: Exception, path: Path) -> Exception:
 
 
 def cannot_start(error: Exception, path: Path) -> StartError:
-    """Return the error with what the person who reads it is to do."""
+    """Return the error with advice for the user."""
     return StartError(f"{path}: {error}; {_remedy(error, path)}")
 
 
@@ -87,16 +88,16 @@ T = TypeVar("T")
 
 
 INCREMENTAL = 2
-"""What SQLite calls `auto_vacuum = INCREMENTAL`."""
+"""SQLite's number for `auto_vacuum = INCREMENTAL`."""
 
 WRITTEN_ANEW_BYTES = 64 * 1024 * 1024
-"""A larger database of other pages is used as it is: a start must not take minutes for that."""
+"""A larger database with another page size is used as it is: a start must not take minutes."""
 
 
 def prepare(path: Path, clock: Clock) -> "tuple[Path | None, Salvage | None]":
-    """Leave a sound file at the newest schema; raise NoDiskError or StartError.
+    """Make sure that the file is sound and at the newest schema; raise NoDiskError or StartError.
 
-    Return the new name of a damaged one that was set aside, and what was salvaged of it.
+    Return the new name of a damaged file that was set aside, and what was salvaged of it.
     """
     if is_read_only(path.parent):
         raise ReadOnlyError(f"{path.parent} is on a read-only file system")
@@ -109,11 +110,12 @@ def prepare(path: Path, clock: Clock) -> "tuple[Path | None, Salvage | None]":
 
 
 def is_writable_again(path: Path, clock: Clock) -> bool:
-    """Return whether a disk that took nothing takes a database by now, and has some space."""
+    """Return whether a failed disk can be written again, and has some space."""
     try:
         if not Reserve(path.parent).hold():
             return False
-        # A salvaged database may wait to take its place: an empty one there would hide it for ever.
+        # A salvaged database may be waiting for its place: an empty one there would hide it for
+        # ever.
         finish(path, clock)
         _make(path)
     except (sqlite3.Error, OSError):

@@ -1,4 +1,4 @@
-"""The files beside a database, how long its write-ahead log is, and folders that stay on disk."""
+"""The files beside a database, the size of its write-ahead log, and durable folders."""
 
 import contextlib
 import os
@@ -6,12 +6,12 @@ from pathlib import Path
 
 
 def log_of(database: Path) -> Path:
-    """Return where the write-ahead log of `database` is."""
+    """Return the path of the write-ahead log of `database`."""
     return database.with_name(f"{database.name}-wal")
 
 
 def journal_of(database: Path) -> Path:
-    """Return where the rollback journal of `database` is while it has no write-ahead log."""
+    """Return the path of the rollback journal of `database`, used without a write-ahead log."""
     return database.with_name(f"{database.name}-journal")
 
 
@@ -24,7 +24,7 @@ def log_bytes(log: Path) -> int:
 
 
 def known_log_bytes(log: Path) -> int:
-    """Return the same in use, where a disk that does not say must end nothing: then 0, too."""
+    """Return the same, or 0 on an error: a failed query must not stop a running gateway."""
     try:
         return log_bytes(log)
     except OSError:
@@ -41,10 +41,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it, if need be; return once their names are on disk.
+    """Create a folder and its parents; return once their names are on disk.
 
-    Raises OSError. A folder that is there may be of a run that was killed before its name was
-    synced. Those above that were there before and cannot be synced are not ours.
+    Raises OSError. A folder that exists may be from a run that was killed before its name was
+    synced. Older parents that cannot be synced are not ours.
     """
     above = folder.absolute().parents
     made = sum(not each.exists() for each in above)

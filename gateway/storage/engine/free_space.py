@@ -1,4 +1,4 @@
-"""Keeps the database writable on a full disk, and gives its free pages back to the file system."""
+"""Keeps the database writable on a full disk, and returns its free pages to the file system."""
 
 import asyncio
 import contextlib
@@ -16,19 +16,19 @@ from gateway.storage.engine.files import known_log_bytes, log_of
 NAME = "reserve"
 
 RESERVE_BYTES = 16 * 1024 * 1024
-"""Room that is held: a write-ahead log of its usual 4 MiB, the pages that this adds to the
+"""Bytes of the reserve: a write-ahead log of its usual 4 MiB, the pages that it adds to the
 database, and a large batch."""
 
 PART_OF_DISK = 16
-"""On a small file system the reserve is one part in this many."""
+"""On a small file system the reserve is this fraction of it."""
 
 SMALLEST_RESERVE = 64 * 1024
 
 
 class Reserve:
-    """Room in `<folder>/reserve`: SQLite needs some even to delete rows.
+    """Space in `<folder>/reserve`: SQLite needs some even to delete rows.
 
-    `release` gives it to the disk, `hold` takes it back once there is twice as much.
+    `release` returns it to the disk, `hold` reserves it again once there is twice as much.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -37,11 +37,11 @@ class Reserve:
 
     @property
     def is_held(self) -> bool:
-        """Return whether the space is held now."""
+        """Return whether the space is reserved now."""
         return self._path.exists()
 
     def is_scarce(self, needed: int) -> bool:
-        """Return whether less is free than `needed` bytes and as much again as the reserve has."""
+        """Return whether less than `needed` bytes plus the size of the reserve is free."""
         try:
             found = os.statvfs(self._folder)
         except OSError:
@@ -49,7 +49,7 @@ class Reserve:
         return found.f_bavail * found.f_frsize < needed + _size(found)
 
     def hold(self) -> bool:
-        """Hold the space if it is free, and as much again beside it; return whether it is held."""
+        """Reserve the space if twice as much is free; return whether it is reserved."""
         if self.is_held:
             return True
         try:
@@ -62,7 +62,7 @@ class Reserve:
         return True
 
     def release(self) -> bool:
-        """Give the space back to the disk; return whether it was held."""
+        """Return the space to the disk; return whether it was reserved."""
         try:
             self._path.unlink()
         except OSError:
@@ -82,7 +82,7 @@ class Reserve:
 
 
 def _size(disk: os.statvfs_result) -> int:
-    """Return how many bytes are held of a disk."""
+    """Return the size of the reserve on a disk."""
     part = disk.f_blocks * disk.f_frsize // PART_OF_DISK
     return max(SMALLEST_RESERVE, min(RESERVE_BYTES, part))
 
@@ -90,17 +90,17 @@ def _size(disk: os.statvfs_result) -> int:
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
-"""Seconds between two attempts to hold the reserve again."""
+"""Seconds between two attempts to reserve the space again."""
 
 LOG_CHECK_SECONDS = 0.01
 """Seconds between two checks of the log's size."""
 
 LOGS_FREE = 4
-"""Space is scarce if less is free than so many logs: by the next check this one may have grown,
-and SQLite itself may have moved all of it into the database, which needs its size once more."""
+"""Space is scarce if less than this many logs is free: by the next check this one may have grown,
+and SQLite may have moved all of it into the database, which needs its size once more."""
 
 FOLDED_LOG_BYTES = 64 * 1024
-"""A log of no more than this is not truncated while space is scarce."""
+"""A smaller log is not truncated while space is scarce."""
 
 FULL = "the disk is full: publishers are refused until there is space again"
 
@@ -108,20 +108,20 @@ KEEP_FREE_PAGES = 4 * 1024 * 1024 // PAGE_BYTES
 """Free pages that stay in the file (4 MiB): the next rows use them without growing it."""
 
 STEP_PAGES = 256
-"""Pages given back in one transaction; a new batch waits for one step at most."""
+"""Pages returned in one transaction; a new batch waits for one step at most."""
 
 CHECKPOINTS = 40
 CHECKPOINT_SECONDS = 0.005
-"""How often, and seconds apart, a checkpoint is tried that another connection holds up."""
+"""Attempts, and the seconds between them, at a checkpoint that another connection blocks."""
 
 
 class FreeSpace:
     """Keeps the database writable when the disk is full.
 
-    The reserve is released then, so that pending rows still get to disk, and rows that the fleet
-    has acknowledged can be deleted. `exhausted` is True from there until the reserve can be held
-    again: meanwhile publishers are refused, and free pages go back to the disk. `alarm` is
-    called with a text when that begins and with "" when it ends.
+    The reserve is released then, so that pending rows can still be written, and rows that the fleet
+    has acknowledged be deleted. `exhausted` is True from there until the reserve is held again:
+    meanwhile publishers are refused, and free pages are returned to the disk. `alarm` is called
+    with a text when that begins and with "" when it ends.
     """
 
     def __init__(
@@ -152,10 +152,10 @@ class FreeSpace:
         return released
 
     def is_log_too_long(self, now: float) -> bool:
-        """Return whether `fold_log_now` is to follow a commit that ended at `now` (monotonic).
+        """Return whether `fold_log_now` must follow a commit that ended at `now` (monotonic).
 
-        A full disk has no space any more for the pages that a long log adds to the database, and
-        without moving them there the log's own space cannot be used again.
+        A full disk has no space for the pages that a long log adds to the database, and the log's
+        own space is reusable only after they were moved there.
         """
         if now < self._next_check:
             return False
@@ -164,7 +164,7 @@ class FreeSpace:
         return log > FOLDED_LOG_BYTES and self._reserve.is_scarce(LOGS_FREE * log)
 
     async def fold_log_now(self) -> None:
-        """Move the log into the file, unless somebody reads: a commit does not wait for that."""
+        """Move the log into the file, unless somebody reads: a commit must not wait for that."""
         await self._set_busy_timeout(0)
         await self._fold_log()
         await self._set_busy_timeout(BUSY_TIMEOUT_MS)
@@ -196,7 +196,7 @@ class FreeSpace:
         self._alarm("")
 
     async def _fold_log(self) -> None:
-        """Move the log into the file, which frees its space; what fails is tried again."""
+        """Move the log into the file, which frees its space; a failure is tried again."""
         with contextlib.suppress(sqlite3.Error):
             await self._connection.query(
                 "PRAGMA wal_checkpoint(TRUNCATE)", (), lambda cursor: cursor.fetchall()
@@ -213,9 +213,8 @@ async def give_space_back(
 ) -> bool:
     """Shrink the file to `keep` free pages; return False if the writer was `wanted` before.
 
-    Called after a batch when no other waits; it reads one counter in the file's header if
-    there is little to give. A failure is logged and left to the next call: no row depends
-    on it.
+    Called after a batch when no other waits; it reads one counter in the file's header if there is
+    little to return. A failure is logged and left to the next call: no row depends on it.
     """
     shrunk = False
     before = -1
@@ -224,25 +223,26 @@ async def give_space_back(
             free = await connection.query("PRAGMA freelist_count", (), _number)
             if free <= keep:
                 return not shrunk or await _checkpoint(connection, wanted)
-            if free == before:  # another program made the file, which gives nothing back
+            if free == before:  # another program created the file without auto_vacuum
                 return True
             before = free
             step = min(STEP_PAGES, free - keep)
-            # As a script: the statement has a row without columns for each page, and Python
-            # ends anything else after the first of them.
+            # As a script: the statement returns a row without columns for each page, and Python
+            # stops anything else after the first.
             await connection.script(f"PRAGMA incremental_vacuum({step})")
             shrunk = True
     except sqlite3.Error as error:
-        level = logging.DEBUG if is_disk_full(error) else logging.WARNING  # the alarm says it
+        # the alarm reports a full disk
+        level = logging.DEBUG if is_disk_full(error) else logging.WARNING
         logger.log(level, "free pages of the database could not be given back: %s", error)
         return True
     return False
 
 
 async def _checkpoint(connection: Connection, wanted: Callable[[], bool]) -> bool:
-    """Bring what the log has to the file, which alone shrinks it; False if that did not work out.
+    """Move the log into the file, which shrinks only then; False if that failed.
 
-    A read that is under way at the same time holds the log for as long as it takes.
+    A concurrent read blocks this for as long as it takes.
     """
     for _ in range(CHECKPOINTS):
         busy, pages, copied = await connection.query(

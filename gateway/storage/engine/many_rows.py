@@ -1,6 +1,6 @@
 """Many rows with few steps of SQLite.
 
-Python's sqlite3 gives up the interpreter's lock and takes it again around each step of a
+Python's sqlite3 releases the interpreter's lock and acquires it again around each step of a
 statement, and `executemany` makes a step for each row. An INSERT of many rows is one step: that
 takes a third of the time, and far less of it from the event loop's thread.
 """
@@ -17,13 +17,13 @@ ROWS_AT_ONCE = 32
 """Rows of one INSERT; more were measured to be no faster."""
 
 FEWER_ROWS_AT_ONCE = 8
-"""Rows of one INSERT where fewer than ROWS_AT_ONCE are left, as in most batches of connections."""
+"""Rows of one INSERT if fewer than ROWS_AT_ONCE are left, as in most batches of connections."""
 
 MOST_VALUES = 999
-"""Values of a statement that every SQLite takes (SQLITE_MAX_VARIABLE_NUMBER before 3.32)."""
+"""Parameters of a statement that every SQLite accepts (SQLITE_MAX_VARIABLE_NUMBER before 3.32)."""
 
 KNOWN_STATEMENTS = 128
-"""Wide forms of statements that are remembered, which is all of them; others are made anew."""
+"""Cached wide forms of statements: enough for all of them."""
 
 _INSERT = re.compile(
     r"(INSERT (?:OR REPLACE )?INTO [^?]* VALUES )(\( ?(?:\?|0|NULL)(?:, (?:\?|0|NULL))* ?\))"
@@ -52,7 +52,7 @@ def execute_many(cursor: sqlite3.Cursor, statement: str, rows: Sequence[Row]) ->
 
 @lru_cache(KNOWN_STATEMENTS)
 def _widened(statement: str, at_once: int) -> str | None:
-    """Return an INSERT of one row as one of so many, None for any other statement."""
+    """Return an INSERT of one row as one of `at_once` rows, None for any other statement."""
     match = _INSERT.fullmatch(statement)
     if match is None or match[2].count("?") * at_once > MOST_VALUES:
         return None

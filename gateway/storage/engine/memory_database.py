@@ -1,4 +1,4 @@
-"""A database in memory, for a gateway whose disk takes nothing."""
+"""A database in memory, for a gateway whose disk accepts no writes."""
 
 import logging
 import sqlite3
@@ -12,20 +12,20 @@ from gateway.storage.engine.migrations.migrate import earlier_statements, migrat
 logger = logging.getLogger(__name__)
 
 MEMORY_BYTES = 64 * 1024 * 1024
-"""Bytes that may come in before publishers are refused; a Pi Zero has 512 MB."""
+"""Bytes that may be added before publishers are refused; a Pi Zero has 512 MB."""
 
 TAKEN_BYTES = 64 * 1024 * 1024
-"""Bytes that are taken over from the disk at most; the rest waits there for a restart."""
+"""The most bytes that are copied from the disk; the rest waits there for a restart."""
 
 COPIED_BYTES = {"history": 0, "outbox": 16 * 1024 * 1024}
-"""Bytes of pages that these tables take over of those."""
+"""The share of these for the pages of these tables."""
 
 
 async def open_in_memory(path: Path) -> tuple[Connection, Salvage | None]:
     """Return a database with what can be read of the one at `path`, and how much that is.
 
-    One connection serves as writer and reader: each transaction and each query is a single
-    hop into its thread, so that none sees half of another.
+    One connection serves as writer and reader: each transaction and each query is a single call in
+    its thread, so that none sees half of another.
     """
     results: list[Salvage] = []
 

@@ -1,4 +1,4 @@
-"""The columns of a message, and its values in them, whichever table stores it."""
+"""The columns of a message, and its values in them, for every table that stores it."""
 
 import json
 from collections.abc import Sequence
@@ -16,16 +16,16 @@ PROPERTY_COLUMNS = (
     "payload_format",
     "user_properties",
 )
-"""What a publisher says of a message beside it."""
+"""The publisher's properties of a message."""
 
 PLAIN_COLUMNS = ("topic", "payload", "qos", "retain", "time", "client_id", "username")
-"""Those of a message about which its publisher says nothing beside it: the others are NULL."""
+"""The columns of a message without properties: all others are NULL."""
 
 MESSAGE_COLUMNS = (*PLAIN_COLUMNS, *PROPERTY_COLUMNS)
 """All of them. `time` is when the gateway accepted the message (ms since 1970)."""
 
 NO_VALUES = (None,) * len(PROPERTY_COLUMNS)
-"""The values of PROPERTY_COLUMNS where a publisher says nothing beside the message."""
+"""The values of PROPERTY_COLUMNS for a message without properties."""
 
 
 def message_values(message: Message) -> Row:
@@ -48,7 +48,7 @@ def message_values(message: Message) -> Row:
 
 
 def to_message(values: Sequence[Any]) -> Message:
-    """Return the message that `message_values` made `values` of."""
+    """Return the message of values from `message_values`."""
     topic, payload, qos, retain, time, client_id, username, *properties = values
     content_type, response_topic, correlation_data, expiry, payload_format, pairs = properties
     return Message(
@@ -81,7 +81,7 @@ def property_values(properties: Properties) -> Row:
 
 
 def property_fields(values: tuple[Any, ...]) -> Properties:
-    """Return the properties that `property_values` made `values` of."""
+    """Return the properties of values from `property_values`."""
     if values == NO_VALUES:
         return NO_PROPERTIES
     content_type, response_topic, correlation_data, expiry, payload_format, pairs = values
@@ -96,12 +96,12 @@ def property_fields(values: tuple[Any, ...]) -> Properties:
 
 
 def pairs_to_text(pairs: tuple[tuple[str, str], ...]) -> str | None:
-    """Return user properties as JSON, None where there are none."""
+    """Return user properties as JSON, None without any."""
     return json.dumps(pairs, separators=(",", ":"), ensure_ascii=False) if pairs else None
 
 
 def text_to_pairs(text: str | None) -> tuple[tuple[str, str], ...]:
-    """Return what `pairs_to_text` made the text of; raise ValueError for any other."""
+    """Return the pairs of a text from `pairs_to_text`; raise ValueError for any other."""
     if text is None:
         return ()
     return tuple((name, value) for name, value in json.loads(text))

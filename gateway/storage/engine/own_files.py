@@ -1,4 +1,4 @@
-"""Whether SQLite has the files open that the next start will find, and a new one if not."""
+"""Checks that SQLite's open files are those that the next start will find; rescues them if not."""
 
 import os
 import struct
@@ -12,8 +12,8 @@ from gateway.storage.engine.files import log_of, make_folder
 from gateway.storage.engine.replace import put_in_place
 
 _INDEX_HEADER = 48
-"""Bytes of the header of the log's index, which stands there twice: the count of changes at 8, that
-of frames at 16, that of the database's pages at 20 (sqlite.org/walformat.html, 2.1)."""
+"""Bytes of the header of the log's index, which is stored twice: the count of changes at 8, of
+frames at 16, of the database's pages at 20 (sqlite.org/walformat.html, 2.1)."""
 
 _Index = tuple[int, int, int]
 """These three."""
@@ -26,16 +26,16 @@ _ZEROS = bytes(HEADER_BYTES)
 class OwnFiles:
     """The files of an open database, as they were when it was opened.
 
-    Whoever deletes or renames them leaves SQLite with files that it can use and nobody else can
-    find: it commits as ever, and after the next start all is gone.
+    If somebody deletes or renames them, SQLite uses files that nobody else can find: it commits as
+    before, and after the next start everything is lost.
 
     All are kept open, and `close` is for when the database is closed: a process that closes any
-    descriptor of a file gives up all its locks on it (fcntl(2)), SQLite's among them, and whoever
-    opens the database next would take it for nobody's and truncate the index.
+    descriptor of a file releases all its locks on it (fcntl(2)), SQLite's included. The next
+    process that opens the database would find it unused and truncate the index.
     """
 
     def __init__(self, path: Path, page_bytes: int) -> None:
-        """Note which files these are; raise OSError if the database is not there."""
+        """Note which files these are; raise OSError if the database does not exist."""
         self._path = path
         self._page_bytes = page_bytes
         self._log = log_of(path)
@@ -51,12 +51,11 @@ class OwnFiles:
         self._log_bytes = 0
 
     def are_unchanged(self) -> bool:
-        """Return whether nothing was deleted, renamed, or made shorter since the last call.
+        """Return whether nothing was deleted, renamed, or truncated since the last call.
 
-        It is a few calls of the system without an object of the answer for each: two checks go
-        with each commit. Where it returns False, `fault` may still say that all is well: SQLite
-        itself makes its files shorter at times. What it does not see is a file system that is
-        mounted over the folder.
+        It takes a few system calls without an object for each result: there are two checks for each
+        commit. After False, `fault` may still find everything in order: SQLite itself truncates its
+        files at times. A file system mounted over the folder is not detected.
         """
         try:
             for link, name in self._names:
@@ -67,17 +66,17 @@ class OwnFiles:
             if size < self._bytes or log_size < self._log_bytes:
                 return False
             self._bytes, self._log_bytes = size, log_size
-            # what is written behind the end of a truncated log leaves zeros at its beginning
+            # writing past the end of a truncated log leaves zeros at its beginning
             return pread(log, HEADER_BYTES, 0) != _ZEROS[:log_size]
         except OSError:
             return False
 
     def fault(self) -> str:
-        """Return what has become of one of them, "" while all is well."""
+        """Return the fault of one of them, "" without any."""
         return self._fault()[0]
 
     def close(self) -> None:
-        """Check no more; the database must be closed before."""
+        """Stop checking; the database must be closed before."""
         for each in self._descriptors:
             if each >= 0:
                 os.close(each)
@@ -85,17 +84,17 @@ class OwnFiles:
 
     @property
     def is_truncated(self) -> bool:
-        """Whether something is missing in the files themselves, so that no copy has it either.
+        """Whether content of the open files is missing, so that no copy has it either.
 
-        What stands under their names when they are gone says nothing of them.
+        Files that now have their names do not count.
         """
         return self._fault()[1]
 
     def _fault(self) -> tuple[str, bool]:
-        """Return the fault, and whether it is a file that was truncated."""
-        # The log grows before its index says so, so its size is asked for behind the index. It is
-        # cut only after that, as the database is: what is short then is another's doing, unless
-        # the index has changed meanwhile.
+        """Return the fault, and whether a file was truncated."""
+        # SQLite extends the log before the index mentions it, so the size is read after the index.
+        # It truncates the log only after changing the index, and the database likewise: a short
+        # file is another's doing, unless the index has changed meanwhile.
         before = self._read_index()
         sizes: list[int | None] = []
         for each, known in self._known.items():
@@ -120,7 +119,7 @@ class OwnFiles:
         return "", False
 
     def _lacks_frames(self, size: int | None, index: _Index) -> bool:
-        """Return whether frames that the index knows are not in a log of this size."""
+        """Return whether a log of this size lacks frames that the index lists."""
         _, frames, _ = index
         if not frames or size is None:
             return False
@@ -134,8 +133,8 @@ class OwnFiles:
     def _lacks_pages(self, size: int | None, index: _Index) -> bool:
         """Return whether pages are neither in a database of this size nor in its log.
 
-        The log is read only if the database is shorter than at the last check, as it is after it
-        has given space back.
+        The log is read only if the database is shorter than at the last check, as after it has
+        returned space.
         """
         _, frames, pages = index
         if size is None:
@@ -151,7 +150,7 @@ class OwnFiles:
         return False
 
     def _read_index(self) -> _Index:
-        """Return what the index of the log says, _UNKNOWN while it is being written."""
+        """Return the content of the log's index, _UNKNOWN while it is being written."""
         try:
             header = pread(self._descriptors[2], 2 * _INDEX_HEADER, 0)
         except OSError:
@@ -163,7 +162,7 @@ class OwnFiles:
 
 
 def _opened(path: Path) -> int:
-    """Return a descriptor, -1 where there is no such file."""
+    """Return a descriptor, -1 without such a file."""
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -171,7 +170,7 @@ def _opened(path: Path) -> int:
 
 
 def _name(link: str) -> str:
-    """Return what the kernel calls an open file by now."""
+    """Return an open file's current name."""
     try:
         return readlink(link)  # noqa: PTH115 - as above
     except OSError:  # no /proc: every check is a thorough one
@@ -190,13 +189,13 @@ def _identity(found: os.stat_result | None) -> tuple[int, int] | None:
 
 
 RESCUED = ".rescued"
-"""What the copy's name ends with until it is whole and on disk."""
+"""Suffix of the copy until it is complete and on disk."""
 
 
 async def rescue(connection: Connection, path: Path, clock: Clock) -> None:
-    """Return once all that the connection has committed is in `path`; raise OSError, sqlite3.Error.
+    """Copy all that the connection has committed to `path`; raise OSError, sqlite3.Error.
 
-    What stands there by now under the names of the database is set aside.
+    Other files that now have the database's names are set aside.
     """
     copy = path.with_name(path.name + RESCUED)
     await connection.run(lambda: _make_way(copy))

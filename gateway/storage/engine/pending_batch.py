@@ -1,4 +1,4 @@
-"""How stores announce changes that they hold in memory until a batch is closed."""
+"""Lets stores announce changes that they hold in memory until a batch is closed."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -12,7 +12,7 @@ AddRows = Callable[[str, list[tuple[object, ...]], int], None]
 """`Writer.add_rows`, as stores use it."""
 
 PUT_OFF = 1.0
-"""Seconds that a change may stay in memory whose loss only makes something come again."""
+"""Seconds that a change may stay in memory if its loss only causes a repetition."""
 
 
 class BatchWriter(Protocol):
@@ -26,15 +26,15 @@ class BatchWriter(Protocol):
 
     @property
     def full(self) -> bool:
-        """True while nothing more is to be gathered."""
+        """True while nothing more may be added."""
         ...
 
     def add(self, statement: str, row: tuple[object, ...]) -> int:
-        """Gather a row."""
+        """Add a row."""
         ...
 
     def add_rows(self, statement: str, rows: list[tuple[object, ...]], size: int) -> None:
-        """Gather rows that hold so many bytes in texts and blobs."""
+        """Add rows with this many bytes in texts and blobs."""
         ...
 
     def schedule_commit(self, within: float) -> None:
@@ -53,8 +53,8 @@ class BatchWriter(Protocol):
 class PendingBatch:
     """Announces changes to the writer; `changes` counts those that answers wait for.
 
-    `deferred` counts those that they wait for unless receivers make them needless before, and
-    `deferred_commit` is the batch that brings the last of these to disk.
+    `deferred` counts changes that answers wait for unless receivers acknowledge first;
+    `deferred_commit` is the batch with the last of these.
     """
 
     __slots__ = ("_next_commit", "changes", "deferred", "deferred_commit", "writer")
@@ -72,24 +72,24 @@ class PendingBatch:
         self.writer.schedule_commit(within)
 
     def defer(self) -> None:
-        """Announce a deferred write: it goes with the batch after the one that gathers now."""
+        """Announce a deferred write: it is for the batch after the pending one."""
         self.deferred += 1
         self.deferred_commit = self._next_commit = self.writer.batch + 1
 
     def go_on(self) -> None:
-        """Announce that more of what was announced goes with the batch after this one."""
+        """Announce that more of the announced changes are for the batch after this one."""
         self._next_commit = self.writer.batch + 1
 
     def defer_to_batch(self) -> None:
-        """Announce a deferred write that whoever defers it has begun in time.
+        """Announce a deferred write whose batch the caller begins in time.
 
-        It goes with the batch that gathers now, or with one before it.
+        It is in the pending batch at the latest.
         """
         self.deferred += 1
         self.deferred_commit = max(self.deferred_commit, self.writer.batch)
 
     def committed(self, batch: int) -> None:
-        """Announce the batch that answers may wait for, if it is not this one."""
+        """Report a batch as on disk."""
         if batch < self._next_commit:
             self.writer.schedule_commit(self.writer.commit_delay / 2)
 
@@ -98,7 +98,7 @@ class PendingBatch:
         self.writer.schedule_commit(PUT_OFF)
 
     def commit_number(self) -> int:
-        """Make everything gathered due now; return the batch that it is in, or was."""
+        """Make all pending changes due now; return the batch with the last of them."""
         number = self.writer.commit_number()
         if number == self.writer.batch:
             self.writer.schedule_commit(0.0)

@@ -1,4 +1,4 @@
-"""Numbers as ranges: SQLite deletes those that follow each other in one step."""
+"""Numbers as ranges: SQLite deletes a range in one step."""
 
 from collections.abc import Collection, Iterable
 
@@ -7,16 +7,16 @@ Range = tuple[int, int]
 
 
 def ranges_of(numbers: Collection[int]) -> list[Range]:
-    """Return the ranges that `numbers`, all different, make up, rising."""
+    """Return the rising ranges that consist of `numbers`, all different."""
     if numbers:
         first, last = min(numbers), max(numbers)
-        if last - first + 1 == len(numbers):  # as mostly: no sorting
+        if last - first + 1 == len(numbers):  # usually: no sorting
             return [(first, last)]
     return joined((number, number) for number in numbers)
 
 
 def joined(ranges: Iterable[Range]) -> list[Range]:
-    """Return ranges, those that follow each other as one, rising."""
+    """Return ranges in rising order, adjacent ones joined."""
     found: list[Range] = []
     for first, last in sorted(ranges):
         if found and first == found[-1][1] + 1:

@@ -1,4 +1,4 @@
-"""Reads rows at the start, one by one: a bad one is left out and never stops the gateway."""
+"""Reads rows at the start, one by one: a bad one is skipped and never stops the gateway."""
 
 import logging
 import sqlite3
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Reading:
-    """Makes values of rows; what cannot be read is logged and counted.
+    """Makes values of rows; unreadable rows are logged and counted.
 
     The counter is `tidegate/storage/unreadable`.
     """
@@ -35,11 +35,11 @@ class Reading:
         *,
         texts: bool = True,
     ) -> list[T]:
-        """Return what `read` makes of each row, in the connection's thread.
+        """Return the result of `read` for each row; it runs in the connection's thread.
 
-        `read` raises one of UNREADABLE for a row that says nothing sensible. With
-        the first that is `enough` the reading ends. A statement without `texts`, which gives them
-        as BLOBs for `read` to decode, needs no look at each value.
+        `read` raises one of UNREADABLE for an invalid row. Reading ends with the first that is
+        `enough`. A statement without `texts` returns them as BLOBs for `read` to decode, which
+        saves a check of each value.
         """
 
         def take(cursor: sqlite3.Cursor) -> tuple[list[T], list[str]]:
@@ -60,7 +60,7 @@ def _read_texts(
     read: Callable[[Values], T],
     enough: Callable[[T], bool],
 ) -> tuple[list[T], list[str]]:
-    """Do what `_take` does where SQLite's own decoding would end the whole query.
+    """Do the same as `_take` if SQLite's own decoding would end the whole query.
 
     It does at the first text that is not UTF-8.
     """
@@ -78,7 +78,7 @@ def _read(
     read: Callable[[Values], T],
     enough: Callable[[T], bool],
 ) -> tuple[list[T], list[str]]:
-    """Return what could be read, and of the rest what is wrong with it."""
+    """Return what could be read, and the faults of the rest."""
     found, faults = [], []
     try:
         for values in cursor:

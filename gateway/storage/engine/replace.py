@@ -1,4 +1,4 @@
-"""Puts a new database in the place of one that is damaged, or of an earlier schema."""
+"""Replaces a database that is damaged, or of an earlier schema."""
 
 import os
 import sqlite3
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
     from gateway.salvage.salvage import Salvage
 
 SALVAGED = ".salvaged"
-"""What the new database's name ends with until it takes its place."""
+"""Suffix of the new database until it takes its place."""
 
 DAMAGED, SOUND = "corrupt", "before"
-"""Behind the name of a database that is set aside: it is damaged, or of an earlier schema."""
+"""Infix in the name of a database that is set aside: it is damaged, or of an earlier schema."""
 
 Fill = Callable[[Path, sqlite3.Connection], "Salvage"]
 """Copies the rows of a database into a new one that is open."""
 
 BESIDE = ("-journal", "-wal", "-shm")
-"""What the names of SQLite's other files end with."""
+"""Suffixes of SQLite's other files."""
 
 
 def replace(
     path: Path, clock: Clock, create: Callable[[Path], None], fill: Fill, *, damaged: bool = True
 ) -> "tuple[Path, Salvage]":
-    """Bring `path` into a new database in its place; return its new name and what came of it.
+    """Replace `path` by a new database with its content; return its new name and the result.
 
     `create` makes an empty database at the newest schema, and `fill` copies rows into it. The new
-    one is on disk as a whole before the old one moves, so that a crash at any point loses nothing:
-    the next start begins again, or goes on with `finish`. Raises OSError, sqlite3.Error.
+    one is completely on disk before the old one is renamed, so a crash at any point loses nothing:
+    the next start begins again, or completes it with `finish`. Raises OSError, sqlite3.Error.
     """
     new = _new(path)
-    if not path.exists():  # `finish` tells by it that the new one is whole
+    if not path.exists():  # for `finish`, this means that the new one is complete
         path.touch()
         sync_folder(path.parent)
     for suffix in ("", *BESIDE):
@@ -52,9 +52,9 @@ def replace(
 
 
 def finish(path: Path, clock: Clock, aside: Path | None = None) -> None:
-    """Move the rest once the damaged file is out of the way; nothing otherwise.
+    """Complete a replacement after the damaged file was renamed; otherwise do nothing.
 
-    Called before a database is opened, it ends what a crash interrupted.
+    Called before a database is opened, it completes what a crash interrupted.
     """
     new = _new(path)
     if path.exists() or not new.exists():
@@ -72,7 +72,7 @@ def finish(path: Path, clock: Clock, aside: Path | None = None) -> None:
 def set_aside_between(path: Path, first: float, last: float) -> bool:
     """Return whether a database was set aside between two moments, in seconds since 1970.
 
-    On a board that begins with 1970 until NTP has the time, the files of years before are later.
+    A board without a clock begins in 1970 until NTP has the time: files of earlier runs seem later.
     """
     return any(
         first <= each.lstat().st_ctime <= last
@@ -81,7 +81,7 @@ def set_aside_between(path: Path, first: float, last: float) -> bool:
 
 
 def put_in_place(whole: Path, path: Path, clock: Clock) -> None:
-    """Let `whole`, a database that is on disk, take the place of what stands at `path`."""
+    """Rename `whole`, a database that is on disk, to `path` in place of the file there."""
     aside = _free_name(path, clock)
     if path.exists():
         path.rename(aside)
@@ -93,7 +93,7 @@ def put_in_place(whole: Path, path: Path, clock: Clock) -> None:
 def _fill(path: Path, new: Path, fill: Fill) -> "Salvage":
     connection = sqlite3.connect(new, isolation_level=None)
     try:
-        # Nobody relies on the new file before it is renamed: one sync at the end will do.
+        # Nobody relies on the new file before it is renamed: one sync at the end suffices.
         connection.execute("PRAGMA journal_mode = MEMORY")
         connection.execute("PRAGMA synchronous = OFF")
         result = fill(path, connection)

@@ -1,4 +1,4 @@
-"""The look at a database before it is used, bounded in time: a card reads 20 MB in a second."""
+"""Checks a database before it is used, for a bounded time: a card reads 20 MB in a second."""
 
 import sqlite3
 import threading
@@ -15,21 +15,21 @@ from gateway.storage.engine.migrations.migrate import check_schema
 
 SECONDS_AFTER_A_STOP = 2.0
 SECONDS_AFTER_A_CRASH = 10.0
-"""How long the pages are looked at, at most. What was not reached is found when it is used."""
+"""Seconds for checking pages. Damage beyond them is found when the pages are used."""
 
 MAXIMUM_LOG_BYTES = 64 * 1024 * 1024
-"""Of a longer write-ahead log the frames are not checked; about 5 s on a small board."""
+"""A longer write-ahead log is not checked frame by frame; about 5 s on a small board."""
 
 
 def was_not_closed(path: Path) -> bool:
-    """Return whether the last run did not close the database: its log is still there."""
+    """Return whether the last run did not close the database: its log still exists."""
     return log_bytes(log_of(path)) > 0
 
 
 def check_files(path: Path) -> None:
-    """Raise StartError for one of SQLite's files that is none, DamagedError for a lost database.
+    """Raise StartError for a path that is no regular file, DamagedError for a lost database.
 
-    SQLite would delete the log of a database that is empty.
+    SQLite would delete the log of an empty database.
     """
     odd = odd_file(path)
     if odd is not None:
@@ -40,7 +40,7 @@ def check_files(path: Path) -> None:
 
 
 def check_log(path: Path) -> None:
-    """Raise DamagedError when the log lost something in its middle, which SQLite passes over."""
+    """Raise DamagedError if frames in the middle of the log are lost, which SQLite ignores."""
     log = log_of(path)
     if 0 < log_bytes(log) <= MAXIMUM_LOG_BYTES:
         damaged = read_log(log, page_bytes_of(path)).damaged
@@ -49,28 +49,28 @@ def check_log(path: Path) -> None:
 
 
 def check_note(path: Path) -> None:
-    """Raise DamagedError when an earlier run found damage while it used the database."""
+    """Raise DamagedError if an earlier run found damage while it used the database."""
     found = noted_damage(path)
     if found is not None:
         raise DamagedError(found or "an earlier run found damage")
 
 
 def check_pages(connection: sqlite3.Connection, seconds: float) -> bool:
-    """Return whether all pages could be looked at in time; raise DamagedError for a bad one.
+    """Return whether all pages could be checked in time; raise DamagedError for a bad one.
 
-    Raises sqlite3.Error when the file cannot even be opened, StartError for a newer one, and
-    OtherSchemaError for one that is as sound as could be seen, with tables of another version.
+    Raises sqlite3.Error if the file cannot even be opened, StartError for a newer one, and
+    OtherSchemaError for one that seems sound, with tables of another version.
     """
     different = check_schema(connection)
     with _interrupted_after(connection, seconds) as interrupted:
         try:
-            # Not quick_check: by an index with a wrong entry SQLite passes over rows.
+            # Not quick_check: with a wrong index entry SQLite skips rows.
             (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         except sqlite3.OperationalError:
             if not interrupted.is_set():
                 raise
             found = "ok"
-    # pages that were not reached look as if nobody used them
+    # pages that were not reached seem unused
     if found != "ok" and not interrupted.is_set():
         raise DamagedError(str(found).splitlines()[-1])
     if different:

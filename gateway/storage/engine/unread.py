@@ -1,4 +1,4 @@
-"""Files that were set aside although nothing of them could be read: each start tries them again."""
+"""Unreadable files that were set aside: each start tries them again."""
 
 import logging
 from pathlib import Path
@@ -8,7 +8,7 @@ from gateway.storage.engine.damage import UNREADABLE
 logger = logging.getLogger(__name__)
 
 NOTE = ".unread"
-"""What the name of the note beside such a file ends with."""
+"""Suffix of the note beside such a file."""
 
 WHAT_TO_DO = (
     "nothing of {name} could be read ({why}); each start tries it again, and adds what is in it."
@@ -33,9 +33,9 @@ def unread_files(database: Path) -> list[Path]:
 
 
 def read_again(database: Path, just_now: Path | None) -> list[Path]:
-    """Add what can be read by now to a database; return the files of which nothing can.
+    """Add the rows of files that have become readable; return those that are still unreadable.
 
-    One that was set aside `just_now` waits for the next start.
+    A file that was set aside `just_now` waits for the next start.
     """
     try:
         files = unread_files(database)

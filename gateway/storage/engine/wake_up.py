@@ -1,14 +1,14 @@
-"""A time at which something is to be done, which is mostly put off before it comes."""
+"""A time at which something must be done, which is usually postponed before it is reached."""
 
 import math
 from collections.abc import Callable
 
 
 class WakeUp:
-    """Whoever waits for sockets calls `ring` at `at`, a second of the loop's clock.
+    """The socket selector calls `ring` at `at`, a second of the loop's clock.
 
-    It is set and put off by assignment, many times between two waits, where a timer of the loop's
-    would cost more than all else. It is infinite while nothing is to be done.
+    It is set and postponed by assignment, many times between two waits; a timer of the loop would
+    cost more than all else. It is infinite while nothing is due.
     """
 
     __slots__ = ("at", "ring")

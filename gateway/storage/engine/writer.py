@@ -31,7 +31,7 @@ class CommitFigures:
         counters.set("tidegate/storage/rows", 0)
 
     def count(self, rows: int, seconds: float) -> None:
-        """Count one commit of so many rows that took so long, with the way to its thread."""
+        """Count a commit of so many rows; `seconds` includes the switch to its thread."""
         values = self._values
         self._commits = commits = self._commits + 1
         self._rows += rows
@@ -55,15 +55,15 @@ LONGEST_RETRY = 5.0
 
 
 ON_DISK, NOT_WRITTEN = True, False
-"""How attempts at a batch end."""
+"""The results of attempts at a batch."""
 
 
 class CommitAttempts:
-    """Attempts to commit, repeated while the disk refuses and `closing` is not set.
+    """Attempts to commit, repeated while the disk fails and `closing` is not set.
 
-    `failing` is True from the first refusal until the disk takes rows again. `alarm` is called
-    with a text when that begins and with "" when it ends, `on_failed` after each refusal, and
-    `on_end` when a batch is on disk (True), or `closing` is set and it still is not (False).
+    `failing` is True from the first failure until the disk is writable again. `alarm` is called
+    with a text when that begins and with "" when it ends, `on_failed` after each failure, and
+    `on_end` when a batch is on disk (True), or `closing` is set and it is not (False).
     `free_space`, once it is set, makes space when the disk is full.
     """
 
@@ -79,7 +79,7 @@ class CommitAttempts:
         self.failing = False
         self.free_space: FreeSpace | None = None
         self.are_gone: Callable[[], bool] = lambda: False  # called before and after each commit
-        """Whether the files are gone: what is committed to them then must not be acknowledged."""
+        """Whether the files are gone: what is committed to them must not be acknowledged."""
         self._connection = connection
         self._counters = counters
         self._figures = CommitFigures(counters)
@@ -95,7 +95,7 @@ class CommitAttempts:
 
     @property
     def disk_full(self) -> bool:
-        """True while the disk is full: pending rows get there, but no more is promised."""
+        """True while the disk is full: pending rows are still written, but no more are accepted."""
         return self.free_space is not None and self.free_space.exhausted
 
     def begin(self, batch: Batch, rows: int) -> None:
@@ -104,7 +104,7 @@ class CommitAttempts:
         self._try()
 
     def _try(self) -> None:
-        # Before the commit, too: SQLite would lengthen a log that was truncated, and hide that.
+        # Before the commit, too: SQLite would extend a truncated log, and hide the damage.
         if self.are_gone():
             self._go_on(self._end_unwritten())
             return
@@ -128,7 +128,7 @@ class CommitAttempts:
                 self._on_end(ON_DISK)
 
     def _go_on(self, what: Coroutine[Any, Any, None]) -> None:
-        """Do what takes longer; it ends the attempt, or begins the next."""
+        """Run a longer step; it ends the attempt, or begins the next."""
         self._task = asyncio.get_running_loop().create_task(what)
 
     async def _end_unwritten(self) -> None:
@@ -141,8 +141,8 @@ class CommitAttempts:
 
     async def _handle(self, failure: BaseException) -> None:
         """Make space, or wait, for the next attempt."""
-        # Whatever it is, as a value that SQLite cannot hold: nothing behind it may be acknowledged
-        # as if it were stored.
+        # Whatever the error is, such as a value that SQLite cannot hold: nothing after it may be
+        # acknowledged as if it were stored.
         if not await self._released_reserve(failure):
             self._failed(failure)
             if not self._closing.is_set():
@@ -182,7 +182,7 @@ class CommitAttempts:
 logger = logging.getLogger(__name__)
 
 MAX_PENDING_ROWS = 100_000
-"""Rows not yet on disk beyond which the writer is full: publishers are told 0x97."""
+"""Rows not yet on disk above which the writer is full: publishers get 0x97."""
 
 MAX_PENDING_BYTES = 64 * 1024 * 1024
 """Bytes of the same rows; a Pi Zero has 512 MB for everything."""
@@ -197,19 +197,18 @@ SPACE_CHECK_SECONDS = 2.0
 """Seconds after which that is checked although there were fewer rows."""
 
 COMMIT_DELAY = 0.005
-"""Seconds by which a commit may be put off while everyone who is owed a message can still
-acknowledge it."""
+"""Seconds by which a commit may be delayed while every receiver can still acknowledge before."""
 
 MEMORY_DELAY = 1.0
-"""Seconds by which a commit of the class `memory` is put off: nobody waits for it."""
+"""Seconds by which a commit of the class `memory` is delayed: nobody waits for it."""
 
 
 class CommitDue:
-    """The earliest of the times by which somebody wants the commit to begin.
+    """The earliest time by which a commit must begin.
 
-    `at` is a second of the loop's clock: 0.0 for at once, infinite while nobody wants anything, or
-    only what counts from the end of a turn that has not ended. `wanted` is True once somebody has
-    asked for a commit, and `within` the shortest delay that was asked for.
+    `at` is a second of the loop's clock: 0.0 for at once, infinite while nothing is scheduled, or
+    only what counts from the end of the present turn. `wanted` is True once a commit was scheduled,
+    and `within` the shortest delay of those.
     """
 
     __slots__ = ("_after_turn", "at", "wanted", "within")
@@ -218,21 +217,21 @@ class CommitDue:
         self.clear()
 
     def clear(self) -> None:
-        """Begin with a new batch, of which nobody has wanted anything."""
+        """Begin with a new batch, for which nothing is scheduled."""
         self.wanted = False
         self.at = math.inf
         self.within = math.inf
-        self._after_turn = math.inf  # the same, as far as it counts from the turn's end
+        self._after_turn = math.inf  # a delay that counts from the turn's end
 
     @property
     def passed(self) -> bool:
-        """True when the commit is not to be put off any more."""
+        """True when the commit is due."""
         return not self.at or self.at <= asyncio.get_running_loop().time()
 
     def schedule(self, within: float, commit_delay: float, stretch: float) -> None:
         """Have it begin at most `within` seconds from now (`Writer.schedule_commit`)."""
         if within >= self.within:
-            return  # asked for earlier, and for no longer: that is due before
+            return  # an earlier call with a shorter delay is due before
         self.within = within
         self.wanted = True
         if within <= 0.0:
@@ -244,32 +243,32 @@ class CommitDue:
             self.at = min(self.at, asyncio.get_running_loop().time() + within)
 
     def end_turn(self) -> None:
-        """Let what counts from the end of the turn count from now."""
+        """Start the delay that counts from the end of the turn."""
         if self._after_turn < math.inf:
             due = asyncio.get_running_loop().time() + self._after_turn
             self.at, self._after_turn = min(self.at, due), math.inf
 
 
 class Writer:
-    """Commits rows in batches; nothing is acknowledged before `committed` says so.
+    """Commits rows in batches; nothing may be acknowledged before `committed` reaches its batch.
 
-    `batch` is the number of the pending batch, from 1; `committed` the highest number on
-    disk. While one commit runs, later turns gather into the next batch (group commit); when it
-    ends, the next begins at once if something in it is due by then, otherwise when it is.
+    `batch` is the number of the pending batch, from 1; `committed` the highest number on disk.
+    While one commit runs, later turns add to the next batch (group commit). When it ends, the next
+    begins at once if it is due by then, otherwise when it is.
 
-    What is not a row yet is announced with `schedule_commit`. `before_batch` are called just before
-    a batch is closed, to `add` what has to be written then: what was undone meanwhile never is.
+    Changes that are not rows yet are announced with `schedule_commit`. `before_batch` are called
+    just before a batch is closed, to `add` these rows: what was undone meanwhile is never written.
 
-    A commit that fails keeps its rows and is tried again until the disk takes them: `full` is
-    True meanwhile, so that nobody is promised what cannot be kept. `alarm` is called with a
-    text when that begins and with "" when it ends.
+    A failed commit keeps its rows and is tried again until the disk accepts them: `full` is True
+    meanwhile, so that nothing more is promised. `alarm` is called with a text when that begins and
+    with "" when it ends.
 
-    `commit_delay` is for those who call `schedule_commit`. `stretch`, from 0.0 to 1.0, is applied
-    to longer delays, but not to less than `commit_delay`: what wears a card are commits, so more of
-    a promised window is kinder to it, and less is quicker to answer.
+    `commit_delay` is for callers of `schedule_commit`. `stretch`, from 0.0 to 1.0, scales longer
+    delays, but not below `commit_delay`: commits wear a card, so longer delays spare it, and
+    shorter ones answer sooner.
 
-    With `durable` False (`--durability memory`) rows are written all the same, MEMORY_DELAY late,
-    but `commit_number()` is 0: nothing waits for them.
+    With `durable` False (`--durability memory`) rows are still written, MEMORY_DELAY later, but
+    `commit_number()` is 0: nothing waits for them.
     """
 
     def __init__(
@@ -290,23 +289,23 @@ class Writer:
         self.durable = durable
         self.commit_delay = commit_delay
         self.refuses = ""
-        """Why the database must not be given any more messages, set by who knows it."""
+        """Why the database must not get any more messages, set by whoever finds out."""
         self.pending_rows = 0
         self.pending_bytes = 0
         self.elided_rows = 0
-        """Rows that stores need not write any more, because everyone has acknowledged before."""
+        """Rows that stores did not have to write, because every receiver acknowledged before."""
         self.wake_up = WakeUp()
         self._connection = connection
         self._counters = counters
         self._open_batch: list[tuple[str, list[Row]]] = []
         self._open_rows = 0
         self._open_bytes = 0
-        self.due = CommitDue()  # a turn does without `hand_over` while nothing is wanted
+        self.due = CommitDue()  # a turn skips `hand_over` while no commit is wanted
         self._closed = 0, 0, 0  # number, rows and bytes of the batch that is being written
-        self._busy = False  # from the closing of a batch until nothing more is to be done for it
+        self._busy = False  # from the closing of a batch until its callbacks have run
         self._idle: asyncio.Future[None] | None = None  # what `close` waits for
-        self._news = asyncio.Event()  # that a batch is on disk, for `wait_for`
-        self._rows_since_check = SPACE_CHECK_ROWS  # what an earlier run left
+        self._news = asyncio.Event()  # set when a batch is on disk, for `wait_for`
+        self._rows_since_check = SPACE_CHECK_ROWS  # an earlier run may have left free pages
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._space_timer: asyncio.TimerHandle | None = None
@@ -317,7 +316,7 @@ class Writer:
 
     @property
     def full(self) -> bool:
-        """True while the disk refuses or is full, or more is pending than a bound allows."""
+        """True while the disk fails or is full, or more is pending than a bound allows."""
         attempts = self.attempts
         free_space = attempts.free_space
         return (
@@ -329,12 +328,12 @@ class Writer:
         )
 
     def add(self, statement: str, row: Row, within: float | None = 0.0) -> int:
-        """Gather one execution of `statement` with `row`; return the number of its batch.
+        """Add one execution of `statement` with `row`; return the number of its batch.
 
-        Its commit begins at this turn's end, or at most `within` seconds from now, which is None
-        for the class `memory`.
+        Its commit begins at this turn's end, or at most `within` seconds from now; None is the
+        class `memory`.
         """
-        if within is None or within < self.due.within:  # else somebody wants it as soon
+        if within is None or within < self.due.within:  # otherwise a commit is already due as soon
             self.schedule_commit(within)
         if self._open_batch and self._open_batch[-1][0] == statement:
             self._open_batch[-1][1].append(row)
@@ -351,9 +350,9 @@ class Writer:
         return self.batch
 
     def add_rows(self, statement: str, rows: list[Row], size: int) -> None:
-        """Gather one execution with each of `rows`, which hold so many bytes in texts and blobs.
+        """Add one execution with each of `rows`, with `size` bytes in texts and blobs.
 
-        They are for this turn's end. The list is the writer's from now on.
+        They are for this turn's end. The list belongs to the writer from now on.
         """
         if not rows:
             return
@@ -369,8 +368,9 @@ class Writer:
     def schedule_commit(self, within: float | None) -> None:
         """Announce rows to come: the commit begins at most `within` seconds from now.
 
-        With 0.0 it begins at this turn's end, and up to `commit_delay` counts from there: before,
-        nobody has been sent what might be acknowledged. `before_batch` adds them.
+        With 0.0 it begins at this turn's end. A delay up to `commit_delay` counts from there:
+        before, no receiver has been sent anything that it could acknowledge. `before_batch` adds
+        the rows.
         """
         if within is None:
             within = MEMORY_DELAY
@@ -379,10 +379,10 @@ class Writer:
         self.due.schedule(within, self.commit_delay, self.stretch)
 
     def commit_number(self) -> int:
-        """Return the newest batch with work that is not on disk, 0 if there is none to wait for.
+        """Return the newest batch that is not on disk, 0 if there is none to wait for.
 
-        An answer that promises the rows added up to now may leave once `committed` has
-        reached this number.
+        An answer that promises the rows added up to now may be sent once `committed` has reached
+        this number.
         """
         if not self.durable:
             return 0
@@ -391,7 +391,7 @@ class Writer:
         return self.batch - 1 if self.committed < self.batch - 1 else 0
 
     def hand_over(self) -> None:
-        """End a turn: start to commit if something is due, unless a commit is running."""
+        """End a turn: start a commit if one is due, unless one is running."""
         due = self.due
         if not due.wanted:
             return
@@ -405,9 +405,9 @@ class Writer:
             self._timer = asyncio.get_running_loop().call_at(due.at, self._begin)
 
     async def wait_for(self, batch: int) -> None:
-        """Commit what was gathered, and wait until the batch is on disk.
+        """Commit what is pending, and wait until the batch is on disk.
 
-        A disk that refuses to write keeps the caller waiting.
+        While the disk fails, the caller waits.
         """
         self.schedule_commit(0.0)
         self.hand_over()
@@ -416,14 +416,14 @@ class Writer:
             await self._news.wait()
 
     async def close(self) -> None:
-        """Commit what is left; return when it is on disk or the disk has refused it once more.
+        """Commit the rest; return when it is on disk or the disk has failed once more.
 
         The connection stays open: it belongs to the caller.
         """
         self._closing.set()
         if self._space_timer is not None:
             self._space_timer.cancel()
-        for _ in range(2):  # the first may have given space back, and committed nothing
+        for _ in range(2):  # the first round may only have returned space
             self.hand_over()
             if self._busy:
                 self._idle = asyncio.get_running_loop().create_future()
@@ -432,7 +432,7 @@ class Writer:
             logger.critical("%d rows could not be written before the stop", self.pending_rows)
 
     def _is_due(self) -> bool:
-        """Return True when the next commit is not to be put off any more."""
+        """Return True when the next commit is due."""
         return self.due.wanted and (self._closing.is_set() or self.due.passed)
 
     def _begin(self) -> None:
@@ -448,15 +448,15 @@ class Writer:
             self._timer = None
 
     def _commit(self) -> None:
-        """Close the open batch and have it written, and those behind it as long as one is due."""
-        while True:  # not once more each time from the end: empty batches would nest without bound
+        """Close the open batch and have it written, and following empty ones while one is due."""
+        while True:  # a loop: a call after each empty batch would nest without bound
             for gather in self.before_batch:  # which may add rows to this batch
                 gather()
             batch, rows = self._open_batch, self._open_rows
             self._closed = self.batch, rows, self._open_bytes
             self.batch += 1
             self._open_batch, self._open_rows, self._open_bytes = [], 0, 0
-            self.due.clear()  # behind `gather`: what they wanted is in the batch that is closed
+            self.due.clear()  # after `gather`: what those scheduled is in the closed batch
             if batch:
                 self.attempts.begin(batch, rows)  # which ends with `_written`
                 return
@@ -466,7 +466,7 @@ class Writer:
         self._rest()
 
     def _written(self, done: bool) -> None:
-        """Go on behind an attempt that has ended: the batch is on disk if it is `done`."""
+        """Continue after an attempt; the batch is on disk if it is `done`."""
         if done:
             self._note_written()
         if self._is_due() and not (self.attempts.failing and self._closing.is_set()):
@@ -475,26 +475,26 @@ class Writer:
             self._rest()
 
     def _note_written(self) -> None:
-        """Call whoever waits for the batch that was closed last."""
+        """Call everything that waits for the batch that was closed last."""
         self.committed, rows, size = self._closed
         self.pending_rows -= rows
         self.pending_bytes -= size
         self._rows_since_check += rows
         self._show_pending()
         self._news.set()
-        # Still busy: what a callback hands over is the next batch, which waits for all of them.
+        # Still busy: rows of callbacks are in the next batch, which begins after all of them.
         for callback in self.on_committed:
             callback(self.committed)
 
     def _rest(self) -> None:
-        """Give space back if it is time, then wait for the next batch."""
+        """Return space if it is time, then wait for the next batch."""
         if self._rows_since_check >= SPACE_CHECK_ROWS and not self.attempts.failing:
             self._task = asyncio.get_running_loop().create_task(self._give_space_back())
         else:
             self._wait()
 
     def _wait(self) -> None:
-        """Be ready for the next batch, which is begun at once if it is due by now."""
+        """Be ready for the next batch, which begins at once if it is due."""
         self._busy = False
         if self._idle is not None:
             self._idle.set_result(None)
@@ -502,13 +502,13 @@ class Writer:
         if self._closing.is_set():
             return
         if self.due.wanted:
-            self.hand_over()  # what a turn handed over during the last step, or put off
+            self.hand_over()  # handed over during the last step, or postponed
         if self._rows_since_check and self._space_timer is None:
             loop = asyncio.get_running_loop()
             self._space_timer = loop.call_later(SPACE_CHECK_SECONDS, self._give_space_back_later)
 
     def _give_space_back_later(self) -> None:
-        """Give back what few but perhaps large rows have freed, now that it is quiet."""
+        """Return space that few but perhaps large rows have freed, now that it is quiet."""
         self._space_timer = None
         self._rows_since_check = SPACE_CHECK_ROWS
         if not self._busy and not self._closing.is_set():
@@ -518,7 +518,7 @@ class Writer:
     async def _give_space_back(self) -> None:
         self._rows_since_check = 0
         if not await give_space_back(self._connection, self._called):
-            self._rows_since_check = SPACE_CHECK_ROWS  # the last batch finds the rest
+            self._rows_since_check = SPACE_CHECK_ROWS  # the last batch does the rest
         self._wait()
 
     def _called(self) -> bool:

@@ -1,4 +1,4 @@
-"""The messages that the gateway accepted, as far back as the configuration says."""
+"""The messages that the gateway accepted, as far back as configured."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from gateway.storage.history.row import (
 )
 
 KEEP = "history_keep"
-"""The name in `meta` of the seconds that are kept, 0 when history is off."""
+"""The name in `meta` of the configured seconds, 0 when history is off."""
 
 TRIM_ROWS = 64
-"""Rows recorded between two looks for what is too old or too much."""
+"""Rows recorded between two checks of age and size."""
 
 _INSERT = insert_statement("history", HISTORY_COLUMNS)
 _LAST = "SELECT coalesce(max(id), 0) FROM history"
@@ -42,7 +42,7 @@ _TRIM_RULES = (
 
 @dataclass(frozen=True, slots=True)
 class RecordedRule:
-    """A rule as a start of the gateway had it; without `expression` it takes everything."""
+    """A rule as a start of the gateway had it; without `expression` it accepts every message."""
 
     place: int
     stream: str
@@ -54,9 +54,9 @@ class RecordedRule:
 class History:
     """A ring of messages in SQLite, bounded in seconds and bytes; off with `keep` 0.
 
-    The id of a row is the number of bytes recorded up to it, so that the bound in bytes is a
-    range of ids. While the writer is full nothing is recorded, counted in
-    `tidegate/history/skipped`. `keep` is in seconds, `last` the id of the newest row.
+    The id of a row is the number of bytes recorded up to it, so the bound in bytes is a range of
+    ids. While the writer is full nothing is recorded, counted in `tidegate/history/skipped`. `keep`
+    is in seconds, `last` the id of the newest row.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class History:
         self._epoch, self._start = "", 0
 
     async def begin(self, epoch: str, start: int, rules: Sequence[RecordedRule]) -> None:
-        """Gather what is kept and by which rules, for those who read the file.
+        """Write the bounds and the rules, for programs that read the file.
 
-        What an earlier run recorded is deleted when history is off.
+        The recorded messages of an earlier run are deleted if history is off.
         """
         self._epoch, self._start = epoch, start
         if not self.keep:
@@ -88,18 +88,18 @@ class History:
         self.last = await query(_LAST, (), lambda cursor: int(cursor.fetchone()[0]))
 
     def change(self, keep: int, max_bytes: int) -> None:
-        """Keep so many seconds and bytes from now on; on stays on, and off off."""
+        """Apply these bounds in seconds and bytes from now on; on stays on, and off off."""
         self.keep, self._max_bytes = keep, max_bytes
         self._writer.add(_SET_KEEP, (KEEP, keep))
 
     def record_rules(self, rules: Sequence[RecordedRule]) -> None:
-        """Gather the rules by whose places rows name them."""
+        """Write the rules that rows refer to by their index."""
         for each in rules if self.keep else ():
             row = (self._start, each.place, each.stream, each.topic, each.expression, each.lane)
             self._writer.add(_RULE, row)
 
     def add(self, message: Message, numbers: Sequence[Numbered]) -> None:
-        """Gather the row of a message, and the deletion of what is beyond the bounds."""
+        """Write the row of a message, and the deletion of rows beyond the bounds."""
         if self._writer.full:
             self._counters.add("tidegate/history/skipped")
             return
@@ -116,7 +116,7 @@ class History:
 
 
 PIECE_BYTES = 256 * 1024
-"""Bytes of history that one read looks at: other queries wait behind it."""
+"""Bytes of history in one read: other queries wait for it."""
 
 EVER = 2**62
 """A time (ms since 1970) after all others."""
@@ -140,7 +140,7 @@ class Window:
 class HistoryRecall:
     """The messages of a window in the order in which they were accepted.
 
-    What is recorded after the first `read` is not among them.
+    Messages recorded after the first `read` are not included.
     """
 
     def __init__(self, database: Database, window: Window) -> None:
@@ -152,7 +152,7 @@ class HistoryRecall:
     async def read(self) -> Iterator[HistoryRow] | None:
         """Return the next messages, perhaps none; None at the end. Raises sqlite3.Error.
 
-        Each is made of its row when it is asked for: all of a piece would keep others waiting.
+        Each is made from its row when it is requested: making all at once would delay others.
         """
         rows = self._database.queries.rows
         if self._position < 0:
@@ -160,8 +160,8 @@ class HistoryRecall:
             self._position = max(0, first - 1)
         if self._position >= self._end:
             return None
-        # The id of a message counts the bytes up to it: a range of ids is one of bytes. One
-        # message may be larger than that, and then its range is empty but for itself.
+        # An id counts the bytes up to its message: a range of ids is one of bytes. A message may be
+        # larger than the range, and is then the only one in it.
         up_to = min(self._end, self._position + PIECE_BYTES)
         window = self._window
         values = (self._position, up_to, window.first_time, window.last_time)

@@ -1,4 +1,4 @@
-"""What the database says of one message's end, or of where it waits."""
+"""Reads the outcome of a message, or where it waits, from the database."""
 
 import sqlite3
 from dataclasses import dataclass
@@ -40,14 +40,14 @@ _IN_BATCHES = (
 
 @dataclass(frozen=True, slots=True)
 class Undelivered:
-    """A message that a stored session is owed; `packet_id` is None while it waits in the queue."""
+    """An undelivered message of a stored session; `packet_id` is None while it is queued."""
 
     packet_id: int | None
     released: bool
 
 
 class OutcomeReader:
-    """Asks tables that are not there in an older database, too: they say nothing."""
+    """Queries the tables; a table that an older database lacks counts as empty."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -58,23 +58,23 @@ class OutcomeReader:
         return from_columns(found[0]) if found else None
 
     def rejection(self, number: Number) -> str | None:
-        """Return why the message was rejected at the fleet, None if it is not among those."""
+        """Return why the fleet rejected the message, None if it did not."""
         for statement in _REJECTED:
             if found := self._rows(statement, number):
                 return str(found[0][0])
         return None
 
     def ledger(self, number: Number) -> list[tuple[str, str, str]]:
-        """Return uplink, outcome and reason, none if the ledger has nothing of the number left."""
+        """Return uplink, outcome and reason, none if the ledger no longer has the number."""
         return self._rows(_LEDGER, (*number, number[2]))
 
     def uplinks(self, number: Number) -> str:
-        """Return the names of the uplinks that the message waits for, "" if there is one."""
+        """Return the names of the uplinks that the message waits for, "" if there is only one."""
         found = self._rows(_UPLINKS, number)
         return ", ".join(str(found[0][0] or "").strip(",").split(",")) if found else ""
 
     def undelivered(self, client_id: str, message: Message) -> Undelivered | None:
-        """Return how a stored session is owed the message, None if it is not (any more)."""
+        """Return a stored session's undelivered message, None if it has none like it (any more)."""
         sessions = self._rows(_SESSION, (client_id,))
         if not sessions:
             return None
@@ -110,7 +110,7 @@ def _undelivered_of(
     version: int,
     gone: bytes | None,
 ) -> Undelivered | None:
-    """Return how the message is owed if it is among those of a batch that still are."""
+    """Return the message if it is among the undelivered ones of a batch."""
     try:
         publication = stored_publication(packets, topic, mqtt5=version == MQTT_5)
     except ValueError:

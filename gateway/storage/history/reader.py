@@ -1,4 +1,4 @@
-"""The history for commands, which read it beside a gateway that runs."""
+"""The history for commands, which read it while a gateway runs."""
 
 import json
 import sqlite3
@@ -30,13 +30,13 @@ from gateway.where.sqlite.operand import (
 from gateway.where.sqlite.to_sqlite import SqliteFilter
 
 _CACHED: Final = 256
-"""Paths, patterns and topic filters that are kept compiled; the least used one is forgotten."""
+"""Cached compiled paths, patterns and topic filters; the least used one is evicted."""
 
 SqliteValue = int | float | str | bytes | None
 
 
 def register_where_functions(connection: sqlite3.Connection) -> None:
-    """Make the functions known to `connection`, for rows of the gateway's history."""
+    """Register the functions with `connection`, for rows of the gateway's history."""
     fields = _Fields()
     functions: list[tuple[str, int, Callable[..., SqliteValue]]] = [
         ("where_number", 1, _strict(to_number)),
@@ -64,7 +64,7 @@ def _strict(function: Callable[..., Any]) -> Callable[..., SqliteValue]:
 
 
 class _Fields:
-    """Reads fields of one row after the other; a row is parsed once for all its fields."""
+    """Reads fields of one row after another; a row is parsed once for all its fields."""
 
     def __init__(self) -> None:
         self._message = Message("")
@@ -88,7 +88,7 @@ class _Fields:
 
 
 def _tagged(value: Value) -> SqliteValue:
-    """Give TRUE, FALSE and containers as the blobs that stand for them."""
+    """Return TRUE, FALSE and containers as the blobs that represent them."""
     if isinstance(value, bool):
         return TRUE_BLOB if value else FALSE_BLOB
     return CONTAINER_BLOB if isinstance(value, dict | list) else value
@@ -141,7 +141,7 @@ _AT = (
 
 
 class HistoryReader:
-    """What the database of a data folder says of the past; `outcomes` of how messages ended.
+    """Reads the past from the database of a data folder; `outcomes` are those of messages.
 
     Of a topic's earlier messages `most` are read, or all.
     """
@@ -161,25 +161,25 @@ class HistoryReader:
         return noted is not None and noted[0] > 0
 
     def oldest(self) -> int | None:
-        """Return when the oldest message was accepted (ms since 1970), None if there is none."""
+        """Return when the oldest message was accepted (ms since 1970), None without one."""
         found = self._connection.execute(_OLDEST).fetchone()
         return None if found is None else int(found[0])
 
     def since(self, time: int) -> Iterator[HistoryRow]:
-        """Give the messages accepted from `time` on (ms since 1970), oldest first."""
+        """Yield the messages accepted from `time` on (ms since 1970), oldest first."""
         return map(from_history_columns, self._connection.execute(_SINCE, (time,)))
 
     def sizes(self, time: int, where: SqliteFilter) -> Iterator[tuple[int, int]]:
-        """Give time and bytes of topic and payload of the messages since `time` that pass.
+        """Yield time and bytes of topic and payload of the messages since `time` that pass.
 
-        SQLite works the filter out; what it leaves to a residual is not looked at.
+        SQLite evaluates the filter; a residual is ignored.
         """
         query = f"{_SIZES} AND ({where.condition}) ORDER BY id"
         rows = self._connection.execute(query, {**where.parameters, "since": time})
         return ((accepted, size) for accepted, size in rows)
 
     def find(self, number: Number) -> HistoryRow | None:
-        """Return the message that was given this number, None if it is not kept."""
+        """Return the message with this number, None if it is not recorded."""
         epoch, stream, sequence = number
         begin = f'["{stream}",{sequence},'  # of what is told of this stream (history_row)
         found = self._connection.execute(_OF_EPOCH, (epoch, begin))
@@ -190,7 +190,7 @@ class HistoryReader:
         )
 
     def rules(self, start: int) -> dict[int, RecordedRule]:
-        """Return the rules of a start of the gateway by their place."""
+        """Return the rules of a start of the gateway by their index."""
         rows = self._connection.execute(_RULES, (start,))
         return {row[0]: RecordedRule(*row) for row in rows}
 
@@ -199,7 +199,7 @@ class HistoryReader:
         return int(self._connection.execute(_LAST_START).fetchone()[0])
 
     def earlier_epoch(self, epoch: str) -> bool:
-        """Return whether the gateway has been started since it had this epoch."""
+        """Return whether the gateway has started again since it had this epoch."""
         present = self._connection.execute(_OF_START, (epoch, self.last_start())).fetchone()
         return present is None
 
@@ -214,7 +214,7 @@ class HistoryReader:
         return None if found is None else from_history_columns(found)
 
     def subscriptions(self, at: int | None) -> list[RecordedSubscription]:
-        """Return the subscriptions that the message of this row met; for None those of now."""
+        """Return the subscriptions at the time of this row's message; for None the present ones."""
         statement = _PRESENT if at is None else _AT
         rows = self._connection.execute(statement, () if at is None else (at, at))
         return [
@@ -237,5 +237,5 @@ def open_history(folder: Path, most: int = -1) -> Iterator[HistoryReader | None]
         return
     with open_beside(path) as connection:
         register_where_functions(connection)
-        connection.execute("BEGIN")  # all that is asked is of one moment
+        connection.execute("BEGIN")  # all queries see one moment
         yield HistoryReader(connection, most)

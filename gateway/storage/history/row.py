@@ -1,4 +1,4 @@
-"""A message of the history with what the uplink rules said of it, as a row of SQLite."""
+"""A message of the history with the results of the uplink rules, as a row of SQLite."""
 
 import json
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ HISTORY_COLUMNS = ("id", "start", "rules", "payload_is_json", "epoch", *MESSAGE_
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """What one rule said of a message that reached it.
+    """The result of one rule for a message that reached it.
 
-    `place` is the rule's in the configuration, `result` is None for NULL, and `overflow` says
-    that nothing could be remembered of the topic (where-language, section 13).
+    `place` is the rule's index in the configuration, `result` is None for NULL, and `overflow`
+    means that nothing could be remembered of the topic (where-language, section 13).
     """
 
     place: int
@@ -58,7 +58,7 @@ def to_history_columns(row: HistoryRow) -> tuple[object, ...]:
 
 
 def from_history_columns(values: tuple[Any, ...]) -> HistoryRow:
-    """Return the row that `to_history_columns` made `values` of."""
+    """Return the row of values from `to_history_columns`."""
     identifier, start, rules, _, epoch, *columns = values
     message = to_message(columns)
     numbers = tuple(

@@ -1,4 +1,4 @@
-"""Which subscriptions there were when a message of the history came."""
+"""The subscriptions that existed when a message of the history was accepted."""
 
 import sqlite3
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from gateway.storage.engine.writer import Writer
 from gateway.storage.history.history import History
 
 ENDED_SUBSCRIPTIONS = 10_000
-"""Subscriptions that are over and still kept for the messages of their time; the oldest go."""
+"""Ended subscriptions that are stored for the messages of their time; the oldest are deleted."""
 
 TRIM_SUBSCRIPTIONS = 64
-"""Ends of subscriptions between two looks for what is no longer needed."""
+"""Ends of subscriptions between two deletions of unneeded rows."""
 
 COMMIT_WITHIN = 1.0
-"""Seconds; a message of the history that comes sooner takes what was gathered along."""
+"""Seconds until pending rows are written, if no message of the history is earlier."""
 
 COLUMNS = ("client_id", "topic_filter", "qos", "no_local", "expression", "identity")
 
@@ -49,9 +49,9 @@ class RecordedSubscription:
 class HistorySubscriptions:
     """Records when subscriptions begin and end, in numbers of the history's rows.
 
-    A subscription is known by the number that the router gave it. What begins and ends is held in
-    memory until the writer closes a batch, so that nobody's answer waits for it and what was over
-    by then is never written; the router bounds how much that is.
+    A subscription is known by the number that the router gave it. Beginnings and ends are held in
+    memory until the writer closes a batch, so that no answer waits for them and a subscription that
+    ended before is never written; the router bounds how many there are.
     """
 
     def __init__(self, database: Database, writer: Writer, history: History) -> None:
@@ -60,15 +60,15 @@ class HistorySubscriptions:
         self._history = history
         self._last = 0
         self._ends_since_trim = 0
-        self._present: dict[int, tuple[int, int]] = {}  # row id and since, by router's number
-        self._begun: dict[int, tuple[object, ...]] = {}  # rows that are not gathered yet, by id
-        self._ended: list[tuple[int, int]] = []  # until and row id, not gathered yet
+        self._present: dict[int, tuple[int, int]] = {}  # row id and since, by the router's number
+        self._begun: dict[int, tuple[object, ...]] = {}  # rows not written yet, by id
+        self._ended: list[tuple[int, int]] = []  # until and row id, not written yet
 
     async def begin(self) -> None:
-        """Gather that those of an earlier run ended with it, or were deleted if history is off.
+        """Mark those of an earlier run as ended, or delete them if history is off.
 
-        It is for the writer to try until the disk takes it: an error that passes must not end the
-        start. Raises sqlite3.Error.
+        The writer retries this until the disk accepts it: a temporary error must not end the start.
+        Raises sqlite3.Error.
         """
         last, bound = self._history.last, ENDED_SUBSCRIPTIONS
         self._last = await self._database.writer.query(_LAST, (), _number)
@@ -81,7 +81,7 @@ class HistorySubscriptions:
         self._writer.before_batch.append(self._add_rows)
 
     def add(self, number: int, subscription: Subscription) -> None:
-        """Note the begin of a subscription."""
+        """Note the beginning of a subscription."""
         self._last += 1
         since, where = self._history.last, subscription.where
         self._begun[self._last] = (
@@ -98,7 +98,7 @@ class HistorySubscriptions:
         self._writer.schedule_commit(COMMIT_WITHIN)
 
     def discard(self, number: int) -> None:
-        """Note the end of a subscription; one that no message met leaves nothing."""
+        """Note the end of a subscription; one that no message met leaves no row."""
         row, since = self._present.pop(number, (0, 0))
         if self._history.last == since and self._begun.pop(row, ()):
             return

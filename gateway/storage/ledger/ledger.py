@@ -1,8 +1,8 @@
-"""The ledger: how each numbered message ended, in ranges, until the fleet has heard of it.
+"""The ledger: the outcome of each numbered message, in ranges, until the fleet has received it.
 
-From the commit on that brings its batch to disk a number is in the outbox or in a range here,
-never in both and never in neither. Numbers given after the last commit before a crash are in
-neither: the next start says which number on disk was the last (docs/fleet.md).
+From the commit of its batch on, a number is in the outbox or in a range here, never in both and
+never in neither. Numbers given after the last commit before a crash are in neither: the next start
+reports the last number that was on disk (docs/fleet.md).
 """
 
 import asyncio
@@ -39,19 +39,20 @@ from gateway.storage.outbox.row import (
 from gateway.storage.outbox.uplinks import EVERY, UplinkBits
 
 LEDGER_SECONDS = 60.0
-"""Seconds that what is worth no commit waits for another: filtered numbers, reported ranges."""
+"""Seconds that changes worth no commit of their own wait for another: filtered numbers, reported
+ranges."""
 
 MAX_PENDING_RANGES = 10_000
-"""Ranges in memory from which they are to be written, or compacted while the disk refuses."""
+"""Ranges in memory above which they are written, or compacted while the disk fails."""
 
 MAX_OPEN_RANGES = 256
-"""Ranges on disk that the number behind them may still extend; the oldest are closed."""
+"""Ranges on disk that the next number may still extend; the oldest are closed."""
 
 MAX_REPORTED_RANGES = 1_000
-"""Ranges that the fleet has heard of before they are deleted without waiting for a commit."""
+"""Reported ranges above which they are deleted without waiting for another commit."""
 
 CAUSE = "a damaged database"
-"""Why numbers are lost."""
+"""The reason for lost numbers."""
 
 _KNOWN = (
     "SELECT first, last FROM ledger WHERE epoch = ? AND stream = ? AND last >= ? AND first <= ?"
@@ -61,10 +62,10 @@ _COUNTER = {outcome: f"tidegate/ledger/{outcome.value}" for outcome in Outcome}
 
 
 class PendingRanges:
-    """Collapses numbers into ranges as they come, mostly in rising order.
+    """Collapses numbers into ranges as they arrive, mostly in rising order.
 
-    From a `bound` on they are to be written: from MAX_PENDING_RANGES on, or from twice what could
-    not be compacted.
+    At `bound` ranges they must be written: MAX_PENDING_RANGES, or twice what could not be
+    compacted.
     """
 
     def __init__(self) -> None:
@@ -73,9 +74,9 @@ class PendingRanges:
         self.bound = MAX_PENDING_RANGES
 
     def add(self, each: LedgerRange) -> None:
-        """Note the end of numbers, all for one reason, that mostly follow those of the call before.
+        """Note the outcome of numbers, all with one reason, that mostly follow the last call's.
 
-        Whoever calls does not keep the range.
+        The caller must not keep the range.
         """
         key = (each.uplink, each.epoch, each.stream, each.outcome)
         newest = self._newest.get(key)
@@ -83,7 +84,7 @@ class PendingRanges:
             reasons = newest.reasons
             ((reason, count),) = each.reasons.items()
             if reason in reasons and (len(reasons) == 1 or each.outcome is Outcome.FILTERED):
-                newest.last = each.last  # what `fits` and `extend` would do
+                newest.last = each.last  # the same as `fits` and `extend`, for the usual case
                 reasons[reason] += count
                 return
             if newest.fits(each):
@@ -101,23 +102,23 @@ class PendingRanges:
         return ranges
 
     def compact(self) -> int:
-        """Join what can be joined; return how many ranges fewer that makes."""
+        """Join what can be joined; return by how many ranges that reduces them."""
         before = len(self.ranges)
         self.ranges = compacted(self.remove_all())
-        # Twice what is left: were the bound the same, each number to come would compact all again.
+        # Twice the rest: with the same bound, each further number would compact everything again.
         self.bound = max(MAX_PENDING_RANGES, 2 * len(self.ranges))
         return before - len(self.ranges)
 
 
 class Ledger:
-    """Ranges that wait for the fleet, `rows` of them on disk or gathered.
+    """Ranges that wait for the fleet, `rows` of them on disk or pending.
 
-    With several `uplinks` each number has an outcome at each, and `rows_of` counts by name. Those
-    that are not among the `reporting`, as bits, get no reports, and nothing is kept for them.
+    With several `uplinks` each number has an outcome at each, and `rows_of` counts by name. Uplinks
+    that are not in `reporting`, as bits, get no reports, and nothing is stored for them.
 
-    What becomes of numbers is collapsed in memory and goes to disk with the next batch, whatever
-    that is for, or after LEDGER_SECONDS. The end of a row of the outbox is in the batch of the
-    row's removal, as `ended` is called in the turn that gathers it.
+    Outcomes are collapsed in memory and written with the next batch, whatever it is for, or after
+    LEDGER_SECONDS. The outcome of a row of the outbox is in the batch of the row's removal, as
+    `ended` is called in the same turn.
     """
 
     def __init__(
@@ -152,7 +153,7 @@ class Ledger:
 
     @property
     def uplinks(self) -> tuple[str, ...]:
-        """The names of the uplinks, "" if there is one."""
+        """The names of the uplinks, "" if there is only one."""
         return self._uplinks.names
 
     @property
@@ -161,9 +162,9 @@ class Ledger:
         return self.rows_of.total()
 
     async def load(self) -> None:
-        """Learn what an earlier run left; call it once, before anything is noted.
+        """Load the state of an earlier run; call it once, before anything is noted.
 
-        What was for the only uplink is for the first now, and what was for one that is gone, is.
+        Ranges of an only uplink now belong to the first; so do those of a removed uplink.
         """
         totals = await self._totals()
         if any(uplink not in self.uplinks for uplink, _, _ in totals):
@@ -179,12 +180,12 @@ class Ledger:
         return await self._database.reader.query(TOTALS, (), sqlite3.Cursor.fetchall)
 
     def numbered(self, stream: str, number: int) -> None:
-        """Note a number whose message goes to the outbox in the same batch."""
+        """Note a number whose message is added to the outbox in the same batch."""
         self.starts.present.last[stream] = number
         self._numbered = True
 
     def filtered(self, stream: str, number: int, rule: str, uplinks: int = 1) -> None:
-        """Note a number whose message `rule` was the last not to take for these uplinks."""
+        """Note a number whose message was refused for these uplinks, last by `rule`."""
         self.numbered(stream, number)
         epoch = self.starts.present.epoch
         for index in self._uplinks.indexes(uplinks & self._reporting):
@@ -193,8 +194,8 @@ class Ledger:
             self._note(each, 1)
 
     def ended(self, rows: Sequence[OutboxRow], outcome: Outcome, reason: str) -> None:
-        """Note how rows ended, in the turn that removes them (`Outbox.on_outcome`)."""
-        if len(rows) == 1 and not self._uplinks.several:  # as after most acknowledgements
+        """Note the outcome of rows, in the turn that removes them (`Outbox.on_outcome`)."""
+        if len(rows) == 1 and not self._uplinks.several:  # the usual acknowledgement
             row = rows[0]
             if row.ending & self._reporting:
                 number = row.seq
@@ -214,13 +215,13 @@ class Ledger:
                     self._note(ended, count)
 
     def note(self, each: LedgerRange) -> None:
-        """Note how a whole range of numbers ended."""
+        """Note the outcome of a whole range of numbers."""
         self._pending.ranges.append(each)
         self._counters.add(f"tidegate/ledger/{each.outcome.value}", each.numbers)
         self._arm()
 
     def reported(self, ranges: Iterable[LedgerRange]) -> None:
-        """Delete, with some batch to come, ranges that the fleet has heard of."""
+        """Delete, in a later batch, ranges that the fleet has received."""
         for each in ranges:
             self._reported.append(each)
             self.reported_ids[each.id] = 0
@@ -242,25 +243,27 @@ class Ledger:
         for each in self._reported:
             self.rows_of[each.uplink] -= 1
             self._batch = self._writer.add(DELETE, key_of(each))
+            # until that commit, pages still read the row and must skip it
             self.reported_ids[each.id] = self._batch
         self._reported.clear()
         self._counters.values["tidegate/ledger/ranges"] = self.rows_of.total()
 
     def close_ranges(self) -> None:
-        """Extend no range any more that is gathered by now.
+        """Stop extending the ranges added up to now.
 
-        Once `closed_batch` is on disk, ranges up to `closed_id` are there as they will stay.
+        Once `closed_batch` is on disk, ranges up to `closed_id` are there in their final form.
         """
         self._open.clear()
         self.closed_id, self.closed_batch = self._last_id, self._batch
 
     def replace(self, changed: Iterable[LedgerRange], gone: Iterable[LedgerRange]) -> None:
-        """Gather changes to closed ranges that leave the numbers covered as they were."""
+        """Write changes to closed ranges that leave the covered numbers the same."""
         for each in gone:
             self.rows_of[each.uplink] -= 1
             self._batch = self._writer.add(DELETE, key_of(each))
         for each in changed:
             self._batch = self._writer.add(UPDATE, updated(each))
+        # the next page is read after this change is on disk
         self.closed_batch = self._batch
         self._writer.hand_over()
 
@@ -269,6 +272,7 @@ class Ledger:
         self._counters.add(_COUNTER[each.outcome], numbers)
         pending.add(each)
         if len(pending.ranges) >= pending.bound:
+            # a failing disk would let memory grow without bound
             if self._writer.attempts.failing:
                 self._counters.add("tidegate/ledger/compacted", pending.compact())
             else:
@@ -308,11 +312,11 @@ class Ledger:
 
 
 async def note_lost(database: Database, ledger: Ledger, numbers: Iterable[LostNumbers]) -> int:
-    """Note numbers as lost of which the ledger knows nothing else; return how many.
+    """Note numbers as lost that the ledger does not know; return how many.
 
-    Some may have ended before, and been reported: the fleet keeps the first word, and a message
-    that arrived has arrived (docs/fleet.md). A range without a known end ends with the last
-    number that was on disk, and is passed over where that is not known either.
+    Some may have ended before, and been reported: the fleet keeps the first report, and a message
+    that arrived has arrived (docs/fleet.md). A range without a known end ends with the last number
+    that was on disk; it is skipped if that is unknown, too.
     """
     count = 0
     for each in numbers:
@@ -329,7 +333,7 @@ async def note_lost(database: Database, ledger: Ledger, numbers: Iterable[LostNu
 
 
 def _between(first: int, last: int, known: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of `first` to `last` that are in none of the known ones, which rise."""
+    """Yield the parts of `first` to `last` that are in none of the known, rising ranges."""
     for begins, ends in known:
         if begins > first:
             yield first, begins - 1

@@ -1,4 +1,4 @@
-"""Reads the ledger for whoever tells the fleet, and compacts it when it grows too long."""
+"""Reads the ledger for reports to the fleet, and compacts it when it grows too long."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -12,24 +12,25 @@ from gateway.storage.ledger.range import PAGE, START, Key, LedgerRange, compacte
 logger = logging.getLogger(__name__)
 
 MAX_LEDGER_RANGES = 100_000
-"""Ranges on disk, beside one for each row of the outbox, beyond which they are compacted."""
+"""Ranges on disk, beside one for each row of the outbox, above which they are compacted."""
 
 COARSE_PAGE = 4_000
 """Ranges that are compacted in one step."""
 
 GROWTH = 1.1
-"""How much longer than after the last time the ledger must be to be compacted again."""
+"""The ledger must grow by this factor after a compaction before the next one."""
 
 
 class LedgerPages:
-    """Gives the ledger's ranges for an uplink in passes, in the order of epoch, stream and number.
+    """Reads the ledger's ranges of an uplink in passes, ordered by epoch, stream and number.
 
-    A pass gives each range that was there when it began, once; ranges that were given and not
-    reported are passed over in the next. One task at a time may call `next_page` and `shorten`.
+    A pass returns each range that existed at its beginning, once; ranges that were returned and are
+    not confirmed yet are skipped in the next pass. Only one task at a time may call `next_page` and
+    `shorten`.
 
-    Two ranges with a waiting row between them cannot become one. Beyond MAX_LEDGER_RANGES, and
-    one for each row of the outbox, neighbouring ranges become one that only says how many of
-    its numbers ended how (`compacted`): details are given up, no number is.
+    Two ranges with a waiting row between them cannot be joined. Above MAX_LEDGER_RANGES plus one
+    for each row of the outbox, adjacent ranges are joined into one that only says how many of its
+    numbers had each outcome (`compacted`): details are lost, no number is.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class LedgerPages:
 
     @property
     def rows(self) -> int:
-        """Ranges that the fleet has not heard of."""
+        """Ranges that the fleet has not received."""
         return max(0, self._ledger.rows_of[self._uplink] - len(self._ledger.reported_ids))
 
     @property
@@ -66,7 +67,7 @@ class LedgerPages:
     async def next_page(self, limit: int) -> list[LedgerRange] | None:
         """Return up to `limit` ranges; an empty page ends a pass.
 
-        None while what was changed last is not on disk yet: ask again.
+        None while the last change is not on disk yet: call again.
         """
         if not self._began:
             self._began = True
@@ -81,13 +82,13 @@ class LedgerPages:
         return free
 
     def reported(self, given: Iterable[LedgerRange]) -> None:
-        """Have ranges deleted that the fleet has heard of."""
+        """Have ranges deleted that the fleet has received."""
         given = list(given)
         self._handed_out.difference_update(each.id for each in given)
         self._ledger.reported(given)
 
     async def shorten(self) -> None:
-        """Take a step towards a ledger within its bound, if it is beyond; call it often."""
+        """Take a step towards a ledger within its bound, if it is above; call it often."""
         if self._shorten_from is None:
             bound = max(MAX_LEDGER_RANGES + self._waiting(), self._shortest)
             if self._ledger.rows_of[self._uplink] <= bound:
@@ -95,12 +96,13 @@ class LedgerPages:
             logger.warning("the ledger is compacted: it has %d ranges", self._ledger.rows)
             self._ledger.close_ranges()
             self._shorten_from = START
-        if not self._settled:  # a page is read as it is on disk, not as the last step left it
+        # the last step's changes must be on disk before the next page is read
+        if not self._settled:
             return
         page = await self._read(self._shorten_from, COARSE_PAGE)
         self._join(self._free(page))
         self._shorten_from = key_of(page[-1]) if page else None
-        if not page:  # what cannot be joined must not be read through again at every call
+        if not page:  # ranges that cannot be joined must not be read again at every call
             self._shortest = round(GROWTH * self._ledger.rows_of[self._uplink])
 
     @property

@@ -1,4 +1,4 @@
-"""A range of the ledger: numbers of one stream that follow each other and ended the same way.
+"""A range of the ledger: consecutive numbers of one stream with the same outcome.
 
 It is a row of the table `ledger`, whose statements are here.
 """
@@ -12,20 +12,20 @@ from gateway.storage.engine.connection import Row
 from gateway.storage.outbox.row import Outcome
 
 SHORT_RUN = 32
-"""Numbers below which ranges that different rules filtered become one, with counts by rule.
+"""Numbers below which ranges that different rules filtered are joined, with counts by rule.
 
-Two rules that take turns in a stream would otherwise cost a range for each message.
+Two rules that alternate in a stream would otherwise cost a range for each message.
 """
 
 MAX_REASONS = 8
-"""Reasons that a range counts one by one; the rarest become `other`."""
+"""Reasons that a range counts separately; the rarest become `other`."""
 
 OTHER = "other"
 
 GRAVITY = (Outcome.DELIVERED, Outcome.FILTERED, Outcome.EXPIRED, Outcome.EVICTED, Outcome.REJECTED)
-"""The outcomes that may become one range, the gravest last: such a range says the worst of it.
+"""Outcomes that may be joined into one range, the gravest last: the range gets the gravest.
 
-`lost` is not among them: no number that arrived, or was given up by a rule, is ever said lost.
+`lost` is excluded: no number that arrived, or was dropped by a rule, is ever reported as lost.
 """
 
 INSERT = (
@@ -54,11 +54,11 @@ _OUTCOMES = {outcome.value for outcome in Outcome}
 
 @dataclass(slots=True)
 class LedgerRange:
-    """The numbers `first` to `last` of (epoch, stream), with how many had each reason.
+    """The numbers `first` to `last` of (epoch, stream), with the count of each reason.
 
-    `uplink` is the name of that of several at which they ended so. `id` is given when it goes to
-    disk. The reasons of a range that had to be compacted are
-    outcomes: its own `outcome` is the gravest of them.
+    `uplink` is the uplink of this outcome, if there are several. `id` is assigned when it is
+    written. In a compacted range the reasons are outcomes, and its own `outcome` is the gravest of
+    them.
     """
 
     epoch: str
@@ -77,14 +77,14 @@ class LedgerRange:
 
     @property
     def reason(self) -> str:
-        """The reason, or several as `<reason>*<count>`, most frequent first, between spaces."""
+        """The reason, or several as `<reason>*<count>`, the most frequent first."""
         if len(self.reasons) == 1:
             return next(iter(self.reasons))
         counted = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
         return " ".join(f"{_word(reason, self.outcome)}*{count}" for reason, count in counted)
 
     def fits(self, later: "LedgerRange") -> bool:
-        """Return whether `later`, which begins behind this one, may become a part of it."""
+        """Return whether `later`, which begins directly after this one, may become a part of it."""
         if self.outcome is not later.outcome or self.compacted or later.compacted:
             return False
         if len(self.reasons) == 1 and self.reasons.keys() == later.reasons.keys():
@@ -93,16 +93,16 @@ class LedgerRange:
 
     @property
     def compacted(self) -> bool:
-        """Whether numbers with several outcomes became one range: its reasons are outcomes then."""
+        """Whether numbers with several outcomes were joined: its reasons are outcomes then."""
         return len(self.reasons) > 1 and self.reasons.keys() <= _OUTCOMES
 
     @property
     def mixes(self) -> bool:
-        """Whether numbers of other reasons may join: it is short, or has several already."""
+        """Whether numbers with other reasons may join: it is short, or has several already."""
         return self.numbers < SHORT_RUN or len(self.reasons) > 1
 
     def extend(self, later: "LedgerRange") -> None:
-        """Extend by a range that begins behind this one and fits."""
+        """Extend by a fitting range that begins directly after this one."""
         self.last = later.last
         self.reasons = merged(self.reasons, later.reasons)
 
@@ -122,7 +122,7 @@ def merged(reasons: dict[str, int], more: dict[str, int]) -> dict[str, int]:
 
 
 def parse_reason(reason: str, numbers: int) -> dict[str, int]:
-    """Return what `LedgerRange.reason` showed of a range of so many numbers."""
+    """Parse `LedgerRange.reason` of a range of so many numbers."""
     if "*" not in reason:
         return {reason: numbers}
     pairs = (word.rpartition("*") for word in reason.split(" "))
@@ -130,7 +130,7 @@ def parse_reason(reason: str, numbers: int) -> dict[str, int]:
 
 
 def collapsed(ranges: Iterable[LedgerRange]) -> list[LedgerRange]:
-    """Return the ranges in order, those made one that follow each other and fit."""
+    """Return the ranges in order; fitting adjacent ones are joined."""
     found: list[LedgerRange] = []
     for each in sorted(ranges, key=_order):
         before = found[-1] if found else None
@@ -146,7 +146,7 @@ def _order(each: LedgerRange) -> tuple[str, str, str, int]:
 
 
 def follows(before: LedgerRange, each: LedgerRange) -> bool:
-    """Return whether `each` begins with the number behind `before`."""
+    """Return whether `each` begins directly after `before`."""
     return each.first == before.last + 1 and _order(before)[:3] == _order(each)[:3]
 
 
@@ -155,10 +155,10 @@ def _word(reason: str, outcome: Outcome) -> str:
 
 
 def compacted(ranges: Iterable[LedgerRange]) -> list[LedgerRange]:
-    """Return ranges for the same numbers, each joined to the one before wherever it follows.
+    """Return ranges for the same numbers, with all adjacent ones joined.
 
-    `ranges` are in order of epoch, stream and number. What one range says of its numbers is no
-    longer which ended how, but how many: `filtered*90 evicted*10`.
+    `ranges` are ordered by epoch, stream and number. A joined range no longer says which number had
+    which outcome, but how many: `filtered*90 evicted*10`.
     """
     found: list[LedgerRange] = []
     for each in ranges:
@@ -173,6 +173,7 @@ def compacted(ranges: Iterable[LedgerRange]) -> list[LedgerRange]:
 
 
 def _may_join(before: LedgerRange, each: LedgerRange) -> bool:
+    # no number that ended otherwise may become lost by being joined
     if before.outcome is Outcome.LOST or each.outcome is Outcome.LOST:
         return before.fits(each)
     return True
@@ -183,6 +184,7 @@ def _blur(before: LedgerRange, each: LedgerRange) -> None:
         before.extend(each)
         return
     before.reasons = merged(_outcomes(before), _outcomes(each))
+    # the fleet must not believe that something arrived which did not
     before.outcome = max(before.outcome, each.outcome, key=GRAVITY.index)
     before.last = each.last
 

@@ -1,4 +1,4 @@
-"""The starts of the gateway as far as the fleet has to hear of them, and their last numbers."""
+"""The starts of the gateway that the fleet must be told of, with their last numbers."""
 
 import json
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
 
 MAX_STARTS = 1_000
-"""Starts remembered that left nothing to tell but that they were; the oldest are forgotten."""
+"""Unannounced starts without any row left; the oldest are forgotten."""
 
 _NEWEST = "SELECT epoch, last FROM starts WHERE start < ? ORDER BY start DESC LIMIT 1"
 _INSERT = (
@@ -25,17 +25,17 @@ _KNOWN = (
     "SELECT start, epoch, previous, announced FROM starts"  # noqa: S608 - fixed
     f" WHERE start < ? AND NOT ((announced OR start <= ?) AND {_DONE}) ORDER BY start"
 )
-"""All but those that are forgotten with the next commit."""
+"""All but those that are deleted with the next commit."""
 _LAST = "UPDATE starts SET last = ? WHERE start = ?"
 _ANNOUNCED = "UPDATE starts SET announced = 1 WHERE start = ?"
 
 
 @dataclass(slots=True)
 class Start:
-    """One start: its number from 1, the epoch it gave, and what was known of the one before.
+    """One start: its number from 1, its epoch, and what was known of the one before.
 
     `previous` is {"epoch", "last": {stream: number}}, None for the first start. `last` are the
-    numbers that the present start has given, which `Starts.save_last` brings to disk.
+    numbers that the present start has given, which `Starts.save_last` writes.
     """
 
     start: int | None
@@ -54,14 +54,14 @@ class Starts:
     ) -> None:
         self.present = Start(start, epoch, None)
         self.listeners = 1
-        """How many uplinks have to hear of a start."""
+        """How many uplinks must announce a start."""
         self._database = database
         self._writer = writer
         self._counters = counters
         self._by_epoch: dict[str, Start] = {}
 
     async def begin(self) -> None:
-        """Gather the present start; forget those of which nothing is left to tell."""
+        """Write the present start; forget those with nothing left to report."""
         present = self.present
         newest = await self._rows(_NEWEST, (present.start,))
         if newest:
@@ -83,7 +83,7 @@ class Starts:
         self._by_epoch[present.epoch] = present
 
     def of(self, epoch: str) -> Start:
-        """Return the start that gave `epoch`, one without a number if it is not known any more."""
+        """Return the start that gave `epoch`, one without a number if it is no longer known."""
         return self._by_epoch.get(epoch) or Start(None, epoch, None)
 
     def last_of(self, epoch: str) -> dict[str, int]:
@@ -96,11 +96,11 @@ class Starts:
 
     @property
     def unannounced(self) -> list[Start]:
-        """The starts that the fleet has not heard of, oldest first."""
+        """The starts that the fleet has not received, oldest first."""
         return [start for start in self._by_epoch.values() if not start.announced]
 
     def save_last(self) -> int:
-        """Gather the last numbers that were given; return the batch."""
+        """Write the last numbers that were given; return the batch."""
         text = json.dumps(self.present.last, separators=(",", ":"))
         return self._writer.add(_LAST, (text, self.present.start))
 

@@ -1,4 +1,4 @@
-"""How much the outbox keeps and for how long: its streams, their sums, and what is given up."""
+"""The bounds of the outbox: its streams, their totals, and the choice of rows to evict."""
 
 import sqlite3
 from collections import OrderedDict
@@ -15,31 +15,31 @@ from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.row import RECALL, OutboxRow, summary_of
 
 DEFAULT_PRIORITY = 5
-"""The priority of a stream that has none of its own, in the middle of 1 (lowest) to 10."""
+"""The priority of a stream without its own, in the middle of 1 (lowest) to 10."""
 
 DEFAULT_MAXIMUM_BYTES = 1024 * 1024 * 1024
-"""Bytes that the outbox may take of the file, its share of the write-ahead log included."""
+"""Bytes of the outbox in the file, its share of the write-ahead log included."""
 
 LOG_SHARE = 16 * 1024 * 1024
-"""Bytes of that bound that are kept for the write-ahead log, a quarter of it if that is less."""
+"""Bytes of that bound that are reserved for the write-ahead log, a quarter of it if that is
+less."""
 
 HEAD_ROWS = 1_024
-"""Rows known in memory, without their payloads, that would be given up next."""
+"""Rows known in memory, without payloads, that would be evicted next."""
 
 MAX_LATEST_TOPICS = 10_000
-"""Topics of which the newest row is known; of one that was forgotten the older row stays too."""
+"""Topics whose newest row is known; of an evicted topic the older row stays, too."""
 
 SMALL_ROW = 1_024
 """Bytes of the file that a small message takes."""
 
 SCAN_ROWS = 10_000
-"""Rows that a start counts one by one, at most; sums are on disk only where there are more."""
+"""The most rows that a start counts one by one; totals are on disk only above that."""
 
 NO_BOUND = 2**62
 
 _SUMS = "SELECT stream, rows, bytes, up_to FROM outbox_totals"
-# "+stream": by id, from up_to on, and not through the index of all rows.
-# "total": a sum of damaged sizes may be more than an integer holds, and would end the query.
+# "+stream": by id, from up_to on, and not with the index of all rows.
 _COUNT = (
     "SELECT stream, count(*), CAST(total(size) AS INTEGER) FROM outbox"
     " WHERE id > ? GROUP BY +stream"
@@ -52,7 +52,7 @@ _SET = (
 _CLEAR = "DELETE FROM outbox_totals"
 
 IsClaimed = Callable[[int], bool]
-"""Whether the row of an id is on its way to the fleet: then it is not given up."""
+"""Whether the row of an id is being sent to the fleet: then it is not evicted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +66,23 @@ class Retention:
 
     @property
     def needs_oldest(self) -> bool:
-        """Whether messages that wait may be given up, for others or for their age."""
+        """Whether waiting messages may be evicted, for others or for their age."""
         drops = self.when_full not in (WhenFull.REJECT, WhenFull.DROP_NEWEST)
         return drops or self.maximum_age is not None
 
     @property
     def drops(self) -> bool:
-        """Whether acknowledged messages may be given up, an arriving one among them."""
+        """Whether acknowledged messages may be evicted, including a new one."""
         return self.when_full is not WhenFull.REJECT or self.maximum_age is not None
 
     def over(self, rows: int, size: int) -> bool:
-        """Return whether so many rows of so many bytes are too much."""
+        """Return whether this many rows and bytes exceed the bounds."""
         return (self.maximum_messages is not None and rows > self.maximum_messages) or (
             self.maximum_bytes is not None and size > self.maximum_bytes
         )
 
     def drops_itself(self, row: OutboxRow) -> bool:
-        """Return whether an arriving row is given up: by the policy, or as it alone is too much."""
+        """Return whether a new row itself is dropped: by policy, or as too large."""
         if self.when_full is WhenFull.REJECT:
             return False
         return self.when_full is WhenFull.DROP_NEWEST or self.over(1, row.size)
@@ -101,37 +101,37 @@ class StreamSettings:
 
 @dataclass(frozen=True, slots=True)
 class OutboxSettings:
-    """The bounds of the whole outbox and its streams; one not listed has the defaults."""
+    """The bounds of the whole outbox and its streams; a missing one has the defaults."""
 
     retention: Retention = Retention(maximum_bytes=DEFAULT_MAXIMUM_BYTES)
     streams: tuple[StreamSettings, ...] = field(default=())
 
 
 def for_rows(maximum_bytes: int) -> int:
-    """Return the bytes that are left for rows of a bound that covers the log as well."""
+    """Return the bytes that remain for rows of a bound that covers the log as well."""
     return maximum_bytes - min(LOG_SHARE, maximum_bytes // 4)
 
 
 def log_excess(database: Path) -> int:
-    """Return the bytes by which the write-ahead log of `database` is beyond LOG_SHARE."""
+    """Return the bytes by which the write-ahead log of `database` exceeds LOG_SHARE."""
     return max(0, known_log_bytes(log_of(database)) - LOG_SHARE)
 
 
 class Eviction(NamedTuple):
-    """A row that is given up for others, and the policy that chose it."""
+    """A row that is evicted for others, and the policy that chose it."""
 
     row: OutboxRow
     policy: WhenFull
 
 
 class OutboxStream:
-    """What waits of one stream.
+    """The waiting rows of one stream.
 
-    `head` are its oldest rows, as `summary_of` gives them, by rising id: all of the stream that
-    wait and have an id up to `known_to`. It is kept only where a row may be given up, and rows of
-    the lane `recall`, which are few and were asked for, are never among them. `latest` has the
-    newest row of each topic, where only that waits. `gives_up` says whether a row, or a new one
-    itself, may be given up where this stream gets a new one.
+    `head` are its oldest rows, as `summary_of` returns them, by rising id: all waiting rows of the
+    stream with an id up to `known_to`. It is filled only if a row may be evicted; rows of the lane
+    `recall`, which are few and were requested, are never in it. `latest` has the newest row of each
+    topic, if only that waits. `gives_up` says whether a row, or a new one itself, may be evicted
+    when this stream gets a new one.
     """
 
     __slots__ = (
@@ -163,7 +163,7 @@ class OutboxStream:
         self.change(settings, has_head=has_head, drops=drops)
 
     def change(self, settings: StreamSettings, *, has_head: bool, drops: bool) -> None:
-        """Let these bounds hold from now on; what there is is not known by its topic yet."""
+        """Apply these bounds from now on; existing rows are not known by topic yet."""
         retention = settings.retention
         self.settings = settings
         self.maximum_rows, self.maximum_bytes = _maxima(retention)
@@ -186,19 +186,19 @@ class OutboxStream:
 
     @property
     def wants_more(self) -> bool:
-        """Whether `head` should be read on from `known_to`."""
+        """Whether more rows should be read into `head`, from `known_to` on."""
         return self.has_head and not self.knows_all and len(self.head) < HEAD_ROWS // 2
 
     def over(self, rows: int = 0, size: int = 0) -> bool:
-        """Return whether the stream is beyond its own bounds with so much more."""
+        """Return whether the stream would exceed its own bounds with this much more."""
         return self.rows + rows > self.maximum_rows or self.bytes + size > self.maximum_bytes
 
     def oldest(self, is_claimed: IsClaimed) -> OutboxRow | None:
-        """Return the known row with the lowest id that is not claimed, None if there is none."""
+        """Return the known row with the lowest id that is not claimed, None without one."""
         return next((row for row in self.head.values() if not is_claimed(row.id)), None)
 
     def track(self, row: OutboxRow, *, knew_all: bool) -> bool:
-        """Remember a new row as the oldest or newest, where the settings need it.
+        """Add a new row to the oldest or newest ones, if the settings need it.
 
         Returns False if another topic's newest row was forgotten for it.
         """
@@ -215,7 +215,7 @@ class OutboxStream:
         return False
 
     def forget(self, row: OutboxRow) -> None:
-        """Forget a row that was deleted."""
+        """Forget a deleted row."""
         self.head.pop(row.id, None)
         if self.latest is not None:
             newest = self.latest.get(row.message.topic)
@@ -230,7 +230,7 @@ class OutboxStream:
                 known.uplinks = row.uplinks
 
     def read_on(self, rows: Iterable[OutboxRow], known_to: int) -> None:
-        """Add the rows that follow those of `head`, up to the id `known_to`."""
+        """Append the rows that follow those of `head`, up to the id `known_to`."""
         for row in rows:
             if row.id > self.known_to and row.lane != RECALL:
                 self.head[row.id] = row
@@ -246,11 +246,11 @@ class OutboxStream:
 
 
 class OutboxBounds:
-    """All `streams` by name; `rows` and `bytes` are their sums, `last_id` the id given last.
+    """All `streams` by name; `rows` and `bytes` are their totals, `last_id` the newest id.
 
-    `is_claimed` says of a row's id that nobody knows whether the fleet has it: such a row is not
-    given up. `log_excess` are the bytes that the write-ahead log takes beyond its share: they
-    count where the arriving message is what goes, since giving others up would only make it longer.
+    `is_claimed` returns for a row's id whether the fleet may already have it: such a row is not
+    evicted. `log_excess` are the bytes by which the write-ahead log exceeds its share. They count
+    if the new message would be dropped, since evicting others would only make the log longer.
     """
 
     __slots__ = (
@@ -276,7 +276,7 @@ class OutboxBounds:
         self.change(settings)
 
     def change(self, settings: OutboxSettings) -> None:
-        """Let these bounds hold from now on; a stream that is not named has the defaults."""
+        """Apply these bounds from now on; a stream that is not named has the defaults."""
         whole = settings.retention
         self.retention = Retention(
             None if whole.maximum_bytes is None else for_rows(whole.maximum_bytes),
@@ -304,7 +304,7 @@ class OutboxBounds:
         return len(self.streams)
 
     def of(self, name: str) -> OutboxStream:
-        """Return the stream of this name; one that nobody configured has the defaults."""
+        """Return the stream of this name; one that is not configured has the defaults."""
         stream = self.streams.get(name)
         if stream is None:
             stream = self.streams[name] = self._stream(StreamSettings(name))
@@ -313,7 +313,7 @@ class OutboxBounds:
     def by_priority(self) -> list[list[str | None]]:
         """Return the names by falling priority, those of the same together.
 
-        None stands for all of them where all have the same.
+        None stands for all of them if all have the same.
         """
         streams: dict[int, list[str | None]] = {}
         for stream in self:
@@ -323,11 +323,11 @@ class OutboxBounds:
         return [streams[priority] for priority in sorted(streams, reverse=True)]
 
     def over(self, rows: int = 0, size: int = 0) -> bool:
-        """Return whether the whole is beyond its bounds with so much more."""
+        """Return whether the total would exceed its bounds with this much more."""
         return self.rows + rows > self.maximum_rows or self.bytes + size > self.maximum_bytes
 
     def refuses(self, rows: Sequence[OutboxRow]) -> bool:
-        """Return whether one of `rows` is too much, and no other may be given up for it."""
+        """Return whether one of `rows` does not fit, and no other may be evicted for it."""
         count, size = 0, 0
         for row in rows:
             stream = self.streams.get(row.stream) or self.of(row.stream)
@@ -341,7 +341,7 @@ class OutboxBounds:
         return self._rejects and self.over(count, size + self.log_excess)
 
     def crowded(self, stream: OutboxStream, row: OutboxRow) -> bool:
-        """Return whether something may have to be given up for `row` (`next_to_evict`)."""
+        """Return whether something may have to be evicted for `row` (`next_to_evict`)."""
         size = row.size
         return (
             stream.latest is not None
@@ -352,37 +352,36 @@ class OutboxBounds:
         )
 
     def fits(self, row: OutboxRow) -> bool:
-        """Return whether `row` is within the bounds without another being given up for it."""
+        """Return whether `row` fits without an eviction."""
         if self.of(row.stream).over(1, row.size):
             return False
         return not self.over(1, row.size + self.log_excess)
 
     @property
     def have_capacity(self) -> bool:
-        """Whether the whole and each stream are within their bounds with a row of SMALL_ROW."""
+        """Whether the total and each stream have capacity for a row of SMALL_ROW."""
         if self.over(1, SMALL_ROW + self.log_excess):
             return False
         return not any(stream.over(1, SMALL_ROW) for stream in self)
 
     def replaced(self, row: OutboxRow) -> OutboxRow | None:
-        """Return the row that need not wait any more when `row` does: an older one of its topic."""
+        """Return the row that `row` makes obsolete: an older one of its topic."""
         latest = self.of(row.stream).latest
         older = None if latest is None or row.lane == RECALL else latest.get(row.message.topic)
         return None if older is None or self._is_claimed(older.id) else older
 
     def next_to_evict(self, row: OutboxRow | None = None) -> Eviction | None:
-        """Return what is given up for `row`, perhaps itself, or for what there is already.
+        """Return the row to evict for `row`, perhaps itself, or for the present excess.
 
-        None when all is within the bounds, when nothing may be given up, or when it is not known
-        yet whose turn it is: then there is more than the bounds allow until the oldest rows have
-        been read.
+        None if all is within the bounds, if nothing may be evicted, or if the oldest rows are not
+        known yet: until they have been read the bounds may be exceeded.
         """
         if row is None:
             return self._of_any_stream() or self._of_all(None)
         return self._of_stream(self.of(row.stream), row) or self._of_all(row)
 
     def too_old(self, now_for: Callable[[OutboxRow], int]) -> OutboxRow | None:
-        """Return a known row that has waited for longer than it may; `now_for` it is (ms)."""
+        """Return a known row that has waited too long; `now_for` returns its present time (ms)."""
         ages = [self.retention.maximum_age]
         for stream in self.streams.values():
             own = stream.settings.retention.maximum_age
@@ -405,7 +404,7 @@ class OutboxBounds:
         return True
 
     def removed(self, rows: Sequence[OutboxRow]) -> None:
-        """Count rows no longer, which were deleted."""
+        """Stop counting deleted rows."""
         self.rows -= len(rows)
         for row in rows:
             stream = self.streams.get(row.stream) or self.of(row.stream)
@@ -435,7 +434,7 @@ class OutboxBounds:
             return None
         oldest = stream.oldest(self._is_claimed)
         if row is None and oldest is not None and oldest.id == stream.last_id:
-            return None  # it was added beside rows that are on their way: these are not given up
+            return None  # added while all others are being sent, which are not evicted
         return None if oldest is None else Eviction(oldest, WhenFull.DROP_OLDEST)
 
     def _of_all(self, row: OutboxRow | None) -> Eviction | None:
@@ -462,17 +461,17 @@ class OutboxBounds:
 
     def _oldest_of(self, streams: Sequence[OutboxStream]) -> OutboxRow | None:
         if any(not stream.head and not stream.knows_all for stream in streams):
-            return None  # its oldest may be older than those that are known
+            return None  # an unknown row may be older than the known ones
         known = (stream.oldest(self._is_claimed) for stream in streams)
         return min((row for row in known if row is not None), key=_by_id, default=None)
 
 
 class OutboxTotals:
-    """Keeps the sums of the streams exact on disk at the price of few writes.
+    """Keeps the totals of the streams exact on disk with few writes.
 
-    A small outbox is counted at the start and has none. A larger one writes them in each batch
-    that removes rows, and every SCAN_ROWS new rows: what came since has higher ids, and is
-    counted. `changed` says that the present batch removes rows.
+    A small outbox is counted at the start and has none. A larger one writes them in each batch that
+    removes rows, and every SCAN_ROWS new rows: rows added since have higher ids, and are counted.
+    `changed` means that the present batch removes rows.
     """
 
     def __init__(self, database: Database, writer: Writer, bounds: OutboxBounds) -> None:
@@ -485,7 +484,7 @@ class OutboxTotals:
         writer.before_batch.append(self._save)
 
     async def load(self) -> None:
-        """Give the streams the sums of an earlier run, and the highest id of its rows."""
+        """Load the streams' totals of an earlier run, and the highest id of its rows."""
         bounds = self._bounds
         sums = await self._rows(_SUMS, ())
         self._on_disk = bool(sums)

@@ -1,7 +1,7 @@
-"""What of the outbox has waited for too long: by its message expiry, or by a maximum age.
+"""Ends rows of the outbox that have waited too long, by message expiry or by a maximum age.
 
-A board without a clock of its own finds the time after its start: `ClockSteps` says what time it
-is for a row that came before.
+A board without a battery-backed clock learns the time after its start: `ClockSteps` returns the
+present time as it applies to a row from before.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,13 +17,13 @@ SWEEP_ROWS = 256
 """Rows that one `sweep` ends for their expiry, and as many for their age."""
 
 STEP_MS = 1_000
-"""Milliseconds by which the wall clock leaves the monotonic one between two checks in a step."""
+"""Milliseconds by which the clocks differ between two checks after a step."""
 
 CHECK_MS = 10_000
-"""Milliseconds between two checks, at most; a later time may be that of a step nobody knows yet."""
+"""The most milliseconds between two checks; a later time may be that of an unknown step."""
 
 MAX_STEPS = 16
-"""Steps that are known one by one; of more the oldest are joined."""
+"""Steps that are stored separately; beyond that the oldest are joined."""
 
 NOTED = "SELECT last_id, step FROM outbox_steps ORDER BY last_id"
 FORGET = "DELETE FROM outbox_steps"
@@ -35,9 +35,9 @@ WITHOUT_END = 2**62
 class ClockSteps:
     """Steps of the wall clock, and which rows were accepted before each.
 
-    A row that was accepted before a step has a time that the step made wrong, and would expire
-    as much too early: for such a row it is as late as if the clock had gone on. Of earlier runs
-    the steps are known, from `restore`. Mostly there are no `steps`.
+    A row that was accepted before a step has a wrong time, and would expire too early by that step.
+    For such a row the time counts as if the clock had not been set. Steps of earlier runs come from
+    `restore`. Usually there are no `steps`.
     """
 
     def __init__(self) -> None:
@@ -46,16 +46,16 @@ class ClockSteps:
         self.steps: list[tuple[int, int]] = []
 
     def restore(self, noted: Iterable[tuple[int, int]], last_id: int) -> list[tuple[int, int]]:
-        """Learn of the steps that an earlier run noted; return those that stay noted.
+        """Load the steps that an earlier run noted; return those that stay stored.
 
-        Rows have ids up to `last_id`; those that come will have higher ones.
+        Existing rows have ids up to `last_id`; new ones will have higher ids.
         """
         for up_to, step in noted:
             self._add(min(up_to, last_id), step)
         return self.steps
 
     def check(self, wall: int, monotonic: float, last_id: int) -> None:
-        """Compare the clocks (ms since 1970, seconds); `last_id` is the id given last."""
+        """Compare the clocks (ms since 1970, seconds); `last_id` is the newest id."""
         self._wall = wall
         offset = wall - 1000 * monotonic
         step = 0 if self._offset is None else round(offset - self._offset)
@@ -66,19 +66,19 @@ class ClockSteps:
         self._add(last_id, step)
 
     def trusts(self, now: int) -> bool:
-        """Return whether no step can have made this time since the last check."""
+        """Return whether no step since the last check can have caused this time."""
         return self._wall is None or now - self._wall <= CHECK_MS
 
     def now_for(self, identifier: int, now: int) -> int:
-        """Return what `now` (ms since 1970) is for the row of this id."""
+        """Return the time that `now` (ms since 1970) is for the row of this id."""
         return now - self.after(identifier)
 
     def after(self, identifier: int) -> int:
-        """Return by how many ms the clock was set forward since the row of this id came."""
+        """Return by how many ms the clock was set forward since the row of this id."""
         return sum(step for last_id, step in self.steps if identifier <= last_id)
 
     def spans(self, now: int) -> list[tuple[int, int, int]]:
-        """Return (id before the first, last id, now) of rows for which it is the same time."""
+        """Return (id before the first, last id, now) of rows with the same present time."""
         if not self.steps:
             return [(-1, WITHOUT_END, now)]
         edges = [-1, *(last_id for last_id, _ in self.steps), WITHOUT_END]
@@ -98,9 +98,9 @@ class ClockSteps:
 
 
 class OutboxExpiry:
-    """Ends rows with `end(rows, reason)`, each by the time that it is for it (`ClockSteps`).
+    """Ends rows with `end(rows, reason)`, each by its own present time (`ClockSteps`).
 
-    A row that is on its way to the fleet is left alone.
+    A row that is being sent to the fleet is skipped.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class OutboxExpiry:
         self._end = end
 
     async def load(self, database: Database, last_id: int) -> None:
-        """Learn how often the clock was set since the rows of earlier runs came, up to this id."""
+        """Load the clock's steps since the rows of earlier runs, up to this id."""
         noted = await database.reader.query(NOTED, (), lambda cursor: cursor.fetchall())
         known = self.clock.restore(noted, last_id) if last_id else []
         if noted and known != noted:
@@ -127,9 +127,11 @@ class OutboxExpiry:
         return clock.trusts(now) and has_expired(row, clock.now_for(row.id, now))
 
     async def sweep(self, now: int, monotonic: float) -> bool:
-        """End what has waited for too long by `now` (ms), a bounded number; return if it was met.
+        """End what has waited too long at `now` (ms), up to a bound.
 
-        `monotonic` (seconds) tells a step of the clock from time that has passed. Raises
+        Return if the bound was reached.
+
+        `monotonic` (seconds) distinguishes a step of the clock from time that has passed. Raises
         sqlite3.Error.
         """
         clock, is_claimed = self.clock, self._reader.is_claimed

@@ -1,4 +1,4 @@
-"""Keeps the oldest rows of the outbox known: since when they wait, and which is given up next."""
+"""Tracks the oldest rows of the outbox: their time, and which would be evicted next."""
 
 import asyncio
 import logging
@@ -11,17 +11,17 @@ from gateway.storage.outbox.reader import OutboxReader
 logger = logging.getLogger(__name__)
 
 READ_SECONDS = 1.0
-"""Between two reads of the oldest row: a drain deletes it with each commit."""
+"""Seconds between two reads of the oldest row: a drain deletes it with each commit."""
 
 _OLDEST = "SELECT time FROM outbox ORDER BY id LIMIT 1"
 
 
 class OldestRows:
-    """Reads the head of each stream that may give up rows, and the time of the oldest row.
+    """Reads the head of each stream that may evict rows, and the time of the oldest row.
 
-    `time` is when the oldest row was accepted (ms since 1970), None when none waits. After that
-    row was deleted it follows within READ_SECONDS of the commit. `on_read` is called after each
-    read that succeeded. `committed_id` is the highest id on disk.
+    `time` is when the oldest row was accepted (ms since 1970), None without rows. After that row is
+    deleted, it is updated within READ_SECONDS of the commit. `on_read` is called after each
+    successful read. `committed_id` is the highest id on disk.
     """
 
     def __init__(
@@ -39,15 +39,15 @@ class OldestRows:
         self._closed = False
 
     async def load(self) -> None:
-        """Read what an earlier run left; raise sqlite3.Error."""
+        """Read the rows of an earlier run; raise sqlite3.Error."""
         if self._bounds.rows:
             await self._read_time()
         await self._read_heads()
 
     def committed(self, committed_id: int, *, removals: bool) -> None:
-        """Read if there is need: heads at once, the oldest row within READ_SECONDS.
+        """Read if necessary: heads at once, the oldest row within READ_SECONDS.
 
-        Called after each commit, with whether it brought deletions: the oldest may be another.
+        Called after each commit, with whether it had deletions: another row may be the oldest then.
         """
         self.committed_id = committed_id
         self._is_stale = self._is_stale or removals
@@ -62,7 +62,7 @@ class OldestRows:
             await self._task
 
     def read_soon(self) -> None:
-        """Read if there is need."""
+        """Read if necessary."""
         if self._task is not None or self._closed:
             return
         loop = asyncio.get_running_loop()
@@ -89,16 +89,16 @@ class OldestRows:
             self._on_read()
         except sqlite3.Error as error:
             logger.warning("the oldest rows of the outbox could not be read: %s", error)
-            return  # after the next commit again
+            return  # the next commit tries again
         finally:
             self._task = None
-        self.read_soon()  # what was committed meanwhile
+        self.read_soon()  # rows that were committed meanwhile
 
     async def _read_time(self) -> None:
-        """Ask the disk; raise sqlite3.Error.
+        """Query the disk; raise sqlite3.Error.
 
-        A row whose deletion is not on disk yet may be found: that commit lets read again. If none
-        is found, what waits is not on disk yet: so does the next one.
+        A row whose deletion is not on disk yet may be found, or none because waiting rows are not
+        on disk yet: the next commit reads again.
         """
         self._is_stale = False
         found = await self._reader.read(_OLDEST, (), lambda cursor: cursor.fetchone())

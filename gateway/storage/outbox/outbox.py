@@ -1,4 +1,4 @@
-"""The messages that wait for the fleet: until a remote PUBACK, in SQLite if that is late."""
+"""The messages that wait for the fleet: until its PUBACK, in SQLite if that is late."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -24,25 +24,25 @@ from gateway.storage.outbox.uplinks import EVERY, UplinkBits
 from gateway.storage.outbox.writes import OutboxWrites
 
 CAUSES = (*GIVING_UP, "latest")
-"""Why an acknowledged message is given up."""
+"""Why an acknowledged message is dropped."""
 
 
 class Outbox:
-    """Rows in the order in which they came; ids rise by one and are never used twice in a run.
+    """Rows in the order of arrival; ids rise by one and are never reused in a run.
 
-    Each of the `uplinks` reads it by itself, under its bit (`UplinkBits`); a row is deleted when
-    none waits for it any more. `writes` gives live rows to those that are up, as they are added.
-    `bounds` has the sums, by stream and in all, and the id given last; `oldest.time` says since
-    when the oldest row waits. `lanes` are the lanes that rows have had since the
-    start; `recalled` rows are in the lane `recall`, of which no outcome is reported, since their
-    numbers have ended before. `on_change` are called after each commit that brought or deleted
-    rows. `on_outcome` are called with rows that end for the uplinks that are `ending` in them,
-    with how and why, in the turn of the deletion: what they write is in the same batch. A row that
-    was not fetched comes without what the publisher put into it.
+    Each of the `uplinks` reads it separately, under its bit (`UplinkBits`); a row is deleted when
+    none waits for it any more. `writes` passes live rows to the uplinks that are connected, as they
+    are added. `bounds` has the totals, by stream and in all, and the newest id; `oldest.time` is
+    the time of the oldest row. `lanes` are the lanes of rows since the start; `recalled` rows are
+    in the lane `recall`, whose outcomes are not reported, since their numbers have ended before.
+    `on_change` are called after each commit that added or deleted rows. `on_outcome` are called
+    with rows that end for the uplinks that are `ending` in them, with outcome and reason, in the
+    turn of the deletion: rows that they write are in the same batch. A row that was not fetched has
+    no content of the publisher.
 
-    A caller asks `admits` first and refuses the message with 0x97 when it does not. Where the
-    settings give up messages for others, `add` does so in its own batch. What is about to be sent
-    goes through `claim`: a row may be deleted, or expired, since it was fetched.
+    A caller calls `admits` first, and refuses the message with 0x97 after False. If the settings
+    evict messages for others, `add` does so in its own batch. A row must be claimed with `claim`
+    before it is sent: it may have been deleted, or have expired, since it was fetched.
     """
 
     __slots__ = (
@@ -95,7 +95,7 @@ class Outbox:
         return self.bounds.rows
 
     async def load(self) -> None:
-        """Learn what an earlier run left; call it once, before anything is added."""
+        """Load the state of an earlier run; call it once, before anything is added."""
         await self._totals.load()
         bounds, last_id = self.bounds, self.bounds.last_id
         self.writes.committed_id = self.oldest.committed_id = last_id
@@ -114,8 +114,8 @@ class Outbox:
     def admits(self, rows: Sequence[OutboxRow]) -> bool:
         """Return whether `add` accepts all of `rows`, which are of different streams.
 
-        Not where a bound refuses what is too much, and not while the disk is full or refuses: the
-        message is counted in `tidegate/outbox/rejected` or `tidegate/storage/rejected` then.
+        Not if a bound refuses them, and not while the disk is full or fails: then the message is
+        counted in `tidegate/outbox/rejected` or `tidegate/storage/rejected`.
         """
         for row in rows:
             row.size = row_size(row)
@@ -128,13 +128,13 @@ class Outbox:
         return True
 
     def fits(self, row: OutboxRow) -> bool:
-        """Return whether `add` accepts `row` without giving up anything."""
+        """Return whether `add` accepts `row` without an eviction."""
         row.size = row_size(row)
         return not self._writer.full and self.bounds.fits(row)
 
     @property
     def refusal(self) -> str:
-        """Why a message is refused now, in words."""
+        """Why a message is refused now."""
         return "the disk takes no more" if self._writer.full else "the outbox is full"
 
     def add(
@@ -144,20 +144,20 @@ class Outbox:
         wait: float = 0.0,
         barrier: Barrier | None = None,
     ) -> int:
-        """Add `row` to the present batch, giving it its id and size; return the batch's number.
+        """Add `row` to the present batch with its id and size; return the batch's number.
 
-        Others may be given up for it, or it itself: then it keeps the id 0. `commit_within` is as
-        in `Writer.add`, also for the class `memory`. If the uplink sends the row at once and lately
-        was answered within `wait` seconds, it is written only if its PUBACK takes longer, or with
-        any batch before; `barrier` waits for that PUBACK, too.
+        Others may be evicted for it, or it itself: then it keeps the id 0. `commit_within` is as in
+        `Writer.add`, also for the class `memory`. If the uplink sends the row at once and its last
+        PUBACK took less than `wait` seconds, the row is written only if its PUBACK takes longer, or
+        with any earlier batch; `barrier` waits for that PUBACK, too.
         """
         bounds = self.bounds
         stream = bounds.streams.get(row.stream) or bounds.of(row.stream)
         if stream.settings.mode is Mode.EXPIRE:
             row.message_expiry = expiry_of(row, stream.settings)
-        if not row.size:  # else `admits` has set it
+        if not row.size:  # otherwise `admits` has set it
             row.size = row_size(row)
-        # a recalled row is never added in another's place
+        # nothing is evicted for a recalled row: the caller checks `fits`
         if stream.gives_up and row.lane != RECALL and bounds.crowded(stream, row):
             policy = self._evict_for(row)
             if policy is not None:
@@ -188,10 +188,10 @@ class Outbox:
         commit_within: float = 0.0,
         uplink: int = EVERY,
     ) -> int:
-        """Delete rows that ended as `outcome` says, for an uplink; return the batch's number.
+        """Delete rows with an `outcome`, for an uplink; return the batch's number.
 
-        Those that other uplinks wait for stay. Rows that are deleted already are passed over.
-        `commit_within` is as in `Writer.add`.
+        Rows that other uplinks wait for stay. Deleted rows are skipped. `commit_within` is as in
+        `Writer.add`.
         """
         deleted: list[OutboxRow] = []
         changed: list[OutboxRow] = []
@@ -231,16 +231,16 @@ class Outbox:
         return self._writer.batch
 
     def supersede(self, row: OutboxRow) -> None:
-        """Give up a row, unless it is on its way: a newer one takes its place."""
+        """Evict a row, unless it is being sent: a newer one replaces it."""
         if not row.deleted and not self._reader.is_claimed(row.id):
             self.remove([row], Outcome.EVICTED, Mode.LATEST)
 
     def claim(self, row: OutboxRow, now: int, uplink: int = 1) -> bool:
         """Return whether `row` may be sent to an uplink at `now` (ms since 1970).
 
-        It may not when it was deleted since it was fetched, or ends here because its expiry has
-        passed. From now on it is not given up for others, for as long as the caller holds it or
-        until that clears its bit in `claimed`: nobody can say whether the fleet has it.
+        False if it was deleted since it was fetched, or has expired and ends here. From now on it
+        is not evicted, while the caller holds it or until the caller clears its bit in `claimed`:
+        it is unknown whether the fleet has it.
         """
         clock = self._expiry.clock
         if clock.steps:
@@ -254,10 +254,10 @@ class Outbox:
         return True
 
     async def sweep(self, now: int, monotonic: float) -> bool:
-        """End what has expired or waited too long by `now` (ms since 1970), a bounded number.
+        """End rows that have waited too long at `now` (ms since 1970), a bounded number.
 
-        `monotonic` (seconds) tells a step of the wall clock from time that has passed. Return
-        whether there may be more to end at once. Raises sqlite3.Error.
+        `monotonic` (seconds) distinguishes a step of the wall clock from time that has passed.
+        Return whether there may be more to end at once. Raises sqlite3.Error.
         """
         self.bounds.log_excess = log_excess(self._database.path)
         more = await self._expiry.sweep(now, monotonic)
@@ -279,8 +279,8 @@ class Outbox:
     ) -> list[OutboxRow]:
         """Return committed rows of an uplink with `after_id` < id <= `up_to` in rising order.
 
-        At most `limit` of them, fewer after MAX_FETCH_BYTES (but one at least, if there is
-        one); only those of `lane` and `stream` unless these are None.
+        At most `limit` of them, fewer after MAX_FETCH_BYTES (but at least one, if there is one);
+        only those of `lane` and `stream` unless these are None.
         """
         up_to = self.writes.committed_id if up_to is None else up_to
         return await self._reader.fetch(
@@ -292,7 +292,7 @@ class Outbox:
         await self.oldest.close()
 
     def _evict_for(self, row: OutboxRow) -> WhenFull | None:
-        """Give up others for `row`; return the policy by which it is itself given up."""
+        """Evict others for `row`; return the policy if it is evicted itself."""
         bounds = self.bounds
         older = bounds.replaced(row)
         if older is not None:
@@ -304,13 +304,13 @@ class Outbox:
         return None
 
     def change(self, settings: OutboxSettings) -> None:
-        """Let these bounds hold from now on, and give up what is beyond them."""
+        """Apply these bounds from now on, and evict the excess."""
         self.bounds.change(settings)
         self._enforce_bounds()
         self.oldest.read_soon()
 
     def _enforce_bounds(self) -> None:
-        """Give up what is beyond the bounds, as far as it is known by now."""
+        """Evict the excess, as far as the oldest rows are known."""
         while (eviction := self.bounds.next_to_evict()) is not None:
             self.remove([eviction.row], Outcome.EVICTED, eviction.policy)
         self._writer.hand_over()
@@ -326,7 +326,7 @@ class Outbox:
         self.remove(rows, Outcome.EXPIRED, reason)
 
     def _report(self, rows: list[OutboxRow], outcome: Outcome, reason: str) -> None:
-        """Count how rows ended, and tell who wants to know."""
+        """Count the outcome of rows, and call the listeners."""
         if outcome is Outcome.EVICTED:
             self._counters.add(f"tidegate/outbox/evicted/{reason}", len(rows))
         elif outcome is Outcome.EXPIRED:
@@ -335,7 +335,7 @@ class Outbox:
             callback(rows, outcome, reason)
 
     def _show(self, names: Iterable[str]) -> None:
-        """Show the sums of the whole and of the streams of these names, twice a message."""
+        """Publish the totals of the outbox and of these streams, twice a message."""
         bounds, values = self.bounds, self._counters.values
         values["tidegate/outbox/rows"] = bounds.rows
         values["tidegate/outbox/bytes"] = bounds.bytes

@@ -1,4 +1,4 @@
-"""Reads the rows of the outbox that are not deleted, on disk or not yet."""
+"""Reads the undeleted rows of the outbox, on disk or not yet."""
 
 import logging
 import sqlite3
@@ -19,16 +19,16 @@ MAX_FETCH_BYTES = 1024 * 1024
 """Bytes after which one `fetch` ends, so that large payloads do not fill the memory."""
 
 MAX_RECENT_ROWS = 1_024
-"""Rows that are in memory as they go to the disk; older ones are read from it."""
+"""Recent rows that are cached in memory; older ones are read from disk."""
 
 MAX_RECENT_BYTES = 1024 * 1024
 """Bytes of the same rows, as the outbox counts them; the newest stays whatever its size."""
 
 SUMMARY = "id, size, epoch, stream, seq, lane, topic, time, uplinks"
-"""The columns of a row without what the publisher put into the message."""
+"""The columns of a row without the publisher's content."""
 
 _UNINDEXED = "outbox_unindexed"
-"""The name in `meta` of the highest id of a row that the index of streams may not have."""
+"""The name in `meta` of the highest id of a row that may be missing in the index of streams."""
 
 _ALL_IDS = 2**62
 _GET = "SELECT value FROM meta WHERE name = ?"
@@ -54,11 +54,11 @@ class RecentRows:
         self._complete_from = 0
 
     def start(self, last_id: int) -> None:
-        """Begin behind the rows of an earlier run."""
+        """Begin after the rows of an earlier run."""
         self._complete_from = last_id + 1
 
     def add(self, identifier: int, size: int, values: Row, uplinks: int = 1) -> None:
-        """Add a row that is being written; those that came first go for it."""
+        """Add a row that is being written; the oldest are removed for it."""
         self._rows[identifier] = (size, values, uplinks)
         self._bytes += size
         while len(self._rows) > MAX_RECENT_ROWS or (
@@ -69,12 +69,12 @@ class RecentRows:
             self._complete_from = max(self._complete_from, oldest + 1)
 
     def remove(self, identifier: int) -> None:
-        """Forget a row that was deleted."""
+        """Forget a deleted row."""
         if (found := self._rows.pop(identifier, None)) is not None:
             self._bytes -= found[0]
 
     def change(self, identifier: int, uplinks: int) -> None:
-        """Note that these uplinks and no others wait for a row."""
+        """Note that only these uplinks wait for a row."""
         if (found := self._rows.get(identifier)) is not None:
             self._rows[identifier] = (*found[:2], uplinks)
 
@@ -88,7 +88,7 @@ class RecentRows:
         stream: str | None,
         uplink: int = 1,
     ) -> list[OutboxRow] | None:
-        """Return what `OutboxReader.fetch` would, None if the disk has to be asked."""
+        """Return the same as `OutboxReader.fetch`, None if the disk must be read."""
         if after_id + 1 < self._complete_from or up_to - after_id > MAX_RECENT_ROWS:
             return None
         rows: list[OutboxRow] = []
@@ -96,7 +96,7 @@ class RecentRows:
         for identifier in range(after_id + 1, up_to + 1):
             found = self._rows.get(identifier)
             if found is None or not found[2] & uplink:
-                continue  # it is deleted, or has never been for this uplink
+                continue  # it is deleted, or was never for this uplink
             row = from_columns(found[1])
             row.uplinks = found[2]
             if (lane is None or row.lane == lane) and (stream is None or row.stream == stream):
@@ -108,11 +108,11 @@ class RecentRows:
 
 
 class OutboxReader:
-    """The committed rows, without those whose deletion is on its way to disk.
+    """The committed rows, without those whose deletion is pending.
 
-    `indexed` says whether rows that come go into the index of streams: where there is one stream,
-    nobody needs it, and it would be one more page to write in each commit. A row that somebody
-    holds is one object, however often it is read. `recent` rows are read from memory.
+    `indexed` says whether new rows are added to the index of streams: with one stream nothing uses
+    it, and it would be one more page to write in each commit. A row that is held is one object,
+    however often it is read. `recent` rows are read from memory.
     """
 
     def __init__(self, database: Database, writer: Writer, uplinks: UplinkBits) -> None:
@@ -128,10 +128,10 @@ class OutboxReader:
         self._begun: list[int] = []
 
     async def load(self, last_id: int, *, several: bool) -> None:
-        """Learn which rows up to this id the index has, and decide for the rows to come.
+        """Find out which rows up to this id are in the index, and decide for new rows.
 
-        Rows of a time with one stream are never put into it later: they would all be written
-        anew. Until they are deleted, they are read through without it. Raises sqlite3.Error.
+        Rows from a time with one stream are never added to it later: all of them would be
+        rewritten. Until they are deleted, they are read without it. Raises sqlite3.Error.
         """
         self.recent.start(last_id)
         found = await self._database.reader.query(_GET, (_UNINDEXED,), lambda all_: all_.fetchone())
@@ -143,31 +143,31 @@ class OutboxReader:
                 await self._database.writer.write([(_SET, [(_UNINDEXED, self._unindexed)])])
             except sqlite3.Error as error:
                 logger.warning("the outbox works without its index of streams: %s", error)
-                self.indexed, self._unindexed = True, _ALL_IDS  # what is on disk stays true
+                self.indexed, self._unindexed = True, _ALL_IDS  # the index on disk stays valid
 
     def hold(self, row: OutboxRow) -> OutboxRow:
-        """Return the object of this row that somebody holds, from now on this one if none is."""
+        """Return the held object of this row, by default this one."""
         return self._held.setdefault(row.id, row)
 
     def is_claimed(self, identifier: int) -> bool:
-        """Return whether the row of this id is on its way to the fleet."""
+        """Return whether the row of this id is being sent to the fleet."""
         row = self._held.get(identifier)
         return row is not None and bool(row.claimed)
 
     def mark_deleted(self, row: OutboxRow) -> None:
-        """Mark a row as deleted, also the object that is held of it."""
+        """Mark a row as deleted, and the held object of it."""
         row.deleted = True
-        if not row.claimed:  # one that is claimed is held itself
+        if not row.claimed:  # a claimed row is itself the held object
             held = self._held.get(row.id)
             if held is not None:
                 held.deleted = True
 
     def delete(self, identifiers: Iterable[int], batch: int) -> None:
-        """Show these rows no more: the batch of this number deletes them."""
+        """Hide these rows: the batch of this number deletes them."""
         self._deleted.setdefault(batch, set()).update(identifiers)
 
     def change(self, uplinks: Mapping[int, int], batch: int) -> None:
-        """Show rows as waited for by these uplinks: the batch of this number says so on disk."""
+        """Show these uplinks for rows: the batch of this number writes them."""
         self._changed.setdefault(batch, {}).update(uplinks)
 
     def forget(self) -> None:
@@ -179,7 +179,7 @@ class OutboxReader:
                 self._changed.pop(batch, None)
 
     def shows(self, identifier: int) -> bool:
-        """Return whether a row that was read is not deleted meanwhile."""
+        """Return whether a row that was read has not been deleted meanwhile."""
         return not any(identifier in rows for rows in self._deleted.values())
 
     async def fetch(
@@ -194,7 +194,7 @@ class OutboxReader:
     ) -> list[OutboxRow]:
         """Return rows of an uplink with `after_id` < id <= `up_to`, at most `limit`, rising.
 
-        They are held as one object each, for as long as anybody holds them.
+        Each is one object while anybody holds it.
         """
         which = (after_id, up_to, limit)
         rows = self.recent.fetch(*which, lane=lane, stream=stream, uplink=uplink)
@@ -224,33 +224,33 @@ class OutboxReader:
                 statement += f" AND {column} = ?"
                 more += (value,)
         statement += " ORDER BY id LIMIT ?"
-        # In SQL, not after it: a lane or stream with few rows among many would otherwise be read
-        # through page by page.
+        # In SQL, not after it: otherwise all pages would be read for a lane or stream with few rows
+        # among many.
         while True:
             values = (after_id, up_to, *more, limit)
             found = await self.read(statement, values, self._rows_up_to_bytes)
             rows = [row for row in self._shown(found) if row.uplinks & uplink]
             if rows or not found:
                 return rows
-            after_id = found[-1].id  # all of them are deleted; there may be more behind
+            after_id = found[-1].id  # all of them are deleted; there may be more after them
 
     def _shown(self, rows: list[OutboxRow]) -> list[OutboxRow]:
-        """Return those of `rows` that are not deleted meanwhile."""
+        """Return those of `rows` that have not been deleted meanwhile."""
         for deleted in self._deleted.values():
             rows = [row for row in rows if row.id not in deleted]
         return self._up_to_date(rows)
 
     def _up_to_date(self, rows: list[OutboxRow]) -> list[OutboxRow]:
-        """Return `rows` for the uplinks that wait for each by now."""
+        """Return `rows` with the uplinks that wait for each by now."""
         for changed in self._changed.values():
             for row in rows:
                 row.uplinks = changed.get(row.id, row.uplinks)
         return rows
 
     async def head(self, stream: str, after_id: int, up_to: int, limit: int) -> list[OutboxRow]:
-        """Return summaries of the stream's rows behind `after_id`, at most `limit`, rising.
+        """Return summaries of the stream's rows after `after_id`, at most `limit`, rising.
 
-        Rows that are deleted are among them: see `shows`.
+        They include deleted rows: see `shows`.
         """
         where = _INDEXED if after_id >= self._unindexed else "outbox WHERE"
         statement = f"SELECT {SUMMARY} FROM {where}"  # noqa: S608 - our own names
@@ -280,12 +280,12 @@ class OutboxReader:
     async def read(
         self, statement: str, values: tuple[object, ...], convert: Callable[[sqlite3.Cursor], T]
     ) -> T:
-        """Return what `convert` made of the statement's cursor.
+        """Return the result of `convert` for the statement's cursor.
 
-        Until the next `forget` after it, `shows` knows of each row it gave whether it is deleted.
+        Until the next `forget` after it, `shows` knows which of its rows are deleted.
         """
-        # The read's snapshot is of this commit or of a later one: it may still show rows that a
-        # batch after it removes. What these are is kept until every such read has ended.
+        # The read's snapshot is of this commit or of a later one: it may contain rows that a later
+        # batch removes. These are remembered until every such read has ended.
         begun = self._writer.committed
         self._begun.append(begun)
         try:

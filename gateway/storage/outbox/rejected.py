@@ -1,4 +1,4 @@
-"""The messages that were given up at the fleet, kept with the cause until a person decides."""
+"""Messages that the fleet rejected, stored with the cause until a person decides."""
 
 import logging
 from collections import deque
@@ -14,7 +14,7 @@ from gateway.storage.outbox.row import COLUMNS, OutboxRow, from_columns, to_colu
 logger = logging.getLogger(__name__)
 
 MAX_REJECTED_ROWS = 1_000
-"""Rejected messages that are kept; the oldest are deleted, counted in uplink/refused_dropped."""
+"""Rejected messages that are stored; the oldest are deleted, counted in uplink/refused_dropped."""
 
 MAX_REJECTED_BYTES = 16 * 1024 * 1024
 """Bytes of the same messages (`OutboxRow.size`)."""
@@ -30,7 +30,7 @@ _READ = (
 
 
 class RejectedRow(NamedTuple):
-    """A rejected message: why, when (ms since 1970), by the fleet of which uplink."""
+    """A rejected message: cause, time (ms since 1970), and the uplink of the fleet."""
 
     identifier: int
     code: int
@@ -41,7 +41,7 @@ class RejectedRow(NamedTuple):
 
     @property
     def number(self) -> str:
-        """The number that the message has for ever, without the gateway's id."""
+        """The permanent number of the message, without the gateway's id."""
         return f"{self.row.epoch}.{self.row.stream}.{self.row.seq}"
 
 
@@ -57,7 +57,7 @@ class Rejected:
         self._dropped = False
 
     async def load(self) -> None:
-        """Learn what an earlier run left; call it once, before anything is added."""
+        """Load the state of an earlier run; call it once, before anything is added."""
         reader = self._database.reader
         self._sizes = deque(await reader.query(_SIZES, (), lambda cursor: cursor.fetchall()))
         self.bytes = sum(size for _, size in self._sizes)
@@ -65,15 +65,15 @@ class Rejected:
 
     @property
     def rows(self) -> int:
-        """How many rejected messages are kept."""
+        """How many rejected messages are stored."""
         return len(self._sizes)
 
     def add(
         self, row: OutboxRow, code: int, rejected_at: int, cause: str = "", uplink: str = ""
     ) -> None:
-        """Gather `row` with the cause of its end; the caller removes it from the outbox.
+        """Write `row` with the cause of its end; the caller removes it from the outbox.
 
-        Gathered in the same turn as the removal, both are on disk or neither.
+        Written in the same turn as the removal, both are on disk or neither.
         """
         identifier = self._sizes[-1][0] + 1 if self._sizes else 1
         _, *columns = to_columns(row)
@@ -96,7 +96,7 @@ class Rejected:
         return [_rejected(values) for values in rows]
 
     def remove(self, identifiers: Sequence[int]) -> None:
-        """Gather that messages are no longer kept."""
+        """Delete messages."""
         gone = set(identifiers)
         for identifier in gone:
             self._writer.add(_DELETE, (identifier,))
@@ -105,11 +105,11 @@ class Rejected:
         self._show()
 
     def holds(self, identifier: int) -> bool:
-        """Return whether a message is still kept."""
+        """Return whether a message is still stored."""
         return any(identifier == each for each, _ in self._sizes)
 
     def _log_dropped(self) -> None:
-        """Write a line for the first message that is no longer kept."""
+        """Log the first message that is deleted for others."""
         if not self._dropped:
             self._dropped = True
             most = f"{MAX_REJECTED_ROWS:,} and {MAX_REJECTED_BYTES >> 20} MiB"

@@ -1,4 +1,4 @@
-"""One message of the outbox: its form as a row of SQLite, its size there, and how it ends."""
+"""One message of the outbox: its columns in SQLite, its size there, and its outcome."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -11,31 +11,32 @@ from gateway.salvage.form import PAGE_BYTES
 from gateway.storage.engine.message_columns import MESSAGE_COLUMNS, pairs_to_text, to_message
 
 LIVE = "live"
-"""The lane of what was accepted while the link is up: it goes first."""
+"""The lane of messages accepted while the link is up: sent first."""
 
 BACKLOG = "backlog"
-"""The lane of what waited for the link, or is always sent behind live messages."""
+"""The lane of messages that waited for the link, or are always sent after live messages."""
 
 RECALL = "recall"
-"""The lane of what the fleet has asked for again: behind all else, and not in the ledger."""
+"""The lane of messages that the fleet has requested again: sent last, and not in the ledger."""
 
 COLUMNS = ("id", "size", "epoch", "stream", "seq", "lane", *MESSAGE_COLUMNS)
 """The columns of `outbox` and `rejected` that hold an OutboxRow, in the order of `to_columns`."""
 
 SIZE_INDEX = COLUMNS.index("size")
-"""Where `size` stands in COLUMNS."""
+"""The index of `size` in COLUMNS."""
 
-# What a row takes of the file: the numbers are those of "Database File Format"
-# (sqlite.org/fileformat2.html, section 1.6) for the gateway's pages in an auto-vacuum database.
+# Bytes of a row in the file: the numbers are those of "Database File Format"
+# (sqlite.org/fileformat2.html, section 1.6) for the gateway's pages in an auto-vacuum
+# database.
 
 LEAF = PAGE_BYTES - 8
-"""Bytes of a leaf page behind its header."""
+"""Bytes of a leaf page after its header."""
 
 LARGEST_LOCAL = PAGE_BYTES - 35
 """Bytes of the largest record that has no overflow page."""
 
 SMALLEST_LOCAL = (PAGE_BYTES - 12) * 32 // 255 - 23
-"""Bytes of a larger record that stay in the leaf at least."""
+"""The least bytes of a larger record that stay in the leaf."""
 
 OVERFLOW = PAGE_BYTES - 4
 """Bytes of a record that an overflow page holds."""
@@ -47,13 +48,14 @@ CELL_OVERHEAD = 8
 """Bytes of a leaf beside the record: its pointer and length, the row id, an overflow page."""
 
 PAIR_OVERHEAD = 7
-"""Bytes that JSON puts around the name and value of a user property."""
+"""Bytes that JSON adds to the name and value of a user property."""
 
 TREE_SHARE = 32
-"""One page in so many stands above the leaves, or says where pages are (pointer map)."""
+"""One page of so many is above the leaves, or a pointer map."""
 
 INDEX_ENTRY = 16
-"""Bytes of an entry of the index of streams beside the stream's name, and of one that expires."""
+"""Bytes of an entry of the index of streams without the stream's name, and of one of the index of
+expiry."""
 
 _BESIDE = {"time": "time", "message_expiry": "message_expiry"}
 """The columns of a message that the row itself has."""
@@ -65,31 +67,31 @@ _values = attrgetter(
 
 
 class Outcome(StrEnum):
-    """How a numbered message ended, in the words of the ledger that goes to the fleet.
+    """The outcome of a numbered message, in the words of the ledger that the fleet receives.
 
-    What goes with it as its reason stands beside each. A message that still waits in the outbox
-    has none yet.
+    The reason that accompanies each is beside it. A message that still waits in the outbox has none
+    yet.
     """
 
     DELIVERED = "delivered"  # the fleet has it
     FILTERED = "filtered"  # the rule that was evaluated last
-    EXPIRED = "expired"  # "" for its own Message Expiry Interval, or the bound in age that ended it
-    EVICTED = "evicted"  # the policy that gave it up for others, or `latest`
+    EXPIRED = "expired"  # "" for its own Message Expiry Interval, or the bound in age
+    EVICTED = "evicted"  # the policy that evicted it, or `latest`
     REJECTED = "rejected"  # the reason code of the fleet's broker, as 0x99
-    LOST = "lost"  # what was found: a damaged database
+    LOST = "lost"  # the cause: a damaged database
 
 
 class OutboxRow:
-    """A message with the number that it was given.
+    """A message with its number.
 
-    (`epoch`, `stream`, `seq`) with the gateway's id name it for ever. `time` is when the gateway
-    accepted it (ms since 1970), and `message_expiry` (seconds or None) what it has in the outbox,
-    whatever its publisher gave it. `id` and `size` (bytes, as the outbox counts them) are given by
-    `Outbox.add`; `deleted` is True once it was removed. Uplinks are bits (`UplinkBits`): `uplinks`
-    wait for it, it is `claimed` by those that it is on its way to, and `ending` are those for which
-    it ends now. `stepped` are the ms by which the clock was set forward since it came.
-    `awaits_commit` says that it is not sent before it is on disk; `barrier` lets its publisher's
-    answer leave without the disk, once the fleet has it.
+    (`epoch`, `stream`, `seq`) with the gateway's id identify it for ever. `time` is when the
+    gateway accepted it (ms since 1970), and `message_expiry` (seconds or None) its expiry in the
+    outbox, which may differ from the publisher's. `id` and `size` (bytes, as the outbox counts
+    them) are set by `Outbox.add`; `deleted` is True once it was removed. Uplinks are bits
+    (`UplinkBits`): `uplinks` wait for it, it is `claimed` by those that are sending it, and
+    `ending` are those for which it ends now. `stepped` are the ms by which the clock was set
+    forward since. `awaits_commit` means that it is not sent before it is on disk; `barrier` lets
+    its publisher's answer be sent without the disk, once the fleet has it.
     """
 
     __slots__ = (
@@ -143,7 +145,7 @@ def to_columns(row: OutboxRow) -> tuple[object, ...]:
 
 
 def from_columns(values: Sequence[Any]) -> OutboxRow:
-    """Return the row that `to_columns` made `values` of."""
+    """Return the row of values from `to_columns`."""
     identifier, size, epoch, stream, seq, lane, *fields = values
     row = OutboxRow(to_message(fields), epoch, stream, seq, lane)
     row.id, row.size = identifier, size
@@ -151,7 +153,7 @@ def from_columns(values: Sequence[Any]) -> OutboxRow:
 
 
 def summary_of(row: OutboxRow) -> OutboxRow:
-    """Return the row without what the publisher put into the message."""
+    """Return the row without the publisher's content."""
     message = Message(row.message.topic, received_at=row.time)
     found = OutboxRow(message, row.epoch, row.stream, row.seq, row.lane)
     found.id, found.size, found.uplinks = row.id, row.size, row.uplinks
@@ -159,10 +161,10 @@ def summary_of(row: OutboxRow) -> OutboxRow:
 
 
 def row_size(row: OutboxRow) -> int:
-    """Return the bytes that `row` takes of the file, its part of half empty pages included.
+    """Return the bytes of `row` in the file, its part of half empty pages included.
 
-    Rows that are deleted in another order than they came leave gaps until their neighbours go too;
-    SQLite merges a page with its neighbours when two thirds of it are empty.
+    Rows that are deleted in another order than they were added leave gaps until their neighbours
+    are deleted too; SQLite merges a page with its neighbours when two thirds of it are empty.
     """
     message, record = row.message, RECORD_OVERHEAD
     record += len(message.payload) + len(row.epoch) + len(row.stream) + len(row.lane)

@@ -1,4 +1,4 @@
-"""The uplinks that wait for a row: in memory a bit for each, on disk their names."""
+"""The uplinks that wait for a row: a bit for each in memory, their names on disk."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ _COUNTS = (
 
 
 class UplinkBits:
-    """Knows uplinks by their `names`, in the order of their bits; one alone has none on disk.
+    """Maps uplinks' `names`, in the order of their bits; an only uplink has no name on disk.
 
-    If none of them waits for a row, since the configuration has changed, the first does.
+    If the configuration has changed so that none of them waits for a row, the first does.
     """
 
     def __init__(self, names: Sequence[str] = ()) -> None:
@@ -30,7 +30,7 @@ class UplinkBits:
         self._bits: dict[str | None, int] = {None: 1}
 
     async def load(self, database: Database, rows: int) -> None:
-        """Count what waits for each, of so many rows; raise sqlite3.Error."""
+        """Count the rows that wait for each, of so many rows; raise sqlite3.Error."""
         self.rows = [0] * len(self.names)
         counted: list[tuple[str, int]] = []
         if self.several and rows:
@@ -40,7 +40,7 @@ class UplinkBits:
         self.rows[0] += rows - sum(count for _, count in counted)
 
     def count(self, bits: int, rows: int) -> None:
-        """Add to what waits for these uplinks."""
+        """Add rows that wait for these uplinks."""
         for index in self._indexes.get(bits) or self.indexes(bits):
             self.rows[index] += rows
 
@@ -53,7 +53,7 @@ class UplinkBits:
         return indexes
 
     def text(self, bits: int) -> str | None:
-        """Return what stands on disk."""
+        """Return the text on disk."""
         if not self.several:
             return None
         text = self._texts.get(bits)
@@ -63,7 +63,7 @@ class UplinkBits:
         return text
 
     def bits(self, text: str | None) -> int:
-        """Return what is meant on disk."""
+        """Return the bits of a text on disk."""
         bits = self._bits.get(text)
         if bits is None:
             names = (text or "").split(",")
@@ -72,7 +72,7 @@ class UplinkBits:
         return bits
 
     def condition(self, uplink: int) -> tuple[str, tuple[str, ...]]:
-        """Return SQL and values that hold for the rows that an uplink waits for, "" for all."""
+        """Return SQL and values that select the rows that an uplink waits for, "" for all."""
         if not self.several:
             return "", ()
         own = f",{self.names[uplink.bit_length() - 1]},"

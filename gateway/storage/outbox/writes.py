@@ -1,4 +1,4 @@
-"""Which rows of the outbox are written, and when: those that the fleet has in time never are."""
+"""Decides which rows of the outbox are written, and when: those acknowledged in time never are."""
 
 import asyncio
 import math
@@ -17,16 +17,17 @@ from gateway.storage.outbox.row import COLUMNS, LIVE, OutboxRow, Outcome, to_col
 from gateway.storage.outbox.uplinks import UplinkBits
 
 GROUP_SECONDS = 0.25
-"""Seconds from one commit of rows to the next at most, while rows keep coming."""
+"""The most seconds from one commit of rows to the next, while rows keep arriving."""
 
 GROUP_ROWS = 256
 """Rows with which a commit begins at once."""
 
 QUIET_SECONDS = 0.02
-"""Seconds without a row after which a commit waits for no more: their publishers wait for it."""
+"""Seconds without a row after which a commit waits no longer: publishers wait for it."""
 
 QUIET_GAPS = 8
-"""The same as a multiple of the time between rows, if that is less: fast publishers stop sooner."""
+"""The same as a multiple of the time between rows, if that is less: fast publishers pause
+sooner."""
 
 _INSERT = insert_statement("outbox", (*COLUMNS, "indexed", "uplinks"))
 _CHANGE = "UPDATE outbox SET uplinks = ? WHERE id BETWEEN ? AND ?"
@@ -37,7 +38,7 @@ class LiveSender(Protocol):
     """An uplink while its link is up: it gets live rows as they are added."""
 
     is_free: bool
-    """Whether a row that it accepts can be acknowledged soon: nothing older waits to go up."""
+    """Whether an accepted row can be acknowledged soon: nothing older waits to be sent."""
 
     def accepts(self, row: OutboxRow) -> bool:
         """Return whether `send` will follow, and set `is_free`.
@@ -53,10 +54,10 @@ class LiveSender(Protocol):
 
 @dataclass(slots=True)
 class Live:
-    """An uplink that is up, by its bit.
+    """A connected uplink, by its bit.
 
     `delay` is how many seconds its last PUBACK took, and infinite after a row had to be written
-    since none came: then rows are written at once until one comes in time.
+    without one: then rows are written at once until one is acknowledged in time.
     """
 
     uplink: int
@@ -65,20 +66,20 @@ class Live:
 
 
 class GroupCommit:
-    """Says for how long the commit of a row may wait for others.
+    """How long the commit of a row may wait for others.
 
-    A card wears by commits more than by rows: one of a single row writes some ninety times its
-    payload, one of two hundred rows four times. The first row after a pause is committed at once.
+    Commits wear a card more than rows do: one of a single row writes some ninety times its payload,
+    one of two hundred rows four times. The first row after a pause is committed at once.
     """
 
     __slots__ = ("_batch", "_closed", "_committed", "_last", "_quiet", "_rows", "_timer", "_writer")
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self._batch = 0  # to which the rows belong that are counted
+        self._batch = 0  # the batch of the rows that are counted
         self._rows = 0
-        self._last = 0.0  # when the last row came
-        self._closed = -math.inf  # when the last batch with such rows was
+        self._last = 0.0  # when the last row arrived
+        self._closed = -math.inf  # when the last batch with such rows was closed
         self._committed = 0.0  # when publishers had their answers
         self._quiet = QUIET_SECONDS
         self._timer: asyncio.TimerHandle | None = None
@@ -86,7 +87,7 @@ class GroupCommit:
         writer.on_committed.append(self._note_commit)
 
     def seconds_to_commit(self) -> float:
-        """Return in how many seconds at most the commit of one more row has to begin."""
+        """Return the most seconds until the commit of one more row must begin."""
         loop = asyncio.get_running_loop()
         self._last = now = loop.time()
         if self._batch != self._writer.batch:
@@ -100,7 +101,7 @@ class GroupCommit:
         return left
 
     def _close(self) -> None:
-        """Learn from a batch that is closed how fast its rows came once publishers could send."""
+        """After a batch is closed, measure how fast its rows arrived once publishers could send."""
         if self._batch == self._writer.batch:
             self._closed = asyncio.get_running_loop().time()
             gap = max(0.0, self._last - self._committed) / self._rows
@@ -110,7 +111,7 @@ class GroupCommit:
         self._committed = asyncio.get_running_loop().time()
 
     def _timer_ended(self) -> None:
-        """Have the batch committed if no row has come for a while, or wait on."""
+        """Have the batch committed if no row arrived for a while, or wait on."""
         self._timer = None
         if self._batch != self._writer.batch:  # it was closed
             return
@@ -123,11 +124,11 @@ class GroupCommit:
 
 
 class DeferredRows:
-    """Rows that are not written yet, in the order in which they came, each with its longest wait.
+    """Rows that are not written yet, in order of arrival, each with its longest wait.
 
-    Every batch takes all of them along: once it is on disk, each number up to its last one is in
-    the outbox or in the ledger. A batch is begun for their sake only if one has waited too long.
-    They are no more than the uplink has in flight and in memory (`Lanes`).
+    Every batch includes all of them: once it is on disk, each number up to its last one is in the
+    outbox or in the ledger. A batch is begun for their sake only if one has waited too long. They
+    are no more than the uplink has in flight and in memory (`Lanes`).
     """
 
     __slots__ = ("_by_wait", "_on_late", "_timer", "_write", "_writer")
@@ -154,20 +155,20 @@ class DeferredRows:
             self._arm(loop, due)
 
     def discard(self, identifier: int) -> bool:
-        """Forget a row that is deleted; return whether it had not been written."""
+        """Forget a deleted row; return whether it had not been written."""
         found = None
         for rows in self._by_wait.values():
             found = rows.pop(identifier, None) or found
         return found is not None
 
     def write(self) -> None:
-        """Have what is held written: nobody will acknowledge it soon."""
+        """Have the held rows written: nobody will acknowledge them soon."""
         if any(self._by_wait.values()):
             self._writer.schedule_commit(0.0)
             self._writer.hand_over()
 
     def _write_all(self) -> None:
-        """Give the writer all rows, by rising id: it is about to close a batch."""
+        """Add all rows to the batch that is about to close, by rising id."""
         if not self._by_wait:
             return
         held = [row for rows in self._by_wait.values() for _, row in rows.values()]
@@ -196,10 +197,10 @@ class DeferredRows:
 
 
 class OutboxWrites:
-    """Adds rows, who has them, and their deletions to the writer's batches.
+    """Adds rows, their uplinks, and their deletions to the writer's batches.
 
     `committed_id` is the highest id on disk. `delivering` counts by uplink the rows that the fleet
-    has, or has refused for good, and that a crash would bring back: not yet on disk.
+    has acknowledged or rejected, and that a crash would bring back: not yet on disk.
     """
 
     __slots__ = (
@@ -228,7 +229,7 @@ class OutboxWrites:
     ) -> None:
         self.committed_id = 0
         self.delivering: dict[int, int] = {}
-        self._last_ids: dict[int, int] = {}  # by batch, rising, and so the two below
+        self._last_ids: dict[int, int] = {}  # by batch, rising, as are the two below
         self._delivered: dict[int, dict[int, int]] = {}
         self._removing: dict[int, bool] = {}
         self._live: dict[int, Live] = {}
@@ -242,19 +243,19 @@ class OutboxWrites:
         counters.add("tidegate/outbox/unwritten", 0)
 
     def begin_live(self, sender: LiveSender, uplink: int = 1) -> Live:
-        """Give an uplink's live rows to `sender` as they are added."""
+        """Pass an uplink's live rows to `sender` as they are added."""
         live = self._live[uplink] = Live(uplink, sender)
         return live
 
     def end_live(self, uplink: int = 1) -> None:
-        """Give it no more, and have written what the fleet has not acknowledged."""
+        """Stop that, and have unacknowledged rows written."""
         self._live.pop(uplink, None)
         self._deferred.write()
 
     def add(
         self, row: OutboxRow, commit_within: float | None, wait: float, barrier: Barrier | None
     ) -> None:
-        """Write a row, or put that off (`Outbox.add`), and give it to its uplinks."""
+        """Write a row, or defer that (`Outbox.add`), and pass it to its uplinks."""
         grouped = bool(wait) and commit_within == 0.0  # its publisher would wait for the fleet too
         if row.lane != LIVE or not self._live:
             self._write(row, self._group_commit.seconds_to_commit() if grouped else commit_within)
@@ -274,7 +275,7 @@ class OutboxWrites:
                 self._pending.defer_to_batch()
             self._deferred.add(row, wait)
         else:
-            # the commits of a drain are frequent: this row goes with them
+            # the commits of a drain are frequent: this row is part of them
             grouped = grouped and not drains
             self._write(row, self._group_commit.seconds_to_commit() if grouped else commit_within)
             promised = barrier is None and commit_within is not None
@@ -287,8 +288,8 @@ class OutboxWrites:
     def may_be_sent(self, row: OutboxRow) -> bool:
         """Return whether a live row may be sent: its publisher's answer does not wait for the disk.
 
-        With one that does, a packet identifier or a frame's number is written: if it left before
-        and the power went, the message would come again under another number.
+        An answer that does comes with a stored packet identifier or frame number. If the row were
+        sent before and the power failed, the message would be sent again under another number.
         """
         return not row.awaits_commit or row.id <= self.committed_id
 
@@ -309,10 +310,10 @@ class OutboxWrites:
             self._reader.change(dict.fromkeys(identifiers, uplinks), self._writer.batch)
 
     def delete(self, rows: Sequence[OutboxRow], outcome: Outcome, commit_within: float) -> None:
-        """Delete rows, those that are not written by never writing them.
+        """Delete rows; unwritten ones are simply never written.
 
-        Where the fleet has a message, what waits for that goes on; in all other cases it waits for
-        the commit that says how the message ended.
+        If the fleet has a message, answers that wait for it are sent; otherwise they wait for the
+        commit of its outcome.
         """
         delivered = outcome is Outcome.DELIVERED
         written = []
@@ -358,7 +359,7 @@ class OutboxWrites:
             self._last_ids[batch] = row.id
 
     def _deliver(self, uplink: int, rows: int) -> None:
-        """Note that the present batch says of so many rows that an uplink has, or refused, them."""
+        """Note that the present batch ends this many rows of an uplink."""
         of_batch = self._delivered.setdefault(self._writer.batch, {})
         of_batch[uplink] = of_batch.get(uplink, 0) + rows
         self.delivering[uplink] = self.delivering.get(uplink, 0) + rows

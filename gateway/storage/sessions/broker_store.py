@@ -1,4 +1,4 @@
-"""Everything that the broker has kept for it, as one store."""
+"""Everything that the broker stores, as one store."""
 
 from collections.abc import Iterable
 
@@ -26,14 +26,14 @@ FORWARD = (
     f"UPDATE message SET {_WAS_KEPT} OR {_IS_DELAYED}",  # noqa: S608 - no input in it
     f"UPDATE retained SET {_WAS_KEPT}",  # noqa: S608 - no input in it
 )
-"""What expires or is due by the wall clock after a restart, by so many milliseconds, but not beyond
-now (ms since 1970); what never is keeps its time."""
+"""Moves the times that expiry counts from, or when something is due, by this many milliseconds, but
+not beyond now (ms since 1970); a time without expiry is unchanged."""
 
 
 class BrokerStore:
-    """Fulfils `broker.store.Store`.
+    """Implements `broker.store.Store`.
 
-    `gather` belongs into the writer's `before_batch`, `committed` into its `on_committed`.
+    Register `gather` in the writer's `before_batch`, `committed` in its `on_committed`.
     """
 
     __slots__ = (
@@ -58,27 +58,27 @@ class BrokerStore:
         self._sessions = sessions
         self._retained = retained
         self._wills = wills
-        self._forward = 0  # milliseconds that times on disk may lack
-        self._forward_batch = 0  # the last that adds some
+        self._forward = 0  # milliseconds that times on disk may still lack
+        self._forward_batch = 0  # the last batch that adds some
 
     @property
     def deferred_commit(self) -> int:
-        """The batch that makes the last deferred write; 0 while answers wait for none."""
+        """The batch of the last deferred write; 0 while answers wait for none."""
         return self.pending.deferred_commit if self.pending.writer.durable else 0
 
     @property
     def full(self) -> bool:
-        """True while nothing more can be promised to be kept."""
+        """True while nothing more can be stored durably."""
         return self.pending.writer.full
 
     @property
     def elided_rows(self) -> int:
-        """How many rows were never written because everyone had acknowledged before."""
+        """How many rows were never written because every receiver had acknowledged before."""
         return self.pending.writer.elided_rows
 
     @property
     def on_undelivered(self) -> LeftOver:
-        """What is called with spans that an ended session left on disk."""
+        """Called with the spans that an ended session left on disk."""
         return self._sessions.pager.on_undelivered
 
     @on_undelivered.setter
@@ -87,7 +87,7 @@ class BrokerStore:
 
     @property
     def lag(self) -> int:
-        """Milliseconds by which the times on disk may still be those of before a step."""
+        """Milliseconds by which the times on disk may still be too low after a step."""
         return self._forward
 
     def sweep(self) -> None:
@@ -100,30 +100,30 @@ class BrokerStore:
         return self._sessions.open(client_id, within)
 
     def store_retained(self, publication: Publication) -> None:
-        """Keep the message in place of its topic's last one; an empty one deletes that."""
+        """Store the message in place of its topic's last one; an empty one deletes that."""
         self._retained.store(publication)
 
     def forget_retained(self, topics: Iterable[str]) -> None:
-        """Forget retained messages that have expired."""
+        """Delete retained messages that have expired."""
         self._retained.forget(topics)
 
     def store_will(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
-        """Keep the will of a client that came so, in place of its last one."""
+        """Store the will of a client with this origin, in place of its last one."""
         self._wills.store(client_id, username, origin, will)
 
     def postpone_will(self, client_id: str, due: int) -> None:
-        """Note when the will is to be published: wall time, milliseconds since 1970."""
+        """Store when the will is to be published: wall time, milliseconds since 1970."""
         self._wills.postpone(client_id, due)
 
     def drop_will(self, client_id: str) -> None:
-        """Forget the client's will, if it has one."""
+        """Delete the client's will, if it has one."""
         self._wills.drop(client_id)
 
     def clock_set_forward(self, milliseconds: int, now: int) -> None:
-        """Add so many milliseconds to all times that something expires from, but none beyond `now`.
+        """Add this many milliseconds to all times that expiry counts from, but none beyond `now`.
 
-        That begins at once: a power cut may follow. What was gathered before has times of before,
-        too, and is written first; the second time it is what was to wait for the next batch.
+        That begins at once: a power cut may follow. Pending rows have earlier times, too, and are
+        written first; a second pass is for rows of the next batch.
         """
         self.add_rows()
         self.add_rows()

@@ -1,4 +1,4 @@
-"""Writes that are not made if receivers acknowledge in time: few are left when a batch closes."""
+"""Writes that are skipped if receivers acknowledge in time: few are left when a batch closes."""
 
 import math
 
@@ -7,11 +7,11 @@ from gateway.storage.sessions.delivery_row import DeliveryRow
 
 
 class DeferredWrites:
-    """The rows of deferred writes, in the order in which they came.
+    """The rows of deferred writes, in order of arrival.
 
-    They are for the batch after the one that gathers then. That one is closed for their sake only
-    if one of them is older than half of the commit delay; nothing is gathered, and no batch begun,
-    for what is acknowledged by then. They are no more than the windows of all sessions hold.
+    They are for the batch after the pending one. That one is closed for their sake only if one of
+    them is older than half of the commit delay; for messages acknowledged by then no batch is
+    begun. They are bounded by the windows of all sessions.
     """
 
     __slots__ = ("_pending", "_wake_up", "rows")
@@ -37,12 +37,12 @@ class DeferredWrites:
             self._wake_up.at = math.inf
 
     def clear(self) -> None:
-        """Forget all rows: the batch that gathers is closed, and they are for the next."""
+        """Forget all rows: the pending batch is closed, and they are in the next."""
         self.rows.clear()
         self._wake_up.at = math.inf
 
     def _write_old(self) -> None:
-        """Close the batch that gathers if a row is older than half of the commit delay."""
+        """Close the pending batch if a row is older than half of the commit delay."""
         writer = self._pending.writer
         half = writer.commit_delay / 2
         now, within = self._wake_up.at, math.inf

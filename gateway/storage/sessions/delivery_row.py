@@ -1,4 +1,4 @@
-"""The row of messages that one session is owed, as its journal keeps it."""
+"""A journal's row of undelivered messages of one session."""
 
 from typing import TYPE_CHECKING
 
@@ -11,25 +11,25 @@ if TYPE_CHECKING:
     from gateway.mqtt.output import Barrier
 
 DISK_OVERHEAD = 96
-"""Bytes of the rows of a delivery and its message beside texts and blobs, their part of half empty
+"""Bytes of the rows of a delivery and its message without texts and blobs, their part of half empty
 pages included."""
 
 DIFFERENCE = DISK_OVERHEAD - MESSAGE_OVERHEAD
-"""Bytes that a message takes more on disk than in memory."""
+"""Bytes that a message occupies more on disk than in memory."""
 
 WRITTEN = -1
 """The batch of a row that an earlier run of the gateway wrote, or that was forgotten since."""
 
 
 class DeliveryRow:
-    """All messages of a publication that one session is owed with one QoS; fulfils `span.Row`.
+    """All undelivered messages of a publication to one session with one QoS; implements `span.Row`.
 
-    `base` is the sequence number of the first; the row stands at that of the `last`. All of them
-    take `disk_bytes` of the disk. Bits of `gone` are set for messages that are not owed any more,
-    or have rows of their own; `left` is how many are not. `packet_id` is that of the last message,
-    0 while it is not known to be sent. On disk, with batch `batch`, it stands for `written`
-    messages. It is `whole` while no other row has a number between its first and its last.
-    `barrier` waits for it while its write is deferred.
+    `base` is the sequence number of the first; the row is stored under that of the `last`. All of
+    them occupy `disk_bytes`. Bits of `gone` are set for messages that are finished, or have rows of
+    their own; `left` is how many are not. `packet_id` is that of the last message, 0 while it is
+    not known to be sent. On disk, with batch `batch`, it covers `written` messages. It is `whole`
+    while no other row has a number between its first and its last. `barrier` waits for it while its
+    write is deferred.
     """
 
     __slots__ = (
@@ -71,36 +71,36 @@ class DeliveryRow:
         self.barrier: Barrier | None = None
 
     def remove(self, first: int, count: int) -> None:
-        """Note that so many messages, from number `first` on, are gone."""
+        """Note that messages, from number `first` on, are finished."""
         if self.publication.packets.count > 1:
             self.gone |= ((1 << count) - 1) << first
         self.remaining -= count
 
     def settle(self) -> None:
-        """Let the publisher's answer wait for this row no longer."""
+        """Release the publisher's answer from waiting for this row."""
         barrier, self.barrier = self.barrier, None
         if barrier is not None:
             barrier.settle()
 
     def ranges(self) -> list[tuple[int, int]]:
-        """Return first number and count of the messages that are left, in order."""
+        """Return first number and count of the unfinished messages, in order."""
         left = [number for number in range(self.publication.count) if not self.gone >> number & 1]
         return [(first, last - first + 1) for first, last in ranges_of(left)]
 
     def remaining_bytes(self) -> int:
-        """Return the bytes that what is left takes of the disk."""
+        """Return the bytes that the unfinished messages occupy on disk."""
         if not self.gone:
             return self.disk_bytes
         return sum(bytes_on_disk(self.publication, *part) for part in self.ranges())
 
     def gone_bytes(self) -> bytes | None:
-        """Return `gone` as the row's column has it."""
+        """Return `gone` as the row's column stores it."""
         if not self.gone:
             return None
         return self.gone.to_bytes((self.publication.count + 7) // 8, "little")
 
     def spans(self) -> list[Span]:
-        """Return what it stands for, in order."""
+        """Return its messages as spans, in order."""
         found = []
         for first, count in self.ranges():
             span = Span(
@@ -117,7 +117,7 @@ class DeliveryRow:
         return found
 
     def attach_to(self, span: Span) -> None:
-        """Let the span know where it is kept, and with which packet identifiers it was sent."""
+        """Set the span's row and, if it was sent, its packet identifiers."""
         publication, count = self.publication, self.publication.packets.count
         span.row = self
         part = span.count < count
@@ -129,7 +129,7 @@ class DeliveryRow:
 
 
 def bytes_on_disk(publication: Publication, first: int, count: int) -> int:
-    """Return the bytes that so many messages, from number `first` on, take of the disk.
+    """Return the bytes that these messages, from number `first` on, occupy on disk.
 
     Others may share the row of the messages.
     """

@@ -32,7 +32,7 @@ def to_row(publication: Publication) -> Row:
 
 
 def batch_to_row(publication: Publication) -> Row:
-    """Return the values of BATCH_COLUMNS; the topic is empty where the packets' differ."""
+    """Return the values of BATCH_COLUMNS; the topic is empty if the packets' differ."""
     return (
         "" if publication.mixed else publication.topic,
         publication.packets.data,
@@ -47,16 +47,16 @@ def batch_to_row(publication: Publication) -> Row:
 
 
 def text_size(publication: Publication) -> int:
-    """Return the bytes of texts and blobs among PLAIN_COLUMNS, as `Writer.add_rows` wants them."""
+    """Return the bytes of texts and blobs among PLAIN_COLUMNS, as `Writer.add_rows` needs them."""
     names = len(publication.client_id or "") + len(publication.username or "")
     return len(publication.topic) + publication.packets.payload_bytes(0, 1) + names
 
 
 def from_row(values: tuple[Any, ...], monotonic: float, wall: int) -> Publication:
-    """Return the single message that `to_row` made `values` of.
+    """Return the single message of values from `to_row`.
 
-    Its expiry goes on from when it was accepted: `monotonic` (seconds) and `wall` (ms since 1970)
-    are now. Raises ValueError for what is no such row.
+    Its expiry counts from when it was accepted: `monotonic` (seconds) and `wall` (ms since 1970)
+    are now. Raises ValueError for an invalid row.
     """
     topic, payload, qos, retain, time, client_id, username, *rest = values
     publication = make_publication(
@@ -70,7 +70,7 @@ def from_row(values: tuple[Any, ...], monotonic: float, wall: int) -> Publicatio
 
 
 def check_qos(qos: int) -> int:
-    """Return the QoS; raise ValueError if it is none."""
+    """Return the QoS; raise ValueError if it is invalid."""
     if qos not in (0, 1, 2):
         raise ValueError(f"QoS {qos}")
     return qos

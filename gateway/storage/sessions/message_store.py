@@ -1,4 +1,4 @@
-"""Messages that persistent sessions are owed, each as one row however many are owed it."""
+"""Messages to persistent sessions, each as one row for all of its sessions."""
 
 from gateway.mqtt.codec.publish import NO_PUBLISH_PROPERTIES
 from gateway.mqtt.publication import Publication
@@ -11,7 +11,7 @@ from gateway.storage.sessions import message_row
 
 INSERT = insert_statement("message", ("id", *MESSAGE_COLUMNS))
 INSERT_PLAIN = insert_statement("message", ("id", *PLAIN_COLUMNS))
-"""What most messages need: to bind six more NULLs costs nearly half of the whole row."""
+"""The columns of most messages: to bind six more NULLs costs nearly half of the whole row."""
 
 INSERT_BATCH = insert_statement("message", ("id", *message_row.BATCH_COLUMNS))
 
@@ -23,21 +23,21 @@ _DELETE_UNLESS_OWED = (
 _DELETE_ALL = "DELETE FROM message"
 
 MAXIMUM_DEAD_BYTES = 16 * 1024 * 1024
-"""Bytes of rows that nobody is owed any more, beyond which they are deleted one by one."""
+"""Bytes of unneeded rows above which they are deleted one by one."""
 
 ROW_OVERHEAD = 100
 """Bytes counted for each of them beside its payload."""
 
 
 class MessageStore:
-    """Counts who is owed a message in memory, and writes and deletes its row.
+    """Counts the sessions of a message in memory, and writes and deletes its row.
 
-    Once it is written, deliveries that are on disk alone may refer to it as well. A row that was
+    Once it is written, deliveries that are only on disk may refer to it as well. A row that was
     written for one session stays its own; one that is `shared` is deleted with the last delivery.
 
-    What nobody is owed any more is left where it is until that is true of all: SQLite empties a
-    table without writing its pages, where row by row each page is written once more. A start
-    deletes what an earlier run left so. Beyond MAXIMUM_DEAD_BYTES rows are deleted all the same.
+    An unneeded row stays until all rows are unneeded: SQLite empties a table without writing its
+    pages, while deleting row by row writes each page once more. A start deletes the rows that an
+    earlier run left. Above MAXIMUM_DEAD_BYTES rows are deleted in any case.
 
     `last` is the highest number of a row.
     """
@@ -46,17 +46,18 @@ class MessageStore:
 
     def __init__(self, last: int = 0) -> None:
         self._last = last
-        self._new: dict[int, Publication] = {}  # by number: owed, and not written yet
+        self._new: dict[int, Publication] = {}  # by number: needed, and not written yet
         self._gone: list[int] = []
         self._perhaps_gone: list[int] = []
         self._gone_bytes = 0
         self._below = 0
 
     def hold(self, publication: Publication) -> Publication:
-        """Note that one session more is owed a publication; return what it is owed.
+        """Note one more session of a publication; return the publication for that session.
 
-        That is a copy where the row is another session's own.
+        That is a copy if the row is another session's own.
         """
+        # its row is deleted with that session's delivery, without a search for others
         if publication.stored_for and not publication.shared and publication.row not in self._new:
             publication = publication.copy()
         if not publication.stored_for:
@@ -68,7 +69,7 @@ class MessageStore:
         return publication
 
     def release(self, publication: Publication) -> int:
-        """Note that one of the sessions that `hold` was called for is owed it no more.
+        """Note that a session counted by `hold` no longer needs a publication.
 
         Returns how many rows need not be written because of that: 1 or 0.
         """
@@ -82,21 +83,21 @@ class MessageStore:
         return 0
 
     def forget(self, row: int, size: int, *, alone: bool) -> None:
-        """Delete a row of so many bytes, if it is not `alone` only unless it is still owed."""
+        """Delete a row of this size; one that is not `alone` only if no delivery refers to it."""
         (self._gone if alone else self._perhaps_gone).append(row)
         self._gone_bytes += ROW_OVERHEAD + size
 
     def forget_all_below(self, row: int) -> None:
-        """Delete these with the next batch: an earlier run left them, and nobody is owed them."""
+        """Delete these unreferenced rows of an earlier run with the next batch."""
         self._below = row
 
     def add_insertions(self, add: Add, add_rows: AddRows, rows: set[int]) -> None:
-        """Add what writes those of `rows` that are new."""
+        """Add the INSERTs of those of `rows` that are new."""
         plain: list[Row] = []
         size = 0
         for row in sorted(rows & self._new.keys()):
             publication = self._new.pop(row)
-            # a retained message may be owed to others later
+            # a retained message may be delivered to other sessions later
             publication.shared = publication.stored_for > 1 or publication.retain
             if publication.packets.count > 1:
                 add(INSERT_BATCH, (row, *message_row.batch_to_row(publication)))
@@ -108,9 +109,9 @@ class MessageStore:
         add_rows(INSERT_PLAIN, plain, size)
 
     def add_deletions(self, add: Add, *, everything: bool) -> None:
-        """Add what deletes what is owed no more, `everything` if that is all that there is.
+        """Add the DELETEs of unneeded rows; `everything` if no row is needed.
 
-        Belongs behind what deletes deliveries.
+        Call it after the deletions of deliveries.
         """
         if self._below:
             add(_DELETE, (0, self._below - 1))
@@ -125,5 +126,6 @@ class MessageStore:
             return
         for each in ranges_of(gone):
             add(_DELETE, each)
+        # deliveries that are only on disk may still refer to these: each is looked up
         for each in ranges_of(set(perhaps)):
             add(_DELETE_UNLESS_OWED, each)

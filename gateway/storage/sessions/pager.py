@@ -1,4 +1,4 @@
-"""Reads what queues have on disk alone, and deletes there what nobody waits for any more."""
+"""Reads what queues have only on disk, and deletes there what nobody waits for any more."""
 
 import logging
 import sqlite3
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PAGE_MESSAGES = HEAD_MESSAGES // 2
-"""Deliveries that are read at once: a queue asks when half of its head is gone."""
+"""Deliveries of one read: a queue requests the next when half of its head is gone."""
 
 PAGE_BYTES = HEAD_BYTES // 2
 """Bytes of them; the last may exceed it."""
 
 STEP_ROWS = 256
-"""Deliveries that are deleted in one batch of what an ended session or its expiry leaves, or that
-other members of a shared subscription get."""
+"""Deliveries of one batch that are deleted after a session ended or they expired, or are given to
+other members of a shared subscription."""
 
 LAST_SEQUENCE = 2**62
 
@@ -50,24 +50,24 @@ _OLDEST = f"{_WAITING} LIMIT ?"
 _NEWEST = f"{_WAITING} DESC LIMIT ?"
 
 Now = Callable[[], tuple[float, int]]
-"""Returns monotonic seconds and wall milliseconds, and begins a turn of the gateway's."""
+"""Returns monotonic seconds and wall milliseconds, and begins a turn of the gateway."""
 
 LeftOver = Callable[[list[Span], float, int], None]
 
 
 class Job(Protocol):
-    """Something that is done in steps; between two of them what a step changed is committed."""
+    """Work that is done in steps; a step's changes are committed before the next step."""
 
     async def step(self) -> bool:
-        """Do one; return True after the last."""
+        """Take one step; return True after the last."""
         ...
 
 
 class Pager:
-    """Does one job after the other beside the loop, each row of the disk being in one hand.
+    """Runs one job after another beside the loop, so that each row on disk has one owner.
 
-    A step that has changed something is followed by the next when that is on disk: what is read
-    there is what there is. `spawn` runs a coroutine; `later` calls back after a while.
+    After a step with changes the next one waits until they are on disk: so reads see the present
+    state. `spawn` runs a coroutine; `later` calls back after a while.
     """
 
     def __init__(
@@ -93,21 +93,21 @@ class Pager:
         self._cut: set[int] = set()  # numbers of sessions
 
     def know(self, journal: "SessionJournal") -> None:
-        """Take note of a session whose deliveries may expire."""
+        """Add a session whose deliveries may expire."""
         self.journals[journal.number] = journal
 
     def forget(self, journal: "SessionJournal") -> None:
-        """Take note of its end."""
+        """Remove a session that ended."""
         self.journals.pop(journal.number, None)
 
     def load(self, journal: "SessionJournal", after: int, up_to: int, take: Take) -> None:
-        """Give `take` the first deliveries with sequence numbers above `after`, up to `up_to`."""
+        """Pass the first deliveries above sequence number `after`, up to `up_to`, to `take`."""
         self._add(_Load(self, journal, after, up_to, take))
 
     def end(self, journal: "SessionJournal") -> None:
-        """Delete what an ended session is owed, and offer it to shared subscriptions.
+        """Delete an ended session's deliveries, and offer them to shared subscriptions.
 
-        What was in memory of it is deleted with the batch that is gathered now.
+        Those that were in memory are deleted with the pending batch.
         """
         self.changed()
         self._add(_End(self, journal))
@@ -121,19 +121,22 @@ class Pager:
     def cut(
         self, journal: "SessionJournal", size: int, dropped: Callable[[int], None], *, newest: bool
     ) -> None:
-        """Delete so many bytes of what a session has on disk alone, unless that is being done."""
+        """Delete this many bytes that a session has only on disk, unless that is being done."""
         if journal.number not in self._cut:
             self._cut.add(journal.number)
             self._add(_Cut(self, journal, size, dropped, newest=newest))
 
     def was_cut(self, journal: "SessionJournal") -> None:
-        """Note that a session has lost what it was to lose."""
+        """Note that the deletion for a session is complete."""
         self._cut.discard(journal.number)
 
     def remove(
         self, session: int, last: int, message: int, size: int, alone: int, messages: int
     ) -> int:
-        """Delete a row, unless it is in memory, where it is found as well; return how many go."""
+        """Delete a row, unless it is in memory, where its owner finds it.
+
+        Return how many messages.
+        """
         journal = self.journals.get(session)
         if journal is None or journal.queue is None:
             return 0  # of an ended session, which _End deletes
@@ -143,16 +146,16 @@ class Pager:
         return messages
 
     def swept(self) -> None:
-        """Note that a sweep is over."""
+        """Note that a sweep is complete."""
         self._sweeping = False
 
     def committed(self, batch: int) -> None:
-        """Go on with what waited for this batch."""
+        """Continue jobs that waited for this batch."""
         self._committed = batch
         self._go()
 
     def changed(self) -> None:
-        """Note that a step has gathered something: the next one waits until it is on disk."""
+        """Note that a step has made changes: the next one waits until they are on disk."""
         self.pending.put_off()
         self._waits_for = self.pending.commit_number()
 
@@ -161,8 +164,8 @@ class Pager:
         self._go()
 
     def _go(self) -> None:
-        # Never two steps at a time, and none before what the last one gathered is on disk: a
-        # reader would still see the rows that it deletes, and a row would be sent or counted twice.
+        # One step at a time, and none before the last one's changes are on disk: otherwise a reader
+        # would see rows that are being deleted, and a row would be sent or counted twice.
         if self._jobs and not self._busy and self._committed >= self._waits_for:
             self._busy = True
             self._spawn(self._run(self._jobs[0]))
@@ -172,7 +175,7 @@ class Pager:
             done = await job.step()
         except sqlite3.Error as error:
             logger.warning("a queue on disk cannot be read: %s", error)
-            self._later(self._again)  # the same job: its session waits for what it asked for
+            self._later(self._again)  # the same job again: its session waits for the result
             return
         if done:
             self._jobs.popleft()
@@ -208,14 +211,15 @@ class _Load:
             READ, "delivery to session", reader.spans, row, whole, texts=False
         )
         if journal.open:  # it may have ended while the page was read
-            # a whole page that nobody can read is the end: the next would begin at the same place
+            # if nothing of a whole page is readable, stop: the next read would begin at the same
+            # place
             complete = not whole() and (reader.rows < PAGE_MESSAGES or not found)
             self._take(list(chain.from_iterable(found)), complete, pager.now()[0])
         return True
 
 
 class _End:
-    """Deletes what is left of an ended session, a batch at a time."""
+    """Deletes the rest of an ended session, a batch at a time."""
 
     def __init__(self, pager: Pager, journal: "SessionJournal") -> None:
         self._pager = pager
@@ -228,8 +232,8 @@ class _End:
         if not found:
             return True
         if any(shared for *_, shared in found):
-            # Another member gets them before they are deleted here. Both are in one batch: a crash
-            # leaves them with this session or with that one.
+            # Another member gets them before they are deleted here, in the same batch: after a
+            # crash they belong to this session or to that one.
             last = await self._share_out(found[-1][0])
             found = [values for values in found if values[0] <= last]
         for sequence, message, size, alone, messages, _ in found:
@@ -239,7 +243,10 @@ class _End:
         return False
 
     async def _share_out(self, up_to: int) -> int:
-        """Offer what is on disk up to this sequence number, or a page of it; return how far."""
+        """Offer what is on disk up to this sequence number, or a page of it.
+
+        Return the last number.
+        """
         pager = self._pager
         row = (self._journal.number, 0, up_to, STEP_ROWS)
         reader = SpanReader(*pager.now())
@@ -254,13 +261,13 @@ class _End:
         last = read[-1].last if reader.size >= PAGE_BYTES else up_to
         shared = [each for each in read if each.topic_filter]
         for each in shared:
-            each.publication.stored_for = 0  # whoever gets it has it written anew
+            each.publication.stored_for = 0  # the receiving session writes it again
         pager.on_undelivered(shared, *pager.now())
         return last
 
 
 class _Sweep:
-    """Deletes what has expired on disk alone, a batch at a time."""
+    """Deletes what has expired only on disk, a batch at a time."""
 
     def __init__(self, pager: Pager) -> None:
         self._pager = pager
@@ -284,7 +291,7 @@ class _Sweep:
 
 
 class _Cut:
-    """Deletes the oldest or the newest of what one session has on disk alone."""
+    """Deletes the oldest or the newest deliveries that one session has only on disk."""
 
     def __init__(
         self,

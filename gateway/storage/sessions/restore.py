@@ -1,4 +1,4 @@
-"""What an earlier run left of sessions, retained messages and wills, read at the start."""
+"""Reads the sessions, retained messages and wills of an earlier run at the start."""
 
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -51,17 +51,17 @@ _TOTALS = (
 _ORPHANS = "SELECT id, 1 FROM message WHERE id NOT IN (SELECT message FROM delivery)"
 
 FEW_DELIVERIES = 10_000
-"""Deliveries up to which all messages are searched for that nobody is owed."""
+"""Deliveries up to which all messages are checked for references."""
 
 
 @dataclass(slots=True)
 class _Queue:
-    """What a session is owed altogether."""
+    """The totals of a session's deliveries."""
 
     messages: int
     bytes: int
     last_sequence: int
-    last_sent: int  # the last whose packet identifier is known, 0 if none is
+    last_sent: int  # the last with a known packet identifier, 0 without any
     first_message: int
 
 
@@ -69,10 +69,10 @@ NO_QUEUE = _Queue(0, 0, 0, 0, 0)
 
 
 class Restore:
-    """Reads what was kept, and makes the stores that keep it from now on.
+    """Reads what was stored, and makes the stores for this run.
 
-    Of what a session is owed only the beginning is read, at least what may have been sent: up to
-    `window` deliveries, and the last that has a packet identifier. The rest stays on disk.
+    Of a session's deliveries only the beginning is read, at least what may have been sent: up to
+    `window` deliveries, and up to the last that has a packet identifier. The rest stays on disk.
     """
 
     def __init__(self, pager: Pager, window: int = MAXIMUM_INFLIGHT) -> None:
@@ -87,7 +87,7 @@ class Restore:
         self._sessions: dict[int, RestoredSession] = {}
 
     async def run(self) -> tuple[BrokerStore, Restored]:
-        """Return the store and what was in it."""
+        """Return the store and its content."""
         totals = await self._rows(_TOTALS, "the totals", lambda values: values)
         last_session, last_message, last_retained = totals[0]
         for number, *figures, last in await self._rows(_QUEUES, "the queues", lambda row: row):
@@ -143,7 +143,7 @@ class Restore:
             self._add_attempts(*row)
 
     async def _delete_unowed(self, messages: MessageStore) -> None:
-        """Delete messages that the last run had no time to: of many only the oldest are known."""
+        """Delete messages that the last run had no time to; of many only the oldest are known."""
         first = min((queue.first_message for queue in self._queues.values()), default=0)
         if first > 1:
             messages.forget_all_below(first)
@@ -153,11 +153,11 @@ class Restore:
                 self._pending.put_off()
 
     async def _read_head(self, number: int, queue: _Queue) -> None:
-        """Read the beginning of what a session is owed: what was sent stands there."""
+        """Read the beginning of a session's deliveries, which includes those that were sent."""
         session = self._sessions[number]
         most = HEAD_MESSAGES if self._bytes < MAXIMUM_HEAD_BYTES else 0
         if session.left_at is None:
-            most = max(most, self._window)  # it is not known what was sent
+            most = max(most, self._window)  # it is unknown what was sent
         count = size = 0
 
         def enough(row: list[RestoredSpan]) -> bool:
@@ -165,8 +165,8 @@ class Restore:
             for kept in row:
                 count += kept.span.count
                 size += kept.span.size
-            # behind what was sent at QoS 1, whose packet identifiers are not known of a client that
-            # was connected, stands what was sent at QoS 2, and must not be sent as another message
+            # after QoS 1 messages, whose packet identifiers are unknown if the client was
+            # connected, follow QoS 2 messages that must not be sent as others
             last = row[-1].span.last
             return last >= queue.last_sent and (count >= most or size >= HEAD_BYTES)
 
@@ -205,7 +205,7 @@ class Restore:
         self._sessions[session].incoming.append(check_packet_id(packet_id, lowest=1))
 
     def _add_attempts(self, number: int, sequence: int, attempts: int) -> None:
-        """Note how often a message was given out, or forget that of one that is not there."""
+        """Restore how often a message was dispatched, or delete that if the message is gone."""
         session = self._sessions.get(number)
         if session is not None and session.spans:
             first, last = session.spans[0].span.sequence, self._queues[number].last_sequence
@@ -242,8 +242,8 @@ class RetainedReader:
     """Reads the last message of each topic; salvage may have found earlier ones, too.
 
     `messages` and `rows`, the numbers of their rows, are by topic; `superseded` are the rows of
-    earlier ones. A row that cannot be read counts as its topic's all the same, so that the next
-    message takes its place. `monotonic` (s) and `wall` (ms since 1970) are now.
+    earlier ones. A row that cannot be read still counts as its topic's, so that the next message
+    replaces it. `monotonic` (s) and `wall` (ms since 1970) are now.
     """
 
     def __init__(self, monotonic: float, wall: int) -> None:
@@ -255,7 +255,7 @@ class RetainedReader:
         self._names: dict[str | None, str | None] = {}  # of clients, which messages share
 
     def read(self, values: Values) -> None:
-        """Add a row; raise ValueError, TypeError or KeyError for one that says nothing."""
+        """Add a row; raise ValueError, TypeError or KeyError for an invalid one."""
         topic = values[1].decode()
         before = self.rows.get(topic)
         self.rows[topic] = values[0]

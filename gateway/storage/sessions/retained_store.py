@@ -12,15 +12,15 @@ from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.sessions import message_row
 
 NOT_KEPT = "$SYS/"
-"""What the gateway says of itself, which it says anew after each start."""
+"""Topics of the gateway's own figures, which it publishes again after each start."""
 
 LATER_AT_ONCE = 2_048
-"""Changes whose publishers wait for nothing that go with one batch: to make rows of them takes some
-4 ms, and a second's may be 90,000."""
+"""Changes that no answer waits for in one batch: making rows of them takes some 4 ms, and there may
+be 90,000 in a second."""
 
 ROWS_AT_ONCE = 2_048
-"""Changes whose publishers wait from which on they become rows before the batch is closed, which a
-slow disk puts off: as rows they count against what may wait for the disk (`Writer.full`)."""
+"""Changes that answers wait for above which they become rows before the batch is closed, which a
+slow disk delays: as rows they count towards `Writer.full`."""
 
 
 def _replace(columns: tuple[str, ...]) -> str:
@@ -34,13 +34,12 @@ _FORGET = "DELETE FROM retained WHERE id = ?"
 
 
 class RetainedStore:
-    """Keeps the retained messages that the broker keeps; several of one topic become one row.
+    """Stores the broker's retained messages; several of one topic become one row.
 
-    A topic's row keeps its number for as long as there is a message; a new one goes behind all
-    others, so that a commit of many topics writes few pages. `rows` are those on disk, by topic,
-    and `last_row` is the highest number there; those that are `superseded` are deleted.
-    What was published at QoS 0 is on disk within about a second, the rest before its
-    acknowledgement.
+    A topic's row keeps its number while there is a message; a new one is appended, so that a commit
+    of many topics writes few pages. `rows` are those on disk, by topic, and `last_row` is the
+    highest number there; `superseded` ones are deleted. QoS 0 messages are on disk within about a
+    second, others before their acknowledgement.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class RetainedStore:
         superseded: Iterable[int] = (),
     ) -> None:
         self._pending = pending
-        self._rows = rows or {}  # by topic: on disk, or on the way there
+        self._rows = rows or {}  # by topic: on disk, or pending
         self._last_row = last_row
         self.changed: dict[str, Publication | None] = {}  # of the present batch
         self.later: dict[str, Publication | None] = {}  # of the next batches, in pieces
@@ -84,7 +83,7 @@ class RetainedStore:
         self._pending.put_off()
 
     def _is_stored(self, topic: str) -> bool:
-        """Return whether there is a message of the topic on disk, or will be."""
+        """Return whether the topic has a message on disk, or will have one."""
         for changes in (self.later, self.changed):
             if topic in changes:
                 return changes[topic] is not None
@@ -123,7 +122,7 @@ class RetainedStore:
         self.changed = {}
 
     def _add_postponed(self) -> None:
-        """Have as much of what waits go with this batch as may go at once."""
+        """Add as many postponed changes to this batch as one may have."""
         later = self.later
         if len(later) <= LATER_AT_ONCE:
             self.changed.update(later)

@@ -1,4 +1,4 @@
-"""The journal of one persistent session: what has changed since it was last written."""
+"""The journal of one persistent session: its changes since it was last written."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Changes:
-    """What is to be written of a session, beside its row; delivery rows by their last number."""
+    """Unwritten changes of a session, without its own row; delivery rows by their last number."""
 
     __slots__ = (
         "attempts",
@@ -31,20 +31,19 @@ class Changes:
     def __init__(self) -> None:
         self.enqueued: dict[int, DeliveryRow] = {}  # to be written with the next batch
         self.deferred: dict[int, DeliveryRow] = {}  # to be written with the one after that
-        self.begun: dict[int, DeliveryRow] = {}  # written, and now in part gone
+        self.begun: dict[int, DeliveryRow] = {}  # written, and partly finished since
         self.progress: dict[int, DeliveryRow] = {}  # written, and sent or released since
         self.gone: list[tuple[int, int]] = []  # first and last numbers of rows to be deleted
-        self.gone_messages = 0  # that these stood for
-        self.attempts: dict[int, int] = {}  # by sequence number; 0: to be forgotten
-        self.incoming: dict[int, bool] = {}  # True: to be kept, False: to be forgotten
-        self.subscriptions: dict[str, StoredSubscription | None] = {}  # None: to be forgotten
+        self.gone_messages = 0  # the messages of these
+        self.attempts: dict[int, int] = {}  # by sequence number; 0: to be deleted
+        self.incoming: dict[int, bool] = {}  # True: to be stored, False: to be deleted
+        self.subscriptions: dict[str, StoredSubscription | None] = {}  # None: to be deleted
 
     def deferred_before(self, messages: set[int]) -> set[int]:
-        """Return the rows of deferred messages that one to be written now stands behind.
+        """Return the rows of deferred messages that precede one that is written now.
 
-        A crash must not leave the later one alone: the earlier one, which its publisher sends
-        again, would come behind it [MQTT-4.6.0-6]. Order is that of one QoS; only writes of QoS 1
-        are deferred.
+        A crash must not leave only the later one: the earlier one, which its publisher sends again,
+        would follow it [MQTT-4.6.0-6]. Order is within one QoS; only writes of QoS 1 are deferred.
         """
         if not self.deferred:
             return set()
@@ -54,7 +53,7 @@ class Changes:
         return {row.publication.row for last, row in self.deferred.items() if last < latest}
 
     def count(self, batch: int) -> int:
-        """Return by how much the messages on disk become more, or fewer, with this batch."""
+        """Return by how many the messages on disk rise or fall with this batch."""
         more = -self.gone_messages
         for row in self.begun.values():
             more += row.remaining - row.written
@@ -63,16 +62,16 @@ class Changes:
             more += row.remaining
             row.written = row.remaining
             row.batch = batch
-            row.barrier = None  # the batch is what the publisher waits for now
+            row.barrier = None  # the publisher waits for the batch from now on
         return more
 
 
 class SessionJournal:
-    """Fulfils `session.journal.Journal` with rows.
+    """Implements `session.journal.Journal` with rows.
 
-    The session's own row has the `number`; the store writes it as it is then. A message has a
-    sequence number of its own in its session, from 1 and rising, while it is kept. Its commit may
-    be put off as its publication allows, that of all else by `within` seconds.
+    The session's own row has the `number`; the store writes its state at that time. Each message
+    has a sequence number in its session, from 1 and rising. Its commit may be delayed as its
+    publication allows, that of everything else by `within` seconds.
     """
 
     __slots__ = (
@@ -106,7 +105,7 @@ class SessionJournal:
         self.username: str | None = None
         self.home = UNKNOWN
         self.disconnected_at: int | None = None
-        self.deliveries = 0  # messages that the session is owed on disk
+        self.deliveries = 0  # the session's undelivered messages on disk
         self.attempts: dict[int, int] = {}  # on disk, by sequence number
         self.open = True
         self.queue: PagedQueue | None = None
@@ -117,14 +116,14 @@ class SessionJournal:
 
     @property
     def changes(self) -> Changes | None:
-        """What is to be written of it; None if nothing is."""
+        """Unwritten changes; None without any."""
         return self._changes
 
     def remove_changes(self, messages: set[int]) -> Changes:
-        """Return what is to be written now, and begin anew.
+        """Return the changes to be written now, and begin new ones.
 
-        A deferred write is made with the batch after this one, but for that of `messages`, which
-        are written now for others, or for their order: they are promised as a whole.
+        Deferred writes are for the batch after this one, except those of `messages`, which are
+        written now for other sessions or for their order: a publication is promised as a whole.
         """
         changes, self._changes = self._changes or Changes(), None
         deferred, changes.deferred = changes.deferred, {}
@@ -134,7 +133,7 @@ class SessionJournal:
         return changes
 
     def store(self, expiry_interval: int, username: str | None, home: Origin = UNKNOWN) -> None:
-        """Write the session's row, unless it says the same already."""
+        """Write the session's row, unless it is unchanged."""
         known = (self.expiry_interval, self.username, self.home, self.disconnected_at)
         if known != (expiry_interval, username, home, None):
             self.expiry_interval, self.disconnected_at = expiry_interval, None
@@ -150,7 +149,8 @@ class SessionJournal:
         changes = self._changes
         if changes is None:
             return
-        changes.enqueued |= changes.deferred  # nobody is there any more who could make it needless
+        # the receiver is gone: nobody can acknowledge them first
+        changes.enqueued |= changes.deferred
         changes.deferred = {}
         if changes.enqueued:
             self._store.pending.commit_number()
@@ -175,13 +175,14 @@ class SessionJournal:
         """Give the messages their sequence numbers and write them, or defer that."""
         within, barrier = span.publication.commit_within, span.publication.barrier
         if within is None:
-            return  # the class `memory`: the publisher was promised nothing
+            return  # the class `memory`: nothing was promised to the publisher
         row = self._row_of(span, self._last_sequence + 1)
         self._last_sequence = row.last
         changes, pending = self._begun(), self._store.pending
         if deferred and barrier is not None and pending.writer.commit_delay:
             # Not written unless the receiver is late. The publisher's answer waits for the barrier,
-            # or for the commit if that comes first: it is never sent on a promise in memory alone.
+            # or for the commit if that comes first: it is never sent while only memory has the
+            # message.
             changes.deferred[row.last] = row
             row.barrier = barrier
             barrier.add()
@@ -194,8 +195,8 @@ class SessionJournal:
         """Return a new row for all messages of a span, whose publication has no others then."""
         publication = span.publication
         if span.count < publication.packets.count:
-            # A row stands for all messages of its publication: its bits and its sequence numbers
-            # count from the first. A part of one becomes a publication of its own.
+            # A row covers all messages of its publication: its bits and sequence numbers count from
+            # the first. So a part becomes a publication of its own.
             publication = publication.part(span.first, span.count)
             span.first = 0
         span.publication = self._store.messages.hold(publication)
@@ -204,7 +205,7 @@ class SessionJournal:
         return row
 
     def done(self, span: Span, first: int, count: int) -> None:
-        """Delete messages; what is not written yet never is."""
+        """Delete messages; unwritten ones are never written."""
         row = span.row
         if row is None or not self.open:
             return
@@ -216,9 +217,9 @@ class SessionJournal:
         self._note_done(row)
 
     def _note_done(self, row: DeliveryRow) -> None:
-        """Note what of a row is still to be written, or deleted, at some time."""
+        """Note which parts of a row must still be written or deleted later."""
         changes, store, last = self._begun(), self._store, row.last
-        # Losing a deletion in a crash only has the message come again, with DUP: it may wait.
+        # Losing a deletion in a crash only repeats the message, with DUP: it may wait.
         if row.batch:
             store.pending.put_off()
         if row.remaining:
@@ -227,10 +228,10 @@ class SessionJournal:
             return
         elided = store.messages.release(row.publication)
         if row.batch:
-            changes.begun.pop(last, None)  # an UPDATE before its DELETE would be a page for nothing
+            changes.begun.pop(last, None)  # an UPDATE before its DELETE would write a page in vain
             changes.progress.pop(last, None)
             # The primary key ends with the sequence number, so a whole range is one statement. A
-            # row that was cut has others within its range, which stay.
+            # row that was split has others within its range, which stay.
             changes.gone.append((row.base if row.whole else last, last))
             changes.gone_messages += row.written
         else:
@@ -239,12 +240,12 @@ class SessionJournal:
             elided += 1
         if elided:
             store.pending.writer.elided_rows += elided
-        if row.barrier is not None:  # everyone this row was for has acknowledged
+        if row.barrier is not None:  # all receivers of this row have acknowledged
             store.deferred_writes.discard(row)
             row.settle()
 
     def sent(self, span: Span) -> int:
-        """Write the packet identifiers, of QoS 2 now and of QoS 1 at some time."""
+        """Write the packet identifiers, of QoS 2 now and of QoS 1 later."""
         self._identify(span)
         return self.resent(span) if span.qos == 2 else 0
 
@@ -253,7 +254,8 @@ class SessionJournal:
         if row is None:
             return
         assert isinstance(row, DeliveryRow)  # noqa: S101 - as in `done`
-        packet_id = span.packet_id - span.first + row.publication.count - 1  # that of its last
+        # that of its last message
+        packet_id = span.packet_id - span.first + row.publication.count - 1
         if row.packet_id == packet_id:
             return
         if span.first + span.count < row.publication.count:
@@ -263,15 +265,15 @@ class SessionJournal:
         if row.batch:
             self._begun().progress[row.last] = row
         elif self._begun().deferred.pop(row.last, None) is not None:
-            # The client has left while the message was on its way. It may acknowledge it by this
-            # identifier when it is back, so that the row is needed, and with it.
+            # The client was disconnected while the message was in flight. It may acknowledge this
+            # identifier after it reconnects, so the row is needed with it.
             self._begun().enqueued[row.last] = row
         self._store.pending.put_off()
 
     def _cut(self, span: Span, row: DeliveryRow) -> DeliveryRow:
-        """Give a span a row of its own, where those behind it were sent by themselves, or not yet.
+        """Give a span its own row if later messages were sent separately, or not yet.
 
-        One row has the packet identifiers of messages that were sent together.
+        A row has the packet identifiers of messages that were sent together.
         """
         first, count = span.first, span.count
         gone = row.gone >> first & ((1 << count) - 1)
@@ -279,16 +281,16 @@ class SessionJournal:
         own.gone, own.remaining = gone, count - gone.bit_count()
         row.whole = False
         self._begun().enqueued[own.last] = own
-        if row.barrier is not None:  # which waits for both rows now
+        if row.barrier is not None:  # it waits for both rows now
             own.barrier = row.barrier
             own.barrier.add()
         row.remove(first, count)
-        row.remaining += gone.bit_count()  # which were counted before
+        row.remaining += gone.bit_count()  # they were subtracted twice
         self._note_done(row)
         return own
 
     def attempted(self, span: Span, number: int, attempts: int) -> None:
-        """Write how often a message was given out, at some time."""
+        """Write how often a message was dispatched, later."""
         row = span.row
         if row is not None and self.open:
             sequence = row.base + number
@@ -296,13 +298,13 @@ class SessionJournal:
             self._store.pending.put_off()
 
     def forget_attempts(self, sequence: int) -> None:
-        """Delete how often a message was given out, if that was written."""
+        """Delete how often a message was dispatched, if that was written."""
         if self.attempts.pop(sequence, 0):
             self._begun().attempts[sequence] = 0
             self._store.pending.put_off()
 
     def released(self, span: Span) -> int:
-        """Write that PUBREC has come."""
+        """Write that PUBREC has arrived."""
         row = span.row
         if row is not None:
             assert isinstance(row, DeliveryRow)  # noqa: S101 - as in `done`
@@ -313,30 +315,30 @@ class SessionJournal:
         return self.resent(span)
 
     def resent(self, span: Span) -> int:
-        """Return the batch of what was gathered last, due now."""
+        """Return the batch of the last change, which is due now."""
         return 0 if span.row is None else self._store.pending.commit_number()
 
     def serve(self, queue: PagedQueue) -> None:
-        """Tell this queue what is on disk."""
+        """Report to this queue what is on disk."""
         self.queue = queue
 
     def load(self, after: int, up_to: int, take: Take) -> None:
-        """Read what the queue has on disk alone."""
+        """Read what the queue has only on disk."""
         self._store.pager.load(self, after, up_to, take)
 
     def cut(self, size: int, dropped: Callable[[int], None], *, newest: bool) -> None:
-        """Forget a part of what the queue has on disk alone."""
+        """Delete a part of what the queue has only on disk."""
         self._store.pager.cut(self, size, dropped, newest=newest)
 
     def forget(self, last: int, message: int, size: int, *, alone: bool, count: int) -> None:
-        """Delete a row of so many messages that is on disk alone, and their own."""
+        """Delete a row that is only on disk, and its messages."""
         changes = self._begun()
         changes.gone.append((last, last))
         changes.gone_messages += count
         self._store.messages.forget(message, size, alone=alone)
 
     def close(self, undelivered: Sequence[Span]) -> None:
-        """Delete everything of the session; what is on disk alone goes bit by bit."""
+        """Delete everything of the session; rows that are only on disk are deleted in steps."""
         for row in {span.row: None for span in undelivered}:  # each once: spans share rows
             if isinstance(row, DeliveryRow):
                 row.remaining = 0
@@ -347,8 +349,8 @@ class SessionJournal:
         self.open = False
         self._store.end(self)
         if written < self.deliveries:
-            # More is on disk than memory knows of: the pager reads it, so that shared subscriptions
-            # get what was theirs and messages are deleted with their last delivery.
+            # Not all rows on disk are known in memory: the pager reads them, so that shared
+            # subscriptions get their messages and each message is deleted with its last delivery.
             left = self._begun()
             left.gone, left.gone_messages = changes.gone, changes.gone_messages
             self._store.pager.end(self)

@@ -1,4 +1,4 @@
-"""The statements that write sessions and what they are owed."""
+"""The statements that write sessions and their deliveries."""
 
 from gateway.storage.engine.many_rows import insert_statement
 
@@ -10,8 +10,8 @@ SESSION = (
     " left_at = excluded.left_at, listener = excluded.listener, local = excluded.local,"
     " proven = excluded.proven"
 )
-"""A session that is there is changed in place: the index of client identifiers, in whose order
-clients do not come, need not be written. One that only the disk knows of gives way to a new one."""
+"""An existing session is updated in place: the index of client identifiers, which are unordered,
+need not be written. One with the same client identifier from another run is replaced."""
 
 END = (
     "DELETE FROM session WHERE id = ?",
@@ -19,10 +19,10 @@ END = (
     "DELETE FROM incoming WHERE session = ?",
     "DELETE FROM attempt WHERE session = ?",
 )
-"""What ends a session, beside what it is owed."""
+"""Deletes a session, except its deliveries."""
 
 END_OWED = "DELETE FROM delivery WHERE session = ?"
-"""Its messages are deleted one by one, since others may be owed them."""
+"""Its messages are deleted one by one, since other sessions may need them."""
 
 SUBSCRIBE = (
     "INSERT OR REPLACE INTO subscription (session, topic_filter, qos, no_local,"
@@ -30,7 +30,7 @@ SUBSCRIBE = (
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 EVERY = " every="
-"""What stands in the column of the delivery policy before the subscription's `$every`."""
+"""Precedes the subscription's `$every` in the column of the delivery policy."""
 
 UNSUBSCRIBE = "DELETE FROM subscription WHERE session = ? AND topic_filter = ?"
 
@@ -54,14 +54,13 @@ OWE_PLAIN = (
     " (session, sequence, message, qos, retain, packet_id, released, size, alone)"
     " VALUES (?, ?, ?, ?, ?, 0, 0, ?, ?)"
 )
-"""OWE for one message that was not sent, of a subscription that says nothing of it, and does not
-expire."""
+"""OWE for one unsent message without expiry, of a subscription without identifier."""
 
 LEFT = "UPDATE delivery SET messages = ?, size = ?, gone = ? WHERE session = ? AND sequence = ?"
-"""What is left of a row, some of whose messages are gone."""
+"""Updates a row, some of whose messages are finished."""
 
 PROGRESS = "UPDATE delivery SET packet_id = ?, released = ? WHERE session = ? AND sequence = ?"
-"""What became of a row that an earlier batch has written."""
+"""Updates the state of a row that an earlier batch has written."""
 
 DONE = "DELETE FROM delivery WHERE session = ? AND sequence BETWEEN ? AND ?"
 DONE_ALL = "DELETE FROM delivery"
@@ -74,10 +73,13 @@ FORGET_ATTEMPTS = "DELETE FROM attempt WHERE session = ? AND sequence = ?"
 
 
 def identifiers_to_text(identifiers: tuple[int, ...]) -> str | None:
-    """Return subscription identifiers with spaces between them, None where there are none."""
+    """Return subscription identifiers separated by spaces, None without any."""
     return " ".join(map(str, identifiers)) if identifiers else None
 
 
 def text_to_identifiers(text: str | None) -> tuple[int, ...]:
-    """Return what `identifiers_to_text` made the text of; raise ValueError for any other."""
+    """Return the identifiers of a text from `identifiers_to_text`.
+
+    Raise ValueError for any other.
+    """
     return () if text is None else tuple(map(int, text.split()))

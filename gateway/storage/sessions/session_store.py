@@ -1,4 +1,4 @@
-"""Persistent sessions and what they are owed, written when a batch is closed."""
+"""Persistent sessions and their deliveries, written when a batch is closed."""
 
 from collections.abc import Sequence
 
@@ -14,12 +14,12 @@ from gateway.storage.sessions.session_journal import Changes, SessionJournal
 
 
 class SessionStore:
-    """Makes the journals of sessions, and writes what they have noted.
+    """Makes the journals of sessions, and writes their changes.
 
-    What has changed stays in memory until the writer closes a batch, a deferred write until it
-    closes the next: a message that everyone has acknowledged by then is never written. Memory
-    is bounded by what the sessions themselves hold (their queues, windows and subscriptions), and
-    by what is to be deleted. `deliveries` is how many are on disk at the start.
+    Changes stay in memory until the writer closes a batch, deferred writes until it closes the
+    next: a message that every receiver has acknowledged by then is never written. Memory is bounded
+    by what the sessions themselves hold (their queues, windows and subscriptions), and by pending
+    deletions. `deliveries` is how many are on disk at the start.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class SessionStore:
         self._uncommitted: dict[SessionJournal, None] = {}
 
     def open(self, client_id: str, within: float) -> SessionJournal:
-        """Return the journal of a new session, which is on disk once it was told to keep it."""
+        """Return the journal of a new session, which is written once its `store` was called."""
         self._last_session += 1
         journal = SessionJournal(self, self._last_session, client_id, within=within)
         self.pager.know(journal)
@@ -53,14 +53,14 @@ class SessionStore:
     def reopen(
         self, number: int, client_id: str, last_sequence: int, deliveries: int
     ) -> SessionJournal:
-        """Return the journal of a session that an earlier run left."""
+        """Return the journal of a restored session."""
         journal = SessionJournal(self, number, client_id, last_sequence)
         journal.deliveries = deliveries
         self.pager.know(journal)
         return journal
 
     def bury(self, number: int, deliveries: int) -> None:
-        """Delete what is left of a session that ended in an earlier run."""
+        """Delete the rest of a session that ended in an earlier run."""
         journal = SessionJournal(self, number, "")
         journal.deliveries = deliveries
         journal.open = False
@@ -71,7 +71,7 @@ class SessionStore:
         self._changed[journal] = None
 
     def row_changed(self, journal: SessionJournal) -> None:
-        """Note that the row of a session is to be written: most connections change no more."""
+        """Note that the row of a session must be written: most connections change nothing else."""
         self._rows_changed[journal] = None
 
     def end(self, journal: SessionJournal) -> None:
@@ -84,7 +84,7 @@ class SessionStore:
         self.pending.changed()
 
     def end_deliveries(self, journal: SessionJournal) -> None:
-        """Note that nothing of what it was owed is needed any more."""
+        """Note that none of its deliveries is needed any more."""
         self._owed_ended.append(journal)
 
     def committed(self, batch: int) -> None:
@@ -96,9 +96,9 @@ class SessionStore:
 
     def add_rows(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
-        # The order matters within the transaction: a session that ended goes before one that takes
-        # its client identifier, messages come before the deliveries that refer to them, and what
-        # is deleted goes last, when it is known whether anything else is left.
+        # The order matters within the transaction. An ended session is deleted before one with its
+        # client identifier is written; messages precede the deliveries that refer to them;
+        # deletions come last, when it is known whether any row remains.
         add = self.pending.writer.add
         if self._ended:
             self._delete_ended(add)
@@ -146,7 +146,7 @@ class SessionStore:
         self._ended = []
 
     def _count(self, changed: list[tuple[SessionJournal, Changes]]) -> bool:
-        """Count what comes and goes; return True if nobody is owed anything any more."""
+        """Count added and removed deliveries; return True if none is left."""
         before, batch = self._deliveries, self.pending.writer.batch
         for journal in self._owed_ended:
             self._deliveries -= journal.deliveries
@@ -159,10 +159,10 @@ class SessionStore:
     def _delete_done(
         self, add: Add, changed: list[tuple[SessionJournal, Changes]], *, everything: bool
     ) -> None:
-        """Delete what was acknowledged, `everything` if nothing else is there."""
+        """Delete what was acknowledged, `everything` if nothing else is stored."""
         ended, self._owed_ended = self._owed_ended, []
         if everything:
-            add(session_rows.DONE_ALL, ())  # cheaper by far than row by row
+            add(session_rows.DONE_ALL, ())  # much cheaper than row by row
             return
         for journal in ended:
             add(session_rows.END_OWED, (journal.number,))
@@ -173,15 +173,14 @@ class SessionStore:
 
 
 def _to_write(begun: Sequence[Changes]) -> set[int]:
-    """Return the rows of the messages to write: what is owed, and what was deferred before it.
+    """Return the rows of the messages to write: due ones, and deferred ones that precede them.
 
-    A publication is written for all its sessions at once, and may stand behind a deferred one in
-    each.
+    A publication is written for all its sessions at once, and may follow a deferred one in each.
     """
     messages = {row.publication.row for changes in begun for row in changes.enqueued.values()}
     found = len(messages)
-    # Until nothing more is found: a message that is written for one session is written for all, and
-    # in another it may stand behind deferred ones, which then are written for a third.
+    # Repeat until nothing more is found: a message that is written for one session is written for
+    # all, and in another it may follow deferred ones, which then are written for a third.
     while found:
         before = len(messages)
         for changes in begun:
@@ -234,7 +233,7 @@ def _write_attempts(add: Add, journal: SessionJournal, changes: Changes) -> None
 
 
 def _write_remaining(add: Add, journal: SessionJournal, changes: Changes) -> None:
-    """Write what is left of rows that earlier batches have written, and what became of them."""
+    """Write the rest of rows that earlier batches have written, and their state."""
     number = journal.number
     for row in changes.begun.values():
         add(
@@ -262,7 +261,7 @@ def _write_deliveries(
         ):
             add(session_rows.OWE, _delivery_row(journal, row))
         else:
-            # integers: sqlite3 looks for an adapter of every truth value
+            # integers: sqlite3 searches an adapter for each bool
             retain, alone = int(row.retain), int(not publication.shared)
             plain.append((number, last, publication.row, row.qos, retain, row.disk_bytes, alone))
     add_rows(session_rows.OWE_PLAIN, plain, 0)

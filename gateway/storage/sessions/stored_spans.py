@@ -1,4 +1,4 @@
-"""What sessions are owed as it is read back from the disk, with its messages."""
+"""Reads sessions' deliveries back from the disk, with their messages."""
 
 from gateway.mqtt.codec.fields import write_binary
 from gateway.mqtt.codec.publish import (
@@ -37,24 +37,23 @@ READ = (
     " FROM delivery LEFT JOIN message AS m ON m.id = message"
     " WHERE session = ? AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?"
 )
-"""The first so many rows that a session is owed, above one sequence number and up to another.
+"""The first rows of a session, above one sequence number and up to another.
 
-Texts come as bytes (`Reading.rows`).
+Texts are returned as bytes (`Reading.rows`).
 """
 
 VERSION = 13
-"""The column of READ that is set where the payload is packets; those of the message follow."""
+"""The column of READ that is set if the payload is packets; those of the message follow."""
 
 SAID = 1 + len(PLAIN_COLUMNS)
-"""The first of those in which a publisher says something beside the message."""
+"""The first of the columns of the publisher's properties."""
 
 
 class SpanReader:
     """Makes spans of the rows of READ; `monotonic` (s) and `wall` (ms since 1970) are now.
 
-    Those of one reader share the publications, the names and the properties that they have in
-    common. `rows` counts what it was given, good or not; what was good holds `messages` that take
-    `size` bytes of memory.
+    Those of one reader share publications, names and properties that are equal. `rows` counts all
+    rows, good or not; the good ones have `messages` of `size` bytes of memory.
     """
 
     __slots__ = (
@@ -81,12 +80,12 @@ class SpanReader:
         self._properties: dict[Values, PublishProperties] = {NO_VALUES: NO_PUBLISH_PROPERTIES}
 
     def read(self, values: Values) -> list[RestoredSpan]:
-        """Return what a row stands for; raise ValueError, TypeError or KeyError for nothing."""
+        """Return the spans of a row; raise ValueError, TypeError or KeyError for an invalid one."""
         released = bool(values[6])
         return [RestoredSpan(span, released) for span in self.spans(values)]
 
     def spans(self, values: Values) -> list[Span]:
-        """Return the same without what is known of its way to the client."""
+        """Return the same without packet identifiers and release."""
         self.rows += 1
         _, last, number, qos, retain, packet_id, released, identifiers, shared_filter = values[:9]
         size, alone, messages, gone = values[9:VERSION]
@@ -107,7 +106,7 @@ class SpanReader:
         if gone is not None:
             row.gone = gone_bits(gone)
             row.remaining = count - row.gone.bit_count()
-            row.whole = not row.gone  # what is gone may have a row of its own
+            row.whole = not row.gone  # a finished message may have a row of its own
         if row.remaining != messages or row.remaining < 1:
             raise ValueError(f"{row.remaining} messages of {messages}")
         row.packet_id = check_packet_id(packet_id)
@@ -167,7 +166,7 @@ def _text(data: bytes | None) -> str | None:
 
 
 def check_packet_id(packet_id: int, lowest: int = 0) -> int:
-    """Return the packet identifier; raise ValueError if it is none."""
+    """Return the packet identifier; raise ValueError if it is invalid."""
     if not lowest <= packet_id <= 0xFFFF:
         raise ValueError(f"packet identifier {packet_id}")
     return packet_id

@@ -30,35 +30,35 @@ COLUMNS = (
 _FORGET = "DELETE FROM will WHERE client_id = ?"
 _KEEP = insert_statement("will", COLUMNS)
 _KEEP_PLAIN = insert_statement("will", COLUMNS[: -len(PROPERTY_COLUMNS)])
-"""What most wills need: to bind six more NULLs takes a third of the time for the row."""
+"""The columns of most wills: to bind six more NULLs takes a third of the time for the row."""
 
 _DUE = "UPDATE will SET due = ? WHERE client_id = ?"
 
 
 @dataclass(slots=True)
 class _Change:
-    """What is to be written of a client's will: a new one or None, or when it is due."""
+    """An unwritten change of a client's will: a new one or None, or when it is due."""
 
     will: Will | None = None
     username: str | None = None
     origin: Origin = UNKNOWN
     due: int | None = None
     replaced: bool = True
-    new: bool = False  # no row of the client can be there
+    new: bool = False  # the client has no row yet
 
 
 class WillStore:
-    """Keeps the wills of all clients that have one, until they are published or withdrawn."""
+    """Stores the wills of all clients until they are published or removed."""
 
     __slots__ = ("_pending", "_stored", "changed")
 
     def __init__(self, pending: PendingBatch, client_ids: Iterable[str] = ()) -> None:
         self._pending = pending
-        self._stored = set(client_ids)  # on disk, or on the way there
+        self._stored = set(client_ids)  # on disk, or pending
         self.changed: dict[str, _Change] = {}
 
     def store(self, client_id: str, username: str | None, origin: Origin, will: Will) -> None:
-        """Write the will of a client that came so, in place of its last one."""
+        """Write the will of a client with this origin, in place of its last one."""
         new = client_id not in self._stored and client_id not in self.changed
         self._stored.add(client_id)
         self.changed[client_id] = _Change(will, username, origin, new=new)
@@ -84,7 +84,7 @@ class WillStore:
                 add(_DUE, (change.due, client_id))
             elif not change.new:
                 add(_FORGET, (client_id,))
-        plain: list[Row] = []  # side by side: many are inserted at once
+        plain: list[Row] = []  # collected: many are inserted at once
         size = 0
         for client_id, change in self.changed.items():
             will = change.will

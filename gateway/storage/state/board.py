@@ -1,4 +1,4 @@
-"""What the board was like on which the data was made, so that a copy elsewhere is told."""
+"""Identifies the board on which the data was made, so that a copy elsewhere is detected."""
 
 from collections.abc import Mapping
 
@@ -11,12 +11,12 @@ _SAVE = "INSERT INTO meta (name, value) VALUES ('board/' || ?, ?)"
 
 
 async def noted_board(database: Database) -> dict[str, int]:
-    """Return the hash of each thing that tells the board, as it was noted."""
+    """Return the noted hash of each property of the board."""
     return dict(await database.writer.query(_READ, (), lambda cursor: cursor.fetchall()))
 
 
 def note_board(writer: Writer, board: Mapping[str, int]) -> None:
-    """Gather what tells the board, in place of what was noted before."""
+    """Write the properties of the board, in place of those noted before."""
     writer.add(FORGET, ())
     for name, value in board.items():
         writer.add(_SAVE, (name, value))

@@ -1,4 +1,4 @@
-"""What the gateway found out about its wall clock: on disk until the fleet has heard of it."""
+"""What the gateway found out about its wall clock: on disk until the fleet has received it."""
 
 import json
 from collections import Counter, deque
@@ -21,13 +21,13 @@ NOTE_STEP = (
     "INSERT INTO outbox_steps (last_id, step) SELECT coalesce(max(id), 0), ? FROM outbox WHERE true"
     " ON CONFLICT (last_id) DO UPDATE SET step = step + excluded.step"
 )
-"""Notes by how many ms the clock was set forward, or back, since all rows on disk came."""
+"""Notes by how many ms the clock was set forward, or back, since all rows on disk were accepted."""
 
 NEWEST_IN_OUTBOX = (
     "SELECT time + coalesce((SELECT sum(step) FROM outbox_steps WHERE last_id >= id), 0)"
     " FROM outbox ORDER BY id DESC LIMIT 1"
 )
-"""By the clock as it is set now, when the newest row came (ms since 1970)."""
+"""When the newest row was accepted by the clock as it is set now (ms since 1970)."""
 
 _SPANS = (
     "SELECT boot, epoch, offset_ms, begins, ends, numbers FROM clock_spans WHERE boot = ?"
@@ -49,7 +49,7 @@ class ClockStore:
     def __init__(self, database: Database, writer: Writer, counters: Counters) -> None:
         self.records: dict[int, str] = {}
         self.listeners = 1
-        """How many uplinks have to hear of a record."""
+        """How many uplinks must report a record."""
         self._reported_by: Counter[int] = Counter()
         self._database = database
         self._writer = writer
@@ -58,9 +58,9 @@ class ClockStore:
         self._last_id = 0
 
     async def load(self, boot: str) -> "list[Span]":
-        """Learn what an earlier run left; return the uncorrected spans of this boot.
+        """Load the state of an earlier run; return the uncorrected spans of this boot.
 
-        Those of other boots will never be corrected: no clock ran through since.
+        Those of other boots will never be corrected: no clock has run since.
         """
         query = self._database.reader.query
         self.records = dict(await query(_RECORDS, (), lambda cursor: cursor.fetchall()))
@@ -70,7 +70,7 @@ class ClockStore:
         return [_span(*row) for row in rows]
 
     def save_spans(self, spans: "Sequence[Span]") -> None:
-        """Gather the spans that are not corrected, in place of those on disk."""
+        """Write the uncorrected spans, in place of those on disk."""
         self._writer.add(_FORGET_SPANS, ())
         for span in spans:
             numbers = json.dumps([span.first, span.last], separators=(",", ":"))
@@ -78,7 +78,7 @@ class ClockStore:
             self._writer.add(_INSERT_SPAN, row)
 
     def add(self, record: str) -> int:
-        """Gather a record for the fleet; return its id."""
+        """Write a record for the fleet; return its id."""
         self._last_id += 1
         self._writer.add(_INSERT, (self._last_id, record))
         self.records[self._last_id] = record
@@ -89,13 +89,13 @@ class ClockStore:
         return self._last_id
 
     def reported(self, identifier: int) -> None:
-        """Note that the fleet has a record by one uplink more; after the last it is deleted."""
+        """Note that one more uplink has reported a record; after the last it is deleted."""
         self._reported_by[identifier] += 1
         if self._reported_by[identifier] >= self.listeners:
             self.remove(identifier)
 
     def remove(self, identifier: int) -> bool:
-        """Gather the deletion of a record; False when it is not there any more."""
+        """Delete a record; False if it no longer exists."""
         self._reported_by.pop(identifier, None)
         if self.records.pop(identifier, None) is None:
             return False
@@ -103,7 +103,7 @@ class ClockStore:
         return True
 
     def end_turn(self) -> None:
-        """Have the writer commit what was gathered here, outside a turn of the server."""
+        """Have the writer commit what was added here, outside a turn of the server."""
         self._writer.hand_over()
 
 
@@ -126,14 +126,14 @@ _FORGET = "DELETE FROM meta WHERE name = ?"
 _READ = "SELECT name, value FROM meta WHERE name IN (?, ?, ?)"
 
 _BOOT_DIGITS = 15
-"""Hexadecimal digits of a boot's name that are kept: as many as an integer of SQLite holds."""
+"""Hexadecimal digits of a boot's name that are stored: as many as fit an integer of SQLite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
     """By how many milliseconds the wall clock was ahead of the monotonic one in this boot.
 
-    `wall` is what it said last, None while the kernel knew that it was right.
+    `wall` is its last time, None while the kernel knew that it was right.
     """
 
     boot: int
@@ -142,7 +142,7 @@ class Stamp:
 
     @property
     def rows(self) -> Batch:
-        """What writes it."""
+        """Return the statements that write it."""
         batch = [(_SET, [(BOOT, self.boot), (AHEAD, self.ahead)])]
         if self.wall is None:
             return [*batch, (_FORGET, [(WALL,)])]

@@ -1,4 +1,4 @@
-"""How much a gateway wrote on each of its last days, kept beside its other single numbers."""
+"""How much the gateway wrote on each of its last days, stored in `meta`."""
 
 import sqlite3
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 MS_OF_A_DAY = 86_400_000
 
 KEEP_DAYS = 8
-"""Days that are kept: a week, and the one that has begun."""
+"""Days that are stored: a week, and the present one."""
 
 WRITTEN, COMMITS, RUNNING = "written.", "commits.", "running."
 """Names in `meta`, each followed by the day's number since 1970: bytes, commits, seconds of it."""
@@ -30,7 +30,7 @@ class Written:
 
 
 def note_written(add: Callable[[str, tuple[object, ...]], object], now: int, more: Written) -> None:
-    """Gather the rows that add `more` to the day of `now` (ms since 1970), and forget old days."""
+    """Write rows that add `more` to the day of `now` (ms since 1970), and delete old days."""
     day = now // MS_OF_A_DAY
     for beginning, value in (
         (WRITTEN, more.written),
@@ -42,7 +42,7 @@ def note_written(add: Callable[[str, tuple[object, ...]], object], now: int, mor
 
 
 def written(connection: sqlite3.Connection) -> Written:
-    """Return the sum over the days that are kept."""
+    """Return the sum over the stored days."""
 
     def total(beginning: str) -> int:
         return sum(value for _, value in connection.execute(_READ, (f"{beginning}*",)))

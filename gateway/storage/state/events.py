@@ -1,4 +1,4 @@
-"""What a person would want to have been told, on disk: the newest thousand events."""
+"""Events that a person may want to know of, on disk: the newest thousand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.writer import Writer
 
 MAXIMUM_EVENTS = 1_000
-"""Events that are kept; the oldest are deleted."""
+"""Events that are stored; the oldest are deleted."""
 
 _COLUMNS = ("id", "time", "until", "severity", "kind", "subject", "text", "count")
 _INSERT = insert_statement("events", _COLUMNS)
@@ -63,7 +63,7 @@ class EventRows:
         return [_event(values) for values in found]
 
     def add(self, event: Event) -> None:
-        """Gather a new event, which gets its id; nobody waits for the commit."""
+        """Write a new event, which gets its id; nobody waits for the commit."""
         self.last_id = event.id = self.last_id + 1
         values = (
             *(event.id, event.time, event.until, event.severity),
@@ -74,7 +74,7 @@ class EventRows:
             self._writer.add(_FORGET, (event.id - MAXIMUM_EVENTS,), None)
 
     def save(self, event: Event) -> None:
-        """Gather what has changed of an event."""
+        """Write what has changed of an event."""
         self.batch = self._writer.add(
             _UPDATE, (event.until, event.text, event.count, event.id), None
         )

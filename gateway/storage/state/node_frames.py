@@ -1,4 +1,4 @@
-"""Which frames of the serial nodes were already taken, so that a repeated one is dropped."""
+"""Which frames of the serial nodes were already accepted, so that a repeated one is dropped."""
 
 from collections import OrderedDict
 
@@ -6,13 +6,13 @@ from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
 
 WINDOW = 64
-"""Sequence numbers below the highest of which each is remembered; older ones count as seen."""
+"""Sequence numbers below the highest of which each is stored; older ones count as seen."""
 
 MAX_NODES = 1_024
-"""Nodes remembered; the one that was silent the longest is forgotten."""
+"""Nodes that are stored; the one that was silent the longest is evicted."""
 
 BOOTS_OF_A_NODE = 4
-"""Boots of a node that are remembered; the least recently used one is forgotten."""
+"""Boots of a node that are stored; the least recently used one is evicted."""
 
 _MASK = (1 << WINDOW) - 1
 
@@ -28,12 +28,12 @@ _ALL = "SELECT node, boot, used, highest, seen FROM node_frames ORDER BY used"
 
 
 class NodeFrames:
-    """The frames taken from each node, by boot id and sequence number (both u32).
+    """The frames accepted from each node, by boot id and sequence number (both u32).
 
-    A node counts its frames up within a boot and takes a new boot id with each start; a frame
-    is repeated when its acknowledgement was lost. `remember` is in force at once, and its row
-    goes to disk in the batch that holds the frame's readings, which begins at most `within` seconds
-    later, None for the class `memory`.
+    A node counts its frames within a boot and has a new boot id after each start; it repeats a
+    frame if the acknowledgement was lost. `remember` takes effect at once, and its row is in the
+    batch that holds the frame's readings, which begins at most `within` seconds later, None for the
+    class `memory`.
     """
 
     def __init__(self, database: Database, writer: Writer) -> None:
@@ -43,25 +43,25 @@ class NodeFrames:
         self._used = 0
 
     async def load(self) -> None:
-        """Learn what an earlier run left; call it once, before the first frame."""
+        """Load the state of an earlier run; call it once, before the first frame."""
         rows = await self._database.reader.query(_ALL, (), lambda cursor: cursor.fetchall())
         for node, boot, used, highest, seen in rows:
             self._boots(node)[boot] = (highest, int.from_bytes(seen, "big"))
             self._used = used
 
     def seen(self, node: str, boot: int, sequence: int) -> bool:
-        """Return whether the frame was remembered, or is too old to tell."""
+        """Return whether the frame was accepted before, or is too old to decide."""
         boots = self._nodes.get(node)
         highest, bits = boots.get(boot, _NOTHING) if boots else _NOTHING
         distance = highest - sequence
         return distance >= 0 and (distance >= WINDOW or bool(bits >> distance & 1))
 
     def remember(self, node: str, boot: int, sequence: int, within: float | None = 0.0) -> None:
-        """Note the frame as taken and gather its row."""
+        """Note the frame as accepted and write its row."""
         boots = self._boots(node)
         highest, bits = boots.get(boot, _NOTHING)
         if sequence > highest:
-            shift = min(sequence - highest, WINDOW)  # a leap leaves nothing of the window
+            shift = min(sequence - highest, WINDOW)  # a jump leaves nothing of the window
             highest, bits = sequence, (bits << shift | 1) & _MASK
         elif highest - sequence < WINDOW:
             bits |= 1 << (highest - sequence)

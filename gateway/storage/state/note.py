@@ -1,4 +1,4 @@
-"""A note on disk that is there or not, for what a later run has to know."""
+"""A note on disk that exists or not, for a later run."""
 
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
@@ -10,7 +10,7 @@ _READ_PARTS = "SELECT substr(name, ?) FROM meta WHERE substr(name, 1, ?) = ?"
 
 
 def note_of(name: str, part: str) -> str:
-    """Return the name of a note for a part, such as a channel; an uplink that is alone has none."""
+    """Return the name of a note for a part, such as a channel; an only uplink has none."""
     return f"{name}/{part}" if part else name
 
 
@@ -21,12 +21,12 @@ async def is_noted(database: Database, name: str) -> bool:
 
 
 async def noted_parts(database: Database, name: str) -> list[str]:
-    """Return the parts for which there is a note of this name on disk."""
+    """Return the parts with a note of this name on disk."""
     start, query = f"{name}/", database.writer.query
     parameters = (len(start) + 1, len(start), start)
     return [part for (part,) in await query(_READ_PARTS, parameters, lambda rows: [*rows])]
 
 
 def note(writer: Writer, name: str, *, there: bool = True) -> None:
-    """Gather the note, or its end, for the next commit."""
+    """Write or delete the note with the next commit."""
     writer.add(SET if there else CLEAR, (name,))

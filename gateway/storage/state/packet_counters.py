@@ -1,4 +1,4 @@
-"""The last encryption counter of each device that advertises, so that no older packet is taken."""
+"""The last encryption counter of each advertising device, so that no older packet is accepted."""
 
 from collections import OrderedDict
 
@@ -6,10 +6,10 @@ from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
 
 DEVICES_MAX = 2_048
-"""Devices remembered, each with one key; the one that was silent the longest is forgotten."""
+"""Devices that are stored, each with one key; the one that was silent the longest is evicted."""
 
 COMMIT_WITHIN = 60.0
-"""Seconds after which a counter is committed that no reading has taken along."""
+"""Seconds after which a counter is committed if no reading was."""
 
 _SAVE = (
     "INSERT INTO packet_counters (address, key, used, counter) VALUES (?, ?, ?, ?)"
@@ -22,8 +22,8 @@ _ALL = "SELECT address, key, used, counter FROM packet_counters ORDER BY used"
 class PacketCounters:
     """The last counter by a device's address and the hash of its key.
 
-    `remember` is in force at once, and its row goes to disk in the batch of the packet's readings,
-    whose durability class says when.
+    `remember` takes effect at once, and its row is in the batch of the packet's readings, whose
+    durability class decides when it is committed.
     """
 
     def __init__(self, database: Database, writer: Writer) -> None:
@@ -33,18 +33,18 @@ class PacketCounters:
         self._used = 0
 
     async def load(self) -> None:
-        """Learn what an earlier run left; call it once, before the first packet."""
+        """Load the state of an earlier run; call it once, before the first packet."""
         rows = await self._database.reader.query(_ALL, (), lambda cursor: cursor.fetchall())
         for address, key, used, counter in rows:
             self._counters[address, key] = counter
             self._used = used
 
     def last(self, address: str, key: bytes) -> int:
-        """Return the counter that was remembered last, -1 for none."""
+        """Return the last counter, -1 without one."""
         return self._counters.get((address, key), -1)
 
     def remember(self, address: str, key: bytes, counter: int) -> None:
-        """Note the counter of a packet that was taken, and gather its row."""
+        """Note the counter of an accepted packet, and write its row."""
         name = (address, key)
         self._counters[name] = counter
         self._counters.move_to_end(name)
@@ -55,7 +55,7 @@ class PacketCounters:
             self._writer.add(_FORGET, silent, COMMIT_WITHIN)
 
     def forget(self, address: str) -> int:
-        """Forget the counters of a device under all keys; return how many there were."""
+        """Forget the counters of a device for all keys; return how many there were."""
         gone = [name for name in self._counters if name[0] == address]
         for name in gone:
             del self._counters[name]

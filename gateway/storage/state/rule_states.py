@@ -1,4 +1,4 @@
-"""What uplink rules remember, kept across restarts (where-language, section 13)."""
+"""The memory of uplink rules, stored across restarts (where-language, section 13)."""
 
 import json
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from gateway.storage.engine.writer import Writer
 from gateway.where.language.conversions import Value
 
 LAYOUT = 1
-"""Which value of an expression stands where in a row; rows of another layout mean nothing."""
+"""The order of an expression's values in a row; rows with another layout are ignored."""
 
 _EPOCHS = "rule_epochs"
-"""The name in `meta` of the rule epoch that was given last."""
+"""The name in `meta` of the last rule epoch."""
 
 _RULES = "SELECT stream, topic, expression, repeat, layout, complete, epoch FROM rules"
 _MEMORY = "SELECT topic, remembered FROM rule_memory WHERE epoch = ?"
@@ -38,7 +38,7 @@ _COMPLETE = "UPDATE rules SET complete = ? WHERE epoch = ?"
 
 @dataclass(frozen=True, slots=True)
 class RuleKey:
-    """What makes a rule the same one after a restart; `repeat` counts equal ones from 0."""
+    """What identifies a rule after a restart; `repeat` counts equal ones from 0."""
 
     stream: str
     topic: str
@@ -49,9 +49,9 @@ class RuleKey:
 class RuleState:
     """The rows of one rule on disk, as far as they are `complete`.
 
-    `epoch` is the rule epoch: a number that is higher whenever the state starts empty. `rows`
-    are what an earlier run left, by topic. A state that is not `complete` lacks something that
-    is remembered in memory alone; after a crash it is of no use, and starts empty.
+    `epoch` is the rule epoch: a number that is higher whenever the state starts empty. `rows` are
+    from an earlier run, by topic. A state that is not `complete` lacks values that are only in
+    memory; after a crash it is useless, and starts empty.
     """
 
     def __init__(self, epoch: int, rows: dict[str, list[Value]], writer: Writer) -> None:
@@ -61,7 +61,7 @@ class RuleState:
         self._writer = writer
 
     def save(self, topic: str, row: Sequence[Value] | None, within: float | None = 0.0) -> None:
-        """Gather the present row of `topic`, None if nothing is remembered of it any more.
+        """Write the present row of `topic`, None if it has none any more.
 
         `within` is as in `Writer.add`.
         """
@@ -72,7 +72,7 @@ class RuleState:
         self._writer.add(_SAVE, (self.epoch, topic, text), within)
 
     def set_complete(self, *, complete: bool, within: float | None = 0.0) -> None:
-        """Gather whether all that is remembered is on disk, where that has changed."""
+        """Write whether all values are on disk, if that has changed."""
         if complete is not self.complete:
             self.complete = complete
             self._writer.add(_COMPLETE, (int(complete), self.epoch), within)
@@ -86,10 +86,10 @@ class RuleStates:
         self._writer = writer
 
     async def restore(self, keys: Sequence[RuleKey]) -> dict[RuleKey, RuleState]:
-        """Return the states of these rules; what belongs to no rule is deleted.
+        """Return the states of these rules; states of no rule are deleted.
 
-        Call it once, before anything is saved. Raises StartError when the disk does not take
-        the new epochs.
+        Call it once, before anything is saved. Raises StartError if the disk does not accept the
+        new epochs.
         """
         found = await self._rows(_RULES, ())
         known = {
@@ -106,7 +106,7 @@ class RuleStates:
         return {key: await self._state(epochs[key]) for key in keys}
 
     async def begin(self, keys: Sequence[RuleKey]) -> dict[RuleKey, RuleState]:
-        """Return empty states of rules that come while others run."""
+        """Return empty states of rules that are added while others run."""
         last = (await self._rows(_LAST_EPOCH, (_EPOCHS,)))[0][0]
         new = {last + index: key for index, key in enumerate(keys, 1)}
         if new:
@@ -114,7 +114,7 @@ class RuleStates:
         return {key: RuleState(epoch, {}, self._writer) for epoch, key in new.items()}
 
     def forget(self, state: RuleState) -> None:
-        """Gather the deletion of the state of a rule that is no more."""
+        """Delete the state of a removed rule."""
         for statement in (_DELETE, _FORGET_ALL):
             self._writer.add(statement, (state.epoch,))
 
@@ -136,5 +136,5 @@ class RuleStates:
         return RuleState(epoch, remembered, self._writer)
 
     async def _rows(self, statement: str, row: Row) -> list[Any]:
-        query = self._database.writer.query  # sees what the reader would see, and the last commit
+        query = self._database.writer.query  # sees the last commit, too
         return await query(statement, row, lambda cursor: cursor.fetchall())

@@ -1,4 +1,4 @@
-"""The instances that sources of readings were given because their series had another source."""
+"""Labels of sources of readings whose series already had another source."""
 
 import json
 
@@ -9,13 +9,13 @@ from gateway.storage.state.note import note, note_of, noted_parts
 NOTE = "series"
 
 LABELS_MAX = 10_000
-"""Sources that are remembered; the oldest is forgotten beyond it."""
+"""Sources that are stored; beyond that the oldest is evicted."""
 
 
 class SeriesLabels:
-    """What a source was given, by the topic of the series that had another source.
+    """The label of a source, by the topic of the series that had another source.
 
-    `remember` is in force at once, and its row goes to disk in the batch of the next reading.
+    `remember` takes effect at once, and its row is in the batch of the next reading.
     """
 
     def __init__(self, database: Database, writer: Writer) -> None:
@@ -24,13 +24,13 @@ class SeriesLabels:
         self._labels: dict[tuple[str, str], str] = {}
 
     async def load(self) -> None:
-        """Learn what an earlier run gave; call it once, before the first reading."""
+        """Load the labels of an earlier run; call it once, before the first reading."""
         for part in await noted_parts(self._database, NOTE):
             topic, source, label = json.loads(part)
             self._labels[topic, source] = label
 
     def get(self, topic: str, source: str) -> str | None:
-        """Return what a source was given, None for nothing."""
+        """Return a source's label, None without one."""
         return self._labels.get((topic, source))
 
     def remember(self, topic: str, source: str, label: str) -> None:

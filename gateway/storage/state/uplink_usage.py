@@ -12,7 +12,7 @@ DAY, USED = "uplink_budget_day", "uplink_budget_used"
 """The names in `meta`: the day as date.toordinal counts, and its bytes."""
 
 SAVE_WITHIN = 10.0
-"""Seconds after which a number is on disk at the latest; a crash forgets what came since."""
+"""Seconds after which a number is on disk at the latest; a crash loses later changes."""
 
 _SAVE = (
     "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
@@ -30,7 +30,7 @@ class UplinkUsage:
         self._saved = (0, 0)
 
     async def load(self) -> tuple[int, int]:
-        """Return the day and its bytes, zeros when there is none."""
+        """Return the day and its bytes, zeros without any."""
         rows: list[Any] = await self._database.reader.query(
             _READ, (self._day, self._used), sqlite3.Cursor.fetchall
         )
@@ -39,7 +39,7 @@ class UplinkUsage:
         return self._saved
 
     def save(self, day: int, used: int) -> None:
-        """Gather the numbers for a batch that may take its time; nothing if they are unchanged."""
+        """Write the numbers with a later batch, unless they are unchanged."""
         if (day, used) == self._saved:
             return
         self._saved = day, used
@@ -51,14 +51,14 @@ class UplinkUsage:
 logger = logging.getLogger(__name__)
 
 RESUMABLE = "uplink_session"
-"""The note that is there from a stop with nothing unanswered to the next start."""
+"""Exists from a stop without unacknowledged messages to the next start."""
 
 
 async def pop_resumable(database: Database, uplink: str = "") -> bool:
     """Return whether the last run left a session that may be resumed, and forget it.
 
-    It is forgotten on disk when this returns: after a crash nobody knows which messages the session
-    still waits for. Where the disk does not take that, the next session starts clean.
+    It is deleted on disk when this returns: after a crash nobody knows which messages the session
+    still waits for. If the disk does not accept that, the next session starts clean.
     """
     name = note_of(RESUMABLE, uplink)
     if not await is_noted(database, name):
@@ -72,5 +72,5 @@ async def pop_resumable(database: Database, uplink: str = "") -> bool:
 
 
 def note_resumable(writer: Writer, uplink: str = "") -> None:
-    """Gather the note that the session may be resumed."""
+    """Write the note that the session may be resumed."""
     note(writer, note_of(RESUMABLE, uplink))

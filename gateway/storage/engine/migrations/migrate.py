@@ -1,4 +1,4 @@
-"""Bring a database to the newest schema: one SQL file for each version, each applied once."""
+"""Brings a database to the newest schema: one SQL file for each version, each applied once."""
 
 import re
 import sqlite3
@@ -15,7 +15,7 @@ from gateway.storage.engine.damage import DamagedError
 T = TypeVar("T")
 
 _Statement = tuple[str, str, str, str]
-"""The type of something in a schema, its name, its table's name, and how it was made."""
+"""Type, name, table name and SQL of an object in a schema."""
 
 
 def migrations() -> list[tuple[int, str]]:
@@ -25,9 +25,9 @@ def migrations() -> list[tuple[int, str]]:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Apply what the database lacks, a transaction for each version.
+    """Apply the missing migrations, a transaction for each version.
 
-    What another program has copied may have lost its version: its tables say which it is.
+    A copy made by another program may have lost its version number: its tables show the version.
     """
     version = _version(connection)
     newest, _ = migrations()[-1]
@@ -42,14 +42,14 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 def check_schema(connection: sqlite3.Connection) -> list[str]:
-    """Return what is not as its version has it, in a database that can be carried over.
+    """Return the tables and indexes that differ from their version, if migration can go on.
 
-    That is nothing where it can be used. Raises DamagedError where a few damaged bytes explain
-    what differs, or it is another program's, and StartError when a newer Tidegate has written it:
-    reading it with less knowledge could lose what the newer one promised. The version alone is
-    four bytes that damage can change: a newer schema has a table, a column or an index that this
-    one does not know, beside others that it does. The connection may only read: one that writes
-    would fold a log of another database into this one when it closes.
+    Nothing if it can be used. Raises DamagedError if a few damaged bytes explain the differences,
+    or it is another program's, and StartError if a newer Tidegate has written it: reading it could
+    lose what the newer one promised. The version number alone is four bytes that damage can change,
+    so a newer schema is recognised by an unknown table, column or index beside known ones. The
+    connection must be read-only: a writing one would move a log of another database into this one
+    when it closes.
     """
     version = _version(connection)
     newest, _ = migrations()[-1]
@@ -72,9 +72,9 @@ def check_schema(connection: sqlite3.Connection) -> list[str]:
 
 
 def differences(connection: sqlite3.Connection, version: int | None = None) -> list[str]:
-    """Return the tables and indexes that do not mean what those of a version do, or are not there.
+    """Return the tables and indexes that are missing or mean something else than in a version.
 
-    SQLite uses an index as its statement says: by a damaged one it passes over rows.
+    SQLite trusts an index's statement: with a damaged one it skips rows.
     """
     found = meanings(connection)
     return sorted(
@@ -83,7 +83,7 @@ def differences(connection: sqlite3.Connection, version: int | None = None) -> l
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """Return the newest version that a database's tables and indexes have, 0 if none."""
+    """Return the newest version that matches a database's tables and indexes, 0 if none does."""
     found = meanings(connection)
     for number, _ in reversed(migrations()):
         if all(found.get(name) == each for name, each in _model(meanings, number).items()):
@@ -92,7 +92,7 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def earlier_statements() -> list[str]:
-    """Return how each version makes its tables, for whoever reads what damage left of them."""
+    """Return the CREATE statements of each version, for reading the remains of a damaged file."""
     statements: dict[str, None] = {}
     for number, _ in reversed(migrations()):
         statements.update(dict.fromkeys(_model(_table_statements, number)))
@@ -115,7 +115,7 @@ def _refuse_damage(connection: sqlite3.Connection, different: list[str]) -> None
 
 
 def _model(ask: Callable[[sqlite3.Connection], T], version: int | None = None) -> T:
-    """Return the answer of a database at a version, the newest without one, and nothing else."""
+    """Return `ask` of an empty database at a version, by default the newest."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
         for number, script in migrations():
             if version is None or number <= version:
@@ -174,7 +174,7 @@ _TOKEN = re.compile(
 )
 
 _BEYOND_COLUMNS = frozenset({"autoincrement", "check", "collate", "generated", "references"})
-"""Words of a table's statement for what `pragma table_xinfo` says nothing of."""
+"""Words of a table's statement that `pragma table_xinfo` does not cover."""
 
 _OBJECTS = (
     "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
@@ -184,7 +184,7 @@ _OBJECTS = (
 
 @dataclass(frozen=True, slots=True)
 class TableMeaning:
-    """The columns of a table by name, its keys, and what else its statement has."""
+    """The columns of a table by name, its keys, and the rest of its statement."""
 
     columns: frozenset[tuple[object, ...]]
     keys: frozenset[tuple[object, ...]]
@@ -197,9 +197,9 @@ def tokens(statement: str) -> tuple[str, ...]:
 
 
 def meanings(connection: sqlite3.Connection) -> dict[str, object]:
-    """Return by name what each table and each index that was made is; raise sqlite3.Error.
+    """Return the meaning of each table and each explicit index by name; raise sqlite3.Error.
 
-    What makes a table refuse or change rows, as a trigger does, is part of what the table is.
+    What makes a table refuse or change rows, such as a trigger, is part of its meaning.
     """
     found: dict[str, object] = {}
     for kind, name, table, statement in connection.execute(_OBJECTS).fetchall():
@@ -227,7 +227,7 @@ def _column(name: str, kind: str, *others: object) -> tuple[object, ...]:
 
 
 def _keys(connection: sqlite3.Connection, table: str) -> Iterator[tuple[object, ...]]:
-    """Yield the columns that no two rows have alike, in each of the table's unique indexes."""
+    """Yield the columns of each of the table's unique indexes."""
     query = 'SELECT name, origin, partial FROM pragma_index_list(?) WHERE "unique"'
     for index, origin, partial in connection.execute(query, (table,)).fetchall():
         query = 'SELECT name, "desc", coll FROM pragma_index_xinfo(?) WHERE key ORDER BY seqno'
