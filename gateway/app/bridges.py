@@ -14,9 +14,11 @@ from gateway.telemetry.figure import begin_at_zero
 
 if TYPE_CHECKING:
     from gateway.app.port_release import PortRelease
+    from gateway.app.simulator import Simulator
     from gateway.bridges.supervision.interfaces import Receive, Services, Update
     from gateway.bridges.supervision.supervisor import Supervisor
     from gateway.config.configuration import Configuration
+    from gateway.settings.simulator import SimulatorSettings
     from gateway.telemetry.figure import Figure
 
 
@@ -24,21 +26,10 @@ async def start_bridges(
     run: Run, storage: Storage, core: Core, control: Control, responder: Responder
 ) -> "Bridges":
     """Start what the configuration names; raise StartError if a simulator cannot run."""
-    if run.configuration.simulators:
-        await _start_simulators(run)
     bridges = Bridges(run, storage, core, control, responder)
     run.stack.push_async_callback(bridges.close)
     await bridges.apply(run.configuration)
     return bridges
-
-
-async def _start_simulators(run: Run) -> None:
-    from gateway.app.simulator import Simulator
-
-    for settings in run.configuration.simulators:
-        simulator = Simulator(settings)
-        await simulator.start()
-        run.stack.push_async_callback(simulator.close)
 
 
 class Bridges:
@@ -54,11 +45,16 @@ class Bridges:
         self._supervisor: Supervisor | None = None
         self._port_release: PortRelease | None = None
         self._configured: tuple[BridgeConfig, ...] = ()
+        self._simulators: dict[SimulatorSettings, Simulator] = {}
         responder.know("bridges", self._list_bridges, "offset", "limit")
         responder.know("readings", self._list_readings, "kind", "name", "offset", "limit")
 
     async def apply(self, configuration: "Configuration") -> None:
-        """Run the bridges of a configuration; those that are as before go on undisturbed."""
+        """Run the bridges of a configuration; those that are as before go on undisturbed.
+
+        Raises StartError if a simulated node cannot run.
+        """
+        await self._simulate(configuration.simulators)
         self._configured = configuration.bridges
         if self._supervisor is None:
             if not configuration.bridges:
@@ -74,6 +70,17 @@ class Bridges:
             self._control.answer("node", NodeRequests(self._supervisor).receive)
         begin_at_zero(self._run.counters, self.figures())
         await self._supervisor.apply(configuration.bridges)
+
+    async def _simulate(self, nodes: "tuple[SimulatorSettings, ...]") -> None:
+        """Let these simulated nodes run, and no others: first, as bridges open their ports."""
+        for settings in [each for each in self._simulators if each not in nodes]:
+            await self._simulators.pop(settings).close()
+        for settings in nodes:
+            if settings not in self._simulators:
+                from gateway.app.simulator import Simulator
+
+                self._simulators[settings] = Simulator(settings)
+                await self._simulators[settings].start()
 
     async def _list_bridges(self, request: Request) -> Answer:
         bridges = [] if self._supervisor is None else self._supervisor.bridges
@@ -122,13 +129,18 @@ class Bridges:
     async def prepare(
         self, _old: "Configuration", new: "Configuration", _stack: AsyncExitStack
     ) -> Callable[[], Awaitable[None]]:
-        """Return what lets the bridges be those of a configuration."""
+        """Return what lets the bridges be those of a configuration; raise StartError."""
+        if new.simulators:
+            from gateway.app.simulator import program
+
+            program()
         return lambda: self.apply(new)
 
     async def close(self) -> None:
-        """Stop every bridge."""
+        """Stop every bridge, and then the simulated nodes."""
         if self._supervisor is not None:
             await self._supervisor.close()
+        await self._simulate(())
 
 
 async def _services(run: Run, storage: Storage, core: Core, update: "Update") -> "Services":

@@ -27,6 +27,7 @@ class ClockWatch:
         self._store = ClockStore(storage.database, storage.writer, run.counters)
         self._reports: list[ClockReports] = []
         self._offset = 0.0
+        self._begun = False  # whether the fleet is told of the span that runs
         self.spans: ClockSpans
 
     async def load(self) -> None:
@@ -37,16 +38,20 @@ class ClockWatch:
         self._measure()
         self._save()
 
+    def start(self) -> None:
+        """Check the clock while the gateway runs."""
+        self._run.every(CHECK_SECONDS, self._check_and_send)
+
     def report(self, uplinks: Sequence[ControlMessages]) -> None:
-        """Start reporting to the fleet by each of the uplinks, with the current span first."""
+        """Report to the fleet by these uplinks from now on, with the current span first."""
         run = self._run
         self._store.listeners = len(uplinks)
         self._reports = [
             ClockReports(self._store, each, run.counters, run.clock) for each in uplinks
         ]
-        if uplinks:
+        if uplinks and not self._begun:
+            self._begun = True
             self._note([self.spans.beginning()])
-        run.every(CHECK_SECONDS, self._check_and_send)
 
     def before_number(self, message: Message) -> None:
         """Check the clock if the message's times show that it was set."""

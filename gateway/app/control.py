@@ -32,6 +32,10 @@ class Control:
         """Carry out `command` when `word` is published to the part's topic."""
         self._commands[part, word] = command
 
+    def forget(self, part: str) -> None:
+        """Carry out no command of the part any more."""
+        self._commands = {key: each for key, each in self._commands.items() if key[0] != part}
+
     def answer(self, part: str, request: Callable[[Message], ReasonCode]) -> None:
         """Hand what is published to the part's topic to `request`, whatever the payload says."""
         self._requests[part] = request

@@ -1,9 +1,10 @@
 """The history between the broker, the uplink rules and the database."""
 
-from typing import TYPE_CHECKING, NamedTuple
+import asyncio
+from typing import TYPE_CHECKING
 
 from gateway.access.access import EVERYTHING
-from gateway.app.parts import Core, Run, Storage
+from gateway.app.parts import Run, Storage
 from gateway.broker.broker import Broker
 from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.mqtt.message import Message
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 ALL = "#"
 """What is recorded: every topic but those that begin with `$`."""
+
+PIECE = 200
+"""Subscriptions that are recorded before others have a turn."""
 
 
 class Recorder:
@@ -53,38 +57,118 @@ class Recorder:
         return code
 
 
-class Recording(NamedTuple):
-    """The history, and, where it is on, the client that asks the rules and records."""
+class Recording:
+    """Asks the rules, once there are any, and records while the history is on."""
 
-    history: History
-    recorder: Recorder | None
+    def __init__(self, run: Run, storage: Storage, broker: Broker) -> None:
+        config = run.configuration.history
+        self.history = History(
+            storage.database, storage.writer, run.counters, config.keep, config.maximum_bytes
+        )
+        self._epoch, self._start = run.epoch, storage.starts
+        self._writer = storage.writer
+        self._router = broker.router
+        self._broker = broker
+        self._sessions = HistorySubscriptions(storage.database, storage.writer, self.history)
+        self._rules: RuleSet | None = None
+        self._recorder: Recorder | None = None
+        self._subscribed: tuple[Recorder | RuleSet, list[str]] | None = None
+        self._begun = False
+        self._clearing: asyncio.Task[None] | None = None
+        run.stack.push_async_callback(self.close)
 
-    def join(self, rules: "RuleSet", broker: Broker) -> None:
-        """Ask these rules from now on, which come while the gateway runs."""
-        self.history.record_rules(recorded(rules))
-        if self.recorder is None:
-            broker.subscribe_inline(rules, rules.topic_filters)
+    async def begin(self, rules: "RuleSet | None" = None) -> None:
+        """Begin to record, and to ask the rules, or only that where it has begun."""
+        if self._begun:
+            self._join(rules)
             return
-        self.recorder.rules = rules
-        filters = [each for each in self.recorder.topic_filters if each != ALL]
-        broker.subscribe_inline(self.recorder, filters)
+        self._begun, self._rules = True, rules
+        await self.history.begin(self._epoch, self._start, recorded(rules))
+        await self._sessions.begin()
+        if self.history.keep:
+            self._recorder = Recorder(self.history, rules)
+            self._follow_sessions()
+            for number, subscription in self._router.subscriptions():
+                self._add(number, subscription)
+        self.subscribe()
 
+    def _join(self, rules: "RuleSet | None") -> None:
+        self._rules = rules
+        if self._recorder is not None:
+            self._recorder.rules = rules
+        self.subscribe()
 
-async def record(
-    run: Run, storage: Storage, core: Core, rules: "RuleSet | None" = None
-) -> Recording:
-    """Begin the history, which asks the rules itself where it is on."""
-    config = run.configuration.history
-    history = History(
-        storage.database, storage.writer, run.counters, config.keep, config.maximum_bytes
-    )
-    await history.begin(run.epoch, storage.starts, recorded(rules))
-    await _record_subscriptions(storage, core, history)
-    if not config.keep:
-        return Recording(history, None)
-    recorder = Recorder(history, rules)
-    core.broker.subscribe_inline(recorder, recorder.topic_filters)
-    return Recording(history, recorder)
+    def subscribe(self) -> None:
+        """Subscribe to what is recorded, and to what the rules ask for by now."""
+        if self._rules is not None:
+            self.history.record_rules(recorded(self._rules))
+        client = self._recorder or self._rules
+        filters = [] if client is None else client.topic_filters
+        old, before = self._subscribed or (None, [])
+        for each in before:
+            if old is not None and (old is not client or each not in filters):
+                number = self._router.find(old, each)
+                if number is not None:
+                    self._router.discard(number)
+        if client is None:
+            self._subscribed = None
+            return
+        known = before if old is client else []
+        self._broker.subscribe_inline(client, [each for each in filters if each not in known])
+        self._subscribed = client, list(filters)
+
+    async def change(self, keep: int, maximum_bytes: int) -> None:
+        """Keep so many seconds and bytes from now on; with 0 what was recorded is deleted."""
+        was_on, is_on = self.history.keep > 0, keep > 0
+        if is_on and self._clearing is not None:
+            await self._clearing
+        self.history.change(keep, maximum_bytes)
+        if was_on is is_on:
+            return
+        if is_on:
+            self._recorder = Recorder(self.history, self._rules)
+            self.subscribe()
+            await self._record_sessions()
+            return
+        self._recorder = None
+        self.subscribe()
+        self._router.on_add.remove(self._add)
+        self._router.on_discard.remove(self._discard)
+        self._sessions.end()
+        self._clearing = asyncio.get_running_loop().create_task(self._clear())
+
+    async def close(self) -> None:
+        """End; what is not deleted by then is at the next start."""
+        if self._clearing is not None:
+            self._clearing.cancel()
+            await asyncio.wait([self._clearing])
+
+    async def _clear(self) -> None:
+        """Delete what was recorded, in pieces for which nobody waits long."""
+        while await self.history.clear():
+            await self._writer.wait_for(self._writer.batch)
+        self._clearing = None
+
+    def _follow_sessions(self) -> None:
+        self._router.on_add.append(self._add)
+        self._router.on_discard.append(self._discard)
+
+    async def _record_sessions(self) -> None:
+        """Record the subscriptions that are there, a few at a time."""
+        self._follow_sessions()
+        for place, (number, each) in enumerate(list(self._router.subscriptions())):
+            if not place % PIECE:
+                await asyncio.sleep(0)
+            if self._router.find(each.subscriber, each.topic_filter) == number:
+                self._add(number, each)
+
+    def _add(self, number: int, subscription: Subscription) -> None:
+        """Record those of sessions; who the parts of the gateway are is no news."""
+        if isinstance(subscription.subscriber, Session):
+            self._sessions.add(number, subscription)
+
+    def _discard(self, number: int, _: Subscription) -> None:
+        self._sessions.discard(number)
 
 
 def recorded(rules: "RuleSet | None") -> list[RecordedRule]:
@@ -99,20 +183,3 @@ def recorded(rules: "RuleSet | None") -> list[RecordedRule]:
         )
         for each in (() if rules is None else rules.rules)
     ]
-
-
-async def _record_subscriptions(storage: Storage, core: Core, history: History) -> None:
-    """Record those of sessions; who the parts of the gateway are is no news."""
-    recorded = HistorySubscriptions(storage.database, storage.writer, history)
-
-    def add(number: int, subscription: Subscription) -> None:
-        if isinstance(subscription.subscriber, Session):
-            recorded.add(number, subscription)
-
-    await recorded.begin()
-    if history.keep:
-        router = core.broker.router
-        for number, subscription in router.subscriptions():
-            add(number, subscription)
-        router.on_add.append(add)
-        router.on_discard.append(lambda number, _: recorded.discard(number))

@@ -1,36 +1,88 @@
 """The figures and the health of a gateway for programs that ask over HTTP (docs/metrics.md)."""
 
 import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from gateway.app.bridges import Bridges
 from gateway.app.parts import Run
+from gateway.config.configuration import Configuration
+from gateway.settings.metrics import MetricsSettings
 from gateway.storage.engine.writer import Writer
 from gateway.telemetry.sys_topics import SysTopics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gateway.telemetry.http_server import HttpServer, Page
 
 logger = logging.getLogger(__name__)
 
 
-async def bind_metrics(run: Run) -> "HttpServer | None":
-    """Return the server at which they are asked for, not open yet; None if it is not configured.
+class Metrics:
+    """The server at which they are asked for; nothing of it is in memory while there is none."""
 
-    Raises StartError if its address cannot be had.
-    """
-    settings = run.configuration.metrics
-    if settings is None:
-        return None
-    from gateway.telemetry.http_server import HttpServer
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._server: HttpServer | None = None
+        self._pages: dict[str, Callable[[], Page]] = {}
+        self._sources: tuple[Writer, SysTopics, Bridges] | None = None
+        run.stack.push_async_callback(self.close)
 
-    server = HttpServer(settings.host, settings.port, {}, run.counters, settings.hosts)
-    run.stack.push_async_callback(server.close)
-    await server.bind()
-    logger.info("metrics at http://%s/metrics", server.address)
-    return server
+    async def bind(self) -> None:
+        """Take the address, if one is configured; raise StartError if it cannot be had."""
+        settings = self._run.configuration.metrics
+        if settings is not None:
+            self._server = self._make(settings)
+            await self._server.bind()
+            logger.info("metrics at http://%s/metrics", self._server.address)
+
+    async def serve(self, writer: Writer, sys_topics: SysTopics, bridges: Bridges) -> None:
+        """Begin to answer, also at an address that comes later; raise StartError."""
+        self._sources = writer, sys_topics, bridges
+        if self._server is not None:
+            await self._open(self._server)
+
+    async def close(self) -> None:
+        """Stop listening."""
+        server, self._server = self._server, None
+        if server is not None:
+            await server.close()
+
+    async def prepare(
+        self, old: Configuration, new: Configuration, stack: AsyncExitStack
+    ) -> Callable[[], Awaitable[None]]:
+        """Take another address, from the server that has it if need be; raise StartError."""
+        before, coming = self._server, None
+        if new.metrics is not None and old.metrics != new.metrics:
+            coming = self._make(new.metrics)
+            if before is not None and before.port == coming.port:
+                await before.close()
+                stack.push_async_callback(self._open_again, before)
+            stack.push_async_callback(coming.close)
+            await coming.bind()
+            await self._open(coming)
+
+        async def switch() -> None:
+            if old.metrics != new.metrics:
+                await self.close()
+                self._server = coming
+
+        return switch
+
+    def _make(self, settings: MetricsSettings) -> "HttpServer":
+        from gateway.telemetry.http_server import HttpServer
+
+        return HttpServer(settings.host, settings.port, {}, self._run.counters, settings.hosts)
+
+    async def _open(self, server: "HttpServer") -> None:
+        if not self._pages and self._sources is not None:
+            self._pages = metrics_pages(self._run, *self._sources)
+        server.pages = self._pages
+        await server.serve()
+
+    async def _open_again(self, server: "HttpServer") -> None:
+        await server.bind()
+        await self._open(server)
 
 
 def metrics_pages(
@@ -46,8 +98,6 @@ def metrics_pages(
     from gateway.telemetry.metrics import CONTENT_TYPE, exposition
     from gateway.telemetry.process_metrics import process_metrics
 
-    files = certificate_files(run.configuration)
-
     heartbeat = Heartbeat()
     heartbeat.start()
     run.stack.callback(heartbeat.stop)
@@ -55,7 +105,7 @@ def metrics_pages(
     def metrics() -> Page:
         sys_topics.update()
         text = exposition(run.counters.values, bridges.figures())
-        text += process_metrics() + certificate_metrics(files)
+        text += process_metrics() + certificate_metrics(certificate_files(run.configuration))
         return Page(text, content_type=CONTENT_TYPE)
 
     def health() -> Page:

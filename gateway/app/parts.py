@@ -150,15 +150,21 @@ class Run:
             self.end()
             self.restarting = True
 
-    def every(self, seconds: float, check: Callable[[], None]) -> None:
-        """Call `check` at this interval until the gateway ends, for the first time after one."""
+    def every(
+        self, seconds: float, check: Callable[[], None], stack: AsyncExitStack | None = None
+    ) -> None:
+        """Call `check` at this interval, for the first time after one, until the `stack` ends.
+
+        Without one that is the gateway's end.
+        """
 
         async def run() -> None:
             while True:
                 await asyncio.sleep(seconds)
                 check()
 
-        self.stack.callback(asyncio.get_running_loop().create_task(run()).cancel)
+        task = asyncio.get_running_loop().create_task(run())
+        (stack or self.stack).callback(task.cancel)
 
 
 class Storage(NamedTuple):

@@ -22,6 +22,14 @@ PLACES = (
 )
 
 
+def program() -> Path:
+    """Return the file that is run; raise StartError if it is not installed."""
+    for place in PLACES:
+        if place.exists():
+            return place
+    raise StartError(f"no simulator at {' or '.join(map(str, PLACES))}")
+
+
 class Simulator:
     """One process that speaks the serial protocol on a pseudo-terminal of its own."""
 
@@ -31,13 +39,10 @@ class Simulator:
 
     async def start(self) -> None:
         """Start the node; raise StartError if its files are not installed."""
-        program = next((place for place in PLACES if place.exists()), None)
-        if program is None:
-            raise StartError(f"no simulator at {' or '.join(map(str, PLACES))}")
         settings = self._settings
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
-            str(program),
+            str(program()),
             *("--node", settings.node),
             *("--port", settings.port),
             *("--interval", str(settings.interval)),

@@ -22,13 +22,13 @@ from gateway.app.control import Control
 from gateway.app.disk.damage import have_it_salvaged
 from gateway.app.disk.data_folder import DataFolder, keep_private
 from gateway.app.disk.own_files import watch_files
-from gateway.app.disk.storage import open_storage
+from gateway.app.disk.storage import StoragePart, open_storage
 from gateway.app.disk.wear import Wear
 from gateway.app.durable_sessions import StoreTime, open_store
 from gateway.app.full_queues import FullQueues
 from gateway.app.identity import watch_identity
 from gateway.app.listeners import ListenerMaker, read_files, rights_of
-from gateway.app.metrics import bind_metrics, metrics_pages
+from gateway.app.metrics import Metrics
 from gateway.app.operator_socket import bind_operator_socket
 from gateway.app.parts import Core, Run, Storage
 from gateway.app.process_limits import (
@@ -176,7 +176,8 @@ async def start(run: Run, *, durable: bool) -> Gateway:
         Passwords(core.turn, core.broker.failed_logins, run.stack),
     )
     listeners, operator_socket = await _bind_listeners(run, maker)
-    metrics = await bind_metrics(run)
+    metrics = Metrics(run)
+    await metrics.bind()
     telemetry = Telemetry(run, core)
     run.stack.callback(telemetry.stop)
     run.alarm.publish(telemetry.sys_topics.alarm)
@@ -210,9 +211,9 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     reload.know(BrokerPart(core, telemetry.sys_topics, queries.topics).prepare)
     reload.know(bridges.prepare)
     reload.know(listening.prepare)
-    if metrics is not None:
-        metrics.pages = metrics_pages(run, storage.writer, telemetry.sys_topics, bridges)
-        await metrics.serve()
+    reload.know(metrics.prepare)
+    reload.know(StoragePart(run, storage.writer, wear, durable=durable).prepare)
+    await metrics.serve(storage.writer, telemetry.sys_topics, bridges)
     return Gateway(run, storage, core, listeners, operator_socket, telemetry, bridges, reload)
 
 

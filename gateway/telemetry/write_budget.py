@@ -37,6 +37,12 @@ class WriteBudget:
         self._rate = 0.0  # bytes a second
         self._seconds = 0.0  # that were looked at
 
+    def change(self, budget: int | None) -> None:
+        """Keep to another budget from now on."""
+        self.budget = budget
+        if budget is None:
+            self.stretch = 1.0
+
     @property
     def bytes_per_day(self) -> int:
         """Bytes a day at the write rate of the last AVERAGED_SECONDS seconds."""

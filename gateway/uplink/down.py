@@ -94,9 +94,9 @@ class Down:
     ) -> None:
         self.fetch_again = False
         self._gateway_id = gateway_id
+        self._counters = counters
         self.change(rules)
         self._seen = seen
-        self._counters = counters
         self._publish = publish
         self._when_on_disk = when_on_disk
         self._later = later
@@ -109,8 +109,9 @@ class Down:
         for name in ("down", "down_repeated", "down_dropped", "down_left", "down_too_large"):
             counters.add(f"tidegate/uplink/{name}", 0)
 
-    def change(self, rules: Sequence[DownRule]) -> None:
+    def change(self, rules: Sequence[DownRule], counters: Counters | None = None) -> None:
         """Let these rules hold from now on, and at the fleet's broker from the next connection."""
+        self._counters = counters or self._counters
         gateway_id = self._gateway_id
         self._rules = [(rule.topic.replace("{gateway}", gateway_id), rule) for rule in rules]
 

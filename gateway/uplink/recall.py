@@ -146,13 +146,13 @@ def _where(document: dict[str, Any]) -> Where | None:
 class Recall:
     """Copies the requested messages into the recall lane of the outbox, a few at a time.
 
-    One request at a time. It ends with the gateway: what is in the outbox by then goes up after
-    the next start, the rest has to be asked for again. A recalled message takes nobody's room
-    and has no expiry. Counted in `tidegate/recall/…`.
+    `history` says whether there is one. One request at a time. It ends with the links: what is in
+    the outbox by then goes up by the next ones, the rest has to be asked for again. A recalled
+    message takes nobody's room and has no expiry. Counted in `tidegate/recall/…`.
     """
 
     def __init__(
-        self, database: Database, outbox: Outbox, counters: Counters, *, history: bool
+        self, database: Database, outbox: Outbox, counters: Counters, *, history: Callable[[], bool]
     ) -> None:
         self._database = database
         self._outbox = outbox
@@ -173,7 +173,7 @@ class Recall:
 
         The messages go up by `uplinks`, as bits.
         """
-        if not self._history:
+        if not self._history():
             raise RecallError("this gateway keeps no history: [history] keep is 0")
         if self._task is not None:
             raise RecallError("another recall is running; ask again when it has ended")
@@ -184,6 +184,7 @@ class Recall:
 
     async def close(self) -> None:
         """Cancel a running request."""
+        self._outbox.on_change.remove(self._changed.set)
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

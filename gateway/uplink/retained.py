@@ -109,6 +109,19 @@ class RetainedUp:
         """Learn of which rules the fleet has what is retained."""
         self._done.update(await noted_parts(self._parts.database, self._note))
 
+    def go_on(self, before: "RetainedUp") -> None:
+        """Know what an earlier link has brought up to the same fleet, which ends with this."""
+        for key in before.close() - self._done:
+            note(self._parts.writer, note_of(self._note, key))
+            self._done.add(key)
+
+    def close(self) -> set[str]:
+        """End, also without a connection; return of which rules the fleet has what is retained."""
+        self._stop()
+        if self._changed.set in self._parts.outbox.on_change:
+            self._parts.outbox.on_change.remove(self._changed.set)
+        return self._done
+
     def superseded(self, row: OutboxRow) -> bool:
         """Return whether the row is not what its topic retains now: the fleet is not to keep it."""
         if not row.message.retain:

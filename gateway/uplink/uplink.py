@@ -85,6 +85,10 @@ class TakeOvers:
         self._raised = True
         self.alarm(self._alarm_name, text)
 
+    def end(self) -> None:
+        """End the alarm, as there is no such link any more."""
+        self.check(ALONE_SECONDS)
+
     def check(self, seconds_up: float) -> None:
         """End the alarm once a link has been up for long enough."""
         if self._raised and seconds_up >= ALONE_SECONDS:
@@ -163,7 +167,6 @@ class Uplink:
         self._connections = 0
         self._up_since: float | None = None
         counters.set("tidegate/uplink/destination", self.destination.name)
-        outbox.on_change.append(self.wake)
 
     @property
     def settings(self) -> UplinkSettings:
@@ -192,6 +195,7 @@ class Uplink:
 
     async def start(self) -> None:
         """Begin to connect; return at once."""
+        self._context.outbox.on_change.append(self.wake)
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def wake(self) -> None:
@@ -236,6 +240,8 @@ class Uplink:
         self._changed()
         if self._task is not None:
             await self._task
+            self._task = None
+            self._context.outbox.on_change.remove(self.wake)
 
     def _changed(self) -> None:
         self._change.set()

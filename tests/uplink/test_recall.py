@@ -108,7 +108,7 @@ async def remember(store: Store, count: int, size: int = 10) -> None:
 
 
 def recall_of(store: Store, *, history: bool = True) -> Recall:
-    return Recall(store.database, store.outbox, store.counters, history=history)
+    return Recall(store.database, store.outbox, store.counters, history=lambda: history)
 
 
 async def ended(recall: Recall, request: bytes) -> Report:

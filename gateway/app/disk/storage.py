@@ -1,9 +1,12 @@
 """Opens the database and writer of a gateway, shows their durability, and watches its disk."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from functools import partial
 
 from gateway.app.disk.damage import watch_for_damage
+from gateway.app.disk.wear import Wear
 from gateway.app.parts import Run, Storage
 from gateway.config.configuration import Configuration
 from gateway.counters import Counters
@@ -13,6 +16,9 @@ from gateway.storage.engine.database_file import is_writable_again
 from gateway.storage.engine.free_space import FreeSpace
 from gateway.storage.engine.unread import WHAT_TO_DO
 from gateway.storage.engine.writer import Writer
+
+MS = 1000
+"""Milliseconds in a second."""
 
 CHECK_SECONDS = 5.0
 """Seconds between two checks whether the disk accepts a database."""
@@ -44,7 +50,7 @@ async def open_storage(run: Run, *, durable: bool) -> Storage:
         database.writer,
         run.counters,
         durable=durable,
-        commit_delay=run.configuration.storage.commit_delay / 1000,
+        commit_delay=run.configuration.storage.commit_delay / MS,
         alarm=partial(run.alarm, "storage"),
     )
     show_durability(run.configuration, run.counters, durable=durable)
@@ -54,6 +60,28 @@ async def open_storage(run: Run, *, durable: bool) -> Storage:
     else:
         await _watch_free_space(run, database, writer)
     return Storage(database, writer, starts)
+
+
+class StoragePart:
+    """Changes how the disk is written to, and what is shown of that."""
+
+    def __init__(self, run: Run, writer: Writer, wear: Wear, *, durable: bool) -> None:
+        self._run = run
+        self._writer = writer
+        self._wear = wear
+        self._durable = durable
+
+    async def prepare(
+        self, _old: Configuration, new: Configuration, _stack: AsyncExitStack
+    ) -> Callable[[], Awaitable[None]]:
+        """Return what lets a configuration hold."""
+
+        async def switch() -> None:
+            self._writer.commit_delay = new.storage.commit_delay / MS
+            self._wear.change(new.storage)
+            show_durability(new, self._run.counters, durable=self._durable)
+
+        return switch
 
 
 def _report_salvage(run: Run, database: Database) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 from gateway.app.parts import Run
+from gateway.settings.storage import StorageSettings
 from gateway.storage.engine.writer import Writer
 from gateway.storage.state.daily_writes import Written, note_written
 from gateway.telemetry.block_device import BlockDevice, block_device
@@ -29,16 +30,21 @@ class Wear:
     def __init__(self, run: Run, writer: Writer) -> None:
         self._run = run
         self._writer = writer
-        config = run.configuration.storage
-        self._budget = WriteBudget(config.write_budget)
         self._device = block_device(run.data)
-        self._endurance = config.endurance or _endurance_of(self._device)
+        self._budget = WriteBudget(None)
+        self._endurance: int | None = None
+        self.change(run.configuration.storage)
         self._flushes = None if self._device is None else self._device.flushes()
         self._noted = Written(0, 0, 0)
         self._started = run.clock.monotonic()
         self._exceeded = False
         self._task: asyncio.Task[None] | None = None
-        run.counters.set("tidegate/storage/write_budget", config.write_budget or 0)
+
+    def change(self, settings: StorageSettings) -> None:
+        """Keep to this budget and reckon with this endurance from now on."""
+        self._budget.change(settings.write_budget)
+        self._endurance = settings.endurance or _endurance_of(self._device)
+        self._run.counters.set("tidegate/storage/write_budget", settings.write_budget or 0)
 
     def start(self) -> None:
         """Measure now and at each interval; do nothing if Linux does not count."""

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from gateway.app.checks.check import check_configuration
 from gateway.app.checks.warnings import warnings
@@ -19,7 +19,6 @@ from gateway.config.errors import ConfigurationError, ManyConfigurationErrors
 from gateway.config.load import load
 from gateway.config.named_file import open_named
 from gateway.errors import StartError
-from gateway.settings.declaration import keys_of
 from gateway.telemetry.logs import set_levels
 
 logger = logging.getLogger(__name__)
@@ -47,32 +46,10 @@ Prepare: TypeAlias = Callable[[Configuration, Configuration, AsyncExitStack], Aw
 ConfigurationError. What it took is put on the stack, which is unwound if another part fails."""
 
 
-ALWAYS: Mapping[str, str] = {
+NEEDS_RESTART: Mapping[str, str] = {
     "gateway.id": "the fleet, topics and the epoch of numbers go by it",
-    "storage.commit_delay": "the writer's thread has it from its start on",
-    "storage.write_budget": "the day's sums begin with it",
-    "storage.endurance": "it is for what the start says of the card",
-    "metrics": "its address is taken at the start",
-    "simulator": "it runs beside the gateway from the start on",
 }
 """What only a restart changes, and why."""
-
-OF_UPLINK: Mapping[str, str] = {
-    "recall": "whether the fleet may ask is settled at the start",
-    "reports": "the ledger keeps ranges for those that report from the start on",
-}
-"""The same of each uplink."""
-
-
-def needs_restart(old: Configuration, new: Configuration) -> dict[str, str]:
-    """Return what a restart is needed for, with the reason, between two configurations."""
-    found = dict(ALWAYS)
-    names = [each.name for each in old.uplinks]
-    if names and names != [each.name for each in new.uplinks]:
-        found["uplink"] = "waiting messages know their uplinks by place: none can come or go"
-    if (old.history.keep > 0) != (new.history.keep > 0):
-        found["history"] = "recording begins and ends with a start"
-    return found
 
 
 def read_again(
@@ -177,14 +154,15 @@ class Reload:
         Runs in a thread: with a hundred rules it takes longer than others can wait.
         """
         new = (self._run.read_again or _no_file)()
-        report, restart = Report(old.file), needs_restart(old, new)
+        report = Report(old.file)
         for change in differences(old, new):
-            reason = _restart_reason(change.key, restart)
+            reason = NEEDS_RESTART.get(change.key)
             if reason is None:
                 report.changed.append(change)
             else:
                 report.restart.append((change, reason))
-        new = _without_restart(old, new, restart)
+        gateway = replace(new.gateway, id=old.gateway.id)
+        new = replace(new, gateway_id=old.gateway_id, gateway=gateway)
         known = set(warnings(old, self._run.data))
         report.warnings = [each for each in warnings(new, self._run.data) if each not in known]
         return new, report
@@ -274,39 +252,6 @@ def _named(keys: list[str]) -> str:
 def _refusals(error: ConfigurationError | StartError) -> list[dict[str, object]]:
     errors = error.errors if isinstance(error, ManyConfigurationErrors) else (error,)
     return [{"key": getattr(each, "key", ""), "error": str(each)} for each in errors]
-
-
-def _restart_reason(key: str, restart: Mapping[str, str]) -> str | None:
-    """Return why a key needs a restart, None if it does not."""
-    for each, reason in restart.items():
-        if key == each or key.startswith((f"{each}.", f"{each}[")):
-            return reason or "it is read at the start alone"
-    section, _, name = key.rpartition(".")
-    return OF_UPLINK.get(name) if section.partition("[")[0] == "uplink" else None
-
-
-def _without_restart(
-    old: Configuration, new: Configuration, restart: Mapping[str, str]
-) -> Configuration:
-    """Return the new configuration with the old values of what needs a restart."""
-    tables = {key.name: key.attribute for key in keys_of(Configuration)}
-    unchanged: dict[str, Any] = {"gateway_id": old.gateway_id}
-    if old.uplinks and "uplink" not in restart:
-        unchanged["uplinks"] = tuple(
-            replace(after, **{name: getattr(before, name) for name in OF_UPLINK})
-            for before, after in zip(old.uplinks, new.uplinks, strict=True)
-        )
-    for each in restart:
-        section, _, name = each.partition(".")
-        attribute = tables[section]
-        before = getattr(old, attribute)
-        if not name:
-            unchanged[attribute] = before
-            continue
-        now = unchanged.get(attribute, getattr(new, attribute))
-        own = next(key.attribute for key in keys_of(type(now)) if key.name == name)
-        unchanged[attribute] = replace(now, **{own: getattr(before, own)})
-    return replace(new, **unchanged)
 
 
 async def _levels(_old: Configuration, new: Configuration, _stack: AsyncExitStack) -> Switch:

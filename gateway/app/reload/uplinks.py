@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.app.control import Control
-from gateway.app.history import Recording, record
+from gateway.app.history import Recording
 from gateway.app.parts import Core, Run, Storage
 from gateway.app.query.queries import Queries
 from gateway.app.telemetry import Telemetry
@@ -31,16 +31,15 @@ class HistoryPart:
 
     def __init__(self, needs: UplinkNeeds) -> None:
         self._needs = needs
-        self._recording: Recording | None = None
+        self._recording = Recording(needs.run, needs.storage, needs.core.broker)
         self._uplinks: UplinksPart | None = None
 
     async def start(self) -> None:
         """Join the history to the broker, and what goes up, where the configuration has it."""
-        run, storage, core, *_ = self._needs
-        if run.configuration.uplinks:
+        if self._needs.run.configuration.uplinks:
             await self._start_uplinks()
         else:
-            self._recording = await record(run, storage, core)
+            await self._recording.begin()
 
     async def _start_uplinks(self) -> None:
         from gateway.app.uplink.uplinks import start_uplinks
@@ -53,12 +52,11 @@ class HistoryPart:
         """Return what lets a configuration hold."""
         if self._uplinks is not None:
             return await self._uplinks.prepare(old, new, stack)
-        recording = self._recording
 
         async def switch() -> None:
-            if recording is not None and old.history != new.history:
-                recording.history.change(new.history.keep, new.history.maximum_bytes)
             if new.uplinks:
                 await self._start_uplinks()
+            if old.history != new.history:
+                await self._recording.change(new.history.keep, new.history.maximum_bytes)
 
         return switch

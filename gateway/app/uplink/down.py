@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gateway.access.access import AccessPolicy
 from gateway.access.rule import WRITE
-from gateway.app.parts import Core, Storage
+from gateway.app.parts import Core
 from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
@@ -18,19 +18,14 @@ if TYPE_CHECKING:
     from gateway.settings.uplink import DownSettings
 
 
-async def open_down(
+def open_down(
     gateway_id: str,
-    storage: Storage,
     core: Core,
     configured: "tuple[DownSettings, ...]",
-    uplink: str,
+    seen: DownSeen,
     counters: "Counters",
-) -> Down | None:
-    """Return what publishes an uplink's messages here, None if nothing comes down by it."""
-    if not configured:
-        return None
-    seen = DownSeen(storage.database, storage.writer, uplink)
-    await seen.load()
+) -> Down:
+    """Return what publishes an uplink's messages here."""
 
     def publish(message: Message, forced: bool) -> ReasonCode:
         broker, instant = core.broker, core.turn.instant

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 
 from gateway.app.parts import Run
 from gateway.app.uplink.headroom import (
@@ -20,7 +21,7 @@ from gateway.storage.outbox.bounds import for_rows
 from gateway.storage.outbox.outbox import (
     Outbox,
 )
-from gateway.telemetry.figure import begin_at_zero
+from gateway.telemetry.figure import Kind, begin_at_zero
 from gateway.telemetry.uplink_metrics import UPLINK
 from gateway.uplink.uplink import Uplink
 
@@ -60,6 +61,9 @@ EXPECTED = ("waiting", "off")
 PART = "tidegate/uplink/"
 """Before what an uplink says of itself; with several its name follows."""
 CONNECTED = "connected"
+
+GAUGES = {figure.name for figure in UPLINK if figure.kind is Kind.GAUGE}
+"""The figures of an uplink that say what is true now."""
 
 
 class Outage:
@@ -202,10 +206,14 @@ class LinkLines:
         self._down_since: float | None = run.clock.monotonic()
         self._reminded = self._down_since
 
-    def start(self) -> None:
-        """Follow it while the gateway runs."""
+    def start(self, stack: AsyncExitStack) -> None:
+        """Follow it until the stack ends."""
         self._uplink.on_state.append(self.check)
-        self._run.every(LINK_SECONDS, self.check)
+        self._run.every(LINK_SECONDS, self.check, stack)
+
+    def end(self) -> None:
+        """End what was told of the link: it is made anew, or gone."""
+        self._run.event.ends("link", self._name, "is made anew, or gone")
 
     def check(self) -> None:
         """Log what is new."""
@@ -254,17 +262,6 @@ class LinkLines:
         return f"{rows:,} messages wait, the oldest for {spell_seconds(waited)}"
 
 
-def uplink_counters(counters: Counters, names: Sequence[str]) -> list[Counters]:
-    """Return what each uplink counts with; one alone counts with `counters`."""
-    if len(names) == 1:
-        return [counters]
-    made: list[UplinkCounters] = []
-    for name in names:
-        made.append(UplinkCounters(counters, name, made))
-        begin_at_zero(made[-1], UPLINK)
-    return list(made)
-
-
 class UplinkCounters(Counters):
     """The figures of one of several uplinks, which are shown by name.
 
@@ -279,6 +276,19 @@ class UplinkCounters(Counters):
         self._all = counters
         self._name = name
         self._of_all = of_all
+        begin_at_zero(self, UPLINK)
+
+    @property
+    def name(self) -> str:
+        """The name of the uplink."""
+        return self._name
+
+    def show(self) -> None:
+        """Show what it says together with the others: they are others now."""
+        for name, value in self.values.items():
+            if isinstance(value, str) or name in GAUGES:
+                self._all.set(self._named(name), value)
+                self._all.set(name, self._together(name))
 
     def add(self, name: str, count: int = 1) -> None:
         """Raise the counter by its own name and in the sum."""

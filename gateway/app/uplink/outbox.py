@@ -4,12 +4,14 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
 
 from gateway.app.parts import Run, Storage
 from gateway.broker.store import Store
 from gateway.clock import Clock
 from gateway.config.configuration import Configuration
 from gateway.settings.outbox import OutboxSettings, StreamSettings
+from gateway.settings.uplink import UplinkSettings
 from gateway.settings.when_full import WhenFull
 from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.ledger.ledger import Ledger, note_lost
@@ -103,7 +105,7 @@ async def open_ledger(run: Run, storage: Storage) -> Ledger:
     ledger = Ledger(
         *(database, writer, run.counters, starts),
         [each.name or "" for each in configs],
-        sum(1 << index for index, each in enumerate(configs) if each.reports),
+        reporting(configs),
     )
     await ledger.load()
     if database.salvage is not None:
@@ -111,10 +113,20 @@ async def open_ledger(run: Run, storage: Storage) -> Ledger:
     return ledger
 
 
+def reporting(uplinks: Sequence[UplinkSettings]) -> int:
+    """Return the uplinks that report to the fleet, as bits."""
+    return sum(1 << index for index, each in enumerate(uplinks) if each.reports)
+
+
 def report_ledger(
-    run: Run, storage: Storage, ledger: Ledger, outbox: Outbox, uplinks: Sequence[Uplink]
+    run: Run,
+    storage: Storage,
+    ledger: Ledger,
+    outbox: Outbox,
+    uplinks: Sequence[Uplink],
+    stack: AsyncExitStack,
 ) -> None:
-    """Start reporting to the fleet by each uplink how numbers ended there."""
+    """Until the stack ends, report to the fleet by each uplink how numbers ended there."""
     counters = run.counters
     ledger.starts.listeners = len(uplinks)
     intervals = {
@@ -130,4 +142,4 @@ def report_ledger(
             interval=intervals.get(uplink.name, 0.0),
         )
         reports.start()
-        run.stack.push_async_callback(reports.close)
+        stack.push_async_callback(reports.close)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from gateway.app.control import Control
@@ -31,11 +32,16 @@ def start_recall(
     control: Control,
     outbox: Outbox,
     uplinks: "Sequence[tuple[Uplink, UplinkSettings]]",
+    stack: AsyncExitStack,
 ) -> None:
-    """Answer `$CONTROL/tidegate/recall`, and the fleet's requests by uplinks where it may ask."""
-    keeps = run.configuration.history.keep > 0
-    recall = Recall(storage.database, outbox, run.counters, history=keeps)
-    run.stack.push_async_callback(recall.close)
+    """Answer `$CONTROL/tidegate/recall`, and the fleet by uplinks where it may ask.
+
+    Requests end with the stack.
+    """
+    recall = Recall(
+        storage.database, outbox, run.counters, history=lambda: run.configuration.history.keep > 0
+    )
+    stack.push_async_callback(recall.close)
     requests = RecallRequests(responder, run.counters, recall, outbox.uplinks.every)
     control.answer("recall", requests.receive)
     for index, (uplink, config) in enumerate(uplinks):

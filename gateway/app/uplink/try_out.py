@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from gateway.app.uplink.uplinks import settings_at_fleet
+from gateway.app.uplink.links import settings_at_fleet
 from gateway.config.configuration import Configuration
 from gateway.mqtt.packets import ConnAck, SubAck, SubscriptionRequest
 from gateway.mqtt.reason_codes import FAILURE

@@ -1,74 +1,45 @@
 """Joins rules, outbox and uplinks, as the configuration has them, to the broker."""
 
 import asyncio
-import logging
-import socket
-import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from gateway.app.clock import ClockWatch
 from gateway.app.control import Control
-from gateway.app.history import Recording, record, recorded
-from gateway.app.identity import ExportMark
+from gateway.app.history import Recording
 from gateway.app.parts import Core, Run, Storage
 from gateway.app.query.queries import Queries
 from gateway.app.telemetry import Telemetry
-from gateway.app.turn_end import TurnEnd
-from gateway.app.uplink.down import down_rule, open_down
-from gateway.app.uplink.landing import landing_directory
-from gateway.app.uplink.monitoring import (
-    FullOutbox,
-    LinkLines,
-    Outage,
-    uplink_counters,
-)
-from gateway.app.uplink.outbox import (
-    open_ledger,
-    outbox_settings,
-    report_ledger,
-    start_outbox,
-)
-from gateway.app.uplink.recall import start_recall
+from gateway.app.uplink.links import Links, Shared, uplink_settings
+from gateway.app.uplink.monitoring import FullOutbox, Outage
+from gateway.app.uplink.outbox import open_ledger, outbox_settings, reporting, start_outbox
 from gateway.app.uplink.rejected import RejectedRequests
 from gateway.app.watched_files import Seen, snapshot
 from gateway.config.configuration import Configuration
-from gateway.config.credentials import secret_path
-from gateway.counters import Counters
-from gateway.server.gateway_loop import GatewayLoop
-from gateway.server.socket_transport import SocketTransport
+from gateway.config.errors import ConfigurationError
 from gateway.settings.outbox import StreamSettings
-from gateway.settings.uplink import RuleSettings, UplinkSettings
-from gateway.settings.uplinks import DEFAULT_RULE, PlacedRule, rules_of
+from gateway.settings.uplink import UplinkSettings
+from gateway.settings.uplinks import place_of, rules_of
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
-from gateway.storage.state.note import is_noted, note, note_of
+from gateway.storage.outbox.uplinks import Places
 from gateway.storage.state.rule_states import RuleKey, RuleState, RuleStates
-from gateway.storage.state.uplink_usage import UplinkUsage, note_resumable, pop_resumable
-from gateway.uplink.begin_connection import begin_connection as begin_by_asyncio
-from gateway.uplink.down import Down
-from gateway.uplink.link.budget import (
-    Budget,
-    Metering,
-)
-from gateway.uplink.retained import RetainedParts, RetainedUp
+from gateway.storage.state.uplink_usage import UplinkUsage
+from gateway.uplink.link.budget import Budget
 from gateway.uplink.rules.rule import Rule, key_of
 from gateway.uplink.rules.rules import RuleSet
-from gateway.uplink.uplink import (
-    Uplink,
-)
-from gateway.version import VERSION
+from gateway.uplink.uplink import Uplink
 from gateway.where.rule import compile_rule
 
-logger = logging.getLogger(__name__)
+MAXIMUM_MOVED = 10_000
+"""Rows of the outbox that a reload writes anew, in one commit, for the names of uplinks."""
 
-
-PAUSED = "uplink_paused"
+_Change: TypeAlias = Callable[[Callable[[], None]], Awaitable[list[str]]]
+"""Changes links, and the rules at the right moment; returns lines that say what else changed."""
 
 
 async def start_uplinks(
@@ -78,15 +49,10 @@ async def start_uplinks(
     control: Control,
     telemetry: Telemetry,
     queries: Queries,
-    begun: Recording | None = None,
+    recording: Recording,
 ) -> "UplinksPart":
-    """Join history, rules, outbox and uplinks to the broker; return what can change of them.
-
-    The history has `begun` where they come while the gateway runs.
-    """
-    settings = run.configuration.uplinks
-    placed = rules_of(settings)
-    configured = uplink_rules(settings, placed)
+    """Join history, rules, outbox and uplinks to the broker; return what can change of them."""
+    configured = uplink_rules(run.configuration.uplinks)
     ledger = await open_ledger(run, storage)
     watch = ClockWatch(run, storage, ledger.starts)
     await watch.load()
@@ -98,31 +64,24 @@ async def start_uplinks(
     rules = await _rule_set(run, states, core, configured, outbox, ledger)
     rules.before_numbers.append(watch.before_number)
     run.at_stop += [rules.save, ledger.save]
-    recording = begun or await record(run, storage, core, rules)
-    if begun is not None:
-        begun.join(rules, core.broker)
-    elif recording.recorder is None:
-        core.broker.subscribe_inline(rules, rules.topic_filters)
-    maker = _Maker(run, storage, core, outbox, rejected, telemetry, rules)
-    uplinks = await maker.make_all(placed)
-    await restore_pauses(run, storage, control, uplinks)
+    await recording.begin(rules)
+    sys_topics, responder = telemetry.sys_topics, queries.responder
+    links = Links(
+        Shared(
+            *(run, storage, core, control, responder, sys_topics),
+            *(outbox, rejected, ledger, watch, rules),
+        )
+    )
     telemetry.show_age(outbox)
     Outage(run, storage.database, outbox).start()
     full = FullOutbox(run, outbox)
     full.start()
     run.troubles.append(lambda: full.text)
-    RejectedRequests(run, storage, queries.responder, control, rejected, outbox)
-    pairs = list(zip(uplinks, settings, strict=True))
-    start_recall(run, storage, queries.responder, control, outbox, pairs)
+    RejectedRequests(run, storage, responder, control, rejected, outbox)
     queries.follow(outbox, rules)
-    for uplink in uplinks:
-        LinkLines(run, uplink, outbox).start()
-        await uplink.start()
-        run.stack.push_async_callback(uplink.close)
-    reporting = [uplink for uplink, each in pairs if each.reports]
-    report_ledger(run, storage, ledger, outbox, reporting)
-    watch.report([uplink.control_messages for uplink in reporting])
-    return UplinksPart(maker, rules, states, uplinks, recording, queries.trials.end_all)
+    await links.start(await links.make(run.configuration))
+    watch.start()
+    return UplinksPart(links, rules, states, recording, queries.trials.end_all)
 
 
 async def _rule_set(
@@ -139,128 +98,114 @@ async def _rule_set(
     return RuleSet(rules, outbox, run.counters, run.epoch, restored, budget, ledger)
 
 
-class _Maker(NamedTuple):
-    """Makes uplinks from what they share."""
-
-    run: Run
-    storage: Storage
-    core: Core
-    outbox: Outbox
-    rejected: Rejected
-    telemetry: Telemetry
-    rules: RuleSet
-
-    async def make_all(self, rules: Sequence[PlacedRule]) -> list[Uplink]:
-        """Return the uplinks of the configuration, not started."""
-        names = self.outbox.uplinks.names
-        uplinks = []
-        for index, counters in enumerate(uplink_counters(self.run.counters, names)):
-            own = [each for each in rules if index in each.uplinks]
-            uplinks.append(await self._make_one(index, own, counters))
-        return uplinks
-
-    async def _make_one(
-        self, index: int, rules: Sequence[PlacedRule], counters: Counters
-    ) -> Uplink:
-        run, storage, core = self.run, self.storage, self.core
-        table, name = run.configuration.uplinks[index], self.outbox.uplinks.names[index]
-        uplink = Uplink(
-            uplink_settings(run, run.configuration, table, name, rules),
-            self.outbox,
-            self.rejected,
-            counters,
-            run.clock,
-            metering=Metering(*await self.budget(table, name), counters, run.clock),
-            at_turn_end=TurnEnd(core.turn),
-            begin=begin_connection,
-            # what comes down waits in the session, which goes on even after a crash
-            resume=await pop_resumable(storage.database, name) or bool(table.down),
-            uplink=1 << index,
-        )
-        run.at_stop.append(lambda: self._note_session(uplink))
-        uplink.on_state.append(self.telemetry.sys_topics.publish)
-        uplink.take_overs.alarm = run.alarm
-        uplink.requests.down = await self.down(table, uplink)
-        parts = RetainedParts(
-            *(core.broker.retained, self.rules, self.outbox),
-            *(storage.database, storage.writer, run.clock),
-        )
-        uplink.requests.retained = retained = RetainedUp(parts, counters, name, 1 << index)
-        await retained.load()
-        return uplink
-
-    async def down(self, table: UplinkSettings, uplink: Uplink) -> Down | None:
-        """Return what publishes an uplink's messages here, None if nothing comes down by it."""
-        gateway_id = self.run.configuration.gateway_id
-        return await open_down(
-            gateway_id, self.storage, self.core, table.down, uplink.name, uplink.counters
-        )
-
-    def _note_session(self, uplink: Uplink) -> None:
-        """Record whether the next run may resume the session at the fleet's broker."""
-        if uplink.session.resumable:
-            note_resumable(self.storage.writer, uplink.name)
-
-    async def budget(
-        self, table: UplinkSettings, name: str
-    ) -> tuple[Budget | None, UplinkUsage | None]:
-        """Return the day's budget, with what was used of it so far; None without one."""
-        if table.budget is None:
-            return None, None
-        usage = UplinkUsage(self.storage.database, self.storage.writer, name)
-        return Budget(table.budget, *await usage.load()), usage
-
-
 class UplinksPart:
-    """Changes rules, outbox and links while messages pass; the uplinks themselves stay the same."""
+    """Changes rules, outbox and links while messages pass.
+
+    A link whose settings change stays the same; where links come or go, or report otherwise, all
+    are made anew.
+    """
 
     def __init__(
         self,
-        maker: _Maker,
+        links: Links,
         rules: RuleSet,
         states: RuleStates,
-        uplinks: Sequence[Uplink],
         recording: Recording,
         end_trials: Callable[[], None],
     ) -> None:
         self._end_trials = end_trials
-        self._maker = maker
+        self._links = links
         self._rules = rules
         self._states = states
-        self._uplinks = uplinks
-        self._history = recording.history
-        self._client = recording.recorder or rules
-        self._credentials = [_credentials(each.settings) for each in uplinks]
+        self._recording = recording
+        self._credentials = [_credentials(each.settings) for each in links.uplinks]
 
     async def prepare(
         self, old: Configuration, new: Configuration, _stack: AsyncExitStack
     ) -> Callable[[], Awaitable[list[str]]]:
-        """Return what lets a configuration hold that has the same uplinks."""
-        placed = rules_of(new.uplinks)
+        """Return what lets a configuration hold."""
         # in a thread: to compile a hundred expressions takes longer than others can wait
-        rules = await asyncio.to_thread(uplink_rules, new.uplinks, placed)
+        rules = await asyncio.to_thread(uplink_rules, new.uplinks)
         states = await self._states.begin(self._new_keys(rules))
-        links = []
-        for index, uplink in enumerate(self._uplinks):
-            own = [each for each in placed if index in each.uplinks]
-            table = new.uplinks[index]
-            settings = uplink_settings(self._maker.run, new, table, uplink.name, own)
-            budget = await self._maker.budget(table, uplink.name)
-            down = uplink.requests.down or await self._maker.down(table, uplink)
-            links.append(_ComingLink(uplink, settings, budget, down))
+        anew = _of_links(old) != _of_links(new)
+        change = await (self._other_links if anew else self._same_links)(old, new)
 
         async def switch() -> list[str]:
-            self._maker.core.turn.now()  # whose end brings to disk what changes
+            self._links.shared.core.turn.now()  # whose end brings to disk what changes
             if (old.outbox, _streams_of(old)) != (new.outbox, _streams_of(new)):
                 streams = [rule.stream for rule in rules]
-                self._maker.outbox.change(outbox_settings(new, streams))
-            if old.uplinks != new.uplinks:
-                self._change_rules(rules, states)
-            if old.history != new.history:
-                self._history.change(new.history.keep, new.history.maximum_bytes)
-            return [line for number, link in enumerate(links) for line in self._join(number, link)]
+                self._links.shared.outbox.change(outbox_settings(new, streams))
+            return await change(lambda: self._change_rules(rules, states))
 
-        return switch
+        async def and_history() -> list[str]:
+            lines = await switch()
+            if old.history != new.history:
+                await self._recording.change(new.history.keep, new.history.maximum_bytes)
+            return lines
+
+        return and_history
+
+    async def _same_links(self, old: Configuration, new: Configuration) -> _Change:
+        """Return what lets each link have its settings."""
+        links, placed = [], rules_of(new.uplinks)
+        for index, uplink in enumerate(self._links.uplinks):
+            own = [each for each in placed if index in each.uplinks]
+            table = new.uplinks[index]
+            settings = uplink_settings(self._links.shared.run, new, table, uplink.name, own)
+            budget = await self._links.budget(table, uplink.name)
+            links.append(_ComingLink(uplink, settings, budget))
+
+        async def change(change_rules: Callable[[], None]) -> list[str]:
+            if old.uplinks != new.uplinks:
+                change_rules()
+            return [
+                line for number, link in enumerate(links) for line in await self._join(number, link)
+            ]
+
+        return change
+
+    async def _other_links(self, old: Configuration, new: Configuration) -> _Change:
+        """Return what ends all links, hands over what waits, and begins with others.
+
+        Raises ConfigurationError where too much would have to be written anew for that.
+        """
+        shared, places = self._links.shared, places_of(old.uplinks, new.uplinks)
+        names = [each.name or "" for each in new.uplinks]
+        # without any, what waits is kept for the only one that may come
+        of_rows: Places = places if len(old.uplinks) > 1 else [places[0] or 0] if places else [0]
+        moved = shared.outbox.uplinks.moved(of_rows)
+        if moved > MAXIMUM_MOVED:
+            allowed = (
+                f"the [[uplink]] in the order that they had, for now: {moved:,} messages wait for"
+                f" one that goes, or was alone; beyond {MAXIMUM_MOVED:,} only a start hands them on"
+            )
+            raise ConfigurationError(new.file, "uplink", None, allowed)
+        made = await self._links.make(new, places)
+
+        async def change(change_rules: Callable[[], None]) -> list[str]:
+            lines = self._farewells(old, new, places)
+            await self._links.close()
+            await shared.outbox.change_uplinks(names, of_rows, shared.rules.brought_up.rows)
+            shared.ledger.change(names, of_rows, reporting(new.uplinks))
+            change_rules()
+            self._links.leave(names if len(names) > 1 else [], places)
+            await self._links.start(made, places)
+            self._credentials = [_credentials(each.settings) for each in made]
+            return lines
+
+        return change
+
+    def _farewells(self, old: Configuration, new: Configuration, places: Places) -> list[str]:
+        """Return a line for each uplink that goes."""
+        names = [each.name or f"uplink[{n}]" for n, each in enumerate(new.uplinks)]
+        to = f"go up by {names[0]}" if names else "stay until there is an uplink"
+        alone = self._links.shared.outbox.uplinks.alone
+        return [
+            f"{f'uplink {each.name}' if each.name else place_of(old.uplinks, index)} is gone:"
+            f" {alone(index):,} messages that waited for it alone {to}"
+            for index, (each, place) in enumerate(zip(old.uplinks, places, strict=False))
+            if place is None
+        ]
 
     def _new_keys(self, rules: Sequence[Rule]) -> list[RuleKey]:
         """Return the keys of rules that remember something and are not there yet."""
@@ -272,23 +217,16 @@ class UplinksPart:
     def _change_rules(self, rules: Sequence[Rule], states: Mapping[RuleKey, RuleState]) -> None:
         """Let other rules be asked from the next message on."""
         self._end_trials()
-        broker, client = self._maker.core.broker, self._client
-        before, count = list(client.topic_filters), len(self._rules.rules)
+        count = len(self._rules.rules)
         for gone in self._rules.change(rules, states):
             gone.forget(self._states)
-        now = client.topic_filters
-        broker.subscribe_inline(client, [each for each in now if each not in before])
-        for topic_filter in before:
-            number = None if topic_filter in now else broker.router.find(client, topic_filter)
-            if number is not None:
-                broker.router.discard(number)
+        self._recording.subscribe()
         for index in range(len(self._rules.rules), count):
-            self._maker.telemetry.sys_topics.forget(f"tidegate/rules/{index}/")
-        self._history.record_rules(recorded(self._rules))
+            self._links.shared.sys_topics.forget(f"tidegate/rules/{index}/")
 
-    def _join(self, number: int, link: "_ComingLink") -> list[str]:
+    async def _join(self, number: int, link: "_ComingLink") -> list[str]:
         """Let an uplink go on with its settings; return a line if its credentials are others."""
-        uplink, settings, (budget, usage), down = link
+        uplink, settings, (budget, usage) = link
         credentials = _credentials(settings)
         renewed = credentials != self._credentials[number]
         self._credentials[number] = credentials
@@ -296,9 +234,7 @@ class UplinksPart:
             return []
         if uplink.settings.budget != settings.budget:
             uplink.metering.change(budget, usage)
-        if down is not None:
-            down.change([down_rule(self._maker.core.policies, each) for each in settings.down])
-        uplink.requests.down = down if settings.down else None
+        await self._links.change_down(uplink, settings.down)
         uplink.change(settings)
         name = f"uplink {uplink.name}".rstrip()
         return [f"{name}: its credentials are read again"] if renewed else []
@@ -310,7 +246,36 @@ class _ComingLink(NamedTuple):
     uplink: Uplink
     settings: UplinkSettings
     budget: tuple[Budget | None, UplinkUsage | None]
-    down: Down | None
+
+
+def places_of(old: Sequence[UplinkSettings], new: Sequence[UplinkSettings]) -> Places:
+    """Return for each uplink its place among the new ones, None for one that goes.
+
+    It is the one of its name, or, where one has none, the one with the same address. One that was
+    alone is the first where no other is it.
+    """
+    if len(old) < 2 and len(new) < 2:
+        return [0 if new else None] * len(old)
+
+    def place(each: UplinkSettings) -> int | None:
+        for index, other in enumerate(new):
+            named = each.name and other.name
+            if each.name == other.name if named else _address(each) == _address(other):
+                return index
+        return None
+
+    places = [place(each) for each in old]
+    return [places[0] or 0] if len(old) == 1 else places
+
+
+def _address(uplink: UplinkSettings) -> tuple[str | None, ...]:
+    return uplink.url, uplink.directory, uplink.client_id
+
+
+def _of_links(configuration: Configuration) -> list[object]:
+    """Return what all links are made anew for where it changes."""
+    uplinks = configuration.uplinks
+    return [(each.name if len(uplinks) > 1 else "", each.recall, each.reports) for each in uplinks]
 
 
 def _of_link(settings: UplinkSettings) -> UplinkSettings:
@@ -335,77 +300,10 @@ def _credentials(settings: UplinkSettings) -> Seen:
     return snapshot([Path(name) for name in names if name is not None])
 
 
-async def restore_pauses(
-    run: Run, storage: Storage, control: Control, uplinks: Sequence[Uplink]
-) -> None:
-    """Take up the pauses of an earlier run, and let clients pause and resume uplinks.
-
-    They ask for all, or for one by its name. Whoever asks is answered when it is on disk. All are
-    paused where the identity was exported.
-    """
-    mark = ExportMark(run)
-    if mark.text:
-        _pause(storage, uplinks)
-    _obey(storage, control, mark, "uplink", uplinks)
-    for uplink in uplinks:
-        uplink.take_overs.stop = partial(_pause, storage, [uplink])
-        if uplink.name:
-            _obey(storage, control, mark, f"uplink/{uplink.name}", [uplink])
-        if await is_noted(storage.database, note_of(PAUSED, uplink.name)):
-            name = f" {uplink.name}" if uplink.name else ""
-            logger.warning(
-                "uplink%s: paused before the start; `tidegate uplink resume%s` ends that",
-                *(name, name),
-            )
-            uplink.pause()
-
-
-def _pause(storage: Storage, uplinks: Sequence[Uplink]) -> None:
-    """Pause uplinks until somebody resumes them, also after a restart."""
-    for uplink in uplinks:
-        note(storage.writer, note_of(PAUSED, uplink.name))
-        uplink.pause()
-
-
-def _obey(
-    storage: Storage, control: Control, mark: ExportMark, part: str, uplinks: Sequence[Uplink]
-) -> None:
-    def resume() -> None:
-        mark.lift()
-        for uplink in uplinks:
-            note(storage.writer, note_of(PAUSED, uplink.name), there=False)
-            uplink.resume()
-
-    def bring_up() -> None:
-        for uplink in uplinks:
-            if uplink.requests.retained is not None:
-                uplink.requests.retained.again()
-
-    control.know(part, "pause", partial(_pause, storage, uplinks))
-    control.know(part, "retained", bring_up)
-    control.know(part, "resume", resume)
-
-
-async def begin_connection(
-    sock: socket.socket, protocol: asyncio.Protocol, tls: ssl.SSLContext | None, host: str
-) -> None:
-    """Have the gateway's own selector serve the socket, or asyncio, which knows TLS.
-
-    Between two messages the loop need not turn then: that is a tenth of what a message costs.
-    """
-    loop = asyncio.get_running_loop()
-    if tls is None and isinstance(loop, GatewayLoop):
-        if sock.family != socket.AF_UNIX:  # else a small packet waits for the ACK of the last one
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        SocketTransport(sock, protocol, loop.sockets, loop).start()
-    else:
-        await begin_by_asyncio(sock, protocol, tls, host)
-
-
-def uplink_rules(uplinks: Sequence[UplinkSettings], rules: Sequence[PlacedRule]) -> list[Rule]:
+def uplink_rules(uplinks: Sequence[UplinkSettings]) -> list[Rule]:
     """Return the rules; one waits for the least patient of its uplinks unless it says how long."""
     made = []
-    for _, rule, places in rules:
+    for _, rule, places in rules_of(uplinks):
         where = None if rule.where is None else compile_rule(rule.where)
         within = rule.commit_within
         if within is None:
@@ -415,50 +313,3 @@ def uplink_rules(uplinks: Sequence[UplinkSettings], rules: Sequence[PlacedRule])
             Rule(rule.topic, where, rule.stream, rule.lane, within, bits, retain=rule.retain)
         )
     return made
-
-
-def uplink_settings(
-    run: Run,
-    configuration: Configuration,
-    table: UplinkSettings,
-    name: str,
-    rules: Sequence[PlacedRule],
-) -> UplinkSettings:
-    """Return what a table says with what else an uplink must know of this run; these are its rules.
-
-    It has a `name` if there are several.
-    """
-    directory = landing_directory(table, run.data)
-    return replace(
-        settings_at_fleet(configuration, table),
-        name=name,
-        directory=None if directory is None else str(directory),
-        epoch=run.epoch,
-        version=VERSION,
-        targets=_targets(rules),
-    )
-
-
-def settings_at_fleet(configuration: Configuration, table: UplinkSettings) -> UplinkSettings:
-    """Return a table with what its connections need: files by their paths, bounds, the id."""
-    return replace(
-        table,
-        username_file=_path(table.username_file),
-        password_file=_path(table.password_file),
-        ca_file=_path(table.ca_file),
-        tls_certificate=_path(table.tls_certificate),
-        tls_key=_path(table.tls_key),
-        maximum_packet_size=(table.maximum_packet_size or configuration.broker.maximum_packet_size),
-        gateway_id=configuration.gateway_id,
-    )
-
-
-def _targets(rules: Sequence[PlacedRule]) -> tuple[RuleSettings, ...]:
-    """Return the rules with their targets, none if all go the usual way."""
-    if all(rule.way == DEFAULT_RULE.way for _, rule, _ in rules):
-        return ()
-    return tuple(rule for _, rule, _ in rules)
-
-
-def _path(text: str | None) -> str | None:
-    return None if text is None else str(secret_path(text))

@@ -23,6 +23,9 @@ KEEP = "history_keep"
 TRIM_ROWS = 64
 """Rows recorded between two checks of age and size."""
 
+CLEAR_ROWS = 500
+"""Rows that are deleted in one commit when the history is turned off."""
+
 _INSERT = insert_statement("history", HISTORY_COLUMNS)
 _LAST = "SELECT coalesce(max(id), 0) FROM history"
 _SET_KEEP = (
@@ -34,6 +37,9 @@ _TRIM_BYTES = "DELETE FROM history WHERE id <= ?"
 _TRIM_TIME = (
     "DELETE FROM history WHERE id < (SELECT id FROM history WHERE time >= ? ORDER BY id LIMIT 1)"
 )
+_CLEAR = "DELETE FROM history"
+_CLEAR_RULES = "DELETE FROM history_rules"
+_PIECE_END = "SELECT id FROM history ORDER BY id LIMIT 1 OFFSET ?"
 _TRIM_RULES = (
     "DELETE FROM history_rules"
     " WHERE start < (SELECT coalesce(min(start), ?) FROM history) AND start < ?"
@@ -78,8 +84,8 @@ class History:
         """
         self._epoch, self._start = epoch, start
         if not self.keep:
-            self._writer.add("DELETE FROM history", ())
-            self._writer.add("DELETE FROM history_rules", ())
+            self._writer.add(_CLEAR, ())
+            self._writer.add(_CLEAR_RULES, ())
         self._writer.add(_TRIM_RULES, (start, start))
         self.change(self.keep, self._max_bytes)
         self.record_rules(rules)
@@ -87,8 +93,17 @@ class History:
         query = self._database.writer.query
         self.last = await query(_LAST, (), lambda cursor: int(cursor.fetchone()[0]))
 
+    async def clear(self) -> bool:
+        """Gather the deletion of the oldest rows; return whether there were any."""
+        query = self._database.writer.query
+        found = await query(_PIECE_END, (CLEAR_ROWS,), lambda cursor: cursor.fetchone())
+        statements = [(_TRIM_BYTES, found)] if found else [(_CLEAR, ()), (_CLEAR_RULES, ())]
+        for statement, row in statements:
+            self._writer.add(statement, row)
+        return found is not None
+
     def change(self, keep: int, max_bytes: int) -> None:
-        """Apply these bounds in seconds and bytes from now on; on stays on, and off off."""
+        """Keep so many seconds and bytes from now on."""
         self.keep, self._max_bytes = keep, max_bytes
         self._writer.add(_SET_KEEP, (KEEP, keep))
 

@@ -80,8 +80,17 @@ class HistorySubscriptions:
         self._writer.hand_over()
         self._writer.before_batch.append(self._add_rows)
 
+    def end(self) -> None:
+        """Gather that nothing of them is kept: the history is off."""
+        self._present.clear()
+        self._begun.clear()
+        self._ended.clear()
+        self._writer.add(_DELETE_ALL, ())
+
     def add(self, number: int, subscription: Subscription) -> None:
-        """Note the beginning of a subscription."""
+        """Note the begin of a subscription, unless it is known."""
+        if number in self._present:
+            return
         self._last += 1
         since, where = self._history.last, subscription.where
         self._begun[self._last] = (

@@ -36,7 +36,7 @@ from gateway.storage.outbox.row import (
     OutboxRow,
     Outcome,
 )
-from gateway.storage.outbox.uplinks import EVERY, UplinkBits
+from gateway.storage.outbox.uplinks import EVERY, Places, UplinkBits
 
 LEDGER_SECONDS = 60.0
 """Seconds that changes worth no commit of their own wait for another: filtered numbers, reported
@@ -178,6 +178,27 @@ class Ledger:
 
     async def _totals(self) -> list[tuple[str, int, int]]:
         return await self._database.reader.query(TOTALS, (), sqlite3.Cursor.fetchall)
+
+    def change(self, uplinks: Sequence[str], places: Places, reporting: int) -> None:
+        """Know other uplinks from now on; what was for one that goes is forgotten."""
+        self.save()
+        before, self._uplinks = self._uplinks.names, UplinkBits(uplinks)
+        self._reporting = reporting
+        stay = {
+            name: self.uplinks[place]
+            for name, place in zip(before, places, strict=False)
+            if place is not None
+        }
+        self._writer.add(FORGET, (json.dumps(list(stay)),))
+        for name, now in stay.items():
+            if name != now:
+                self._writer.add(ADOPT, (now, name))
+        self._batch = self._writer.batch
+        counts = {stay[name]: rows for name, rows in self.rows_of.items() if name in stay}
+        self.rows_of = Counter(counts)
+        self._open.clear()
+        self._writer.schedule_commit(0.0)
+        self._writer.hand_over()
 
     def numbered(self, stream: str, number: int) -> None:
         """Note a number whose message is added to the outbox in the same batch."""

@@ -297,6 +297,13 @@ class OutboxBounds:
                     each, has_head=self.retention.needs_oldest, drops=self.retention.drops
                 )
 
+    @property
+    def rows_in_memory(self) -> Iterator[OutboxRow]:
+        """The rows that are known as the oldest, or as the newest of a topic."""
+        for stream in self:
+            yield from stream.head.values()
+            yield from (stream.latest or {}).values()
+
     def __iter__(self) -> Iterator[OutboxStream]:
         return iter(self.streams.values())
 

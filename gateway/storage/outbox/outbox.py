@@ -1,5 +1,6 @@
 """The messages that wait for the fleet: until its PUBACK, in SQLite if that is late."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from gateway.counters import Counters
@@ -20,8 +21,11 @@ from gateway.storage.outbox.expiry import OutboxExpiry, expiry_of
 from gateway.storage.outbox.oldest import OldestRows
 from gateway.storage.outbox.reader import OutboxReader
 from gateway.storage.outbox.row import RECALL, OutboxRow, Outcome, row_size
-from gateway.storage.outbox.uplinks import EVERY, UplinkBits
+from gateway.storage.outbox.uplinks import EVERY, Places, UplinkBits
 from gateway.storage.outbox.writes import OutboxWrites
+
+READING = 0.001
+"""Seconds until it is asked again whether a read has ended."""
 
 CAUSES = (*GIVING_UP, "latest")
 """Why an acknowledged message is dropped."""
@@ -204,7 +208,7 @@ class Outbox:
             row.ending = ending
             names.add(row.stream)
             if self.uplinks.several:
-                self.uplinks.count(ending, -1)
+                self.uplinks.ended(row.uplinks, ending)
             else:
                 self.uplinks.rows[0] -= 1
             if row.lane != RECALL:
@@ -286,6 +290,27 @@ class Outbox:
         return await self._reader.fetch(
             after_id, up_to, limit, lane=lane, stream=stream, uplink=uplink
         )
+
+    async def change_uplinks(
+        self, names: Sequence[str], places: Places, held: Sequence[OutboxRow] = ()
+    ) -> None:
+        """Have rows wait for other uplinks, `places` of which are those of before.
+
+        No uplink may be up, and `held` are rows that somebody holds all the same. What waited for
+        one that goes, and for no other, waits for the first.
+        """
+        await self._writer.wait_for(self._writer.batch)  # of what the links have delivered
+        while self._reader.is_reading:  # noqa: ASYNC110 - it would bring rows with earlier bits
+            await asyncio.sleep(READING)  # reads are short, and know of nobody who waits
+        changed, statements = self.uplinks.change(names, places)
+        known = {id(row): row for row in (*held, *self._reader.rows, *self.bounds.rows_in_memory)}
+        for row in known.values():
+            row.uplinks, row.claimed = changed(row.uplinks), 0
+        self._reader.change_uplinks(changed, self.bounds.last_id)
+        for statement, values in statements:
+            self._writer.add(statement, values)
+        self._writer.hand_over()
+        self._show(())
 
     async def close(self) -> None:
         """End the reads of the database, which may close from now on."""

@@ -170,6 +170,23 @@ class OutboxReader:
         """Show these uplinks for rows: the batch of this number writes them."""
         self._changed.setdefault(batch, {}).update(uplinks)
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether a read of the database is under way."""
+        return bool(self._begun)
+
+    @property
+    def rows(self) -> list[OutboxRow]:
+        """The rows that somebody holds."""
+        return list(self._held.values())
+
+    def change_uplinks(self, changed: Callable[[int], int], last_id: int) -> None:
+        """Know rows by other bits; none up to this id is in memory any more."""
+        self.recent = RecentRows()
+        self.recent.start(last_id)
+        for rows in self._changed.values():
+            rows.update({each: changed(uplinks) for each, uplinks in rows.items()})
+
     def forget(self) -> None:
         """Forget the deletions that every read can see; call it after each commit."""
         seen = min(self._begun, default=self._writer.committed)

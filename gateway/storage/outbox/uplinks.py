@@ -1,7 +1,8 @@
 """The uplinks that wait for a row: a bit for each in memory, their names on disk."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
 from gateway.storage.engine.database import Database
 
@@ -12,15 +13,28 @@ _COUNTS = (
     "SELECT uplinks, count(*) FROM outbox INDEXED BY outbox_uplinks"
     " WHERE uplinks IS NOT NULL GROUP BY uplinks"
 )
+_NAME = "UPDATE outbox SET uplinks = ?"
+_NAME_REST = f"{_NAME} WHERE (uplinks IS NULL OR NOT ({{}}))"
+_UNNAME = (
+    "UPDATE outbox SET uplinks = nullif(replace(uplinks, ?, ','), ',') WHERE instr(uplinks, ?)"
+)
+
+Places = Sequence[int | None]
+"""For each uplink its place among those that come in their stead, None for one that goes."""
 
 
 class UplinkBits:
     """Maps uplinks' `names`, in the order of their bits; an only uplink has no name on disk.
 
-    If the configuration has changed so that none of them waits for a row, the first does.
+    If none of them waits for a row, since the configuration has changed, the first does. `rows`
+    counts what waits for each, and `waiting` by the bits of all that wait for a row.
     """
 
     def __init__(self, names: Sequence[str] = ()) -> None:
+        self.waiting: Counter[int] = Counter()
+        self._name(names)
+
+    def _name(self, names: Sequence[str]) -> None:
         self.names = tuple(names) if len(names) > 1 else ("",)
         self.several = len(self.names) > 1
         self.every = (1 << len(self.names)) - 1
@@ -30,19 +44,79 @@ class UplinkBits:
         self._bits: dict[str | None, int] = {None: 1}
 
     async def load(self, database: Database, rows: int) -> None:
-        """Count the rows that wait for each, of so many rows; raise sqlite3.Error."""
-        self.rows = [0] * len(self.names)
+        """Count what waits for each, of so many rows; raise sqlite3.Error."""
         counted: list[tuple[str, int]] = []
         if self.several and rows:
             counted = await database.reader.query(_COUNTS, (), sqlite3.Cursor.fetchall)
         for text, count in counted:
             self.count(self.bits(text), count)
-        self.rows[0] += rows - sum(count for _, count in counted)
+        self.count(1, rows - sum(count for _, count in counted))
 
     def count(self, bits: int, rows: int) -> None:
-        """Add rows that wait for these uplinks."""
+        """Add to what waits for these uplinks."""
+        self.waiting[bits] += rows
         for index in self._indexes.get(bits) or self.indexes(bits):
             self.rows[index] += rows
+
+    def ended(self, bits: int, ending: int) -> None:
+        """Note that a row which waited for uplinks ended for some of them."""
+        self.count(bits, -1)
+        if rest := bits & ~ending:
+            self.count(rest, 1)
+
+    def moved(self, places: Places) -> int:
+        """Return how many rows on disk `change` has to write anew."""
+        gone = sum(1 << index for index, place in enumerate(places) if place is None)
+        waiting = self._waiting()
+        rows = sum(count for bits, count in waiting.items() if self.several and bits & gone)
+        return rows if places[0] in (0, None) else rows + waiting[1]
+
+    def change(
+        self, names: Sequence[str], places: Places
+    ) -> tuple[Callable[[int], int], list[tuple[str, tuple[str, ...]]]]:
+        """Know other uplinks from now on; what waited for one that goes waits for the first.
+
+        Return what gives the bits that stand for those of before, and the statements with which
+        the disk says the same. No read may be under way.
+        """
+        before = self.names
+        statements = list(self._renamed(names, places))
+        waiting, self.waiting = self._waiting(), Counter()
+        self._name(names)
+
+        def changed(bits: int) -> int:
+            kept = (places[index] for index in range(len(before)) if bits >> index & 1)
+            return sum(1 << place for place in kept if place is not None) or 1
+
+        for bits, rows in waiting.items():
+            self.count(changed(bits), rows)
+        return changed, statements
+
+    def alone(self, index: int) -> int:
+        """Return how many rows wait for this uplink and for no other."""
+        return self._waiting()[1 << index]
+
+    def _waiting(self) -> Counter[int]:
+        """Return what waits by bits; for one alone only `rows` is counted."""
+        return +self.waiting if self.several else Counter({1: self.rows[0]})
+
+    def _renamed(
+        self, names: Sequence[str], places: Places
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Give the statements in their order: who comes finds no row that names it from before."""
+        for number, name in enumerate(names):
+            if name and number not in places:
+                yield _UNNAME, (f",{name},", f",{name},")
+        first = places[0]
+        if first and self.several:
+            others = [f",{name}," for name in self.names]
+            statement = _NAME_REST.format(" OR ".join("instr(uplinks, ?)" for _ in others))
+            yield statement, (f",{names[first]},", *others)
+        elif first:
+            yield _NAME, (f",{names[first]},",)
+        for name, place in zip(self.names, places, strict=False):
+            if name and place is None:
+                yield _UNNAME, (f",{name},", f",{name},")
 
     def indexes(self, bits: int) -> tuple[int, ...]:
         """Return the indexes of these uplinks in the configuration, from 0."""

@@ -36,6 +36,15 @@ class DownSeen:
         names = {name.removeprefix(self._prefix): value for name, value in rows}
         self._hashes = {int(name): value for name, value in names.items() if name.isdecimal()}
 
+    def rename(self, uplink: str) -> None:
+        """Remember the same under the name that the uplink has now."""
+        hashes, self._hashes = self._hashes, {}
+        for packet_id in hashes:
+            self._writer.add(_FORGET, (f"{self._prefix}{packet_id}",))
+        self._prefix = f"{PREFIX}{uplink}/" if uplink else PREFIX
+        for packet_id, value in hashes.items():
+            self.remember(packet_id, value)
+
     def has(self, packet_id: int, value: int) -> bool:
         """Return whether a message with this hash was accepted with this packet identifier."""
         return self._hashes.get(packet_id) == value

@@ -74,6 +74,12 @@ class Metering:
             self._counters.set("tidegate/uplink/budget", budget.limit)
             self._note(budget)
 
+    def go_on(self, before: "Metering") -> None:
+        """Count what an earlier link has used of the day."""
+        if self.budget is not None and before.budget is not None:
+            self.budget.day, self.budget.used = before.budget.day, before.budget.used
+            self._note(self.budget)
+
     def begin(self) -> None:
         """Begin to count a connection from nothing."""
         self._counted = 0

@@ -88,6 +88,11 @@ class BroughtUp:
     def __bool__(self) -> bool:
         return bool(self._rows)
 
+    @property
+    def rows(self) -> list[OutboxRow]:
+        """Those that wait."""
+        return list(self._rows.values())
+
     def waiting(self, uplink: int) -> int:
         """Return how many wait for an uplink."""
         return sum(1 for row in self._rows.values() if row.uplinks & uplink)

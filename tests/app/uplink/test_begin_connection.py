@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.app.uplink.uplinks import begin_connection
+from gateway.app.uplink.links import begin_connection
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_transport import SocketTransport
 

@@ -6,12 +6,13 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.app.parts import Core, Storage
+from gateway.app.parts import Core
 from gateway.app.uplink.down import open_down
 from gateway.broker.store import StoresNothing
 from gateway.mqtt.packets import Publish
 from gateway.settings.broker import BrokerSettings
 from gateway.settings.uplink import DownSettings
+from gateway.storage.state.down_seen import DownSeen
 from gateway.uplink import down as down_module
 from gateway.uplink.down import Down
 from tests.support.broker.broker_harness import Harness
@@ -25,14 +26,12 @@ class FullDisk(StoresNothing):
     full = True
 
 
-async def _down(harness: Harness, store: Store) -> Down:
-    storage = Storage(store.database, store.writer, 1)
+def _down(harness: Harness, store: Store) -> Down:
     turn = SimpleNamespace(instant=harness.instant, when_on_disk=lambda call: call())
     core = Core(harness.broker, cast("Any", turn), [])
     configured = (DownSettings("all/#", local="{2+}"),)
-    made = await open_down("barn", storage, core, configured, "", store.counters)
-    assert made is not None
-    return made
+    seen = DownSeen(store.database, store.writer)
+    return open_down("barn", core, configured, seen, store.counters)
 
 
 def _topics(client: MemoryClient) -> list[str]:
@@ -48,7 +47,7 @@ async def test_a_message_without_room_goes_to_the_others_unless_the_disk_is_full
     store, harness = await open_store(tmp_path), Harness()
     harness.broker.store, kept = FullDisk(), harness.broker.store
     harness.broker.retained.maximum_messages = 0
-    down, subscriber = await _down(harness, store), harness.connect("s")
+    down, subscriber = _down(harness, store), harness.connect("s")
     subscriber.subscribe("#", 0)
     acknowledged: list[int] = []
     for packet_id, topic in enumerate(("all/x", "all/y"), 1):
@@ -68,7 +67,7 @@ async def test_a_topic_beyond_the_bounds_of_clients_is_dropped_and_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store, harness = await open_store(tmp_path), Harness(BrokerSettings(maximum_topic_levels=3))
-    down, subscriber = await _down(harness, store), harness.connect("s")
+    down, subscriber = _down(harness, store), harness.connect("s")
     subscriber.subscribe("#", 0)
     for topic in ("all/a/b/c/d", "all/a/b/c"):
         down.receive(Publish(topic, b"1"), lambda: None, resumed=False)

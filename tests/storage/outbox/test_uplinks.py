@@ -148,3 +148,51 @@ def test_the_first_of_several_has_what_no_other_is_owed() -> None:
     bits = UplinkBits(NAMES)
     assert (bits.every, bits.rows) == (0b111, [0, 0, 0])
     assert bits.condition(1)[1] == (",cloud,", ",plant,", ",hall,")
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_uplinks_that_come_and_go_leave_each_row_to_those_that_wait_for_it(
+    tmp_path: Path, seed: int
+) -> None:
+    """Also as the next start reads it from disk, whatever the order and however often."""
+    random, names = Random(seed), ["cloud"]
+    waiting: dict[int, set[str]] = {}
+    store = await open_store(tmp_path, uplinks=names)
+    last = 0
+    for _ in range(30):
+        for _ in range(random.randrange(8)):
+            last += 1
+            row = outbox_row(last)
+            waiting[last] = set(random.sample(names, random.randrange(len(names)) + 1))
+            row.uplinks = sum(1 << names.index(each) for each in waiting[last])
+            store.outbox.add(row)
+        await store.settle()
+        place = random.randrange(len(names))
+        rows = await store.outbox.fetch(0, 1000, uplink=1 << place)
+        ending = [row for row in rows if random.random() < 0.3]
+        store.outbox.remove(ending, Outcome.DELIVERED, uplink=1 << place)
+        for row in ending:
+            waiting[row.seq].discard(names[place])
+        waiting = {seq: each for seq, each in waiting.items() if each}
+        if random.random() < 0.3:
+            await store.settle()
+            await store.close()
+            store = await open_store(tmp_path, uplinks=names)
+        else:
+            before, names = names, random.sample(NAMES, random.randrange(3) + 1)
+            places = [names.index(each) if each in names else None for each in before]
+            if len(before) == 1 and places == [None]:
+                places = [0]
+                waiting = {seq: {names[0]} for seq in waiting}
+            await store.outbox.change_uplinks(names, places)
+            waiting = {seq: each & {*names} or {names[0]} for seq, each in waiting.items()}
+        counts = [sum(name in each for each in waiting.values()) for name in names]
+        assert store.outbox.uplinks.rows == counts
+        await store.settle()
+        for number, name in enumerate(names):
+            rows = await store.outbox.fetch(0, 1000, uplink=1 << number)
+            assert [row.seq for row in rows] == [
+                seq for seq, each in waiting.items() if name in each
+            ]
+    assert store.alarms == []
+    await store.close()
