@@ -1,7 +1,7 @@
 """What every part of one uplink needs: settings, outbox, counters, clock and queues."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessages
 
 if TYPE_CHECKING:
+    from gateway.storage.state.fleet_topics import FleetTopics
     from gateway.uplink.down import Down
     from gateway.uplink.retained import RetainedUp
 
@@ -31,6 +32,21 @@ AtTurnEnd = Callable[[Callable[[], None]], None]
 """Has a function called at the end of the turn that handles packets."""
 
 
+class Topics:
+    """The topics to which the session at the fleet's broker is subscribed; here in memory only."""
+
+    def __init__(self) -> None:
+        self.topics: set[str] = set()
+
+    def add(self, topics: Iterable[str]) -> None:
+        """Note topics."""
+        self.topics.update(topics)
+
+    def discard(self, topics: Iterable[str]) -> None:
+        """Note that topics are subscribed to no more."""
+        self.topics.difference_update(topics)
+
+
 @dataclass(slots=True)
 class Requests:
     """The handlers of requests, without which the gateway does not subscribe; what is retained."""
@@ -38,6 +54,7 @@ class Requests:
     recall: Callable[[bytes], None] | None = None
     down: "Down | None" = None
     retained: "RetainedUp | None" = None
+    subscribed: "Topics | FleetTopics" = field(default_factory=Topics)
 
 
 def soon(call: Callable[[], None]) -> None:

@@ -206,3 +206,89 @@ def test_tls_comes_to_a_gateway_that_was_started_without(
     assert gateway.stop() == 0
     told.close()
     fleet.kill()
+
+
+TWO = """
+[gateway]
+id = "barn"
+{storage}
+[[uplink]]
+name = "old"
+url = "mqtt://127.0.0.1:{port}"
+[[uplink.rule]]
+topic = "sensors/#"
+uplink = ["old"{both}]
+{other}
+"""
+
+
+def test_another_fleet_comes_beside_the_first_and_takes_its_place(
+    gateway: GatewayProcess, fleet: Mosquitto, elsewhere: Mosquitto
+) -> None:
+    """As when a fleet moves house: both, and then the new one alone."""
+    told = Fleet(fleet, elsewhere)
+    storage = "[storage]\ncommit_delay = {}\n"
+    other = f'[[uplink]]\nname = "new"\nurl = "mqtt://127.0.0.1:{elsewhere.port}"\n'
+
+    def config(both: str = "", other: str = "", delay: int = 1) -> str:
+        parts = {"port": fleet.port, "both": both, "other": other}
+        return TWO.format(**parts, storage=storage.format(delay))
+
+    alone = f'[gateway]\nid = "barn"\n{other}[[uplink.rule]]\ntopic = "sensors/#"\n'
+    gateway.configure(config())
+    gateway.start()
+    sensor = SensorClient(gateway.port, "sensors/n1/count")
+    for text in (config(', "new"', other), config(', "new"', other, 5), alone):
+        sensor.publish(MESSAGES)
+        assert "changed" in reload(gateway, text)
+    sensor.publish(MESSAGES)
+    sensor.wait(4 * MESSAGES)
+    every = set(range(1, 4 * MESSAGES + 1))
+    until(lambda: told.values() == every, "all of it is there", gateway.log)
+    until(lambda: told.numbers() >= every, "of each number the end is known", gateway.log)
+    both = told.values(0) & told.values(1)
+    assert len(both) >= MESSAGES  # while there were two
+    assert every - told.values(0) <= told.values(1)
+    assert gateway.stop() == 0
+    sensor.close()
+    told.close()
+
+
+DOWN = '[[uplink.down]]\ntopic = "{}/#"\nlocal = "{{1+}}"\n'
+
+
+def test_topics_that_are_gone_are_given_up_at_the_fleet(
+    gateway: GatewayProcess, fleet: Mosquitto
+) -> None:
+    """By a reload, and by a start with another file."""
+    text = (
+        CONFIG.format(port=fleet.port, where="", more="recall = true") + "{}[history]\nkeep = 60\n"
+    )
+    gateway.configure(text.format("".join(map(DOWN.format, "abc"))))
+    gateway.start()
+    here = FleetCollector(gateway.port, "#")
+    there = SensorClient(fleet.port, "a/1")
+
+    def comes(topic: str) -> bool:
+        return any(each.topic == topic for each in here.received)
+
+    def send(*topics: str) -> None:
+        for each in topics:
+            there.topic = each
+            there.publish(1)
+
+    send("c/1")
+    until(lambda: comes("c/1"), "it came down", gateway.log)
+    reload(gateway, text.format("".join(map(DOWN.format, "bc"))))
+    until(lambda: gateway.log().count("connected") > 1, "the link is anew", gateway.log)
+    send("a/2", "c/2")
+    until(lambda: comes("c/2"), "what is left came down", gateway.log)
+    gateway.stop()
+    gateway.configure(text.format(DOWN.format("c")).replace("recall = true", ""))
+    gateway.start()
+    send("b/3", "c/3")
+    until(lambda: comes("c/3"), "what is left came down", gateway.log)
+    assert "no [[uplink.down]] has it" not in gateway.log()
+    there.close()
+    here.close()
+    assert gateway.stop() == 0

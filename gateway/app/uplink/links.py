@@ -33,6 +33,7 @@ from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
 from gateway.storage.outbox.uplinks import Places
 from gateway.storage.state.down_seen import DownSeen
+from gateway.storage.state.fleet_topics import FleetTopics
 from gateway.storage.state.note import is_noted, note, note_of
 from gateway.storage.state.uplink_usage import UplinkUsage, note_resumable, pop_resumable
 from gateway.telemetry.sys_topics import SysTopics
@@ -197,6 +198,9 @@ class Links:
         )
         uplink.requests.retained = retained = RetainedUp(parts, counters, name, 1 << index)
         await retained.load()
+        subscribed = FleetTopics(storage.database, storage.writer, name)
+        await subscribed.load()
+        uplink.requests.subscribed = subscribed
         return uplink
 
     def _counters_of(self, name: str) -> Counters:
@@ -216,6 +220,8 @@ class Links:
             )
             if uplink.requests.retained is not None and before.requests.retained is not None:
                 uplink.requests.retained.go_on(before.requests.retained)
+            topics = before.requests.subscribed.topics
+            uplink.requests.subscribed.add(topics)
         uplink.metering.go_on(before.metering)
         if before.paused:
             _pause(self.shared.storage, [uplink])

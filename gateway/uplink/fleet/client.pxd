@@ -18,6 +18,7 @@ cdef class FleetClient:
     cdef object _settings
     cdef object _stream
     cdef object _unnumbered
+    cdef dict _unsubscribed
     cdef object _wake
     cdef readonly object connack
     cdef readonly object limits

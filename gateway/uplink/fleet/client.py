@@ -169,6 +169,7 @@ class FleetClient:
         "_settings",
         "_stream",
         "_unnumbered",
+        "_unsubscribed",
         "_wake",
         "connack",
         "limits",
@@ -213,6 +214,7 @@ class FleetClient:
         self._error: LinkError | None = None
         self._closed = False
         self._unnumbered = 0
+        self._unsubscribed: dict[int, Callable[[], None]] = {}
 
     def connect(self, will: Will | None, *, clean_start: bool = True) -> None:
         """Begin to connect; `limits` is set when it is done."""
@@ -269,9 +271,11 @@ class FleetClient:
         """
         self._send(Subscribe(self.packet_identifiers.next(), list(requests)))
 
-    def unsubscribe(self, *topic_filters: str) -> None:
-        """Give up what `subscribe` asked for."""
-        self._send(Unsubscribe(self.packet_identifiers.next(), list(topic_filters)))
+    def unsubscribe(self, *topic_filters: str, on_done: Callable[[], None] = lambda: None) -> None:
+        """Give up what `subscribe` asked for; `on_done` is called once the broker has done so."""
+        identifier = self.packet_identifiers.next()
+        self._unsubscribed[identifier] = on_done
+        self._send(Unsubscribe(identifier, topic_filters))
 
     def flush(self) -> None:
         """Send the queued packets."""
@@ -447,6 +451,7 @@ class FleetClient:
             self.on_suback(packet)
         elif isinstance(packet, UnsubAck):
             self.packet_identifiers.release(packet.packet_id)
+            self._unsubscribed.pop(packet.packet_id, _nothing)()
         elif isinstance(packet, Disconnect):
             self._ended_by(packet.reason_code)
 
@@ -499,6 +504,10 @@ class FleetClient:
     def _end(self, error: LinkError) -> None:
         self._error = self._error or error
         self._wake()
+
+
+def _nothing() -> None:
+    """Do nothing: nobody waits for this answer."""
 
 
 def _log_refused(suback: SubAck) -> None:

@@ -231,11 +231,7 @@ class FleetDestination:
         for suspect in self._session.suspects.held:
             client.packet_identifiers.hold(suspect.mid)
         sender = Sender(self._context, self._pacing, publisher, limits, inflight, self._session)
-        if self._context.requests.recall is not None:
-            # ahead of the status: whoever reads "online" may ask at once
-            client.subscribe(SubscriptionRequest(self._settings.topic(RECALL_TOPIC), 1))
-        if self._context.requests.down is not None:
-            client.subscribe(*self._context.requests.down.subscriptions)
+        self._subscribe(client)  # ahead of the status: whoever reads "online" may ask at once
         if self._settings.reports and not self._session.suspects.holds_status:
             publisher.status(self._status("online"))
         link.connected()
@@ -256,6 +252,25 @@ class FleetDestination:
             writes.end_live(self._context.uplink)
             inflight.live = None
             client.on_read = partial(_answered, client, inflight, link, None)
+
+    def _subscribe(self, client: FleetClient) -> None:
+        """Subscribe to what may come down, and give up what an earlier connection asked for."""
+        requests = self._context.requests
+        wanted: list[list[SubscriptionRequest]] = []
+        if requests.recall is not None:
+            wanted.append([SubscriptionRequest(self._settings.topic(RECALL_TOPIC), 1)])
+        if requests.down is not None:
+            wanted.append(requests.down.subscriptions)
+        topics = {each.topic_filter for many in wanted for each in many}
+        subscribed = requests.subscribed
+        gone = subscribed.topics - topics
+        if not client.session_present:
+            subscribed.discard(gone)
+        elif gone:
+            client.unsubscribe(*sorted(gone), on_done=partial(subscribed.discard, gone))
+        subscribed.add(topics)
+        for each in wanted:
+            client.subscribe(*each)
 
     async def _keep_sending(
         self, client: FleetClient, inflight: Inflight, link: Link, sender: Sender

@@ -264,7 +264,7 @@ async def test_a_session_a_pause_and_a_day_go_on_beside_another_uplink(
     await changing.changed(f'[[uplink]]\nname = "a"\n{one}{down}{more}')
     await until(lambda: len(fleet.connects) == 2)
     assert not fleet.connects[1].clean_start
-    assert changing.gateway.counters.values["tidegate/uplink/a/budget_used"] > 0
+    assert changing.gateway.counters.count("tidegate/uplink/a/budget_used") > 0
     fleet.send(Publish("d/2", b"second"))
     assert (await next_on(client, "x/2")).payload == b"second"
     assert await code_of(client, "$CONTROL/tidegate/uplink/a", b"pause") == 0
