@@ -6,7 +6,7 @@ from gateway.app.parts import Storage
 from gateway.app.responder import Answer, Request, RequestError, Responder
 from gateway.errors import TidegateError
 
-NO_HISTORY = 'history is off: set keep in [history], such as keep = "24h", and restart the gateway'
+NO_HISTORY = 'history is off: set keep in [history], such as keep = "24h", and reload'
 
 MAXIMUM_ROWS = 2_000
 """Earlier messages of a topic that a running gateway looks at for what a rule remembered."""
