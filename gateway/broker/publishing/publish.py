@@ -47,6 +47,9 @@ MAXIMUM_SKIPPED = 15
 PROPERTY_BYTES = 64
 """Bytes of user properties that cost as much as one costly message: some twelve of the shortest."""
 
+COMMAND_COST = 8
+"""What one command, or question to the gateway itself, counts for in `Traffic.cost`."""
+
 WHOLE_TURN = 1_000
 """A cost above MAXIMUM_COST, which ends the client's turn."""
 
@@ -102,6 +105,8 @@ def handle_publish(state: State, client: Client, session: Session, instant: Inst
         if connection.version == MQTT_5:
             connection.check_receive_maximum()
     traffic.cost += len(publication.properties.data) // _PROPERTY_BYTES
+    if admission.guarded:
+        traffic.cost += COMMAND_COST
     publication.topic = admission.topic
     publication.client_id = session.client_id
     publication.username = session.username
@@ -183,8 +188,8 @@ def _extend(
 
     Each receiver gets a copy of the bytes; together they must not exceed the output of a turn.
     """
-    if state.settings.check_payload_format and publication.mqtt5:
-        return  # each payload is checked separately
+    if admission.guarded or (state.settings.check_payload_format and publication.mqtt5):
+        return  # each is a command, or checked by itself
     connection, traffic, qos = client.connection, state.traffic, publication.qos
     route = admission.route
     most = _MAXIMUM_NUMBERED if qos else _MAXIMUM_BATCH

@@ -134,3 +134,26 @@ async def test_a_gateway_without_a_file_says_so(changing: Changing) -> None:
     changing.gateway.read_again = None
     (refusal,) = (await changing.reload())["refused"]
     assert "without --config" in refusal["error"]
+
+
+async def test_a_file_cut_short_anywhere_has_a_clear_answer(changing: Changing) -> None:
+    text = '[log]\nlevel = "warning"\n[[channel]]\nname = "a"\nfilter = "é/#"\n'
+    await changing.start("")
+    before, whole = changing.gateway.configuration, (changing.listener + text).encode()
+    refused = 0
+    for end in range(len(changing.listener), len(whole), 3):
+        changing.file.write_bytes(whole[:end])
+        answer = await changing.reload()
+        refused += bool(answer["refused"])
+        if answer["refused"]:
+            assert answer["refused"][0]["error"].startswith(str(changing.file))
+            assert answer["changed"] == []
+        else:  # a table or key less is a file as well
+            await changing.reload("")
+            assert changing.gateway.configuration == before
+    assert refused > 10
+    changing.file.write_bytes(b"\xef\xbb\xbf" + whole)
+    assert {each["key"] for each in (await changing.reload())["changed"]} == {
+        "log.level",
+        "channel[0]",
+    }
