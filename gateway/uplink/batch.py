@@ -9,13 +9,13 @@ from gateway.storage.outbox.row import OutboxRow
 from gateway.uplink.envelope import has_more, remaining_expiry
 
 VERSION = b"\x01"
-"""The first byte of a batch; what follows is a zlib stream (RFC 1950) of JSON lines."""
+"""The first byte of a batch; a zlib stream (RFC 1950) of JSON lines follows."""
 
 SUFFIX = "batch"
 """The topic below the gateway's prefix."""
 
 LEVEL = 6
-"""Of compression: a reading of 80 bytes goes in 20 or 30; level 9 saves a few percent more."""
+"""Compression level: a reading of 80 bytes takes 20 or 30; level 9 saves a few percent more."""
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _quote = json.encoder.encode_basestring
 
@@ -30,16 +30,16 @@ class BatchLimits:
 
 
 def batch_line(row: OutboxRow, *, identity: bool, resent: bool, now: int) -> bytes:
-    """Return the line of one message, with its line end, as it goes up at `now` (ms since 1970).
+    """Return the line of one message, with its line end, as it is sent at `now` (ms since 1970).
 
-    The payload is `text` where it is UTF-8, and else `payload` in base64. What a message does not
-    have is left out, and so are `qos` 1, `retain` and `resent` false.
+    The payload is `text` if it is UTF-8, and else `payload` in base64. Absent fields are omitted,
+    and so are `qos` 1, `retain` and `resent` false.
     """
     try:
         name, text = "text", row.message.payload.decode()
     except UnicodeDecodeError:
         name, text = "payload", b64encode(row.message.payload).decode("ascii")
-    line = (  # what all have; a drain makes thousands a second, so no dictionary here
+    line = (  # the common fields; a drain makes thousands a second, so no dictionary here
         f'{{"epoch":{_quote(row.epoch)},"stream":{_quote(row.stream)},"seq":{row.seq},'
         f'"time":{row.time},"topic":{_quote(row.message.topic)},"{name}":{_quote(text)}'
     )
@@ -83,12 +83,12 @@ def _present(**fields: object) -> dict[str, object]:
 
 
 def batch_payload(lines: list[bytes]) -> bytes:
-    """Return the payload of a PUBLISH that carries the lines."""
+    """Return the payload of a PUBLISH with the lines."""
     return VERSION + zlib.compress(b"".join(lines), LEVEL)
 
 
 class Batch:
-    """The messages that are gathered for one PUBLISH."""
+    """The messages that are collected for one PUBLISH."""
 
     def __init__(self, limits: BatchLimits) -> None:
         self.rows: list[OutboxRow] = []
@@ -99,7 +99,7 @@ class Batch:
         self._due = 0.0
 
     def fits(self, size: int) -> bool:
-        """Return whether a line of `size` bytes may be added; the first always may."""
+        """Return whether a line of `size` bytes fits; the first always does."""
         return not self.rows or self._bytes + size <= self.limits.bytes
 
     def add(self, row: OutboxRow, line: bytes, now: float, *, paced: bool) -> None:
@@ -113,7 +113,7 @@ class Batch:
 
     @property
     def full(self) -> bool:
-        """True when it holds as much as it may."""
+        """True when a limit is reached."""
         return len(self.rows) >= self.limits.messages or self._bytes >= self.limits.bytes
 
     def wait(self, now: float) -> float | None:
@@ -121,5 +121,5 @@ class Batch:
         return max(0.0, self._due - now) if self.rows else None
 
     def payload(self) -> bytes:
-        """Return what is published."""
+        """Return the payload to publish."""
         return batch_payload(self._lines)

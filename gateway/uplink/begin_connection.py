@@ -1,4 +1,4 @@
-"""How a connected socket and the protocol that speaks on it come together."""
+"""Joins a connected socket and its protocol."""
 
 import asyncio
 import importlib
@@ -13,16 +13,16 @@ TLS_SECONDS = 10.0
 BeginConnection = Callable[
     [socket.socket, asyncio.Protocol, ssl.SSLContext | None, str], Awaitable[None]
 ]
-"""Serves the socket, with TLS to the host of this name where there is a context.
+"""Serves the socket, with TLS to the host of this name if there is a context.
 
 Raises OSError, or ValueError for a name that no certificate can have.
 """
 
 
 def give_asyncio_tls() -> None:
-    """Let asyncio use TLS, also where it was imported without (gateway/cli/run.py).
+    """Let asyncio use TLS, even if it was imported without (gateway/cli/run.py).
 
-    A gateway that gets its first uplink while it runs was started without.
+    A gateway that gets its first uplink while it runs was started without TLS.
     """
     if vars(sslproto)["ssl"] is None:
         importlib.reload(sslproto)

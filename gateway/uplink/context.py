@@ -1,4 +1,4 @@
-"""What every part of one uplink needs: settings, outbox, counters, clock and queues."""
+"""What all parts of one uplink use: settings, outbox, counters, clock and queues."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -49,7 +49,10 @@ class Topics:
 
 @dataclass(slots=True)
 class Requests:
-    """The handlers of requests, without which the gateway does not subscribe; what is retained."""
+    """The handlers of requests, without which the gateway does not subscribe.
+
+    `retained` sends the retained messages.
+    """
 
     recall: Callable[[bytes], None] | None = None
     down: "Down | None" = None
@@ -58,13 +61,16 @@ class Requests:
 
 
 def soon(call: Callable[[], None]) -> None:
-    """Have it called in the next round of the loop, where there are no turns."""
+    """Have it called in the next round of the loop, if there are no turns."""
     asyncio.get_running_loop().call_soon(call)
 
 
 @dataclass(frozen=True, slots=True)
 class UplinkContext:
-    """Made once for an uplink and given to each of its parts; `uplink` is its bit in the outbox."""
+    """Made once for an uplink and passed to each of its parts.
+
+    `uplink` is its bit in the outbox.
+    """
 
     settings: UplinkSettings
     outbox: Outbox

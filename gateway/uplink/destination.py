@@ -7,17 +7,17 @@ from typing import Protocol
 from gateway.storage.outbox.outbox import Outbox
 
 REMOVAL_SECONDS = 1.0
-"""Seconds for which removing a delivered row may wait for a commit that is needed anyway.
+"""Seconds for which the removal of a delivered row may wait for another commit.
 
-What a sensor sends once a second then costs one commit and not two. A crash within them repeats
-the rows under their numbers.
+So a sensor's message each second costs one commit and not two. A crash within them repeats the rows
+under their numbers.
 """
 
 
 class Link:
     """One run of a destination: how it is woken and stopped, and what it reports.
 
-    `wake` is set when rows came to disk or left it, when the network has something, and when
+    `wake` is set when rows were committed or removed, when the network has data, and when
     `stopping` became True.
     """
 
@@ -34,7 +34,7 @@ class Link:
         self.trouble("")
 
     def trouble(self, text: str) -> None:
-        """Report a problem that leaves the link up, "" for none."""
+        """Report a problem that does not end the link, "" for none."""
         if text != self._trouble:
             self._trouble = text
             self._report(text)
@@ -58,14 +58,14 @@ class Link:
 
 
 class Destination(Protocol):
-    """Where the rows of the outbox go: the fleet's broker or a directory."""
+    """Where the rows of the outbox are sent: the fleet's broker or a directory."""
 
     name: str
 
     async def run(self, link: Link) -> None:
         """Send until `link.stopping`, then disconnect cleanly and return.
 
-        Raises LinkError when the link is down or does not come up.
+        Raises LinkError if the link fails or cannot be established.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""The way down: what the fleet publishes for this gateway becomes messages of its broker."""
+"""The way down: messages that the fleet publishes for this gateway are published here."""
 
 import logging
 from collections import deque
@@ -20,31 +20,32 @@ from gateway.uplink.rules.targets import fill
 logger = logging.getLogger(__name__)
 
 MAXIMUM_WAITING = 1_000
-"""Messages that wait here. By MQTT 5 the fleet sends a tenth."""
+"""Messages that wait here. With MQTT 5 the fleet sends a tenth of them."""
 
 MAXIMUM_WAITING_BYTES = 16 * 1024 * 1024
 """Bytes of these; one message may wait whatever its size.
 
-What is beyond one of the two is left with the fleet, with all that comes behind it, until what
-waits is published: then the connection is made anew, and the fleet sends it again."""
+Messages beyond either bound stay with the fleet, with all after them, until those that wait are
+published. Then the gateway connects again, and the fleet resends them.
+"""
 
 RETRY_SECONDS = 1.0
-"""Seconds until a message that is refused here is tried again."""
+"""Seconds until a message that was refused here is tried again."""
 
 ATTEMPTS_MAX = 300
-"""Tries after which a message goes to everyone who has room, and those who have none go without:
-one full queue must not keep all that comes down from all others."""
+"""Tries after which a message is delivered to every receiver that can accept it, and lost for the
+others: one full queue must not block everything that comes down."""
 
 QUOTA_CODES = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
-"""Refusals that may be over later."""
+"""Refusals that may be temporary."""
 
 NEW_SUBSCRIPTION = 1
-"""Retain Handling: retained messages come with the first subscription of a session alone."""
+"""Retain Handling: retained messages are sent only with the first subscription of a session."""
 
 
 @dataclass(frozen=True, slots=True)
 class DownRule:
-    """One `[[uplink.down]]`; `may_write` says of a local topic whether its user may write it."""
+    """One `[[uplink.down]]`; `may_write` returns whether its user may write a local topic."""
 
     topic: str
     local: str
@@ -53,14 +54,14 @@ class DownRule:
 
 
 class Seen(Protocol):
-    """Remembers what was taken, across restarts (`storage/state/down_seen.py`)."""
+    """Remembers accepted messages across restarts (`storage/state/down_seen.py`)."""
 
     def has(self, packet_id: int, value: int) -> bool:
-        """Return whether the message was taken before."""
+        """Return whether the message was accepted before."""
         ...
 
     def remember(self, packet_id: int, value: int) -> None:
-        """Note it in the batch that gathers."""
+        """Note it in the pending batch."""
         ...
 
 
@@ -72,12 +73,12 @@ class _Waiting:
 
 
 class Down:
-    """Publishes what comes down, in its order, and acknowledges what is on disk.
+    """Publishes what comes down, in order, and acknowledges what is on disk.
 
-    What is refused here waits, and the fleet keeps the rest: `fetch_again` says when it is time
-    to connect anew for that. A message that comes again because its acknowledgement was lost is
-    known by packet identifier and content. `refusal` says why a message is refused. `publish`
-    gets a message, and whether it is to go to everyone who has room; it may refuse all the same.
+    A message that is refused here waits, and the fleet keeps later ones: `fetch_again` returns when
+    to reconnect for them. A repeated message, whose acknowledgement was lost, is recognised by
+    packet identifier and content. `refusal` is why a message is refused. `publish` gets a message,
+    and whether it is for every receiver that can accept it; even then it may refuse.
     """
 
     def __init__(
@@ -104,8 +105,8 @@ class Down:
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self._delayed = False
-        self._refused = False  # since the connection began, something with the fleet
-        self._tries = 0  # of what is first
+        self._refused = False  # since the connection began, a message was left with the fleet
+        self._tries = 0  # of the first message
         for name in ("down", "down_repeated", "down_dropped", "down_left", "down_too_large"):
             counters.add(f"tidegate/uplink/{name}", 0)
 
@@ -117,7 +118,7 @@ class Down:
 
     @property
     def subscriptions(self) -> list[SubscriptionRequest]:
-        """What to subscribe to at the fleet's broker."""
+        """The subscriptions at the fleet's broker."""
         return [
             SubscriptionRequest(
                 topic,
@@ -130,7 +131,7 @@ class Down:
         ]
 
     def receive(self, publish: Publish, acknowledge: Callable[[], None], *, resumed: bool) -> None:
-        """Accept a message of a connection; `resumed` says that its session was there before."""
+        """Accept a message of a connection; `resumed` means that its session existed before."""
         value = _hash_of(publish)
         if publish.qos and publish.dup and resumed and self._repeated(publish, value, acknowledge):
             self._counters.add("tidegate/uplink/down_repeated")
@@ -144,7 +145,7 @@ class Down:
             self._go_on()
 
     def begin(self) -> None:
-        """Begin with a new connection, on which comes again what stayed with the fleet."""
+        """Begin with a new connection, on which the fleet resends what it kept."""
         self.fetch_again = self._refused = False
 
     def _has_capacity(self, publish: Publish) -> bool:
@@ -152,7 +153,7 @@ class Down:
         return not waiting or (len(waiting) < MAXIMUM_WAITING and size <= MAXIMUM_WAITING_BYTES)
 
     def _refuse(self, publish: Publish) -> None:
-        """Refuse a message, which stays with the fleet; what is behind it must not overtake it.
+        """Refuse a message, which stays with the fleet; later ones must not overtake it.
 
         At QoS 0 the fleet does not keep it.
         """
@@ -219,7 +220,7 @@ class Down:
         return True
 
     def _local_topic(self, publish: Publish) -> str | None:
-        """Return where the message is published, None, with a line in the log, for nowhere."""
+        """Return the local topic of the message; None, after logging it, if it has none."""
         if has_hop(publish.properties.user_properties, self._gateway_id):
             logger.warning("%.80r came down again: a loop ends here", publish.topic)
             return None
@@ -252,7 +253,7 @@ def _is_topic(topic: str) -> bool:
 
 
 def _hash_of(publish: Publish) -> int:
-    """Return 63 bits that tell messages apart."""
+    """Return 63 bits that distinguish messages."""
     text = publish.topic.encode()
     data = b"%d %b %b" % (len(text), text, publish.payload)
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") >> 1

@@ -1,4 +1,4 @@
-"""The topic and properties of a message that goes up, and through which gateways one came down."""
+"""The topic and properties of a message that is sent up, and the hops of one that came down."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,9 @@ from gateway.mqtt.codec.fields import write_byte, write_string
 from gateway.storage.outbox.row import OutboxRow
 
 HOPS = "hops"
-"""The user property that says through which gateways a message came down, so that none goes round:
-gateway ids with commas between them, none of them empty. It is believed of what comes down a link
-alone. Where a message comes from a client, the property is the client's own, and means nothing
-here."""
+"""The user property that lists the gateways through which a message came down, to break loops:
+gateway ids separated by commas, none of them empty. It is trusted only in messages that come down a
+link. In a client's message it belongs to the client and means nothing here."""
 
 _USER_PROPERTY = write_byte(0x26)
 _SEQ = _USER_PROPERTY + write_string("seq")
@@ -18,7 +17,7 @@ _RESENT = _USER_PROPERTY + write_string("resent") + write_string("1")
 _NOT_RESENT = _USER_PROPERTY + write_string("resent") + write_string("0")
 
 _SOMETIMES = frozenset(("resent", "was", "clientid", "username", HOPS))
-"""Those of ours that a message may lack."""
+"""Our properties that a message may lack."""
 
 _NONE: frozenset[str] = frozenset()
 
@@ -28,9 +27,9 @@ Pairs = tuple[tuple[str, str], ...]
 def write_user_properties(row: OutboxRow, identity: bool, resent: bool) -> bytes:
     """Return the user properties to send: ours first, then the publisher's unchanged.
 
-    Ours are `seq`, `time`, `resent`, `was`, and with identity `clientid` and `username`, each
-    only where it says something (docs/fleet.md), or where the publisher has one of that name: the
-    first of each name counts, and must be ours.
+    Ours are `seq`, `time`, `resent`, `was`, and with identity `clientid` and `username`, each only
+    if it has a value (docs/fleet.md), or if the publisher has one of that name: the first of each
+    name counts, and must be ours.
     """
     named = _sometimes(row.message.user_properties) if row.message.user_properties else _NONE
     seq = f"{row.epoch}.{row.stream}.{row.seq}".encode()
@@ -47,7 +46,7 @@ def write_user_properties(row: OutboxRow, identity: bool, resent: bool) -> bytes
         fields += _pair("clientid", (identity and row.message.client_id) or "")
     if (identity and row.message.username is not None) or "username" in named:
         fields += _pair("username", (identity and row.message.username) or "")
-    if HOPS in named:  # it came down by no link, or it would not go up
+    if HOPS in named:  # it came down no link, or it would not be sent up
         fields += _pair(HOPS, "")
     for name, value in row.message.user_properties:
         fields += _pair(name, value)
@@ -55,7 +54,7 @@ def write_user_properties(row: OutboxRow, identity: bool, resent: bool) -> bytes
 
 
 def _sometimes(properties: tuple[tuple[str, str], ...]) -> frozenset[str]:
-    """Return which of ours that a message may lack are names of the publisher's properties."""
+    """Return which of our optional properties the publisher uses as names."""
     return _SOMETIMES.intersection([name for name, _ in properties])
 
 
@@ -64,7 +63,7 @@ def _pair(name: str, value: str) -> bytes:
 
 
 def has_more(row: OutboxRow) -> bool:
-    """Return whether the row has one of the properties that few messages have."""
+    """Return whether the row has one of the rare properties."""
     return not (
         row.message.payload_format is None
         and row.message_expiry is None
@@ -75,10 +74,10 @@ def has_more(row: OutboxRow) -> bool:
 
 
 def remaining_expiry(row: OutboxRow, now: int) -> int | None:
-    """Return the seconds of message expiry that are left at `now` (ms), None without expiry.
+    """Return the rest of the message expiry in seconds at `now` (ms), None without expiry.
 
-    What has waited is subtracted [MQTT-3.3.2-6]. One second at least is left: the outbox ends
-    what has expired, and 0 would not do, since there are brokers that take it for "never".
+    The waiting time is subtracted [MQTT-3.3.2-6]. At least one second is left: the outbox removes
+    what has expired, and some brokers treat 0 as "never".
     """
     if row.message_expiry is None:
         return None
@@ -92,9 +91,9 @@ def has_hop(properties: Sequence[tuple[str, str]], gateway_id: str) -> bool:
 
 
 def with_hop(properties: Pairs, gateway_id: str) -> Pairs:
-    """Return the properties behind one that has this gateway as the last hop.
+    """Return the properties, preceded by one with this gateway as the last hop.
 
-    Those that came are unaltered [MQTT-3.3.2-17]: the first of the name counts.
+    The received ones are unaltered [MQTT-3.3.2-17]: the first of the name counts.
     """
     return ((HOPS, ",".join([*_hops_of(properties), gateway_id])), *properties)
 

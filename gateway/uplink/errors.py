@@ -8,26 +8,26 @@ from gateway.mqtt.reason_codes import ReasonCode
 
 
 class End(StrEnum):
-    """How a connection ended or why there was none, in the words of `uplink/last_end`."""
+    """How a connection ended or failed, in the words of `uplink/last_end`."""
 
-    CLOSED = "closed"  # the fleet's broker closed it without a word
+    CLOSED = "closed"  # the fleet's broker closed it without a reason
     RESET = "reset"  # the same by TCP reset
-    REFUSED = "refused"  # by DISCONNECT or CONNACK with a reason code that is none of the others
+    REFUSED = "refused"  # by DISCONNECT or CONNACK with any other reason code
     TOO_LARGE = "too_large"  # 0x95
     TOO_FAST = "too_fast"  # 0x96, 0x97
     STOPPED = "stopped"  # the fleet's broker shuts down, is busy, or has moved
     TAKEN_OVER = "taken_over"  # 0x8E
-    MALFORMED = "malformed"  # it sent what is no MQTT
-    UNANSWERED = "unanswered"  # a PUBACK did not come in time
-    LOST = "lost"  # the network, or no answer to PINGREQ
+    MALFORMED = "malformed"  # it sent invalid MQTT
+    UNANSWERED = "unanswered"  # a PUBACK was not received in time
+    LOST = "lost"  # the network failed, or PINGREQ was not answered
     RENEWED = "renewed"  # by the gateway, to fetch what came down
-    FAILED = "failed"  # there was no connection
+    FAILED = "failed"  # no connection was established
 
 
 class LinkError(TidegateError):
-    """The link is down, or did not come up; the text is what `uplink/error` shows.
+    """The link failed; the text is what `uplink/error` shows.
 
-    `lasting` says that only a change at the other end helps, so trying again soon is idle, and
+    `lasting` means that only a change at the other end helps, so frequent attempts are useless, and
     `soon` that the next attempt may be as early as the first.
     """
 
@@ -39,14 +39,14 @@ class LinkError(TidegateError):
 
 
 class FetchAgainError(LinkError):
-    """What came down and was refused is fetched from the fleet's broker, by a new connection."""
+    """A new connection fetches refused messages from the fleet's broker."""
 
     def __init__(self) -> None:
         super().__init__("connecting anew for what came down and was refused", End.RENEWED)
 
 
 class TakenOverError(LinkError):
-    """The fleet's broker said that another client has connected with the client identifier."""
+    """The fleet's broker reported another client with the same client identifier."""
 
     def __init__(self, client_id: str) -> None:
         super().__init__(
@@ -57,14 +57,14 @@ class TakenOverError(LinkError):
 
 
 class RetainError(LinkError):
-    """The fleet's broker takes no retained will."""
+    """The fleet's broker accepts no retained will."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, End.REFUSED)
 
 
 class OldBrokerError(LinkError):
-    """The fleet's broker does not speak the version of MQTT that it was asked for."""
+    """The fleet's broker does not support the requested version of MQTT."""
 
     def __init__(self) -> None:
         super().__init__("the fleet's broker does not speak this MQTT", End.REFUSED, lasting=True)
@@ -95,7 +95,7 @@ _ENDS = {
 
 
 def end_of(code: ReasonCode) -> End:
-    """Return how a connection ended that this reason code of the fleet's broker ended."""
+    """Return how a connection ended that the fleet's broker ended with this reason code."""
     return _ENDS.get(code, End.REFUSED)
 
 
@@ -110,7 +110,7 @@ CERTIFICATE_FAULTS = {
     62: "its certificate is for another host",
     64: "its certificate is for another address",
 }
-"""What is wrong with the server's certificate, by the codes of OpenSSL (x509_vfy.h)."""
+"""Faults of the server's certificate, by the codes of OpenSSL (x509_vfy.h)."""
 
 TLS_FAULTS = {
     "WRONG_VERSION_NUMBER": "what answers speaks no TLS: a port for mqtt:// or ws://?",

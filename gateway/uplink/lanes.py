@@ -1,4 +1,4 @@
-"""In which order rows of the outbox are sent: live ones first, the backlog behind them."""
+"""The order in which rows of the outbox are sent: live ones first, then the backlog."""
 
 from collections import deque
 
@@ -9,10 +9,10 @@ FETCH_ROWS = 256
 """Rows read from the outbox at a time."""
 
 WITHOUT_END = 2**62
-"""Above every row id that SQLite gives in practice."""
+"""Above every row id that SQLite assigns in practice."""
 
 MAX_FRESH_ROWS = 1_024
-"""Live rows in memory that wait for the window; those beyond are read from the outbox."""
+"""Live rows in memory that wait for the window; further ones are read from the outbox."""
 
 MAX_FRESH_BYTES = 1024 * 1024
 """Bytes of the same rows, as the outbox counts them."""
@@ -21,8 +21,8 @@ MAX_FRESH_BYTES = 1024 * 1024
 class RowCursor:
     """Returns each row of an uplink with an id above `position` and up to `end` once.
 
-    `rows` are those that are in memory, while `reading` more may come. Without `lane` it reads the
-    rows of all lanes except recalled ones, which only a cursor of their own lane returns.
+    `rows` are those in memory; while `reading`, more may arrive. Without `lane` it reads the rows
+    of all lanes except recalled ones, which only a cursor of their own lane returns.
     """
 
     __slots__ = ("_end", "_lane", "_outbox", "_stream", "_uplink", "position", "reading", "rows")
@@ -74,9 +74,9 @@ class RowCursor:
                 )
             finally:
                 self.reading = False
-            # Ids up to `up_to` that are not there were removed: never ask for them again.
+            # Missing ids up to `up_to` were removed: never query them again.
             self.position = rows[-1].id if rows else up_to
-            # Recalled rows have old ids, but go last: only their own cursor returns them.
+            # Recalled rows have old ids, but are last: only their own cursor returns them.
             self.rows.extend(row for row in rows if self._lane or row.lane != RECALL)
         return self.rows[0] if self.rows else None
 
@@ -90,16 +90,16 @@ class RowCursor:
 
 
 class Lanes:
-    """Gives the rows of one connection of an uplink, each once.
+    """Returns the rows of one connection of an uplink, each once.
 
-    What waited when the connection came up is the backlog, and so is what a rule puts in the
-    lane `backlog`; everything else is live. In each lane rows of a stream come in the order in
-    which they were accepted, and so numbers rise in each stream and lane. Of what waited, streams
-    with a higher priority go first; those with the same go in the order of acceptance. Behind the
-    backlog comes what the fleet has asked for again, the lane `recall`. Live rows come from memory
-    as they are added (`push`; they are `fresh`), unless there are too many: these are read as soon
-    as they are on disk, and all behind them too until it has caught up. One whose publisher's
-    answer waits for the disk stays until its commit, and those behind it.
+    Rows that waited when the connection was established are the backlog, as are those that a rule
+    puts in the lane `backlog`; everything else is live. In each lane rows of a stream are in order
+    of acceptance, and so numbers rise in each stream and lane. Of rows that waited, streams with a
+    higher priority come first; equal ones are in order of acceptance. After the backlog come
+    messages that the fleet has requested again, the lane `recall`. Live rows are passed in memory
+    as they are added (`push`; they are `fresh`), unless there are too many. Then they are read from
+    disk, with all later ones until it has caught up. A row whose publisher's answer waits for the
+    disk stays until its commit, and those after it.
     """
 
     __slots__ = (
@@ -129,12 +129,12 @@ class Lanes:
         self._recalled = RowCursor(outbox, 0, lane=RECALL, uplink=uplink)
         self.fresh: deque[OutboxRow] = deque()
         self._fresh_bytes = 0
-        self._not_fresh = 0  # the highest id of a live row that has to be read
+        self._not_fresh = 0  # the highest id of a live row that must be read
 
     def accepts(self, row: OutboxRow) -> bool:
         """Return whether `push` may follow; if not, the row is read when it is on disk."""
         live = self._live
-        # Once a row has to be read from disk, those behind it are read too: their order stays.
+        # Once a row must be read from disk, later ones are read, too: their order stays.
         must_wait = live.position < self._not_fresh or live.rows or live.reading
         if must_wait or len(self.fresh) >= MAX_FRESH_ROWS or self._fresh_bytes >= MAX_FRESH_BYTES:
             self._not_fresh = row.id
@@ -142,14 +142,14 @@ class Lanes:
         return True
 
     def push(self, row: OutboxRow) -> None:
-        """Add a live row behind all others."""
+        """Append a live row."""
         self.fresh.append(row)
         self._fresh_bytes += row.size
         # The cursor must not read from disk what is sent from memory.
         self._live.position = row.id
 
     def next_fresh(self) -> OutboxRow | None:
-        """Return the next live row if it is in memory, None if there is none that may be sent."""
+        """Return the next live row if it is in memory and may be sent, otherwise None."""
         fresh = self.fresh
         if not fresh or (fresh[0].awaits_commit and not self._outbox.writes.may_be_sent(fresh[0])):
             return None
@@ -158,7 +158,7 @@ class Lanes:
         return row
 
     def waited(self, row: OutboxRow) -> bool:
-        """Return whether `row` was in the outbox before the connection came up, or is recalled."""
+        """Return whether `row` was in the outbox before the connection, or is recalled."""
         return row.id <= self._boundary or row.lane == RECALL
 
     @property
@@ -167,24 +167,24 @@ class Lanes:
         return bool(self.fresh) or self._live.waits
 
     def next_live(self) -> OutboxRow | None:
-        """Return what `live` does if it has been read already, else None."""
+        """Return the result of `live` if it is already in memory, else None."""
         return self.next_fresh() if self.fresh else self._live.ready()
 
     def next_waited(self) -> OutboxRow | None:
-        """Return what `backlog` does if that is clear without a look at the disk, else None."""
+        """Return the result of `backlog` if no read is needed, else None."""
         cursors = self._waited[0] if self._waited else ()
         return cursors[0].ready() if len(cursors) == 1 else None
 
     async def live(self) -> OutboxRow | None:
-        """Return the next live row that is on disk, None when there is none at the moment.
+        """Return the next live row that is on disk, None if there is none at the moment.
 
-        There is none either while one that came before waits in memory for its commit.
+        Also None while an earlier one waits in memory for its commit.
         """
         return None if self.fresh else await self._live.next()
 
     @property
     def backlog_waits(self) -> bool:
-        """Whether the backlog, or the lane behind it, may have another row."""
+        """Whether the backlog, or the lane after it, may have another row."""
         if self._waited:
             if self._waited[0][0].rows:
                 return True
@@ -199,7 +199,7 @@ class Lanes:
         """Return the next row of the backlog, None when there is none at the moment."""
         while (cursors := self._next_cursors()) is not None:
             row = await _first_of(cursors)
-            # None although this priority has not ended: its rows come, so a lower one has to wait.
+            # None although this priority has not ended: a row follows, so a lower one must wait.
             if row is not None or self._next_cursors() is cursors:
                 return row
         row = None
@@ -210,14 +210,14 @@ class Lanes:
         return row
 
     def _next_cursors(self) -> list[RowCursor] | None:
-        """Return the streams of the highest priority of which something waited."""
+        """Return the streams of the highest priority that have rows left."""
         while self._waited and all(cursor.ended for cursor in self._waited[0]):
             self._waited.popleft()
         return self._waited[0] if self._waited else None
 
 
 async def _first_of(cursors: list[RowCursor]) -> OutboxRow | None:
-    """Return the row that was accepted first of several cursors."""
+    """Return the row of several cursors that was accepted first."""
     found: list[tuple[int, RowCursor]] = []
     for cursor in cursors:
         row = await cursor.first()

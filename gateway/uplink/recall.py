@@ -1,4 +1,4 @@
-"""Sends messages of the history again, under their original numbers."""
+"""Sends messages of the history again, with their original numbers."""
 
 import asyncio
 import json
@@ -37,25 +37,28 @@ MAX_RECALL_MESSAGES = 100_000
 """Maximum messages of one request; the answer says where to continue."""
 
 MAX_WAITING = 64
-"""Recalled messages in the outbox at a time: little is written twice when nobody takes them, and a
-commit that a publisher waits for writes few of them."""
+"""Recalled messages in the outbox at a time: little is written twice if nobody accepts them, and a
+commit that a publisher waits for has few of them."""
 
 SLICE = 0.002
-"""Seconds for which messages are looked at before everybody else has a turn."""
+"""Seconds for which messages are evaluated before other tasks run."""
 
 CAPACITY_SECONDS = 1.0
-"""Seconds between two checks whether a full outbox has room."""
+"""Seconds between two checks whether a full outbox has capacity."""
 
 Report = dict[str, object]
 
 
 class RecallError(TidegateError):
-    """The request cannot be carried out; the text says why."""
+    """The request cannot be executed; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecallRequest:
-    """A window of the history, and which messages of it; `id` is the asker's own name for it."""
+    """A window of the history, and its messages to send.
+
+    `id` is the requester's own name for it.
+    """
 
     stream: str
     window: Window
@@ -66,7 +69,7 @@ class RecallRequest:
     id: str | None = None
 
     def number_of(self, row: HistoryRow) -> int | None:
-        """Return the number under which the message goes up again, None if it does not."""
+        """Return the number with which the message is sent again, None if it is not."""
         number = next((each.number for each in row.numbers if each.stream == self.stream), None)
         if number is None or not self.first <= number <= self.last:
             return None
@@ -171,7 +174,7 @@ class Recall:
     ) -> None:
         """Start a request and call `on_end` with its result; raise RecallError.
 
-        The messages go up by `uplinks`, as bits.
+        The messages are sent by `uplinks`, as bits.
         """
         if not self._history():
             raise RecallError("this gateway keeps no history: [history] keep is 0")
@@ -228,7 +231,7 @@ class Recall:
                 }
 
     async def _add(self, row: OutboxRow) -> bool:
-        """Add the row once there is room; False if an empty outbox has too little."""
+        """Add the row once it fits; False if it does not fit into an empty outbox."""
         while self._outbox.recalled >= MAX_WAITING or not self._outbox.fits(row):
             if self._outbox.rows == 0 and not self._outbox.fits(row):
                 return False
@@ -246,7 +249,7 @@ class Recall:
 
 
 def recalled_row(row: HistoryRow, stream: str, number: int) -> OutboxRow:
-    """Return the message as it goes up again: without expiry, since somebody asked for it."""
+    """Return the message as it is sent again: without expiry, since it was requested."""
     recalled = OutboxRow(row.message, row.epoch, stream, number, RECALL)
     recalled.message_expiry = None
     return recalled

@@ -1,4 +1,4 @@
-"""Messages that the fleet's broker refused for now: when each is tried again, and for how long."""
+"""Messages that the fleet's broker refused temporarily: when and how long they are retried."""
 
 import heapq
 from collections.abc import Container
@@ -6,17 +6,17 @@ from collections.abc import Container
 from gateway.mqtt.reason_codes import ReasonCode
 
 RETRY_FIRST, RETRY_LONGEST = 1.0, 300.0
-"""Seconds until a message is tried again; each time twice as many."""
+"""Seconds until a message is tried again, doubled each time."""
 
 MAXIMUM_REFUSED = 20_000
-"""Messages that wait so; from then on no others are sent until some have ended."""
+"""Messages that wait for this; above it no others are sent until some have ended."""
 
 ALONE_FROM = 2
-"""Refusals after which a message is not sent in a batch: another of it may be why."""
+"""Refusals after which a message is not sent in a batch, where another may be the cause."""
 
 
 class Refusal:
-    """One message: since when it is refused, how often it was, when it is due, and the code."""
+    """One message: since when and how often it was refused, when it is due, and the code."""
 
     __slots__ = ("code", "due", "since", "times")
 
@@ -28,15 +28,15 @@ class Refusal:
 
 
 class Refusals:
-    """Refused messages by the id of their row, kept between connections; rows stay in the outbox.
+    """Refused messages by the id of their row, across connections; rows stay in the outbox.
 
-    One that is refused for more than `retry_seconds` seconds is given up.
+    One that is refused for more than `retry_seconds` seconds is rejected.
     """
 
     def __init__(self, retry_seconds: float) -> None:
         self.retry_seconds = retry_seconds
         self.by_id: dict[int, Refusal] = {}
-        """All of them, which is asked for each message: most of the time there are none."""
+        """All of them, checked for each message: most of the time there are none."""
         self._queue: list[tuple[float, int]] = []
 
     @property
@@ -50,7 +50,10 @@ class Refusals:
         return self._queue[0][0] if self._queue else None
 
     def begin(self, others: Container[int] = ()) -> None:
-        """Begin a connection: what was too large for the last one is due; `others` go before."""
+        """Begin a connection: messages too large for the last one are due.
+
+        `others` precede them.
+        """
         for refusal in self.by_id.values():
             if refusal.code == ReasonCode.PACKET_TOO_LARGE:
                 refusal.due = 0.0
@@ -60,7 +63,7 @@ class Refusals:
         heapq.heapify(self._queue)
 
     def add(self, identifier: int, code: int, now: float) -> float | None:
-        """Note a refusal; return when the message is due again, None if it is to be given up."""
+        """Note a refusal; return when the message is due again, None if it is to be rejected."""
         refusal = self.by_id.setdefault(identifier, Refusal(now))
         if now - refusal.since >= self.retry_seconds:
             self.discard(identifier)
@@ -79,7 +82,7 @@ class Refusals:
         return refusal is not None and refusal.times == 1
 
     def alone(self, identifier: int) -> bool:
-        """Return whether the message must not go in a batch."""
+        """Return whether the message must not be in a batch."""
         refusal = self.by_id.get(identifier)
         return refusal is not None and refusal.times >= ALONE_FROM
 
@@ -92,7 +95,7 @@ class Refusals:
         return heapq.heappop(self._queue)[1]
 
     def postpone(self, identifier: int, due: float) -> None:
-        """Have a message come out of `next` again, not before `due`."""
+        """Have `next` return a message again, not before `due`."""
         heapq.heappush(self._queue, (due, identifier))
 
     def discard(self, identifier: int) -> None:

@@ -1,4 +1,4 @@
-"""The client's part of the session at the fleet's broker, kept between connections."""
+"""The client's part of the session at the fleet's broker, across connections."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -11,20 +11,20 @@ from gateway.uplink.sent import Sent
 from gateway.uplink.suspects import Suspect, Suspects, new_identifiers
 
 MAXIMUM_SENT = 10_000
-"""Rows that were sent and not acknowledged which are known; those behind count as new."""
+"""Unacknowledged rows that are remembered; further ones count as new."""
 
 
 class RemoteSession:
-    """The PUBLISH packets without PUBACK, by their packet identifiers, in the order of sending.
+    """The PUBLISH packets without PUBACK, by their packet identifiers, in order of sending.
 
-    They are repeated under the same identifiers when the server has kept the session
-    [MQTT-4.4.0-1]; when it has not, their rows come out of the outbox again. `known` says that
-    this side has its half of a session and may resume it [MQTT-3.2.2-4]: from the first
-    connection on, or from the start when an earlier run left nothing unanswered behind. Unless it
-    is `persistent`, every connection starts clean. `last_packet_identifier` is where the next
-    connection goes on, so that it gives nobody an identifier that is in use [MQTT-2.2.1-3].
-    `suspects` are packets on which connections ended, and `refusals` messages that the fleet
-    refused for now. A packet with the identifier 0 goes up as if for the first time.
+    They are repeated with the same identifiers if the server has kept the session [MQTT-4.4.0-1];
+    if not, their rows are read from the outbox again. `known` means that this side has its half of
+    a session and may resume it [MQTT-3.2.2-4]: from the first connection on, or from the start if
+    an earlier run left nothing unacknowledged. Unless it is `persistent`, every connection starts
+    clean. `last_packet_identifier` is where the next connection continues, so that it assigns no
+    identifier that is in use [MQTT-2.2.1-3]. `suspects` are packets on which connections ended, and
+    `refusals` messages that the fleet refused temporarily. A packet with the identifier 0 is sent
+    as if for the first time.
     """
 
     def __init__(
@@ -44,17 +44,17 @@ class RemoteSession:
         self.last_packet_identifier = 0
         self._own_messages = control_messages
         self.sent: set[int] = set()
-        """Ids of rows that the server may have, or has refused; mostly there are none."""
+        """Ids of rows that the server may have, or has refused; usually there are none."""
 
     def change(self, *, persistent: bool, maximum_ends: int, retry_seconds: float) -> None:
-        """Go on with other settings at the same broker."""
+        """Continue with other settings at the same broker."""
         self.persistent = persistent
         self.known = self.known and persistent
         self.suspects.change(maximum_ends, retry_seconds)
         self.refusals.retry_seconds = retry_seconds
 
     def abandon(self) -> None:
-        """Give this broker up for another: rows go up from the outbox, as if for the first time."""
+        """Leave this broker for another: rows are sent again, as if for the first time."""
         for sent in (*(each for _, each in self.unanswered), *(s.sent for s in self.suspects.held)):
             if sent.own is not None:
                 self._own_messages.requeue(sent.own)
@@ -67,7 +67,7 @@ class RemoteSession:
         return self.known and not self.unanswered and not self.suspects.held
 
     def begin(self, *, present: bool) -> None:
-        """Compare the CONNACK's Session Present with what is kept."""
+        """Compare the CONNACK's Session Present with the client's state."""
         self.known = self.persistent
         if not present:
             self._forget()
@@ -81,9 +81,9 @@ class RemoteSession:
         end: End = End.FAILED,
         now: float = 0.0,
     ) -> Suspect | None:
-        """Keep the packets of a connection that had no PUBACK at its end; return who is given up.
+        """Store the unacknowledged packets of a connection; return those to reject.
 
-        Of several that hold the status the last is kept.
+        Of several with the status the last is kept.
         """
         self.last_packet_identifier = last_packet_identifier
         for _, each in sent:
@@ -109,7 +109,7 @@ class RemoteSession:
         self.sent.update(row.id for row in rows)
 
     def count_resent(self, rows: Iterable[OutboxRow]) -> int:
-        """Return how many of the rows, which are sent now, were sent before in this run."""
+        """Return how many of these rows were sent before in this run."""
         again = self.sent.intersection(row.id for row in rows)
         self.sent.difference_update(again)
         return len(again)

@@ -1,4 +1,4 @@
-"""Brings what is retained here up to a fleet's broker that does not have it yet."""
+"""Sends this broker's retained messages to a fleet's broker that lacks them."""
 
 import asyncio
 import logging
@@ -28,20 +28,20 @@ from gateway.uplink.rules.targets import fill
 logger = logging.getLogger(__name__)
 
 MAX_WAITING = 64
-"""Retained messages of one uplink in the outbox at a time: live ones pass them, and what comes for
-the same topic meanwhile takes their place."""
+"""Retained messages of one uplink in the outbox at a time: live ones overtake them, and newer
+messages of the same topic replace them."""
 
 PAGE = 256
 """Entries of the broker's retained messages that are read at a time."""
 
 SLICE = 0.002
-"""Seconds for which messages are matched before everybody else has a turn."""
+"""Seconds for which messages are matched before other tasks run."""
 
 CAPACITY_SECONDS = 1.0
-"""Seconds between two checks whether a full outbox has room."""
+"""Seconds between two checks whether a full outbox has capacity."""
 
 COMPARE_SECONDS = 10.0
-"""For how long a fleet's broker is listened to for what it retains, on request."""
+"""Seconds for which retained messages of the fleet's broker are received, on request."""
 
 MAX_STALE = 10_000
 """Topics to clear at the fleet that are known at a time; more need another request."""
@@ -49,12 +49,12 @@ MAX_STALE = 10_000
 TOPIC = "{topic}"
 
 NOTE = "retained_up"
-"""Below it stands on disk which rules' retained messages an uplink's fleet has."""
+"""Prefix of the notes on disk of rules whose retained messages an uplink's fleet has."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetainedParts:
-    """What the retained messages of all uplinks are brought up with."""
+    """What all uplinks use to send retained messages."""
 
     retained: RetainedMessages
     rules: RuleSet
@@ -65,28 +65,28 @@ class RetainedParts:
 
 
 class Subscriber(Protocol):
-    """The connection to the fleet's broker, which says what is retained there."""
+    """The connection to the fleet's broker, which reports what is retained there."""
 
     def subscribe(self, *requests: SubscriptionRequest) -> None:
-        """Ask for messages."""
+        """Subscribe."""
         ...
 
     def unsubscribe(self, *topic_filters: str) -> None:
-        """Ask for them no more."""
+        """Unsubscribe."""
         ...
 
     def flush(self) -> None:
-        """Send what was asked."""
+        """Send the requests."""
         ...
 
 
 class RetainedUp:
     """One uplink's retained messages, of its rules with `retain`, in the lane `backlog`.
 
-    Each rule's are brought up once: with its first connection, and again where the fleet's broker
-    has no session of the gateway, since it may have lost everything. Which rules are done is on
-    disk, so a pass that was cut short begins anew. At most MAX_WAITING are in the outbox.
-    Counted in `tidegate/uplink/retained_up`.
+    Each rule's are sent once: with its first connection, and again if the fleet's broker has no
+    session of the gateway, since it may have lost everything. Finished rules are noted on disk, so
+    an interrupted pass begins again. At most MAX_WAITING are in the outbox. Counted in
+    `tidegate/uplink/retained_up`.
     """
 
     def __init__(self, parts: RetainedParts, counters: Counters, name: str, uplink: int) -> None:
@@ -106,7 +106,7 @@ class RetainedUp:
         counters.set("tidegate/uplink/retained_up", 0)
 
     async def load(self) -> None:
-        """Learn of which rules the fleet has what is retained."""
+        """Load which rules' retained messages the fleet has."""
         self._done.update(await noted_parts(self._parts.database, self._note))
 
     def go_on(self, before: "RetainedUp") -> None:
@@ -123,7 +123,7 @@ class RetainedUp:
         return self._done
 
     def superseded(self, row: OutboxRow) -> bool:
-        """Return whether the row is not what its topic retains now: the fleet is not to keep it."""
+        """Return whether the row is no longer what its topic retains, so the fleet must not either."""
         if not row.message.retain:
             return False
         current = self._parts.retained.get(row.message.topic)
@@ -132,21 +132,21 @@ class RetainedUp:
         return current.received_at != row.time
 
     def connected(self, settings: UplinkSettings, client: Subscriber, *, present: bool) -> None:
-        """Bring up what this connection's fleet lacks; `present` is whether it has a session."""
+        """Send what this connection's fleet lacks; `present` is whether it has a session."""
         self._settings, self._client = settings, client
         self._begin(anew=not present)
 
     def disconnected(self) -> None:
-        """Stop; what is in the outbox goes up by the next connection."""
+        """Stop; rows in the outbox are sent by the next connection."""
         self._settings = self._client = None
         self._own = {}
         self._stop()
 
     def again(self) -> None:
-        """Bring up everything that is retained, whether the fleet has it or not.
+        """Send everything that is retained, whether the fleet has it or not.
 
-        Of a connection that is up, topics that carry this gateway's id are compared, too: those
-        that nothing is retained of here are cleared there.
+        If connected, topics with this gateway's id are compared, too: those without a retained
+        message here are cleared there.
         """
         if self._client is not None:
             self._begin(anew=True)
@@ -157,7 +157,7 @@ class RetainedUp:
         self._done.clear()
 
     def _ask(self, client: Subscriber) -> None:
-        """Subscribe to what the fleet's broker retains of this gateway alone, for a while."""
+        """Subscribe for a while to what the fleet's broker retains of this gateway alone."""
         settings = self._settings
         self._own = {
             prefix: rule.topic
@@ -179,7 +179,7 @@ class RetainedUp:
         asyncio.get_running_loop().call_later(COMPARE_SECONDS, end)
 
     def compare(self, publish: Publish) -> bool:
-        """Return whether this is what the fleet's broker retains, and was asked for here."""
+        """Return whether this is a requested retained message of the fleet's broker."""
         if not self._own or not publish.retain:
             return False
         prefix = next((each for each in self._own if publish.topic.startswith(each)), None)
@@ -194,7 +194,7 @@ class RetainedUp:
         return True
 
     async def _clear(self) -> None:
-        """Clear topics at the fleet that nothing is retained of here."""
+        """Clear topics at the fleet that have no retained message here."""
         while self._stale:
             topic, retained = next(iter(self._stale)), self._parts.retained
             del self._stale[topic]
@@ -218,7 +218,7 @@ class RetainedUp:
             self._task = asyncio.get_running_loop().create_task(self._bring_up(lacking))
 
     async def _bring_up(self, lacking: dict[str, str]) -> None:
-        """Bring up what matches the topic filters of these rules, by key."""
+        """Send what matches the topic filters of these rules, by key."""
         topics, count = tuple(dict.fromkeys(lacking.values())), 0
         log = self._parts.retained.log
         cursor = log.open()
@@ -242,7 +242,7 @@ class RetainedUp:
         await self._clear()
 
     async def _add(self, publication: Publication) -> int:
-        """Put a message into the outbox once there is room, if it is retained still."""
+        """Add a message to the outbox once it fits, if it is still retained."""
         retained, clock = self._parts.retained, self._parts.clock
         while retained.get(publication.topic) is publication:
             if publication.expired(clock.monotonic()):
@@ -253,7 +253,7 @@ class RetainedUp:
         return 0
 
     def _put(self, message: Message) -> bool:
-        """Put a message into the outbox; return False if there is no room now."""
+        """Add a message to the outbox; return False if it does not fit now."""
         rules = self._parts.rules
         if rules.brought_up.waiting(self._uplink) >= MAX_WAITING:
             return False
@@ -264,7 +264,7 @@ class RetainedUp:
         return added is not None
 
     async def _wait(self) -> None:
-        """Return after a commit, or when time has passed: room also comes without one."""
+        """Return after a commit, or a while: capacity also becomes free without one."""
         self._changed.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(CAPACITY_SECONDS):
@@ -276,7 +276,7 @@ def _retaining(settings: UplinkSettings | None) -> Iterable[RuleSettings]:
 
 
 def _own_prefix(settings: UplinkSettings | None, rule: RuleSettings) -> str:
-    """Return what stands before the local topic where that is this gateway's alone, else ""."""
+    """Return the prefix of the local topic if that is this gateway's alone, else ""."""
     if settings is None:
         return ""
     if rule.target is None:
@@ -295,7 +295,7 @@ def _clearing(topic: str, parts: RetainedParts) -> Message:
 
 
 def key_of(settings: UplinkSettings | None, rule: RuleSettings) -> str:
-    """Return what a rule is noted by: the same until its messages go elsewhere, or are others."""
+    """Return the key of a rule's note: the same until its target or messages change."""
     url = "" if settings is None else settings.url
     words: Sequence[str | None] = (url, rule.topic, rule.where, rule.target, rule.stream)
     return sha256("\0".join(word or "" for word in words).encode()).hexdigest()[:16]

@@ -9,9 +9,9 @@ from gateway.uplink.reports.control_messages import ControlMessage
 class Sent:
     """A packet of `size` bytes with rows of the outbox, or with a message of the gateway's own.
 
-    With neither it is `status`, the retained message. It counts for so many `messages` in the
-    window. `paced` is how many of its bytes the backlog's pacing counts; `at` and `deadline`, in
-    monotonic seconds, are given when it is sent.
+    Without either it is `status`, the retained message. It counts as `messages` in the window.
+    `paced` is how many of its bytes the backlog's pacing counts; `at` and `deadline`, in monotonic
+    seconds, are set when it is sent.
     """
 
     __slots__ = ("at", "batched", "deadline", "messages", "own", "paced", "rows", "size", "status")

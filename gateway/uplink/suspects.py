@@ -1,4 +1,4 @@
-"""Finds messages on which the fleet's broker ends the connection, so that they stop no others."""
+"""Finds messages on which the fleet's broker ends the connection, so that they block no others."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -9,19 +9,19 @@ from gateway.uplink.errors import End
 from gateway.uplink.sent import Sent
 
 BLAMED = (End.CLOSED, End.RESET, End.REFUSED, End.TOO_LARGE, End.MALFORMED)
-"""Ends for which a message may be given up."""
+"""Ends for which a message may be rejected."""
 
 DOUBTED = (*BLAMED, End.TOO_FAST)
 """Ends after which a message may have to wait for others."""
 
 SOON_SECONDS = 10.0
-"""Seconds after which an end has nothing to do with a message any more that was sent before."""
+"""Seconds after which an end is not attributed to a message that was sent before."""
 
 SLOWEST_LINK = 8 * 1024
 """Bytes per second of the slowest link that is supported."""
 
 LATELY_SECONDS = 600.0
-"""Seconds after one was found for which the first end already starts a search, not the second."""
+"""Seconds after a find for which the first end already starts a search, not the second."""
 
 STEP = 64
 """Messages answered in a search after which twice as many may be in flight, and again."""
@@ -29,20 +29,20 @@ STEP = 64
 MAXIMUM_STEPS = 10
 
 MAXIMUM_HELD = 16
-"""Messages that others may overtake; a further one stays where it is, and is tried again there."""
+"""Messages that others may overtake; a further one stays in order, and is tried again there."""
 
 RETRY_FIRST, RETRY_LONGEST = 1.0, 60.0
-"""Seconds until a message that is held is tried again; each time twice as many."""
+"""Seconds until a held message is tried again, doubled each time."""
 
 RETRY_PASSED = 2.0
-"""Seconds at most since its last end, once others have passed: the next end may be the last."""
+"""The most seconds since its last end, once others have passed: the next end may be the last."""
 
 
 class Suspect:
     """A packet that was the only one in flight when `ends` connections ended.
 
-    `mid` is its packet identifier in the session at the fleet's broker, 0 if that knows none.
-    `others_passed` since the last of these ends.
+    `mid` is its packet identifier in the session at the fleet's broker, 0 if that has none.
+    `others_passed` is since the last of these ends.
     """
 
     __slots__ = (
@@ -69,14 +69,14 @@ class Suspect:
 
 
 class Suspects:
-    """What is known of messages that may have ended connections, kept between connections.
+    """Messages that may have ended connections, remembered across connections.
 
-    After the second end with the same messages in flight these go up one at a time (`searching`,
+    After the second end with the same messages in flight these are sent one at a time (`searching`,
     with `window` of them in flight). One that was alone when the connection ended is `held`: it is
-    first on the next connection, and after that the others overtake it. It goes up alone again
-    when others have passed. If `maximum_ends` connections have ended so (0: never), or it has
-    been tried for `retry_seconds`, it is given up. A fleet that ends every connection, whatever the
-    message, thus never has one given up; nor has one that ends each after so many messages. If it
+    first on the next connection, and after that the others overtake it. It is sent alone again when
+    others have passed. If `maximum_ends` connections have ended like this (0: never), or it has
+    been tried for `retry_seconds`, it is rejected. A fleet that ends every connection, whatever the
+    message, never has one rejected; nor has one that ends each after a number of messages. If it
     ends them at random, each held message that passes raises the number of ends by one.
     """
 
@@ -87,9 +87,9 @@ class Suspects:
         self.progress = False
         """Whether a message was acknowledged on this connection."""
         self.blamed: Suspect | None = None
-        """Whom the last end was held against."""
+        """The messages to which the last end was attributed."""
         self.without_status = False
-        """Whether the status message was given up."""
+        """Whether the status message was rejected."""
         self.change(maximum_ends, retry_seconds)
         self._answered = 0
         self._first: Suspect | None = None
@@ -98,7 +98,7 @@ class Suspects:
         self._acquitted = 0
 
     def change(self, maximum_ends: int, retry_seconds: float) -> None:
-        """Let other bounds hold from now on."""
+        """Apply other bounds from now on."""
         self._maximum_ends = maximum_ends
         self._retry_seconds = retry_seconds
 
@@ -109,7 +109,7 @@ class Suspects:
 
     @property
     def blocks(self) -> bool:
-        """Whether others must wait now: a search, or one that has to be alone in flight."""
+        """Whether others must wait now: for a search, or for one that must be alone in flight."""
         return self.searching or self.trial is not None or self._first is not None
 
     @property
@@ -124,7 +124,7 @@ class Suspects:
 
     @property
     def holds_status(self) -> bool:
-        """Whether the status message is held, or was given up."""
+        """Whether the status message is held, or was rejected."""
         return self.without_status or any(suspect.sent.is_status for suspect in self.held)
 
     def begin(self, *, present: bool) -> None:
@@ -137,7 +137,7 @@ class Suspects:
                 suspect.mid = 0
 
     def next_trial(self, now: float, *, idle: bool) -> Suspect | None:
-        """Return what is to go up alone now; it needs others before it unless there are none."""
+        """Return the suspect to send alone now; others must pass before, unless there are none."""
         if self._first is not None:
             return self._first
         if self.searching or not (self.progress or idle):
@@ -149,18 +149,18 @@ class Suspects:
         self.trial, self._first = suspect, None
 
     def clear(self, suspect: Suspect) -> None:
-        """Forget a suspect that has left."""
+        """Forget a suspect that was accepted or removed."""
         self.held.remove(suspect)
         if self._first is suspect:
             self._first = None
 
     def answered(self, sent: Sent, code: int) -> None:
-        """Note a PUBACK: whoever has one ended no connection."""
+        """Note a PUBACK: an answered message did not end the connection."""
         self._answered += 1
         if self.trial is not None and self.trial.sent is sent:
             self.held.remove(self.trial)
             self.trial = None
-            # Connections seem to end at random: be slower to give up others.
+            # Connections seem to end at random: require more ends to reject others.
             self._acquitted = min(self._acquitted + 1, MAXIMUM_STEPS)
         if sent.rows and code < FAILURE:
             self.progress = True
@@ -174,25 +174,25 @@ class Suspects:
                 suspect.due = min(suspect.due, suspect.ended_at + RETRY_PASSED)
 
     def end_search(self) -> None:
-        """Note that all that was suspected was answered, or is held."""
+        """Note that all suspects were answered, or are held."""
         self.searching = False
 
     def ended(
         self, inflight: Sequence[tuple[int, Sent]], end: End, now: float
     ) -> tuple[list[tuple[int, Sent]], Suspect | None]:
-        """Note how a connection ended; return what has to be repeated, and who is given up.
+        """Note how a connection ended; return the packets to repeat, and those to reject.
 
         `inflight` had no PUBACK.
         """
         trial, self.trial, self._first = self.trial, None, None
         self.blamed = None
         others = [each for each in inflight if trial is None or each[1] is not trial.sent]
-        # A clean end, or an end with nothing in flight, can be nobody's fault.
+        # After a clean end, or with nothing in flight, no message is to blame.
         if end not in DOUBTED or not inflight:
             return others, None
         if trial is not None:
             return others, self._blame(trial, end, now)
-        # Alone in flight during a search: the only one that can have ended the connection.
+        # Alone in flight during a search: only it can have ended the connection.
         if self.searching and len(others) == 1:
             return self._suspect(*others[0], end, now)
         self._compare(others, now)
@@ -201,12 +201,12 @@ class Suspects:
     def _suspect(
         self, mid: int, sent: Sent, end: End, now: float
     ) -> tuple[list[tuple[int, Sent]], Suspect | None]:
-        """Blame what was alone in flight; of a batch each message is tried by itself."""
+        """Blame what was alone in flight; each message of a batch is tried separately."""
         if not _is_soon(sent, now):
             return [(mid, sent)], None
         if len(sent.rows) > 1:
             return [(0, Sent(row.size, (row,), batched=True)) for row in sent.rows], None
-        # The bound is reached: this one goes on as an ordinary message, and its rows stay on disk.
+        # At the bound this one continues as an ordinary message, and its rows stay on disk.
         if len(self.held) >= MAXIMUM_HELD:
             return [(mid, sent)], None
         suspect = Suspect(mid, sent, now)
@@ -214,7 +214,7 @@ class Suspects:
         return [], self._blame(suspect, end, now)
 
     def _blame(self, suspect: Suspect, end: End, now: float) -> Suspect | None:
-        """Count an end against a suspect; return it if it is given up."""
+        """Count an end against a suspect; return it if it is to be rejected."""
         if _is_soon(suspect.sent, now):
             suspect.ends += 1
             suspect.blamed += end in BLAMED
@@ -225,7 +225,7 @@ class Suspects:
         else:
             passed = False
         suspect.due = now + min(RETRY_FIRST * 2.0 ** (suspect.ends - 1), RETRY_LONGEST)
-        # Without others that passed, the fleet itself may be what is broken.
+        # If no others passed, the fleet itself may be broken.
         if not passed or not self._is_hopeless(suspect, now):
             return None
         self.held.remove(suspect)
@@ -255,7 +255,7 @@ def new_identifiers(unanswered: "deque[tuple[int, Sent]]") -> "deque[tuple[int, 
 
 
 def _keys(sent: Sent) -> list[int]:
-    """Return numbers that stand for the contents of a packet, whichever packet has them."""
+    """Return numbers that identify the contents of a packet, in whichever packet they are."""
     if sent.own is not None:
         return [-sent.own.number]
     return [row.id for row in sent.rows] or [0]

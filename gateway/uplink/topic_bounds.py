@@ -1,19 +1,19 @@
-"""What the fleet's broker takes as a topic name."""
+"""The limits of topic names at the fleet's broker."""
 
 from typing import NamedTuple
 
 
 class TopicBounds(NamedTuple):
-    """The most bytes of a topic name, and the most levels, None where MQTT alone bounds them.
+    """The most bytes and levels of a topic name, None if only MQTT limits them.
 
-    A broker does not tell these bounds; some end the connection over a longer topic.
+    A broker does not announce these limits; some end the connection over a longer topic.
     """
 
     maximum_bytes: int
     maximum_levels: int | None
 
     def problem(self, topic: bytes) -> str:
-        """Return why a message cannot go to `topic`, "" if it can."""
+        """Return why a message cannot be sent to `topic`, "" if it can."""
         if not topic:
             return "its topic at the fleet is empty"
         if len(topic) > self.maximum_bytes:

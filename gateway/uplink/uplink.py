@@ -1,4 +1,4 @@
-"""Keeps the link to the fleet up, and reports why it is not; catches every exception."""
+"""Keeps the link to the fleet up, and reports why it is down; catches every exception."""
 
 import asyncio
 import logging
@@ -27,34 +27,34 @@ logger = logging.getLogger(__name__)
 
 
 ALONE_SECONDS = 60.0
-"""How long a link must be up after a take-over until the alarm ends."""
+"""Seconds for which a link must be up after a take-over until the alarm ends."""
 
 ALARM = "uplink_taken_over"
 
 TAKE_OVERS = 3
-"""Take-overs within TAKE_OVER_SECONDS after which another gateway has the same identity: one of
-the two has to stay away, or each ends the other's connection for ever."""
+"""Take-overs within TAKE_OVER_SECONDS that reveal another gateway with the same identity: one of
+the two must be stopped, or each ends the other's connection for ever."""
 
 TAKE_OVER_SECONDS = 120.0
-"""Two that come back RECONNECT_LONGEST after each other reach TAKE_OVERS within it."""
+"""Two gateways that reconnect RECONNECT_LONGEST after each other reach TAKE_OVERS within it."""
 
 
 RECONNECT_FIRST, RECONNECT_LONGEST = 1.0, 10.0
 """Seconds before the next attempt after one that failed (Backoff)."""
 
 LASTING_RECONNECT = 300.0
-"""Seconds before the next attempt after an error that only the other end can mend."""
+"""Seconds before the next attempt after an error that only the other end can fix."""
 
 STABLE_SECONDS = 30.0
-"""How long a link must have been up for the next wait to be the shortest again."""
+"""Seconds for which a link must have been up for the next wait to be the shortest again."""
 
 
 class TakeOvers:
     """Follows how connections end; `alarm` gets the name and text, "" when it is over.
 
-    After TAKE_OVERS within TAKE_OVER_SECONDS `stop` is called, which is to pause the uplink.
-    Only what the fleet's broker says is a take-over (0x8E): a connection that ends without a word
-    may as well have ended with the broker.
+    After TAKE_OVERS within TAKE_OVER_SECONDS `stop` is called, to pause the uplink. Only the
+    fleet's report (0x8E) counts as a take-over: a connection that ends without a reason may have
+    ended with the broker.
     """
 
     def __init__(self, uplink: str = "") -> None:
@@ -97,17 +97,16 @@ class TakeOvers:
 
 
 class Uplink:
-    """Empties the outbox into the destination that the settings name.
+    """Sends the outbox to the destination that the settings name.
 
     The state (`connecting`, `connected`, `disconnected`, `waiting` for its schedule or the next
-    day's budget, `paused`) and the reason are in
-    `tidegate/uplink/state` and `tidegate/uplink/error`. No error of a destination leaves it:
-    the link is disconnected and tried again later. Messages from the gateway itself go through
-    `control_messages.send`, to either destination; `requests`, to be set before `start`, holds
-    the handlers of what the fleet asks. With `resume` the session that an earlier run
-    left at the fleet's broker goes on; `session` says at the end whether a later run may do so.
-    `uplink` is its bit in the outbox, one of several where that has several, and `counters` are its
-    own.
+    day's budget, `paused`) and the reason are in `tidegate/uplink/state` and
+    `tidegate/uplink/error`. No error of a destination is raised from here: the link is disconnected
+    and tried again later. Messages from the gateway itself are sent with `control_messages.send`,
+    to either destination; `requests`, to be set before `start`, has the handlers of the fleet's
+    requests. With `resume` the session that an earlier run left at the fleet's broker continues; at
+    the end, `session` tells whether a later run may resume it. `uplink` is its bit in the outbox,
+    one of several if that has several, and `counters` are its own.
     """
 
     def __init__(
@@ -170,12 +169,12 @@ class Uplink:
 
     @property
     def settings(self) -> UplinkSettings:
-        """What holds for it, or for its next connection."""
+        """Its settings, or those of its next connection."""
         return (self._coming or self._context).settings
 
     @property
     def metering(self) -> Metering:
-        """What counts the day's budget."""
+        """Counts the day's budget."""
         return self._context.metering
 
     @property
@@ -214,9 +213,9 @@ class Uplink:
         self._changed()
 
     def change(self, settings: UplinkSettings) -> None:
-        """Go on with these settings from a new connection on; rows stay in the outbox.
+        """Use these settings from a new connection on; rows stay in the outbox.
 
-        Another broker, or another client of it, knows nothing of the present session.
+        Another broker, or another client of it, does not know the present session.
         """
         coming = self._coming or self._context
         old, session = coming.settings, coming.session
@@ -249,7 +248,7 @@ class Uplink:
             self._link.stop()
 
     def _adopt(self, context: UplinkContext) -> None:
-        """Go on with another context, while there is no connection."""
+        """Use another context, while there is no connection."""
         if context.session is not self.session:
             self.session.abandon()
         self._coming, self._context, self.session = None, context, context.session
@@ -278,7 +277,7 @@ class Uplink:
         self._show("off", "")
 
     async def _run_once(self) -> float | None:
-        """Run the destination; return the seconds to wait when it failed, None when it stopped."""
+        """Run the destination; return the seconds to wait after a failure, None after a stop."""
         self._show("connecting", None)
         link = self._link = Link(self._report)
         self._up_since = None
@@ -311,7 +310,7 @@ class Uplink:
     def _failed(
         self, text: str, end: End = End.FAILED, *, lasting: bool = False, soon: bool = False
     ) -> float:
-        """Show how a connection ended; return the seconds to wait."""
+        """Report how a connection ended; return the seconds to wait."""
         self._counters.set("tidegate/uplink/last_end", str(end))
         if end is not End.FAILED:
             self._counters.add(f"tidegate/uplink/ended_{end}")
@@ -349,7 +348,7 @@ class Uplink:
 
 
 def _destination(context: UplinkContext, random: Callable[[], float]) -> Destination:
-    """Return where messages go; each module is imported only where it is used, for its memory."""
+    """Return the destination; its module is imported only if it is used, to save memory."""
     if context.settings.url is None:
         from gateway.uplink.landing.directory import DirectoryDestination
 

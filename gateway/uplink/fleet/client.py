@@ -78,11 +78,11 @@ OnMessage = Callable[[Publish, Callable[[], None]], None]
 """Gets a message and what acknowledges it, at once or later."""
 
 OnSkipped = Callable[[str, str], None]
-"""Gets the topic of a message, and what is too much of it."""
+"""Gets the topic of a message, and which limit it exceeds."""
 
 
 class PacketIdentifiers:
-    """Assigns identifiers that are not in use, upwards from `last`."""
+    """Assigns unused identifiers, upwards from `last`."""
 
     def __init__(self) -> None:
         self.last = 0
@@ -133,25 +133,25 @@ class KeepAlive:
         return True
 
     def over(self, now: float) -> bool:
-        """Return whether a PINGREQ has had no answer for too long."""
+        """Return whether a PINGREQ has been unanswered for too long."""
         return self._ping_sent_at is not None and now - self._ping_sent_at >= self.seconds
 
 
 class FleetClient:
     """A connection, used once; messages not acknowledged at its end are sent on the next one.
 
-    The session at the server outlives it for `settings.session_expiry`: what the fleet asks of
-    the gateway waits there. `session_present` says after the CONNACK that it was kept, and then
-    what was unacknowledged is repeated by `publish_again` before anything else.
+    The session at the server outlives it for `settings.session_expiry`: the fleet's requests wait
+    there. After the CONNACK, `session_present` says whether it exists; then unacknowledged messages
+    are repeated by `publish_again` before anything else.
 
-    What is published leaves with `flush`. Call `service` whenever `wake` was called, and now and
-    then. `on_acknowledged` gets the packet identifier and the reason code of each PUBACK, as it
-    comes; behind those of one read `on_read` is called, and nobody is woken for them.
-    A message that is too large (`settings.packet_bytes`), or has more properties than are
-    read, is acknowledged, at MQTT 5 with 0x97, and skipped: `on_skipped` is called. A connection
-    that ended over it would end again and again, since the message would come on the next one.
-    Without `mqtt_5` the connection speaks MQTT 3.1.1. `packet_identifiers.last` is for the next
-    connection of the session, which goes on behind it.
+    Published messages are sent by `flush`. Call `service` whenever `wake` was called, and
+    periodically. `on_acknowledged` gets the packet identifier and the reason code of each PUBACK,
+    as it arrives; after those of one read `on_read` is called, and `wake` is not. A message that is
+    too large (`settings.packet_bytes`), or has more properties than are read, is acknowledged, in
+    MQTT 5 with 0x97, and skipped: `on_skipped` is called. Ending the connection would not help,
+    since the message would be sent again on the next one. Without `mqtt_5` the connection uses MQTT
+    3.1.1. `packet_identifiers.last` is for the next connection of the session, which continues
+    after it.
     """
 
     __slots__ = (
@@ -242,7 +242,7 @@ class FleetClient:
     def publish(self, message: FleetMessage) -> int:
         """Send a message with the next `flush`; return its packet identifier.
 
-        At QoS 0 there is none: what is returned then is negative, and no PUBACK comes.
+        QoS 0 has none: a negative number is returned, and no PUBACK follows.
         """
         if not message.qos:
             self._write(message.head + message.tail)
@@ -261,13 +261,16 @@ class FleetClient:
         self._write(message.packet(mid, dup=dup))
 
     def listen(self, on_message: OnMessage) -> None:
-        """Set the handler of messages from the server; it calls what acknowledges them."""
+        """Set the handler of messages from the server.
+
+        It calls the function that acknowledges them.
+        """
         self._on_message = on_message
 
     def subscribe(self, *requests: SubscriptionRequest) -> None:
         """Subscribe with QoS 1 at most.
 
-        Whether the broker grants it is for `on_suback`: it is logged if nobody else asks.
+        `on_suback` gets the broker's answer; without one a refusal is logged.
         """
         self._send(Subscribe(self.packet_identifiers.next(), list(requests)))
 
@@ -292,7 +295,7 @@ class FleetClient:
 
     @property
     def blocked(self) -> bool:
-        """Whether not all that was flushed has left."""
+        """Whether flushed bytes are still unsent."""
         return self._stream is None or self._stream.blocked
 
     @property
@@ -303,8 +306,8 @@ class FleetClient:
     async def close(self, *, farewell: bool = False) -> None:
         """End the connection; with `farewell` by a DISCONNECT that has the will sent.
 
-        Before MQTT 5 no DISCONNECT can say that, and the will is sent if there is none. A
-        socket that is still being opened is closed when it is.
+        Before MQTT 5 no DISCONNECT can do that, and the will is sent if there is none. A socket
+        that is being opened is closed once it is open.
         """
         self._closed = True
         if self._opening is not None:
@@ -356,7 +359,7 @@ class FleetClient:
         elif self._keep_alive.over(now):
             text = "the connection to the fleet's broker is lost: no answer to PINGREQ"
             self._fail(text, End.LOST)
-        # While a long packet leaves, a PINGREQ would only queue behind it and count as lost.
+        # While a long packet is sent, a PINGREQ would only queue after it and count as lost.
         elif self.limits is not None and not stream.blocked and self._keep_alive.due(now):
             self._send(PingReq())
         self.flush()
@@ -373,7 +376,7 @@ class FleetClient:
                 self._fail(f"the fleet's broker sent what is no MQTT: {error}", End.MALFORMED)
             self.on_read()
         except Exception as error:
-            # the uplink's border (ARCHITECTURE.md): whoever reads the socket knows of none
+            # the uplink's border (ARCHITECTURE.md): the code that reads the socket has no handler
             logger.exception("uplink: unexpected error")
             self._fail(f"{type(error).__name__}: {error}")
 
@@ -395,7 +398,7 @@ class FleetClient:
                 return
 
     def _pass_by(self, oversized: OversizedPublish, data: bytes) -> bytes:
-        """Leave out a message once its last byte has come; return what is behind it."""
+        """Skip a message until its last byte; return what follows it."""
         after = oversized.pass_by(data)
         if oversized.over:
             self._oversized = None
@@ -419,7 +422,7 @@ class FleetClient:
             if first_byte == _PUBACK and (
                 size == _SHORT_PUBACK or (size > _SHORT_PUBACK and self.version == MQTT_5)
             ):
-                # whatever the code: some brokers answer with one that a PUBACK may not carry
+                # whatever the code: some brokers answer with one that a PUBACK may not have
                 mid = buffer[start] << 8 | buffer[start + 1]
                 self.packet_identifiers.in_use.discard(mid)
                 self._acknowledged(mid, buffer[start + 2] if size > _SHORT_PUBACK else _SUCCESS)

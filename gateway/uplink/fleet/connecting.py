@@ -1,4 +1,4 @@
-"""The CONNECT of a connection to the fleet's broker, its TLS context, and what the CONNACK says."""
+"""The CONNECT of a connection to the fleet's broker, its TLS context, and the limits of CONNACK."""
 
 import ssl
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ TLS = ("mqtts", "wss")
 
 
 SERVER_RECEIVE_MAXIMUM = 65_535
-"""Receive Maximum of a server that names none [MQTT-3.2.2.3.3]."""
+"""Receive Maximum of a server that states none [MQTT-3.2.2.3.3]."""
 
 
 def connect_packet(
@@ -81,7 +81,7 @@ def _secret(file: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """Limits from a CONNACK; the defaults for MQTT 3.1.1, which names none."""
+    """Limits of a CONNACK; the defaults for MQTT 3.1.1, which has none."""
 
     receive_maximum: int = SERVER_RECEIVE_MAXIMUM
     maximum_packet_size: int | None = None
@@ -91,7 +91,7 @@ class ServerLimits:
 
 
 def limits_of(granted: Properties, version: int) -> ServerLimits:
-    """Return the limits that the properties of a CONNACK name, or leave at their defaults."""
+    """Return the limits in the properties of a CONNACK, or their defaults."""
     return ServerLimits(
         receive_maximum=granted.receive_maximum or SERVER_RECEIVE_MAXIMUM,
         maximum_packet_size=granted.maximum_packet_size,
@@ -102,7 +102,7 @@ def limits_of(granted: Properties, version: int) -> ServerLimits:
 
 
 def refusal_of(connack: ConnAck, version: int, *, bridge: bool = False) -> LinkError | None:
-    """Return why nothing can be sent on a connection of this MQTT version, None if it can."""
+    """Return why this connection of this MQTT version is useless, None if it can be used."""
     code = connack.reason_code
     if code == ReasonCode.UNSUPPORTED_PROTOCOL_VERSION and (version == MQTT_5 or bridge):
         return OldBrokerError()

@@ -1,4 +1,4 @@
-"""The fleet destination: the outbox as QoS 1 messages to an MQTT broker, within a window."""
+"""The fleet destination: sends the outbox as QoS 1 messages to an MQTT broker, in a window."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ from gateway.uplink.link.pacing import Pacing
 logger = logging.getLogger(__name__)
 
 CONNACK_SECONDS = 30.0
-"""Maximum seconds for connecting, over all addresses of the broker's name."""
+"""Maximum seconds for connecting, for all addresses of the broker's name."""
 
 DISCONNECT_SECONDS = 2.0
 """Seconds for which a stop waits for outstanding PUBACKs."""
@@ -40,11 +40,11 @@ HOLD_FIRST, HOLD_LONGEST = 1.0, 60.0
 
 
 UNANSWERED = 2
-"""Connections that the fleet's broker closes without a CONNACK until an older MQTT is tried."""
+"""Connections closed without a CONNACK by the fleet's broker until an older MQTT is tried."""
 
 
 class Dialect(NamedTuple):
-    """The MQTT that is spoken: its version, and whether it is with Mosquitto's bridge bit."""
+    """An MQTT version, and whether it is used with Mosquitto's bridge bit."""
 
     name: str
     mqtt_5: bool = False
@@ -53,26 +53,26 @@ class Dialect(NamedTuple):
 
 MQTT_5_ONLY = Dialect("MQTT 5", mqtt_5=True)
 BRIDGE = Dialect("MQTT 3.1.1 of bridges", bridge=True)
-"""What went up does not come down again, which MQTT 5 says with a subscription (No Local)."""
+"""Messages that were sent up do not come down again; MQTT 5 uses No Local for that."""
 
 PLAIN = Dialect("MQTT 3.1.1")
 
 
 def dialects(settings: UplinkSettings) -> list[Dialect]:
-    """Return what is spoken with the fleet's broker, the first first, the next if it refuses."""
+    """Return the dialects for the fleet's broker; if it refuses one, the next is tried."""
     older = [BRIDGE, PLAIN] if settings.down else [PLAIN]
     if settings.mqtt == MQTT_3_1_1:
         return older
     if settings.mqtt == MQTT_5 or (settings.batch is None and not settings.plain):
-        return [MQTT_5_ONLY]  # alone has user properties, in which numbers go up
+        return [MQTT_5_ONLY]  # only MQTT 5 has user properties, which the numbers are sent in
     return [MQTT_5_ONLY, *older]
 
 
 class FleetDestination:
     """Sends rows to the broker of `settings.url`, a connection for each run.
 
-    With batches or plain messages it goes on with MQTT 3.1.1 at a broker that does not speak
-    MQTT 5, unless `settings.mqtt` says one of them.
+    With batches or plain messages it falls back to MQTT 3.1.1 if the broker does not support MQTT
+    5, unless `settings.mqtt` selects one of them.
     """
 
     def __init__(self, context: UplinkContext, random: Callable[[], float]) -> None:
@@ -92,7 +92,7 @@ class FleetDestination:
         self._session = context.session
 
     async def run(self, link: Link) -> None:
-        """Connect and send until the link stops; raise LinkError when the connection fails."""
+        """Connect and send until the link stops; raise LinkError if the connection fails."""
         end = End.FAILED
         inflight = Inflight(self._context, self._pacing, self._hold)
         client = FleetClient(
@@ -128,7 +128,7 @@ class FleetDestination:
             self._end(client, inflight, end)
 
     def _end(self, client: FleetClient, inflight: Inflight, end: End) -> None:
-        """Keep what had no PUBACK, and give up what ends one connection after the other."""
+        """Keep messages without PUBACK, and drop those that repeatedly end connections."""
         session, now = self._session, self._clock.monotonic()
         last = client.packet_identifiers.last or session.last_packet_identifier
         given_up = session.end(inflight.close(), last, end, now)
@@ -138,7 +138,7 @@ class FleetDestination:
             inflight.log_suspected(session.suspects.blamed)
 
     def _try_next_dialect(self) -> bool:
-        """Speak an older dialect from now on; return False if there is none."""
+        """Use an older dialect from now on; return False if there is none."""
         if self._dialect + 1 == len(self._dialects):
             return False
         self._dialect += 1
@@ -146,7 +146,7 @@ class FleetDestination:
         return True
 
     def _advice(self) -> str:
-        """Return what may be changed where the fleet's broker refuses all that is spoken."""
+        """Return what can be configured if the fleet's broker refuses all dialects."""
         if self._settings.mqtt != AUTO:
             return f'; [uplink] mqtt = "{self._settings.mqtt}" allows no other'
         if len(self._dialects) == 1:
@@ -156,8 +156,8 @@ class FleetDestination:
     def _note_unanswered(self, error: LinkError) -> None:
         """Try an older dialect after two connections that were closed without a CONNACK.
 
-        Some brokers of MQTT 3.1.1 end the connection of a version that they do not know. After a
-        connection that failed otherwise MQTT 5 is tried again: the broker may be another one.
+        Some brokers of MQTT 3.1.1 close a connection with an unknown version. After any other
+        failure MQTT 5 is tried again: the broker may be another one.
         """
         if error.end in (End.CLOSED, End.RESET):
             self._unanswered += 1
@@ -173,7 +173,7 @@ class FleetDestination:
         self._dialect = self._unanswered = 0
 
     def _failed(self, client: FleetClient, error: LinkError) -> None:
-        """Tell the pacing of a lost connection; ask for MQTT 5 again after one that failed."""
+        """Report a lost connection to the pacing; try MQTT 5 again after a failed one."""
         if client.limits is None:
             self._note_unanswered(error)
         elif error.end is End.TOO_FAST:
@@ -185,7 +185,7 @@ class FleetDestination:
 
     async def _connect(self, client: FleetClient, link: Link) -> ServerLimits | None:
         """Return the limits of the CONNACK, None if the link stops before it arrives."""
-        # what waited in the session comes right behind the CONNACK
+        # messages that waited in the session follow the CONNACK directly
         client.listen(lambda publish, acknowledge: self._received(client, publish, acknowledge))
         client.on_skipped = self._skipped
         if self._context.requests.down is not None:
@@ -205,7 +205,7 @@ class FleetDestination:
     def _received(
         self, client: FleetClient, publish: Publish, acknowledge: Callable[[], None]
     ) -> None:
-        """Hand what the fleet publishes to who asked for it."""
+        """Pass a message of the fleet to the part that requested it."""
         requests = self._context.requests
         if requests.recall is not None and publish.topic == self._settings.topic(RECALL_TOPIC):
             if not publish.retain:
@@ -283,7 +283,7 @@ class FleetDestination:
             more = await sender.send_what_fits()
             left = _flush(client, inflight)
             if more or left:
-                await asyncio.sleep(0)  # there is more, but others have a turn, and PUBACKs
+                await asyncio.sleep(0)  # there is more, but other tasks and PUBACKs come first
                 continue
             self._show_pacing()
             self._context.metering.count(client.bytes_carried)
@@ -306,7 +306,7 @@ class FleetDestination:
         counters.set("tidegate/uplink/puback_ms", round(pacing.last_delay * 1000))
 
     def _will(self) -> Will | None:
-        """Return what the fleet's broker publishes when the connection ends."""
+        """Return the will, which the fleet's broker publishes when the connection ends."""
         if not self._settings.reports:
             return None
         topic = self._settings.topic("status")
@@ -329,7 +329,7 @@ def _receive(client: FleetClient, inflight: Inflight, link: Link) -> None:
 
 
 def _flush_live(client: FleetClient, inflight: Inflight, link: Link, sender: Sender) -> None:
-    """Send what is queued at the end of a turn; the task looks after messages of QoS 0."""
+    """Send what is queued at the end of a turn; the task handles messages of QoS 0."""
     client.flush()
     if inflight.unanswered or sender.careful:
         link.wake.set()
@@ -342,9 +342,9 @@ def _flush(client: FleetClient, inflight: Inflight) -> bool:
 
 
 def _answered(client: FleetClient, inflight: Inflight, link: Link, sender: Sender | None) -> None:
-    """Remove acknowledged rows and send what there is room for now, in the turn of the PUBACKs.
+    """Remove acknowledged rows and fill the window, in the turn of the PUBACKs.
 
-    Whatever else waits is for the task, which is woken only if something does.
+    Other work is for the task, which is woken only if there is some.
     """
     inflight.settle()
     if sender is not None:

@@ -24,7 +24,7 @@ SLOWEST_LINK = 8 * 1024
 """Bytes per second of the slowest link that is supported."""
 
 MAX_INFLIGHT_BYTES = 256 * 1024
-"""Bytes sent and not acknowledged; half a minute of the slowest link. One row may be larger."""
+"""Unacknowledged bytes: half a minute of the slowest link. One row may be larger."""
 
 PRESSING_SHARE = 4
 """Removals that make up a quarter of the window are committed at once."""
@@ -37,7 +37,7 @@ LASTING = {
     ReasonCode.TOPIC_NAME_INVALID,
     ReasonCode.PAYLOAD_FORMAT_INVALID,
 }
-"""Reason codes of what is refused for good; after any other the message is resent later."""
+"""Reason codes of permanent refusals; after any other the message is resent later."""
 
 FOR_NOW = {ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, ReasonCode.QUOTA_EXCEEDED}
 """Reason codes after which one of the gateway's own messages is resent after OWN_SECONDS."""
@@ -49,20 +49,20 @@ CODES = {
     End.MALFORMED: ReasonCode.MALFORMED_PACKET,
     End.TOO_FAST: ReasonCode.QUOTA_EXCEEDED,
 }
-"""The reason codes under which messages are rejected that ended connections so."""
+"""The reason codes with which messages are rejected that ended connections in this way."""
 
 REFUSED_IN_A_ROW = 2
-"""Packets refused for now, without one that was taken, from which on sending pauses."""
+"""Temporary refusals in a row, without an acceptance, after which sending pauses."""
 
 
 class Inflight:
     """The messages in flight on one connection, and those to be resent.
 
-    A row that the fleet has waits in here for `settle`, which removes it from the outbox. A row
-    that it refused for now stays in the outbox, and `refusals` says when it is due; if several are
-    refused and none is accepted, nothing is sent while `held`. A batch that it refused for good is
-    taken apart: its rows come out of `again`, and go alone.
-    Messages of QoS 0 have negative packet identifiers, and are done when they are written.
+    A row that the fleet has acknowledged waits here for `settle`, which removes it from the outbox.
+    A row that it refused temporarily stays in the outbox, and `refusals` has the time of the next
+    attempt; if several are refused and none is accepted, nothing is sent while `held`. A batch that
+    it refused permanently is split: `again` returns its rows, which are sent alone. Messages of QoS
+    0 have negative packet identifiers, and are done when they are written.
     """
 
     __slots__ = (
@@ -96,7 +96,7 @@ class Inflight:
         self.messages = 0
         self.trouble = ""
         self.unanswered = 0
-        """Messages of QoS 0 that have not left."""
+        """Messages of QoS 0 that were not sent yet."""
         self._clock = context.clock
         self._context = context
         self._counters = context.counters
@@ -107,16 +107,16 @@ class Inflight:
         self.held_until = 0.0
         self._sent: dict[int, Sent] = {}
         self.apart: list[tuple[int, OutboxRow]] = []
-        """Rows of batches that were taken apart, by their ids: a heap."""
+        """Rows of split batches, by their ids: a heap."""
         self.live: Live | None = None
-        """What the outbox knows of this uplink while its live rows come here."""
+        """The outbox's state of this uplink while its live rows are sent here."""
         self._alone: set[int] = set()
         self._refused: set[int] = set()
         self._own_later: list[tuple[float, ControlMessage]] = []
         self._suspects = context.session.suspects
         self.refusals = context.session.refusals
         self.watched = self._suspects.active
-        """Whether PUBACKs say something of suspects."""
+        """Whether PUBACKs concern suspects."""
         self._delivered: list[OutboxRow] = []
         self._codes_logged: set[int] = set()
 
@@ -125,20 +125,20 @@ class Inflight:
 
     @property
     def held(self) -> bool:
-        """True while sending pauses because the fleet's broker asked for it."""
+        """True while sending pauses at the request of the fleet's broker."""
         return self._clock.monotonic() < self.held_until
 
     @property
     def overdue(self) -> bool:
-        """True when the PUBACK of the message sent first should have come."""
+        """True if the PUBACK of the message sent first is overdue."""
         first = next(iter(self._sent.values()), None)
         return first is not None and self._clock.monotonic() > first.deadline
 
     def has_capacity(self, window: int, receive_maximum: int) -> bool:
         """Return whether one more packet may be sent.
 
-        Rows whose removal is not on disk count against our own `window`: a crash would bring
-        them back, and not many more than a window may be repeated.
+        Rows whose removal is not on disk count in our own `window`: a crash would bring them back,
+        and not many more than a window may be repeated.
         """
         count = len(self._sent)
         removing = self._outbox.writes.delivering.get(self._uplink, 0)
@@ -154,7 +154,7 @@ class Inflight:
         self.bytes += sent.size
         self.messages += sent.messages
         sent.at = self._clock.monotonic()
-        # Everything in flight has to pass the link before the fleet can answer this message.
+        # Everything in flight must pass the link before the fleet can answer this message.
         seconds = self._context.settings.puback_timeout + self.bytes / SLOWEST_LINK
         sent.deadline = sent.at + seconds
         self._sent[mid] = sent
@@ -162,11 +162,11 @@ class Inflight:
         self._counters.values["tidegate/uplink/inflight"] = self.messages
 
     def again(self) -> OutboxRow | None:
-        """Return the next row of a batch that was taken apart, None when there is none."""
+        """Return the next row of a split batch, None without any."""
         return heapq.heappop(self.apart)[1] if self.apart else None
 
     def alone(self, row: OutboxRow) -> bool:
-        """Return whether `row` must not go in a batch, since one with it was refused."""
+        """Return whether `row` must not be in a batch, since one with it was refused."""
         return row.id in self._alone or self.refusals.alone(row.id)
 
     def acknowledged(self, mid: int, code: int) -> None:
@@ -194,12 +194,12 @@ class Inflight:
             logger.warning("the fleet's broker refused the status message: 0x%02X", code)
 
     def resend_own(self, now: float) -> None:
-        """Queue again those of the gateway's own messages that were refused OWN_SECONDS ago."""
+        """Queue again the gateway's own messages that were refused OWN_SECONDS ago."""
         while self._own_later and self._own_later[0][0] <= now:
             self._context.control_messages.requeue(self._own_later.pop(0)[1])
 
     def written(self) -> bool:
-        """Count all that nobody acknowledges as delivered; return True."""
+        """Count all messages without acknowledgement as delivered; return True."""
         self.unanswered = 0
         for mid in [mid for mid in self._sent if mid < 0]:
             self.acknowledged(mid, ReasonCode.SUCCESS)
@@ -209,7 +209,7 @@ class Inflight:
     def refuse(self, row: OutboxRow, code: int, problem: str = "", cause: str = "") -> None:
         """Remove a `row` that will never be accepted, so that it does not block the others.
 
-        `problem` is why where no PUBACK said so, and `cause` the same for the ledger.
+        `problem` is the reason if no PUBACK gave one, and `cause` the same for the ledger.
         """
         cause = cause or f"0x{code:02X}"
         uplink = self._uplink
@@ -222,13 +222,13 @@ class Inflight:
         self._log(code, row, f"was rejected ({cause}): {problem}")
 
     def log_suspected(self, suspect: Suspect) -> None:
-        """Name a message that was alone on its way when the connection ended, the first time."""
+        """Log a message that was alone in flight when the connection ended, the first time."""
         if suspect.ends == 1 and suspect.sent.rows:
             how = f"was alone on its way when the connection ended ({suspect.end})"
             self._log(-suspect.sent.rows[0].id, suspect.sent.rows[0], f"{how}: it is tried again")
 
     def reject_suspect(self, suspect: Suspect) -> None:
-        """End a message on which one connection after the other ended, while others passed."""
+        """Reject a message that ended several connections while others passed."""
         end, sent = suspect.end, suspect.sent
         times = f"{suspect.ends} connections ended ({end}) when it alone was on its way"
         code = CODES.get(end, ReasonCode.UNSPECIFIED_ERROR)
@@ -239,19 +239,19 @@ class Inflight:
             self._suspects.without_status = True
             logger.warning("the status message is not sent any more until a restart: %s", times)
         else:
-            # Giving up a message is always worth a line, whatever was logged before.
+            # A rejection is always logged, whatever was logged before.
             self._codes_logged.clear()
             self.refuse(sent.rows[0], code, f"{times}; others passed", str(end))
 
     def defer(self, row: OutboxRow, code: int, problem: str) -> None:
-        """Have a row wait that cannot be sent on this connection, which has a `problem` with it."""
+        """Postpone a row that cannot be sent on this connection because of a `problem`."""
         if self._defer(row, code):
             self._log(~code, row, f"waits in the outbox (0x{code:02X}): {problem}")
         else:
             self.refuse(row, code, problem)
 
     def _defer(self, row: OutboxRow, code: int) -> bool:
-        """Have a row wait; return False if it has waited for too long."""
+        """Postpone a row; return False if it has waited too long."""
         if self.refusals.add(row.id, code, self._clock.monotonic()) is None:
             return False
         self._context.session.note_sent((row,))
@@ -259,7 +259,7 @@ class Inflight:
         return True
 
     def _log(self, key: int, row: OutboxRow, what: str) -> None:
-        """Write a line for the first message of a kind on a connection."""
+        """Log the first message of a kind on a connection."""
         if key not in self._codes_logged:
             self._codes_logged.add(key)
             name = f"{row.epoch}.{row.stream}.{row.seq}"
@@ -269,14 +269,14 @@ class Inflight:
     def settle(self) -> None:
         """Remove from the outbox the rows that the fleet has acknowledged.
 
-        That goes to disk with the next commit, or after REMOVAL_SECONDS, unless it takes up so
-        much of the window that the rest of it might be sent before.
+        The removal is committed with the next commit, or after REMOVAL_SECONDS, unless it takes up
+        so much of the window that the rest might be sent before.
         """
         delivered, outbox, uplink = self._delivered, self._outbox, self._uplink
         if delivered:
             removing = len(delivered) + outbox.writes.delivering.get(uplink, 0)
             pressing = removing * PRESSING_SHARE >= self._context.settings.window
-            # Removals share a commit with rows that come, which saves the card a write.
+            # Removals share a commit with new rows, which saves the card a write.
             within = 0.0 if pressing else REMOVAL_SECONDS
             outbox.remove(delivered, Outcome.DELIVERED, "", within, uplink)
             outbox.end_turn()
@@ -292,7 +292,7 @@ class Inflight:
 
     def _rows_refused(self, rows: Sequence[OutboxRow], code: int) -> None:
         self._counters.add("tidegate/uplink/refused")
-        # One bad message must not condemn its batch: each goes up alone.
+        # One bad message must not condemn its batch: each is sent alone.
         if len(rows) > 1 and (code in LASTING or code == ReasonCode.PACKET_TOO_LARGE):
             self._alone.update(row.id for row in rows)
             self._send_again(rows)
@@ -307,7 +307,7 @@ class Inflight:
                 self.refuse(row, code, "the fleet's broker has refused it again and again")
             else:
                 self._log(~code, row, f"was refused for now (0x{code:02X}): it is tried again")
-        # A packet that is too large says nothing about how much the fleet can take.
+        # A packet that is too large says nothing about the fleet's capacity.
         if code != ReasonCode.PACKET_TOO_LARGE:
             self._refused.add(rows[0].id)
             if len(self._refused) >= REFUSED_IN_A_ROW:
@@ -340,9 +340,9 @@ class Inflight:
             self.trouble = ""
 
     def _hold_all(self, code: int, rows: Sequence[OutboxRow]) -> None:
-        """Let sending pause; what was refused for the first time goes first behind the pause."""
+        """Pause sending; messages refused for the first time are sent first after the pause."""
         now = self._clock.monotonic()
-        # The backlog slows down too, or it would run into the same refusal at once.
+        # The backlog is slowed down, too, or it would meet the same refusal at once.
         self._pacing.slow_down(now)
         if now >= self.held_until:
             self.held_until = now + self._hold.delay()

@@ -31,11 +31,11 @@ _TOPIC_ALIAS = write_byte(0x23)
 
 
 class UnsendableTopicError(ValueError):
-    """The topic of a row can be none at the fleet; the text says why."""
+    """The topic of a row is invalid at the fleet; the text says why."""
 
 
 class FleetMessage(NamedTuple):
-    """A PUBLISH: the bytes before and after its packet identifier, if it has one, and its size."""
+    """A PUBLISH: the bytes before and after its packet identifier, if any, and its size."""
 
     head: bytes
     tail: bytes
@@ -60,9 +60,9 @@ def fleet_message(
 class FleetMessages:
     """Encodes rows as messages of one connection, with topic aliases.
 
-    With `aliases`, those of the connection, what `of` returns has to be sent there next. MQTT 3.1.1
-    has no properties, so its messages are plain: they carry no number. RETAIN is kept where a rule
-    says so and the server `retains`.
+    With the connection's `aliases`, the result of `of` must be the next message that is sent there.
+    MQTT 3.1.1 has no properties, so its messages are plain, without a number. RETAIN is set if a
+    rule says so and the server `retains`.
     """
 
     __slots__ = ("_aliases", "_bounds", "_identity", "_mqtt_5", "_prefix", "_retains", "_targets")
@@ -95,10 +95,10 @@ class FleetMessages:
         aliased: bool = True,
         superseded: bool = False,
     ) -> FleetMessage:
-        """Return the message of a row as it goes up at `now` (ms since 1970).
+        """Return the message of a row as it is sent at `now` (ms since 1970).
 
-        Without `aliased` it has no topic alias, as where a packet is resent, and one that is
-        `superseded` is not retained. Raises UnsendableTopicError if the row cannot go to its topic.
+        Without `aliased` it has no topic alias, as for a resent packet, and one that is
+        `superseded` is not retained. Raises UnsendableTopicError if the row's topic is invalid.
         """
         first_byte = _FIRST_BYTE
         if self._targets is None:

@@ -1,4 +1,4 @@
-"""A PUBLISH that is too large for this side: its head is read, and the rest passes by."""
+"""A PUBLISH that is too large for this side: its head is read, and the rest skipped."""
 
 from gateway.mqtt.codec.fields import (
     read_binary,
@@ -9,20 +9,20 @@ from gateway.mqtt.codec.publish import QOS_SHIFT
 from gateway.mqtt.packets import PacketType
 
 HEAD_BYTES = 1 + 4 + 2 + 65_535 + 2
-"""Bytes of it that are kept: up to its packet identifier, behind the longest topic name."""
+"""Bytes that are stored: up to its packet identifier, after the longest topic name."""
 
 _QOS = 3
 
 
 def is_publish(first_byte: int) -> bool:
-    """Return whether a packet that begins so is a PUBLISH."""
+    """Return whether a packet with this first byte is a PUBLISH."""
     return first_byte >> 4 == PacketType.PUBLISH
 
 
 class OversizedPublish:
-    """One of which `start` has come, its remaining length at least.
+    """Such a PUBLISH, whose `start` was received, at least its remaining length.
 
-    No more than its head is ever in memory.
+    Only its head is ever in memory.
     """
 
     def __init__(self, start: bytes) -> None:
@@ -34,11 +34,11 @@ class OversizedPublish:
 
     @property
     def over(self) -> bool:
-        """Whether its last byte has come."""
+        """Whether its last byte was received."""
         return not self._remaining
 
     def pass_by(self, data: bytes) -> bytes:
-        """Take its next bytes, from its first one on; return those behind it."""
+        """Skip its next bytes, from the first one on; return those after it."""
         own = data[: self._remaining]
         self._remaining -= len(own)
         self._head += own[: HEAD_BYTES - len(self._head)]
@@ -47,7 +47,7 @@ class OversizedPublish:
     def head(self) -> tuple[str, int]:
         """Return its topic and its packet identifier, 0 at QoS 0.
 
-        Raises MalformedPacket or ProtocolError where it has none.
+        Raises MalformedPacket or ProtocolError if it has none.
         """
         head, end = self._head, len(self._head)
         topic, position = read_binary(head, self._body, end, "topic name")

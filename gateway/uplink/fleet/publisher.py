@@ -93,10 +93,10 @@ class Publisher:
     def row(self, picked: Picked, now: int) -> None:
         """Send a row in a PUBLISH of its own at `now` (ms since 1970).
 
-        It is given up if its topic can be none, and waits if it is too large for this connection.
+        It is rejected if its topic is invalid, and waits if it is too large for this connection.
         """
         row, resent, is_paced = picked
-        # others may have passed it, and what the fleet keeps is to be the last
+        # newer rows may have overtaken it, and the fleet must retain the last one
         superseded = bool(resent or is_paced) and self._superseded(row)
         try:
             message = self._messages.of(
@@ -110,7 +110,7 @@ class Publisher:
             problem = f"the fleet's broker takes no packet of {message.size:,} bytes"
             self._inflight.defer(row, ReasonCode.PACKET_TOO_LARGE, problem)
             if self._aliases is not None:
-                self._aliases.close()  # one that this packet was to set does not stand
+                self._aliases.close()  # an alias that this packet was to set is invalid
             return
         mid = self._client.publish(message)
         paced = message.size if is_paced else 0
@@ -124,7 +124,10 @@ class Publisher:
         return retained is not None and retained.superseded(row)
 
     def batch(self, batch: Batch) -> None:
-        """Send a batch; its rows were counted by the pacing when they joined it, its bytes now."""
+        """Send a batch.
+
+        The pacing counted its rows when they joined it, and counts its bytes now.
+        """
         message = self._plain(self._batch_topic, batch.payload())
         mid = self._client.publish(message)
         paced = message.size * batch.paced // len(batch.rows)
@@ -137,8 +140,8 @@ class Publisher:
         """Resend a packet of an earlier connection under its identifier, without an alias.
 
         One that the session at the server does not know has the identifier 0 and gets another.
-        Return which it has. One that has become too large for the server meanwhile goes on like a
-        new one: its rows are put off, or split.
+        Return its identifier. One that has become too large for the server is handled like a new
+        one: its rows wait, or are split.
         """
         message = self._repetition(sent)
         sent.size, sent.paced = message.size, 0

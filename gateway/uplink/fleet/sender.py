@@ -17,10 +17,12 @@ BATCHES_IN_FLIGHT = 8
 """Full batches that fit into the window, however small that is set."""
 
 SMALL_SHARE = 4
-"""A batch must hold at least this many messages of a size; larger ones are sent singly."""
+"""A batch must have capacity for at least this many messages of a size; larger ones are sent
+alone."""
 
 PACKET_OVERHEAD = 64
-"""Bytes of a batch's PUBLISH beside topic and payload, and what zlib adds to what it can't pack."""
+"""Bytes of a batch's PUBLISH beside topic and payload, and what zlib adds to incompressible
+data."""
 
 MESSAGES_AT_ONCE = 64
 """Messages sent before other tasks of the event loop run."""
@@ -30,15 +32,15 @@ SHORTEST_WAIT = 0.005
 
 
 class Sender:
-    """Made when a connection is up: what is in the outbox at that moment is its backlog.
+    """Made for each connection: the rows in the outbox at that moment are its backlog.
 
-    What an earlier connection of the same session left unanswered goes first, in its order
-    [MQTT-4.6.0-1]. Control messages follow, then what was refused for now and is due, live rows,
-    and the backlog as its pacing allows. With batches, rows wait until a batch is full or due.
-    Without them live rows go up in the turn in which they are added (`LiveSender`): `on_live` has
-    what is queued sent at its end. `idle` says that nothing else waits for the window, and
-    `careful` that all is for `send_what_fits`, since a message is looked for that ends connections
-    (`Suspects`).
+    Unacknowledged packets of an earlier connection of the same session are sent first, in order
+    [MQTT-4.6.0-1]. Then follow control messages, messages that were refused temporarily and are
+    due, live rows, and the backlog as its pacing allows. With batches, rows wait until a batch is
+    full or due. Without them live rows are sent in the turn in which they are added (`LiveSender`):
+    `on_live` has them flushed at its end. `idle` means that nothing else waits for the window, and
+    `careful` that everything is left to `send_what_fits`, during a search for a message that ends
+    connections (`Suspects`).
     """
 
     __slots__ = (
@@ -78,7 +80,7 @@ class Sender:
     ) -> None:
         self._session = session
         self._suspects = session.suspects
-        # These go up again by themselves; the backlog has them too and must not send them twice.
+        # These are sent again separately; the backlog must not send them twice.
         self._repeated = session.rows | set(session.refusals.by_id)
         self.careful = session.suspects.blocks
         self._clock = context.clock
@@ -90,7 +92,7 @@ class Sender:
         self._publisher = publisher
         self._inflight = inflight
         self._receive_maximum = limits.receive_maximum
-        # MQTT 3.1.1 has no user properties: only the line of a batch can carry a row's number.
+        # MQTT 3.1.1 has no user properties: only a batch's line can hold a row's number.
         self._all_in_batches = not limits.mqtt_5
         self._lanes = Lanes(context.outbox, context.uplink)
         self._next: Picked | None = None
@@ -106,9 +108,9 @@ class Sender:
             self._window = max(self._window, BATCHES_IN_FLIGHT * self._batch_limits.messages)
 
     async def send_what_fits(self) -> bool:
-        """Send until the window is full, nothing is left, or the fleet's broker says wait.
+        """Send until the window is full, nothing is left, or the fleet's broker pauses it.
 
-        Return True when it ended before that, after MESSAGES_AT_ONCE.
+        Return True if it ended before that, after MESSAGES_AT_ONCE.
         """
         self.idle = False
         if not self._may_send():
@@ -133,7 +135,7 @@ class Sender:
         return False
 
     def _allowed_by_suspects(self, now: float, wall: int) -> int:
-        """Return how many packets may be in flight; send a suspect if it is its turn."""
+        """Return how many packets may be in flight; send a suspect if it is due."""
         suspects = self._suspects
         if suspects.searching and not self._session.unanswered and not len(self._inflight):
             suspects.end_search()
@@ -183,14 +185,14 @@ class Sender:
         return True
 
     def accepts(self, row: OutboxRow) -> bool:
-        """Return whether a live row can go up as it is added (`LiveSender`)."""
+        """Return whether a live row can be sent as it is added (`LiveSender`)."""
         if self._batch is not None or not self._lanes.accepts(row):
             return False
         self.is_free = self._may_send_live() and not self._may_send_backlog()
         return True
 
     def send(self, row: OutboxRow) -> None:
-        """Send a live row that was just added, behind those that wait for the window."""
+        """Send a live row that was just added, after those that wait for the window."""
         self._lanes.push(row)
         self.send_fresh()
         self.on_live()
@@ -205,13 +207,13 @@ class Sender:
             row = lanes.next_fresh()
             if row is None:
                 return
-            # what time it is matters only to a row that expires
+            # only a row that expires needs the time
             wall = 0 if row.message_expiry is None else self._clock.wall_ms()
             if self._outbox.claim(row, wall, self._uplink):
                 self._send(Picked(row), now, wall)
 
     def _may_send_live(self) -> bool:
-        """Return whether live rows may go now, and nothing goes before them."""
+        """Return whether live rows may be sent now, and nothing precedes them."""
         inflight = self._inflight
         if self._picking or self.careful or inflight.apart or self._session.unanswered:
             return False
@@ -234,7 +236,7 @@ class Sender:
         if not (self._may_send() and inflight.has_capacity(self._window, self._receive_maximum)):
             return None
         now = self._clock.monotonic()
-        # The first of three: a batch that is due, a paced row, a row that was refused for now.
+        # The earliest of a batch that is due, a paced row, and a temporarily refused row.
         due = None if self._batch is None else self._batch.wait(now)
         paced = self._pacing.wait(now) if self._may_send_backlog() else None
         again = self._inflight.refusals.next_due
@@ -291,7 +293,7 @@ class Sender:
         return self._paced(row)
 
     async def _refused(self, identifier: int, now: float) -> OutboxRow | None:
-        """Return the row of this id that was refused for now, None if it is not there (yet)."""
+        """Return the temporarily refused row with this id, None if it is not there (yet)."""
         rows = await self._outbox.fetch(identifier - 1, 1, identifier, uplink=self._uplink)
         if rows:
             return rows[0]
@@ -339,7 +341,7 @@ class Sender:
         self._batch = Batch(batch.limits)
 
     def _line(self, picked: Picked, wall: int) -> bytes | None:
-        """Return the row as a line of a batch, None if it must be sent singly."""
+        """Return the row as a line of a batch, None if it must be sent alone."""
         limits = self._batch_limits
         if limits is None or self._inflight.alone(picked.row):
             return None
@@ -353,7 +355,7 @@ class Sender:
 
 
 def batch_limits(context: UplinkContext, server: ServerLimits) -> BatchLimits | None:
-    """Return the limits of the settings, within what the server takes in one packet."""
+    """Return the limits of the settings, within what the server accepts in one packet."""
     settings, maximum = context.settings, server.maximum_packet_size
     if settings.batch is None:
         return None

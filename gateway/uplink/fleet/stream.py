@@ -1,4 +1,4 @@
-"""One network connection: its socket, the bytes that come and go, and how many it carried."""
+"""One network connection: its socket, its bytes in both directions, and their count."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ TCP_INFO_LENGTH = 208
 _COUNT = struct.Struct("=Q")
 
 RECEIVED_AT, SENT_AT = 128, 200
-"""Where `tcpi_bytes_received` and `tcpi_bytes_sent` stand (linux/tcp.h, which only grows)."""
+"""The offsets of `tcpi_bytes_received` and `tcpi_bytes_sent` (linux/tcp.h, which only grows)."""
 
 WEBSOCKET = ("ws:", "wss:")
 
@@ -27,10 +27,10 @@ WEBSOCKET = ("ws:", "wss:")
 def open_socket(
     host: str, port: int, on_opened: Callable[[socket.socket | None, str], None]
 ) -> None:
-    """Connect; `on_opened` gets the socket, or None and why there is none, on the running loop.
+    """Connect; `on_opened` gets the socket, or None and the reason, on the running loop.
 
-    A thread of the loop's pool would not do: a stop would wait for it. If the loop is closed
-    by then, so is the socket.
+    A thread of the loop's pool would not do: a stop would wait for it. If the loop is closed by
+    then, so is the socket.
     """
     arguments = (host, port, asyncio.get_running_loop(), on_opened)
     threading.Thread(target=_open, args=arguments, daemon=True).start()
@@ -59,14 +59,14 @@ def _open(
 def bytes_carried(connection: object) -> int:
     """Return the bytes of a connection both ways: MQTT, with TLS around it if there is any.
 
-    What TCP and IP add is not in it; what was resent is. 0 where the kernel does not say.
+    Headers of TCP and IP are not included; retransmissions are. 0 if the kernel does not report it.
     """
     option = getattr(socket, "TCP_INFO", None)
     if option is None or not isinstance(connection, socket.socket):  # not Linux
         return 0
     try:
         info = connection.getsockopt(socket.IPPROTO_TCP, option, TCP_INFO_LENGTH)
-    except OSError:  # closed, or no TCP
+    except OSError:  # closed, or not TCP
         return 0
     if len(info) < TCP_INFO_LENGTH:
         return 0
@@ -76,9 +76,9 @@ def bytes_carried(connection: object) -> int:
 
 
 class FleetStream(asyncio.Protocol):
-    """A protocol that gives received bytes to `on_data`; its end waits until somebody asks.
+    """A protocol that passes received bytes to `on_data`; its end waits until it is queried.
 
-    Packets given to `write` leave in their order with the next `flush`, in one system call.
+    Packets given to `write` are sent in order with the next `flush`, in one system call.
     """
 
     def __init__(
@@ -131,13 +131,13 @@ class FleetStream(asyncio.Protocol):
         await self._ended.wait()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
-        self._transport = cast("asyncio.Transport", transport)  # or what has its methods
+        """Store the transport."""
+        self._transport = cast("asyncio.Transport", transport)  # or an object with its methods
         self._transport.set_write_buffer_limits(0)
         self._wake()
 
     def resume_writing(self) -> None:
-        """Wake whoever waits for what was written to leave."""
+        """Wake the task that waits for written bytes to be sent."""
         self._wake()
 
     def data_received(self, data: bytes) -> None:

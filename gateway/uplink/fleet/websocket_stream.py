@@ -15,17 +15,18 @@ from websockets.uri import parse_uri
 from gateway.uplink.fleet.stream import FleetStream
 
 PATH = "/mqtt"
-"""The path where a URL names none, as most brokers have it."""
+"""The path if a URL has none, as with most brokers."""
 
 LEAST_FRAME = 16 * 1024 * 1024
-"""Bytes of a frame that is accepted at least: a packet that is left out for its size is in one."""
+"""Bytes of a frame that are accepted at least: an oversized packet that is skipped is in one
+frame."""
 
 _core_logger = logging.getLogger(f"{__name__}.core")
-_core_logger.setLevel(logging.WARNING)  # below it says what we say
+_core_logger.setLevel(logging.WARNING)  # its lower levels repeat what we log
 
 
 class WebSocketStream(FleetStream):
-    """A stream whose bytes travel in binary frames; packets wait for the end of the handshake.
+    """A stream of binary frames; packets wait for the end of the handshake.
 
     A frame is in memory as a whole: one of more than LEAST_FRAME bytes, and more than twice
     `maximum_packet_size`, ends the connection.
@@ -52,7 +53,7 @@ class WebSocketStream(FleetStream):
         self._upgrade_sent = False
 
     def data_received(self, data: bytes) -> None:
-        """Hand on what the frames hold, and answer what the WebSocket itself asks."""
+        """Pass on the data of the frames, and answer the WebSocket's own."""
         self._core.receive_data(data)
         for event in self._core.events_received():
             if isinstance(event, Frame) and event.opcode in (Opcode.BINARY, Opcode.CONT):
@@ -66,7 +67,7 @@ class WebSocketStream(FleetStream):
         self.flush()
 
     def flush(self) -> bool:
-        """Send the queued packets as one frame, and what the WebSocket itself has to say."""
+        """Send the queued packets as one frame, and the WebSocket's own output."""
         if self._transport is None or self.lost is not None:
             return False
         if not self._upgrade_sent:

@@ -40,10 +40,10 @@ class _PendingFile:
 class DirectoryDestination:
     """Moves the outbox into files below `<directory>/<gateway_id>/`.
 
-    Live rows are appended to open files (`LiveLanding`). What waited is collected in memory and
-    stays in the outbox; its file is written whole under a hidden name, synced, renamed, its
-    folder synced, and only then are its rows removed. A crash in between repeats rows in a later
-    file under the same numbers.
+    Live rows are appended to open files (`LiveLanding`). Rows that waited are collected in memory
+    and stay in the outbox. Their file is written completely under a hidden name, synced and
+    renamed, its folder synced, and only then are its rows removed. A crash in between repeats rows
+    in a later file under the same numbers.
     """
 
     def __init__(self, context: UplinkContext) -> None:
@@ -71,8 +71,8 @@ class DirectoryDestination:
     async def run(self, link: Link) -> None:
         """Write rows to files until the link stops; rows in memory are written before it returns.
 
-        Raises LinkError when a file cannot be written. What was acknowledged of it by then stays
-        in memory while it is on disk under its hidden name, and else goes back to the outbox.
+        Raises LinkError if a file cannot be written. Its acknowledged messages stay in memory while
+        they are on disk under the hidden name, and otherwise return to the outbox.
         """
         try:
             await asyncio.to_thread(_prepare, self._folder)
@@ -93,7 +93,7 @@ class DirectoryDestination:
             self._bytes = 0
 
     async def _collect(self, link: Link) -> None:
-        """Land rows until the link stops, and then what came just before."""
+        """Land rows until the link stops, and then those that arrived just before."""
         self._boundary = self._outbox.bounds.last_id
         lanes = Lanes(self._outbox, self._uplink)
         live = LiveLanding(
@@ -121,7 +121,7 @@ class DirectoryDestination:
             self._outbox.writes.end_live(self._uplink)
 
     async def _secure(self) -> None:
-        """Close open files; put back into the outbox what one held that is not on disk any more."""
+        """Close open files; return the rows of a lost one to the outbox."""
         for key, file in list(self._open_files.items()):
             if not file.lines:
                 del self._open_files[key]
@@ -135,7 +135,7 @@ class DirectoryDestination:
                 file.close()
 
     def _requeue(self, file: LandingFile, error: OSError) -> None:
-        """Let messages wait in the outbox again: in the lane of those whose outcome is known."""
+        """Return messages to the outbox: in a lane of their own, since their outcome is known."""
         rows = file.rows
         for row in rows:
             again = OutboxRow(row.message, row.epoch, row.stream, row.seq, RECALL)
@@ -152,7 +152,7 @@ class DirectoryDestination:
         )
 
     async def _collect_backlog(self, lanes: Lanes) -> bool:
-        """Gather some rows of the backlog; return whether there may be more."""
+        """Collect some rows of the backlog; return whether there may be more."""
         for _ in range(landing_file.FILE_LINES):
             if not lanes.backlog_waits:
                 return False
@@ -163,7 +163,7 @@ class DirectoryDestination:
         return True
 
     async def _collect_row(self, row: OutboxRow) -> None:
-        key = (row.epoch, row.stream, row.lane == RECALL)  # whose numbers rise each on their own
+        key = (row.epoch, row.stream, row.lane == RECALL)  # whose numbers rise separately
         file = self._pending.get(key)
         if file is None:
             due = self._clock.monotonic() + landing_file.FILE_SECONDS
@@ -176,7 +176,7 @@ class DirectoryDestination:
             await self._land_all()
 
     def _seconds_left(self, live: LiveLanding) -> float | None:
-        """Return the seconds until a file is due, None when none is begun."""
+        """Return the seconds until a file is due, None if none is begun."""
         now = self._clock.monotonic()
         waits = [max(0.0, file.due - now) for file in self._pending.values()]
         if (wait := live.seconds_left()) is not None:
@@ -209,7 +209,7 @@ class DirectoryDestination:
         self._counters.add("tidegate/uplink/acknowledged", len(rows))
 
     async def _delete_oldest(self) -> None:
-        """Keep the bounds of the landing folder; raise LinkError if it is full and stays so."""
+        """Enforce the bounds of the landing folder; raise LinkError if it is full and stays so."""
         before = self._landing.deleted
         now, wall = self._clock.monotonic(), self._clock.wall_ms() / 1000
         try:
@@ -226,10 +226,10 @@ class DirectoryDestination:
             )
 
     def _write(self, rows: list[OutboxRow], resent: list[bool], received: int) -> None:
-        """Write a file, or two where recalled rows would take the place of others."""
+        """Write a file, or two if recalled rows would have the name of others."""
         if rows[0].lane == RECALL and (self._folder / _name_of(rows)).exists():
             half = len(rows) // 2
-            if half:  # the only row of a file that exists has landed before
+            if half:  # the only row of an existing file has landed before
                 self._write(rows[:half], resent[:half], received)
                 self._write(rows[half:], resent[half:], received)
             return
@@ -269,7 +269,7 @@ class DirectoryDestination:
 
 
 def _write_file(folder: Path, name: str, lines: Iterable[bytes]) -> Path:
-    """Write a file that is whole from the moment it has its name, on disk when this returns."""
+    """Write a file that is complete once it has its name, and on disk when this returns."""
     hidden = folder / f".{name.removesuffix('.jsonl')}{TEMPORARY}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     descriptor = os.open(hidden, flags, 0o666)
@@ -289,7 +289,7 @@ def _name_of(rows: list[OutboxRow]) -> str:
 
 
 def _prepare(folder: Path) -> None:
-    """Make the folder; remove the unfinished files of an earlier run, whose rows still wait."""
+    """Create the folder; remove the unfinished files of an earlier run, whose rows still wait."""
     make_folder(folder)
     for left_over in folder.glob(f".*{TEMPORARY}"):
         if not left_over.is_dir():

@@ -1,4 +1,4 @@
-"""A landing file that grows: its lines are on disk before it has its name."""
+"""A landing file that is appended to: its lines are on disk before it has its name."""
 
 import errno
 import json
@@ -20,27 +20,27 @@ FILE_LINES = 1_000
 """Lines at which a landing file is closed."""
 
 FILE_SECONDS = 5.0
-"""Seconds after its first line at which a landing file is closed, where `landing_interval` does not
-say otherwise."""
+"""Seconds after its first line at which a landing file is closed, unless `landing_interval` says
+otherwise."""
 
 MAX_COLLECTED_BYTES = 8 * 1024 * 1024
 """Bytes of all open files, or of rows in memory, at which files are closed: large payloads."""
 
 OPEN = ".jsonl.open"
-"""How the names of files end that are not whole yet; they begin with a dot."""
+"""Suffix of the names of incomplete files, which begin with a dot."""
 
 TEMPORARY = ".jsonl.tmp"
-"""How the names of files end whose lines are in the outbox or in memory, too."""
+"""Suffix of the names of files whose lines are in the outbox or in memory, too."""
 
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class LandingFile:
-    """A file of one epoch and stream, in which numbers rise; for a thread, like all that it does.
+    """A file of one epoch and stream, in which numbers rise; used in a thread.
 
-    Its rows may leave the outbox when `write` returns: after a crash `recover` names the file.
-    They stay in memory until the file `has_landed`, so that it can be written anew whatever
-    becomes of it before.
+    Its rows may be removed from the outbox when `write` returns: after a crash `recover` names the
+    file. They stay in memory until the file `has_landed`, so that it can be written again if it is
+    lost before.
     """
 
     def __init__(self, folder: Path, settings: UplinkSettings, due: float) -> None:
@@ -52,7 +52,7 @@ class LandingFile:
         self._path = folder
         self._rows: list[tuple[OutboxRow, int]] = []  # each with the time at which it landed
         self._descriptor: int | None = None
-        self._identity: tuple[int, int] | None = None  # None: what is on disk is not to be trusted
+        self._identity: tuple[int, int] | None = None  # None: the content on disk is not trusted
 
     @property
     def lines(self) -> int:
@@ -67,7 +67,7 @@ class LandingFile:
     def write(self, rows: Sequence[OutboxRow], received: int) -> None:
         """Append rows that land at `received` (ms since 1970), on disk when this returns.
 
-        Raises OSError where they, or those before them, could not be brought to disk.
+        Raises OSError if they, or those before them, could not be written.
         """
         settings = self._settings
         data = b"".join(landing_line(row, settings, received=received) for row in rows)
@@ -84,7 +84,7 @@ class LandingFile:
         self.restore()
 
     def restore(self) -> None:
-        """Write the file anew if it was deleted, renamed, replaced or truncated; raise OSError."""
+        """Write the file again if it was deleted, renamed, replaced or truncated; raise OSError."""
         if self._is_in_place():
             return
         if self._identity is not None:
@@ -98,8 +98,8 @@ class LandingFile:
     def finish(self) -> Path:
         """Give the file its name, and return its path; raise OSError.
 
-        Once it `has_landed` it is its reader's, also if the sync of its folder failed: what a loss
-        of power leaves then is the file under its hidden name, which `recover` finds.
+        Once it `has_landed` it belongs to its reader, even if the sync of its folder failed: a
+        power failure then leaves the file under its hidden name, which `recover` finds.
         """
         self.restore()
         first, last = self._rows[0][0], self._rows[-1][0]
@@ -114,7 +114,7 @@ class LandingFile:
         """Close the file as it is. It may still be finished, or written to."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            with suppress(OSError):  # all that was promised was synced before
+            with suppress(OSError):  # everything promised was synced before
                 os.close(descriptor)
 
     def _is_in_place(self) -> bool:
@@ -125,9 +125,10 @@ class LandingFile:
         return (found.st_dev, found.st_ino) == self._identity and found.st_size == self.bytes
 
     def _append(self, data: bytes) -> None:
-        """Bring bytes to the end of the file; raise OSError.
+        """Append bytes to the file; raise OSError.
 
-        From then on nothing of it is trusted that cannot be brought back to what was before.
+        After a failure nothing of it is trusted, unless it can be truncated to its previous
+        content.
         """
         if self._descriptor is None:
             self._descriptor = os.open(self._path, _APPEND)
@@ -136,7 +137,7 @@ class LandingFile:
             write_all(self._descriptor, data)
             os.fdatasync(self._descriptor)
         except OSError:
-            with suppress(OSError):  # a full disk, mostly, where this needs no room
+            with suppress(OSError):  # mostly a full disk, where truncating needs no space
                 os.ftruncate(self._descriptor, self.bytes)
                 os.fdatasync(self._descriptor)
                 self._identity = identity
@@ -148,7 +149,7 @@ class LandingFile:
         """Put a new file in place, on disk with its name, by way of `made`; raise OSError."""
         self.close()
         self._identity = None
-        made.unlink(missing_ok=True)  # what somebody made there may be a link
+        made.unlink(missing_ok=True)  # an existing file there may be a link
         self._descriptor = os.open(made, _APPEND | os.O_CREAT | os.O_EXCL, 0o666)
         try:
             write_all(self._descriptor, data)
@@ -159,14 +160,14 @@ class LandingFile:
             sync_folder(self._folder)
         except OSError:
             self.close()
-            with suppress(OSError):  # what is in it is in memory or in the outbox
+            with suppress(OSError):  # its content is in memory or in the outbox
                 made.unlink(missing_ok=True)
             raise
         self._identity = found.st_dev, found.st_ino
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of `data`, however little a call takes; raise OSError."""
+    """Write all of `data`, however little a call accepts; raise OSError."""
     left = memoryview(data)
     while left:
         written = os.write(descriptor, left)
@@ -176,10 +177,10 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def recover(folder: Path) -> None:
-    """Name the files that an earlier run left open, without what was not on disk for certain.
+    """Name the files that an earlier run left open, without what was not surely on disk.
 
-    A line that the disk has damaged since stays, for the pipeline to put into quarantine. A file
-    that cannot be read or named stays for the next attempt, and hinders no other.
+    A line that the disk has damaged since stays, for the pipeline to quarantine. A file that cannot
+    be read or named stays for the next attempt, and does not block others.
     """
     for path in sorted(folder.glob(f".*{OPEN}")):
         try:
@@ -213,7 +214,7 @@ def _recover(path: Path) -> None:
 
 
 def whole_records(data: bytes) -> tuple[list[dict[str, Any]], int]:
-    """Return the records of an open file, and where the last one ends: a torn write is behind."""
+    """Return the records of an open file, and where the last one ends: a torn write may follow."""
     records, end, size = [], 0, 0
     for line in data.split(b"\n")[:-1]:
         end += len(line) + 1

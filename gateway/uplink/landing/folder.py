@@ -1,4 +1,4 @@
-"""The bounds of the landing folder in bytes and age, so that nobody's reading fills no card."""
+"""The bounds of the landing folder in bytes and age, so that unread files do not fill the card."""
 
 import contextlib
 import heapq
@@ -15,27 +15,27 @@ from gateway.uplink.errors import LinkError
 logger = logging.getLogger(__name__)
 
 FOLDERS = ("", "ledger", "clock")
-"""Where a gateway's files are, below its own folder."""
+"""The folder of a gateway's files, below its own."""
 
 SCAN_SECONDS = 600.0
-"""Seconds after which the folder is counted anew: its reader may have deleted files."""
+"""Seconds after which the folder is counted again: its reader may have deleted files."""
 
 STEP_SECONDS = 1.0
-"""By how much the wall clock must leave the monotonic one for it to have been set."""
+"""Difference between wall and monotonic clock that shows a step."""
 
 OLDEST = 1_000
 """Files that are deleted between two counts, at most."""
 
 LOW_MARK = 0.95
-"""The part of the bound that may be left when files were deleted to make room."""
+"""The part of the bound that may remain when files were deleted to make space."""
 
 BLOCK = 512
-"""Bytes of the unit in which stat tells what a file takes of the disk."""
+"""Bytes of the unit in which stat reports a file's size on disk."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class LandedFile:
-    """A file with the bytes that it takes of the disk."""
+    """A file with its bytes on disk."""
 
     changed: float
     path: str
@@ -45,8 +45,8 @@ class LandedFile:
 class LandingFolder:
     """Keeps the files of one gateway within bounds, in a thread.
 
-    `bytes` are what they take of the disk by the last count and what was written since;
-    `deleted` counts the files that were deleted.
+    `bytes` are their bytes on disk by the last count, and what was written since; `deleted` counts
+    the deleted files.
     """
 
     def __init__(self, folder: Path, settings: UplinkSettings) -> None:
@@ -55,13 +55,13 @@ class LandingFolder:
         self._folder = folder
         self._settings = settings
         self._next_count = 0.0
-        self._ahead: float | None = None  # the wall clock, of the monotonic one
+        self._ahead: float | None = None  # the wall clock's lead over the monotonic one
 
     def delete_oldest(self, monotonic: float, wall: float) -> None:
         """Delete what is too old or too much before another file is written.
 
-        `wall` is the time in seconds since 1970. Raises LinkError where the bound is reached and
-        the policy is to wait for a reader.
+        `wall` is the time in seconds since 1970. Raises LinkError if the bound is reached and the
+        policy is to wait for a reader.
         """
         self._follow_clock(monotonic, wall)
         if monotonic < self._next_count and not self._full:
@@ -84,7 +84,7 @@ class LandingFolder:
             self._count()
 
     def wrote(self, path: Path) -> None:
-        """Count a file that was written, unless its reader was quicker."""
+        """Count a file that was written, unless its reader was faster."""
         with contextlib.suppress(OSError):
             self.bytes += path.stat().st_blocks * BLOCK
 
@@ -93,10 +93,10 @@ class LandingFolder:
         return self.bytes > self._settings.landing_maximum_bytes
 
     def _follow_clock(self, monotonic: float, wall: float) -> None:
-        """Set the times of the files with the clock, so that a step makes none older or younger.
+        """Change the times of the files with the clock, so that a step makes none older or younger.
 
-        Those alone that the clock has given before it was set: files of an earlier start may be
-        later than that, where a board begins with 1970.
+        Only times that the clock gave before it was set: on a board that begins with 1970, files of
+        an earlier start may be later.
         """
         ahead = wall - monotonic
         step = 0.0 if self._ahead is None else ahead - self._ahead
@@ -121,7 +121,7 @@ class LandingFolder:
         self.bytes = sum(file.bytes for file in landed_files(self._folder))
 
     def _delete_oldest(self) -> bool:
-        """Delete the oldest files until some room is free; return whether there were any."""
+        """Delete the oldest files until some space is free; return whether there were any."""
         low = LOW_MARK * self._settings.landing_maximum_bytes
         left, deleted = self.bytes, self.deleted
         for file in heapq.nsmallest(OLDEST, landed_files(self._folder)):
@@ -132,9 +132,9 @@ class LandingFolder:
         return self.deleted > deleted
 
     def _delete(self, file: LandedFile) -> bool:
-        """Return whether the file is gone; one that cannot be deleted hinders no other."""
+        """Return whether the file is gone; one that cannot be deleted does not block others."""
         try:
-            Path(file.path).unlink(missing_ok=True)  # its reader may have been quicker
+            Path(file.path).unlink(missing_ok=True)  # its reader may have been faster
         except OSError as error:
             logger.warning(
                 "%s cannot be deleted for the bounds of its folder: %s", file.path, error
@@ -145,7 +145,7 @@ class LandingFolder:
 
 
 def landed_files(folder: Path) -> Iterator[LandedFile]:
-    """Give the whole files of one gateway; raise OSError if a folder cannot be read."""
+    """Yield the complete files of one gateway; raise OSError if a folder cannot be read."""
     for name in FOLDERS:
         place = folder / name
         if not place.is_dir():

@@ -1,4 +1,4 @@
-"""Live rows on their way into landing files: on disk as soon as a publisher waits for it."""
+"""Appends live rows to landing files: on disk as soon as a publisher waits for it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,10 +14,10 @@ from gateway.uplink.landing.folder import LandingFolder
 from gateway.uplink.lanes import MAX_FRESH_BYTES, Lanes
 
 UNHURRIED_SECONDS = 0.5
-"""Seconds for which live rows that nobody waits for are held in memory."""
+"""Seconds for which live rows that no publisher waits for are held in memory."""
 
 CHECK_SECONDS = 1.0
-"""Seconds between two looks whether open files are still there, beside those after each write."""
+"""Seconds between two checks that open files still exist, beside those after each write."""
 
 FileKey = tuple[str, str]
 """The epoch and the stream of a file."""
@@ -27,9 +27,9 @@ class LiveLanding:
     """Appends live rows to open `files`, one of each epoch and stream, and ends the rows.
 
     It is the outbox's `LiveSender`. Publishers are answered when their lines are on disk: a row
-    that lands within `[uplink] commit_within` is never written to the database. Rows that nobody
-    waits for are gathered for `landing_interval`, or UNHURRIED_SECONDS, and FILE_LINES at most.
-    `land` runs in the destination's task.
+    that lands within `[uplink] commit_within` is never written to the database. Rows that no
+    publisher waits for are collected for `landing_interval`, or UNHURRIED_SECONDS, and FILE_LINES
+    at most. `land` runs in the destination's task.
     """
 
     def __init__(
@@ -49,21 +49,21 @@ class LiveLanding:
         self._lanes = lanes
         self._link = link
         self._files = files
-        self.is_free = True  # the backlog is no hindrance
+        self.is_free = True  # the backlog does not block it
         self.accepts = lanes.accepts
         self.live: Live | None = None
         self._awaited = False
         self._check_at = 0.0
-        self._since: float | None = None  # the first row in memory came at this monotonic time
+        self._since: float | None = None  # when the first row in memory arrived (monotonic)
         self._interval = context.settings.landing_interval or UNHURRIED_SECONDS
         self._gathers = context.settings.landing_interval is not None
 
     def send(self, row: OutboxRow) -> None:
-        """Keep a live row that was just added until the destination's task lands it."""
+        """Hold a live row that was just added until the destination's task lands it."""
         self._lanes.push(row)
         if self._since is None:
             self._since = self._context.clock.monotonic()
-            if not row.awaits_commit:  # else its commit wakes the link
+            if not row.awaits_commit:  # otherwise its commit wakes the link
                 self._link.wake.set()
         awaited = row.barrier is not None or len(self._lanes.fresh) >= landing_file.FILE_LINES
         if awaited and not self._awaited:
@@ -71,14 +71,14 @@ class LiveLanding:
             self._link.wake.set()
 
     def seconds_left(self) -> float | None:
-        """Return the seconds until there is something to do without being woken."""
+        """Return the seconds until there is work without being woken."""
         due = [min(file.due, self._check_at) for file in self._files.values()]
         if self._since is not None:
             due.append(self._since + self._interval)
         return max(0.0, min(due) - self._context.clock.monotonic()) if due else None
 
     async def land(self, *, all_rows: bool = False) -> bool:
-        """Land the rows that are awaited or old enough, and what is read; return if it did."""
+        """Land the rows that are awaited or old enough, and those that were read; return if any."""
         begun = self._context.clock.monotonic()
         due = self._since is not None and begun >= self._since + self._interval
         if not (self._awaited or due or all_rows or self._must_read):
@@ -97,7 +97,7 @@ class LiveLanding:
         return bool(rows)
 
     async def finish(self, *, all_files: bool = False) -> None:
-        """Name the files that have been open for long enough, and look after the others."""
+        """Name the files that have been open for long enough, and check the others."""
         now = self._context.clock.monotonic()
         if now >= self._check_at:
             self._check_at = now + CHECK_SECONDS
@@ -108,7 +108,7 @@ class LiveLanding:
 
     @property
     def _must_read(self) -> bool:
-        """Whether live rows have to be read from the outbox."""
+        """Whether live rows must be read from the outbox."""
         return self._lanes.live_waits and not self._lanes.fresh
 
     async def _next_rows(self) -> list[OutboxRow]:
@@ -123,7 +123,7 @@ class LiveLanding:
         if self._lanes.fresh and self._gathers:
             self._since = self._context.clock.monotonic()
         elif self._lanes.fresh:
-            self._awaited = True  # of what waits for its commit, that wakes the link
+            self._awaited = True  # of rows that wait for their commit, which wakes the link
         return rows
 
     async def _next(self) -> OutboxRow | None:
@@ -136,7 +136,7 @@ class LiveLanding:
     async def _append(
         self, key: FileKey, rows: Sequence[OutboxRow], wall: int, *, gathered: bool
     ) -> None:
-        """Bring rows of one epoch and stream to disk; what was `gathered` waits for no more."""
+        """Write rows of one epoch and stream to disk; collected ones are included."""
         while rows:
             file = self._files.get(key)
             if file is None:
@@ -179,7 +179,7 @@ class LiveLanding:
 async def finish_file(
     files: dict[FileKey, LandingFile], key: FileKey, landing: LandingFolder
 ) -> None:
-    """Name one of the open files, which is no more among them once it has; raise OSError."""
+    """Name one of the open files, which is removed from them; raise OSError."""
     file = files[key]
     try:
         path = await asyncio.to_thread(file.finish)

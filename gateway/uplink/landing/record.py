@@ -1,4 +1,4 @@
-"""The landing record: a message as a line of JSON, the same whichever way it went."""
+"""The landing record: a message as a line of JSON, the same on every way."""
 
 import json
 from base64 import b64encode
@@ -17,17 +17,18 @@ def landing_line(
 ) -> bytes:
     """Return the record of docs/fleet.md; `received` is when it lands (ms since 1970).
 
-    It is one line of ASCII, whatever line ends a reader believes in. Optional fields are left out
-    where the message has none; blobs are base64.
+    It is one line of ASCII, whichever line ends a reader expects. Absent optional fields are
+    omitted; blobs are base64.
     """
-    # Said here, by the gateway's own parser, so that all later readers agree (where-language 6.3).
+    # Decided here, by the gateway's own parser, so that all later readers agree (where-language
+    # 6.3).
     is_json = parse_json(row.message.payload) is not NOT_JSON
     properties = _encode(row.message.user_properties) if row.message.user_properties else "[]"
     content_type = "null" if row.message.content_type is None else _quote(row.message.content_type)
     optional = ""
     if settings.identity or has_more(row):
         optional = _optional(row, received, identity=settings.identity)
-    return (  # what all have; a gateway makes thousands a second, so no dictionary here
+    return (  # the common fields; a gateway makes thousands a second, so no dictionary here
         f'{{"gateway_id":"{settings.gateway_id}","epoch":"{row.epoch}","stream":"{row.stream}",'
         f'"seq":{row.seq},"time":{row.time},"received":{received},"topic":{_quote(row.message.topic)},'
         f'"payload":"{b64encode(row.message.payload).decode("ascii")}","qos":{row.message.qos},'
@@ -47,7 +48,7 @@ def _boolean(value: bool) -> str:
 
 
 def _optional(row: OutboxRow, received: int, *, identity: bool) -> str:
-    """Return the fields that few messages have, as they stand in the line."""
+    """Return the optional fields, as they are written in the line."""
     blob = row.message.correlation_data
     optional = {
         "clientid": row.message.client_id if identity else None,

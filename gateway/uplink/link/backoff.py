@@ -6,8 +6,8 @@ from collections.abc import Callable
 class Backoff:
     """Exponential delays with jitter: a fleet that lost its broker must not return at once.
 
-    The n-th delay lies evenly between half and all of `first` * 2 ** n seconds, at most
-    `longest`. `random` gives numbers from 0 to 1.
+    The n-th delay is evenly distributed between half and all of `first` * 2 ** n seconds, at most
+    `longest`. `random` returns numbers from 0 to 1.
     """
 
     __slots__ = ("_first", "_longest", "_next", "_random")

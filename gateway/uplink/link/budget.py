@@ -1,4 +1,4 @@
-"""The day's budget: how much of it is used, on disk and under $SYS."""
+"""The day's budget of bytes: its use, on disk and under $SYS."""
 
 from datetime import datetime, time, timedelta, tzinfo
 
@@ -11,10 +11,10 @@ BACKLOG_SHARE = 0.8
 
 
 class Budget:
-    """`limit` bytes for each day, by the board's own midnight; nothing is carried over.
+    """`limit` bytes for each day, from the board's own midnight; nothing is carried over.
 
-    `day` is the number of the day that `used` bytes belong to (date.toordinal). Times are seconds
-    since 1970; `zone` None is the time zone of the board.
+    `day` is the number of the day of the `used` bytes (date.toordinal). Times are seconds since
+    1970; `zone` None is the time zone of the board.
     """
 
     def __init__(self, limit: int, day: int = 0, used: int = 0, zone: tzinfo | None = None) -> None:
@@ -44,7 +44,7 @@ class Budget:
         return datetime.combine(tomorrow, time(), self._zone).timestamp()
 
     def _turn_over(self, now: float) -> None:
-        """Start a new day; a clock that was set back does not give the same day a second budget."""
+        """Start a new day; a clock that was set back does not give a day a second budget."""
         day = self._local(now).toordinal()
         if day > self.day:
             self.day, self.used = day, 0
@@ -54,7 +54,7 @@ class Budget:
 
 
 class Metering:
-    """Counts what connections carry against the `budget`; without one it lets everything go."""
+    """Counts the bytes of connections in the `budget`; without one it allows everything."""
 
     def __init__(
         self, budget: Budget | None, usage: UplinkUsage | None, counters: Counters, clock: Clock
@@ -66,7 +66,7 @@ class Metering:
         self.change(budget, usage)
 
     def change(self, budget: Budget | None, usage: UplinkUsage | None) -> None:
-        """Count against another budget from now on; today's use of the last one counts, too."""
+        """Count in another budget from now on; today's use of the last one counts, too."""
         if self.budget is not None and budget is not None:
             budget.day, budget.used = self.budget.day, self.budget.used
         self.budget, self._usage = budget, usage
@@ -81,11 +81,11 @@ class Metering:
             self._note(self.budget)
 
     def begin(self) -> None:
-        """Begin to count a connection from nothing."""
+        """Begin to count a connection."""
         self._counted = 0
 
     def count(self, carried: int) -> None:
-        """Take in that the present connection has carried so many bytes so far."""
+        """Count the present connection's bytes so far."""
         if self.budget is not None:
             self.budget.spend(carried - self._counted, self._now())
             self._counted = carried
@@ -93,12 +93,12 @@ class Metering:
 
     @property
     def spent(self) -> bool:
-        """Whether nothing more may go today."""
+        """Whether nothing more may be sent today."""
         return self.budget is not None and self.budget.spent(self._now())
 
     @property
     def backlog_spent(self) -> bool:
-        """Whether only live messages may go today."""
+        """Whether only live messages may be sent today."""
         return self.budget is not None and self.budget.backlog_spent(self._now())
 
     def renewed_in(self) -> float:

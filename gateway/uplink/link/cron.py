@@ -1,4 +1,4 @@
-"""Windows of time in the five fields of cron, with a length: `0 2 * * * for 30m`."""
+"""Time windows in the five fields of cron, with a length: `0 2 * * * for 30m`."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from cronsim import CronSim, CronSimError
 from gateway.settings.quantities import seconds as whole_seconds
 
 LONGEST_SECONDS = 24 * 3600
-"""The longest window; two that touch are one to the link."""
+"""The longest window; two adjacent ones are one to the link."""
 
 FIELDS = (
     "a minute from 0 to 59",
@@ -27,7 +27,7 @@ _WINDOW = re.compile(r"((?:\S+ ){5})for (\S+)")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Cron's fields, which say when windows begin, and their length in seconds."""
+    """Cron's fields for the beginnings of windows, and their length in seconds."""
 
     fields: tuple[str, ...]
     seconds: int
@@ -36,8 +36,8 @@ class Window:
         """Yield the seconds since 1970 at which windows begin after a local time without a zone.
 
         A time that the clocks of `zone` (None: the board's) skip in spring is an hour later. In
-        autumn a time that comes twice counts once, its first time, unless the hours begin with
-        `*`: then both.
+        autumn a repeated time counts once, the first time, unless the hours begin with `*`: then
+        both count.
         """
         every_hour = self.fields[1].startswith("*")
         # without a zone, since cronsim would move what is skipped to the end of the gap
@@ -51,9 +51,9 @@ class Window:
 
 
 def parse_window(text: str) -> Window:
-    """Return the window that a text such as `*/15 8-18 * * mon-fri for 5m` describes.
+    """Return the window of a text such as `*/15 8-18 * * mon-fri for 5m`.
 
-    Raises ValueError with what is wrong.
+    Raises ValueError with the fault.
     """
     match = _WINDOW.fullmatch(text)
     if match is None:

@@ -6,45 +6,45 @@ BURST = 0.1
 """Seconds' worth of the rate that may be sent in one burst."""
 
 INTERVAL = 1.0
-"""Seconds between two steps up once there was trouble, and between two steps down."""
+"""Seconds between two steps up after trouble, and between two steps down."""
 
 DELAY_TARGET = 0.25
-"""Seconds that a PUBACK may take beyond the quickest of its connection: what waits ahead of a
-live message. A quarter of what live messages may take leaves room for the rest."""
+"""Seconds that a PUBACK may take beyond the fastest of its connection: what waits ahead of a live
+message. A quarter of a live message's limit leaves the rest for other delays."""
 
 START_MESSAGES, START_BYTES = 1_000.0, 64.0 * 1024
 """The rates a second with which a connection begins; each step doubles them (slow start)."""
 
 QUICK_INTERVAL = 0.05
-"""Seconds between two doublings at least: each is to be felt before the next. On a slower way
-they are twice what a PUBACK takes, up to INTERVAL."""
+"""The least seconds between two doublings: each must show its effect before the next. On a slower
+link they are twice the time of a PUBACK, up to INTERVAL."""
 
 LEAST_STEP_MESSAGES, LEAST_STEP_BYTES = 50.0, 8.0 * 1024
 
 STEPS = 8
-"""Once something went wrong a second adds so much to the rates, or the STEPS-th part of what they
-fell to if that is more: linear growth, and the old rate is tried again after 8 s or later."""
+"""After trouble a second adds this much to the rates, or 1/STEPS of what they fell to if that is
+more: linear growth, and the old rate is tried again after 8 s or later."""
 
 REFUSED, LATE = 0.5, 0.75
-"""What trouble leaves of the rates: half after a refusal, a lost connection or a very late PUBACK,
-more after a PUBACK that is only late."""
+"""The part of the rates that trouble leaves: half after a refusal, a lost connection or a very late
+PUBACK, more after a PUBACK that is only late."""
 
 LEAST_MESSAGES, LEAST_BYTES = 1.0, 256.0
-"""The rates below which the backlog never falls: it always moves."""
+"""The minimum rates of the backlog: it always advances."""
 
 LEAST_INFLIGHT = 8 * 1024
-"""Bytes of the backlog that may always be in flight; nothing is known of the link yet."""
+"""Bytes of the backlog that may always be in flight, while nothing is known of the link."""
 
 UNLIMITED = float("inf")
 
 
 class TokenBucket:
-    """Gives out `rate` tokens a second, of which `burst` seconds' worth can be saved up.
+    """Provides `rate` tokens a second, of which `burst` seconds' worth can be saved up.
 
-    Something may go as soon as there is a whole token, whatever its size, and what it cost is
-    known after: so the balance can fall below zero, and the debt is waited for. In any span of
-    t seconds no more is spent than `rate * (t + burst)`, one token and the last thing's cost.
-    All times are monotonic seconds.
+    Something may be sent as soon as there is a whole token, whatever its size; its cost is known
+    afterwards. So the balance can be negative, and sending waits until it is positive. In any span
+    of t seconds no more is spent than `rate * (t + burst)`, one token and the last cost. All times
+    are monotonic seconds.
     """
 
     __slots__ = ("_balance", "_burst", "_most", "_rate", "_then")
@@ -91,8 +91,8 @@ class TokenBucket:
 def lately(before: float, amount: float, seconds: float) -> float:
     """Return the recent rate a second, given `amount` in the last `seconds`.
 
-    A quarter of a second in which nothing could go does not make it 0: what was `before` counts
-    until INTERVAL has passed, a little less with each step.
+    A quarter of a second in which nothing could be sent does not make it 0: `before` counts until
+    INTERVAL has passed, a little less with each step.
     """
     if before == UNLIMITED:
         return amount / seconds
@@ -102,8 +102,8 @@ def lately(before: float, amount: float, seconds: float) -> float:
 class AdaptiveRate:
     """A rate that grows while it limits the backlog and is cut when delays rise (AIMD).
 
-    Below the threshold, the rate after the last cut, it doubles with each step; above it, it
-    grows by a fixed amount. It stays between `minimum` and `maximum`.
+    Below the threshold, the rate after the last cut, it doubles with each step; above it, it grows
+    by a fixed amount. It stays between `minimum` and `maximum`.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class AdaptiveRate:
         self.bucket = TokenBucket(min(start, maximum), BURST, now)
 
     def begin(self, now: float) -> None:
-        """Begin a connection: at the start rate, or slower if it was slower."""
+        """Begin a connection: at the start rate, or lower if it was lower."""
         self._used, self._spent, self._short = UNLIMITED, 0.0, False
         self.bucket.set_rate(min(self._start, self.bucket.rate), now)
 
@@ -138,7 +138,7 @@ class AdaptiveRate:
 
     def cut(self, share: float, now: float) -> None:
         """Reduce the rate to a share of what was used, or of what was allowed if that is less."""
-        used = max(self._used, self._start)  # what was not needed says nothing
+        used = max(self._used, self._start)  # capacity that was not needed proves nothing
         rate = max(self._minimum, min(self.bucket.rate, used) * share)
         self._threshold = rate
         self._short = False
@@ -167,12 +167,11 @@ class AdaptiveRate:
 class Pacing:
     """Limits the backlog in messages and bytes a second; live messages are not limited.
 
-    Steps down when the fleet's broker wants less (`slow_down`), when a connection is `lost` that
-    carried some of the backlog, and when PUBACKs become slow, which is how a full link shows before
-    anybody complains; at most once in an interval. What is in flight of the backlog is held
-    to what the rate, and twice what was carried lately, bring through within the quickest
-    PUBACK's time and DELAY_TARGET. `last_delay` is
-    what the last PUBACK took. All times are monotonic seconds.
+    It steps down when the fleet's broker requests it (`slow_down`), when a connection is `lost`
+    that had some of the backlog in flight, and when PUBACKs become slow, the first sign of a full
+    link; at most once in an interval. Bytes of the backlog in flight are limited to what the rate,
+    and twice the recent throughput, deliver within the fastest PUBACK's time and DELAY_TARGET.
+    `last_delay` is the time of the last PUBACK. All times are monotonic seconds.
     """
 
     def __init__(self, settings: UplinkSettings, now: float) -> None:
@@ -255,9 +254,9 @@ class Pacing:
             self.slow_down(now, share, max(INTERVAL, delay))
 
     def lost(self, now: float) -> None:
-        """Step down after a lost connection, unless none of the backlog was on its way.
+        """Step down after a lost connection, unless none of the backlog was in flight.
 
-        Then an outage has begun, which says nothing of the rate at which it may drain.
+        In that case an outage has begun, which says nothing about the rate at which it may drain.
         """
         if self._inflight:
             self.slow_down(now)
@@ -265,8 +264,8 @@ class Pacing:
     def slow_down(self, now: float, share: float = REFUSED, calm: float = INTERVAL) -> None:
         """Cut both rates to a share, unless they just were; `calm` seconds begin now.
 
-        What was sent before the step is answered within about that time, and its trouble is no
-        news.
+        Packets sent before the step are answered within about that time, and their delays are
+        expected.
         """
         if now < self._calm_until:
             return

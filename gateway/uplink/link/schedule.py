@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 CHANGE_SECONDS = 2 * 3600
-"""The most by which clocks are put forward or back: local times are looked up so much earlier, and
-so much later, than those that are wanted."""
+"""The largest step of daylight saving: local times are searched from this much earlier to this much
+later than requested."""
 
 
 CHECK_SECONDS = 5.0
-"""Seconds between two checks while the link is up, so a window is overrun by this at most."""
+"""Seconds between two checks while the link is up, the most by which a window is exceeded."""
 
 LONGEST_WAIT = 60.0
 """Maximum seconds between two checks while the link waits: the board's clock may be set."""
 
 
 class Schedule:
-    """Windows that together say when the link may be up.
+    """Windows in which the link may be up.
 
-    Times are seconds since 1970; `zone` None is the time zone of the board, whatever it is then.
+    Times are seconds since 1970; `zone` None is the present time zone of the board.
     """
 
     def __init__(self, windows: Sequence["Window"], zone: tzinfo | None = None) -> None:
@@ -56,7 +56,7 @@ class Schedule:
     def _starts(self, window: "Window", begin: float, end: float = float("inf")) -> Iterator[float]:
         """Yield all starts of a window from `begin` to `end` and some around them.
 
-        They are in the order of local time, which goes back when the clocks do.
+        They are in the order of local time, which goes back at the end of daylight saving.
         """
         local = datetime.fromtimestamp(begin, self._zone).replace(tzinfo=None)
         starts = window.starts(local - timedelta(seconds=CHANGE_SECONDS), self._zone)
@@ -64,14 +64,14 @@ class Schedule:
 
 
 class Closed(NamedTuple):
-    """Why the link has to wait, and the seconds until the next check."""
+    """Why the link must wait, and the seconds until the next check."""
 
     text: str
     seconds: float
 
 
 class LinkPermit:
-    """Says whether the link may be up; asked before each connection and while it is up."""
+    """Decides whether the link may be up, before each connection and while it is up."""
 
     def __init__(self, schedule: Schedule | None, metering: Metering, clock: Clock) -> None:
         self._schedule = schedule
@@ -100,6 +100,6 @@ def schedule_of(windows: Sequence[str]) -> Schedule | None:
     """Return the schedule of the checked windows, None without any."""
     if not windows:
         return None
-    from gateway.uplink.link.cron import parse_window  # where it is used alone
+    from gateway.uplink.link.cron import parse_window  # imported only if needed
 
     return Schedule([parse_window(text) for text in windows])

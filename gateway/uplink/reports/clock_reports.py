@@ -1,4 +1,4 @@
-"""Reports to the fleet how far off the gateway's wall clock was, and with what uncertainty."""
+"""Reports the wall clock's error to the fleet, with its uncertainty."""
 
 import json
 from functools import partial
@@ -14,7 +14,7 @@ SUFFIX = "clock"
 
 
 def clock_record(finding: Finding) -> dict[str, object]:
-    """Return the record of docs/fleet.md; `to` is null while the span runs."""
+    """Return the record of docs/fleet.md; `to` is null while the span lasts."""
     span = finding.span
     return {
         "epoch": span.epoch,
@@ -60,7 +60,7 @@ class ClockReports:
 
 
 def _numbers(span: Span) -> dict[str, list[int | None]]:
-    """Return the first and last number of each stream in the span, null for what is not known."""
+    """Return the first and last number of each stream in the span, null if unknown."""
     if span.last is None:
         return {stream: [number + 1, None] for stream, number in span.first.items()}
     return {

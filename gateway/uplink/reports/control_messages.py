@@ -5,16 +5,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 MAX_CONTROL_MESSAGES = 256
-"""Control messages that wait or are in flight; beyond, `send` returns False."""
+"""Control messages that wait or are in flight; above that, `send` returns False."""
 
 
 @dataclass(slots=True)
 class ControlMessage:
     """A message below `<prefix>/<gateway_id>/<suffix>`, sent with QoS 1 and without RETAIN.
 
-    `on_answered` is called once, with the reason code that ends it: below 0x80 the fleet has it,
-    from 0x80 on it refused it for good. 0x83 and 0x97 do not end it: it is resent. `number` is
-    given by `ControlMessages.send`.
+    `on_answered` is called once, with the reason code that ends it: below 0x80 the fleet has
+    accepted it, from 0x80 on refused it permanently. 0x83 and 0x97 do not end it: it is resent.
+    `number` is set by `ControlMessages.send`.
     """
 
     suffix: str
@@ -26,8 +26,8 @@ class ControlMessage:
 class ControlMessages:
     """A bounded queue in order, sent before all rows of the outbox, over any connection.
 
-    It is in memory only. A caller that must not lose a message keeps it until `on_answered`
-    and sends it again after a start.
+    It is in memory only. A caller that must not lose a message keeps it until `on_answered` and
+    sends it again after a start.
     """
 
     def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
@@ -55,7 +55,7 @@ class ControlMessages:
         return heapq.heappop(self._waiting)[1] if self._waiting else None
 
     def answered(self, message: ControlMessage, code: int) -> None:
-        """End a message with the reason code that it got."""
+        """End a message with its reason code."""
         self._count -= 1
         message.on_answered(code)
 

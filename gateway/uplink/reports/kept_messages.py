@@ -12,17 +12,17 @@ from gateway.uplink.reports.control_messages import ControlMessage, ControlMessa
 logger = logging.getLogger(__name__)
 
 MAX_UNANSWERED = 8
-"""Maximum messages of one kind in flight; the rows that further ones are made of stay on disk."""
+"""Maximum messages of one kind in flight; rows for further ones stay on disk."""
 
 REFUSED_SECONDS = 60.0
-"""Seconds a message waits after a refusal, so that a broker that refuses is not flooded."""
+"""Seconds for which a refused message waits, so that the broker is not flooded."""
 
 
 class KeptMessages:
     """Sends messages below `…/<suffix>`, at most MAX_UNANSWERED at a time.
 
-    `has_capacity` says whether one more may be sent; `on_capacity` are called whenever that becomes
-    true. Call `resend` about once a second: it sends refused messages again when they have waited.
+    `has_capacity` is whether one more may be sent; `on_capacity` are called whenever that becomes
+    true. Call `resend` about once a second: it resends refused messages after a pause.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class KeptMessages:
         self._send(payload, on_delivered)
 
     def resend(self) -> None:
-        """Send again what was refused REFUSED_SECONDS ago."""
+        """Resend what was refused REFUSED_SECONDS ago."""
         now = self._clock.monotonic()
         while self._refused and self._refused[0][0] <= now:
             _, _, payload, on_delivered = heapq.heappop(self._refused)

@@ -1,4 +1,4 @@
-"""Tells the fleet what is in the ledger, and lets it go when the fleet has heard."""
+"""Reports the ledger to the fleet, and deletes it when the fleet has acknowledged."""
 
 import asyncio
 import json
@@ -26,27 +26,27 @@ logger = logging.getLogger(__name__)
 
 
 MAX_ENTRY_BYTES = 8 * 1024
-"""Bytes of ranges in one entry, which any broker takes; what is beyond begins another."""
+"""Bytes of ranges in one entry, which any broker accepts; further ranges are in the next."""
 
 
 SUFFIX = "ledger"
 
 PASS_SECONDS = 30.0
-"""Between two passes through the ledger, at least: what ends meanwhile collapses into fewer ranges.
-"""
+"""The least seconds between two passes through the ledger: outcomes meanwhile collapse into fewer
+ranges."""
 
 PASS_RANGES = 2_000
-"""Ranges from which a pass does not wait for its time."""
+"""Ranges from which a pass begins early."""
 
 PAGE_RANGES = 200
 """Ranges read from the ledger at a time; an entry or a few of them."""
 
 CHECK_SECONDS = 1.0
-"""Between two looks at the ledger."""
+"""Seconds between two checks of the ledger."""
 
 
 class LedgerEntry(NamedTuple):
-    """What is sent, and the ranges on disk that it tells of."""
+    """A payload, and the ranges on disk that it reports."""
 
     payload: bytes
     ranges: list[LedgerRange]
@@ -68,7 +68,7 @@ def ledger_entries(ranges: Sequence[LedgerRange], starts: Starts) -> Iterator[Le
 
 
 def announcement(start: Start, stream: str) -> bytes:
-    """Return the payload that says that a start was, and what it knew of the one before."""
+    """Return the payload that reports a start, and what it knew of the one before."""
     return _entry(start, stream, []).payload
 
 
@@ -93,9 +93,9 @@ def _json(value: object) -> bytes:
 
 
 class LedgerReports:
-    """A task that goes through the ledger again and again, as fast as the fleet takes entries.
+    """A task that passes through the ledger repeatedly, as fast as the fleet accepts entries.
 
-    Between two passes are `interval` seconds, and PASS_SECONDS at least.
+    Passes begin `interval` seconds apart, and PASS_SECONDS at least.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class LedgerReports:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
-        """End; what is not told stays on disk."""
+        """End; unreported ranges stay on disk."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -146,7 +146,7 @@ class LedgerReports:
                 return
 
     def announce(self) -> None:
-        """Say of each start that it was, if the fleet has not heard of it."""
+        """Announce each start that the fleet does not know."""
         for start in self._starts.unannounced:
             payload = announcement(start, _stream(start))
             self._messages.send(payload, partial(self._starts.save_announced, start, self._uplink))
@@ -165,7 +165,7 @@ class LedgerReports:
                 await self.send_due()
             except sqlite3.Error as error:
                 logger.warning("the ledger could not be read: %s", error)
-            # Not wait_for: Python 3.11 loses a cancellation that meets the event there, and the
+            # Not wait_for: Python 3.11 loses a cancellation that coincides with the event, and the
             # gateway's stop would wait for ever.
             with suppress(TimeoutError):
                 async with asyncio.timeout(CHECK_SECONDS):

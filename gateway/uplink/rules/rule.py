@@ -15,18 +15,18 @@ from gateway.where.rule import RuleWhere
 COUNTED = (
     *("evaluated", "passed", "filtered", "null", "over_budget", "bytes_saved", "state_overflow"),
 )
-"""What is counted of each rule, from zero on."""
+"""Counters of each rule, from zero on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One `[[uplink.rule]]`; without `where` it accepts every message of its topic filter.
 
-    `lane` is `live`, or `backlog` for messages that are always sent behind live ones.
+    `lane` is `live`, or `backlog` for messages that are always sent after live ones.
     `commit_within` is for how many seconds a publisher's answer may wait for the fleet's PUBACK
     before the message is written; None for the uplink's own. `uplinks` are the bits of those that
-    it is for (`storage/outbox/uplinks.py`). If messages are to `retain` at the fleet what is
-    retained here, one that clears its topic is accepted whatever `where` says of it.
+    it is for (`storage/outbox/uplinks.py`). If messages are to `retain` at the fleet, one that
+    clears a topic is accepted whatever `where` says.
     """
 
     topic: str
@@ -38,16 +38,16 @@ class Rule:
     retain: bool = False
 
     def clears(self, message: Message) -> bool:
-        """Return whether the message ends what is retained of its topic, here and at the fleet."""
+        """Return whether the message clears its topic's retained message, here and at the fleet."""
         return self.retain and message.retain and not message.payload
 
 
 DEFAULT_RULES = (Rule("sensors/#"),)
-"""The rules of a configuration that has none."""
+"""The rules of a configuration without any."""
 
 
 def key_of(rules: Sequence[Rule], index: int) -> RuleKey | None:
-    """Return the key of a rule's stored state, None for a rule that remembers nothing."""
+    """Return the key of a rule's stored state, None for a rule without memory."""
     rule = rules[index]
     if rule.where is None or not rule.where.slots:
         return None
@@ -61,10 +61,10 @@ def key_of(rules: Sequence[Rule], index: int) -> RuleKey | None:
 
 
 def name_of(index: int, stream: str, topic: str, where: str | None) -> str:
-    """Return how the ledger names a rule: `<index>@<version>`.
+    """Return the ledger's name of a rule: `<index>@<version>`.
 
-    The version is the beginning of a hash of what the rule says: it is the same after each start
-    until somebody changes the rule's topic, expression or stream.
+    The version is the beginning of a hash of the rule: it is the same after each start until the
+    rule's topic, expression or stream changes.
     """
     text = f"{stream}\0{topic}\0{where or ''}"
     return f"{index}@{sha256(text.encode()).hexdigest()[:8]}"
@@ -73,12 +73,11 @@ def name_of(index: int, stream: str, topic: str, where: str | None) -> str:
 class ActiveRule:
     """A rule with its memory, the state of it on disk, and its figures under `rules/<index>`.
 
-    A message is evaluated first and recorded only when it is certain to be accepted. What
-    is remembered of a message that passes goes to disk in the batch of its outbox row.
-    What is remembered of others is in memory alone until `save`: it would be a write for each
-    message. The state on disk is marked so, once, and after a crash the rule starts empty, with
-    a new rule epoch. A rule with `SENT`, `DEADBAND` and `EVERY` alone remembers what it
-    forwarded, so that a crash takes nothing from it.
+    A message is evaluated first and recorded only when it is certain to be accepted. Its memory of
+    a message that passes is written in the batch of the outbox row. Its memory of others is not
+    written until `save`, which saves a write for each message. The state on disk is marked so,
+    once, and after a crash the rule starts empty, with a new rule epoch. A rule with only `SENT`,
+    `DEADBAND` and `EVERY` remembers what it forwarded, so it loses nothing in a crash.
     """
 
     def __init__(
@@ -95,7 +94,7 @@ class ActiveRule:
         self.name = name_of(index, rule.stream, rule.topic, where)
         self.index = index
         self.place = index if place is None else place
-        """By which the history of this run knows it."""
+        """Its index in the history of this run."""
         self.where = rule.where
         self.state = state
         self._counters = counters
@@ -113,7 +112,7 @@ class ActiveRule:
 
     @property
     def figures(self) -> dict[str, int | float]:
-        """What is counted of the rule, by name, and the microseconds of an evaluation."""
+        """The rule's counters by name, and the microseconds of an evaluation."""
         values = self._counters.values
         names = (*COUNTED, "microseconds", "topics")
         found = {name: values.get(self._prefix + name) for name in names}
@@ -126,7 +125,7 @@ class ActiveRule:
     def evaluate(self, message: Message) -> bool | None:
         """Return whether the rule accepts the message, None if its expression is NULL.
 
-        It is NULL, and the rule `over_budget`, if it takes more than is left of the message's room.
+        It is NULL, and the rule `over_budget`, if it needs more than the message's remaining work.
         """
         where = self.where
         self.over_budget = False
@@ -158,7 +157,7 @@ class ActiveRule:
             return None
 
     def _exceed(self, where: RuleWhere, message: Message) -> None:
-        """Count that the expression is NULL for what it would cost."""
+        """Count that the expression is NULL because of its cost."""
         self.over_budget = True
         self._counters.add(f"{self._prefix}over_budget")
         budget = self._budget
@@ -176,12 +175,12 @@ class ActiveRule:
 
     @property
     def same(self) -> tuple[str, str, str | None]:
-        """What makes a rule the same one in another configuration."""
+        """What identifies a rule in another configuration."""
         where = self.rule.where
         return self.rule.stream, self.rule.topic, None if where is None else where.text
 
     def follow(self, before: "ActiveRule", figures: dict[str, int | float]) -> None:
-        """Go on with what the same rule of an earlier configuration remembers, and its figures."""
+        """Continue with the memory and the figures of the same rule of an earlier configuration."""
         if self.rule.lane == before.rule.lane:
             self.place = before.place
         self.where, self.state, self.unsaved = before.where, before.state, before.unsaved
@@ -191,7 +190,7 @@ class ActiveRule:
             self._counters.set(self._prefix + name, shown)
 
     def forget(self, states: RuleStates) -> None:
-        """Delete what is remembered: the rule is no more."""
+        """Delete its memory: the rule was removed."""
         if self.state is not None:
             states.forget(self.state)
 
@@ -202,7 +201,7 @@ class ActiveRule:
         self._counters.add("tidegate/rules/bytes_saved", saved)
 
     def save(self) -> None:
-        """Add what is remembered and not on disk yet to the pending batch, before a stop."""
+        """Add unwritten memory to the pending batch, before a stop."""
         if self.where is None or self.state is None:
             return
         for topic in self.unsaved:
@@ -212,7 +211,8 @@ class ActiveRule:
 
     def _remember(self, where: RuleWhere, message: Message, result: bool | None) -> RuleResult:
         overflows = where.memory.overflows
-        if self.rule.clears(message):  # the fleet has nothing of the topic: the next is its first
+        # the fleet has nothing of the topic: the next message is its first
+        if self.rule.clears(message):
             where.memory.forget(message.topic)
             self._save_row(where, message, result)
         elif where.record(message, result):
@@ -237,7 +237,7 @@ class ActiveRule:
         if self.where is None or self.state is None:
             return
         for topic, row in self.state.rows.items():
-            if len(row) == self.where.slots:  # else it is none that an expression like this made
+            if len(row) == self.where.slots:  # otherwise it is from a different expression
                 self.where.memory.remember(topic, row)
         self.state.rows.clear()
 

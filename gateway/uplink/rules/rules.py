@@ -17,18 +17,18 @@ from gateway.storage.state.rule_states import RuleKey, RuleState
 from gateway.uplink.rules.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
 
 UNPROMISED = 1.0
-"""Seconds for which a message may go unwritten whose publisher is promised nothing."""
+"""Seconds for which a message may stay unwritten if nothing is promised to its publisher."""
 
 OVER_BUDGET = ":over_budget"
-"""Stands in the ledger behind the name of the rule that filtered a message, if one of the rules
-that were asked would have cost too much."""
+"""Follows the name of the rule that filtered a message in the ledger, if one of the evaluated rules
+would have cost too much."""
 
 KNOWN_FILTERS = 1_024
-"""Sets of topic filters whose rules are remembered; when there are more, all are found anew."""
+"""Sets of topic filters whose rules are cached; when there are more, the cache is cleared."""
 
 ACCEPTED = ("tidegate/rules/matched", "tidegate/rules/accepted")
 FILTERED = ("tidegate/rules/matched", "tidegate/rules/filtered")
-"""What is counted of a message in a stream."""
+"""Counters of messages in a stream."""
 
 NO_STATES: Mapping[RuleKey, RuleState] = {}
 """The restored states of a gateway that stores none."""
@@ -37,9 +37,9 @@ NO_STATES: Mapping[RuleKey, RuleState] = {}
 class Verdict:
     """The results of one stream's rules for a message: each evaluated rule with its result.
 
-    For each uplink they are evaluated in order, until one is TRUE: `uplinks` are those that get
-    the message in this `row`, and `rule` is the first that accepted it for one. `over_budget` are
-    those for which a rule would have cost too much.
+    For each uplink they are evaluated in order, until one is TRUE: `uplinks` are those that get the
+    message in this `row`, and `rule` is the first that accepted it for one. `over_budget` are those
+    for which a rule would have cost too much.
     """
 
     __slots__ = ("evaluated", "over_budget", "row", "rule", "stream", "uplinks")
@@ -75,7 +75,7 @@ class Verdict:
 
 
 class BroughtUp:
-    """The retained messages that were brought up (`RuleSet.bring_up`) and wait in the outbox."""
+    """The retained messages that were added (`RuleSet.bring_up`) and wait in the outbox."""
 
     __slots__ = ("_by_topic", "_outbox", "_rows")
 
@@ -98,7 +98,7 @@ class BroughtUp:
         return sum(1 for row in self._rows.values() if row.uplinks & uplink)
 
     def add(self, row: OutboxRow) -> None:
-        """Add a row to the outbox, of which one is enough for each topic, stream and uplink."""
+        """Add a row to the outbox; one suffices for each topic, stream and uplink."""
         for each in [*self._by_topic.get(row.message.topic, ())]:
             if (each.stream, each.uplinks) == (row.stream, row.uplinks):
                 self._outbox.supersede(each)
@@ -108,7 +108,7 @@ class BroughtUp:
             self._by_topic.setdefault(row.message.topic, []).append(row)
 
     def supersede(self, topic: str) -> None:
-        """Give up what has not left of a topic: another message of it is retained now."""
+        """Remove unsent rows of a topic: another message of it is retained now."""
         for row in [*self._by_topic.get(topic, ())]:
             self._outbox.supersede(row)
 
@@ -127,18 +127,16 @@ class BroughtUp:
 class RuleSet:
     """The inline client between the broker and the outbox.
 
-    The broker subscribes it to `topic_filters` and calls `receive` with each message that
-    matches, once, with the filters that matched. In each stream that has a rule for one of
-    them the message gets the next number, from 1 in each `epoch`; the stream's rules are then
-    evaluated in order, and the first whose `where` is TRUE accepts it, for each uplink by itself.
-    A message that no rule accepts uses up a number too: the ledger explains every gap
-    (docs/fleet.md).
+    The broker subscribes it to `topic_filters` and calls `receive` with each matching message,
+    once, with the filters that matched. In each stream that has a rule for one of them the message
+    gets the next number, from 1 in each `epoch`. Then the stream's rules are evaluated in order,
+    and the first whose `where` is TRUE accepts it, separately for each uplink. A message that no
+    rule accepts uses up a number, too: the ledger explains every gap (docs/fleet.md).
 
-    `states` is what `RuleStates.restore` found of the rules that remember something; `numbers`
-    are those that the last message was given. `budget` measures expressions.
-    `commit_within` is for how many seconds an answer may wait for the fleet's PUBACK before the
-    disk is asked, 0 for none. `ledger`, if any, records how every number ended; `before_numbers`
-    are called with each message before it gets its first number.
+    `states` is what `RuleStates.restore` found of the rules with memory; `numbers` are those of the
+    last message. `budget` measures expressions. `commit_within` is for how many seconds an answer
+    may wait for the fleet's PUBACK before the row is written, 0 for none. `ledger`, if any, records
+    every outcome; `before_numbers` are called with each message before it gets its first number.
     """
 
     __slots__ = (
@@ -164,7 +162,7 @@ class RuleSet:
 
     @property
     def refusal(self) -> str:
-        """Why `receive` refuses a message that it may take later."""
+        """Why `receive` refuses a message that it may accept later."""
         return self._outbox.refusal
 
     def __init__(
@@ -208,11 +206,11 @@ class RuleSet:
     def change(
         self, rules: Sequence[Rule], states: Mapping[RuleKey, RuleState]
     ) -> list[ActiveRule]:
-        """Let these rules hold from the next message on; return those that are no more.
+        """Apply these rules from the next message on; return the removed ones.
 
-        Streams go on with their numbers, also one that comes back. A rule that was there before,
-        with the same stream, topic and expression, goes on with what it remembers; `states` are
-        those of the others.
+        Streams continue with their numbers, also one that returns. A rule that existed before, with
+        the same stream, topic and expression, continues with its memory; `states` are those of the
+        others.
         """
         before: dict[object, list[tuple[ActiveRule, dict[str, int | float]]]] = {}
         for active in self.rules:
@@ -240,11 +238,11 @@ class RuleSet:
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
         """Add `message` to the outbox once for each stream with a rule that accepts it.
 
-        Returns QUOTA_EXCEEDED, with no number used and nothing remembered, if a rule accepts it
-        and the outbox is full; the publisher may try again later. What came down by a link gets
-        no number. What the message says of itself is not asked: a client may say anything.
+        Returns QUOTA_EXCEEDED, with no number used and nothing remembered, if a rule accepts it and
+        the outbox is full; the publisher may try again later. A message that came down a link gets
+        no number. The message's own properties are not trusted for that.
         """
-        if message.client_id == UPLINK_CLIENT:  # it came down: to send it up again would be a loop
+        if message.client_id == UPLINK_CLIENT:  # it came down: sending it up again would be a loop
             self.numbers = []
             return ReasonCode.SUCCESS
         for check in self.before_numbers:
@@ -279,9 +277,9 @@ class RuleSet:
     def bring_up(self, message: Message, uplinks: int) -> int | None:
         """Add a retained message to the outbox, by rules of these uplinks that retain.
 
-        Return to how many streams it was added, None if the outbox has no room for it. It has a
-        number of its own, and rules take it as the first of its topic; what they remember and
-        count stays as it is.
+        Return to how many streams it was added, None if the outbox has no capacity now. It has a
+        number of its own, and rules treat it as the first of its topic; their memory and counters
+        are unchanged.
         """
         topic_filters = [each for each in self.topic_filters if topic_matches(each, message.topic)]
         if message.client_id == UPLINK_CLIENT:
@@ -305,7 +303,7 @@ class RuleSet:
         return len(verdicts)
 
     def _number_again(self, verdict: Verdict) -> None:
-        """Add a retained message under the next number of a stream."""
+        """Add a retained message with the next number of a stream."""
         row, stream = verdict.row, verdict.stream
         if row is None:
             return
@@ -331,19 +329,19 @@ class RuleSet:
         return found
 
     def save(self) -> None:
-        """Add what rules remember and is not on disk yet to the pending batch, before a stop."""
+        """Add the rules' unwritten memory to the pending batch, before a stop."""
         for rules in self._streams.values():
             for active in rules:
                 active.save()
 
     def _wait(self, message: Message, rule: Rule) -> float:
-        """Return for how many seconds the message may go unwritten while the fleet can take it."""
+        """Return for how many seconds the message may stay unwritten while the fleet accepts."""
         wait = self._commit_within if rule.commit_within is None else rule.commit_within
         if not wait:
             return 0.0
         if message.commit_within is None or not message.qos:
             return max(wait, UNPROMISED)
-        if message.barrier is None:  # its answer waits for the disk, whatever the fleet says
+        if message.barrier is None:  # its answer waits for the disk in any case
             return 0.0
         return max(wait, message.commit_within)
 

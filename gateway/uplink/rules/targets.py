@@ -1,4 +1,4 @@
-"""How a rule's messages go up: to which topic of the fleet, whether retained, at which QoS."""
+"""The target of a rule's messages: the fleet's topic, RETAIN and QoS."""
 
 import re
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from gateway.settings.uplink import RuleSettings
 from gateway.storage.outbox.row import OutboxRow
 
 KNOWN_TOPICS = 4_096
-"""Topics whose target is remembered; when there are more, all are worked out again."""
+"""Topics whose target is cached; when there are more, the cache is cleared."""
 
 Address = tuple[bytes, bool, int]
 """A topic at the fleet's broker, whether messages keep their RETAIN flag, and the QoS."""
 
 
 def fill(template: str, gateway_id: str, topic: str) -> str:
-    """Return `template` with its places filled for a message on `topic`.
+    """Return `template` with its placeholders replaced for a message on `topic`.
 
     `{gateway}` is the gateway id, `{topic}` the whole topic, `{2}` its second level and `{2+}` its
     levels from the second on. Levels that the topic does not have are empty.
@@ -36,7 +36,7 @@ def fill(template: str, gateway_id: str, topic: str) -> str:
 class Targets:
     """Finds the target of a row by its stream and topic: that of the first rule that has them.
 
-    The configuration lets no other rule with the same stream and topic have another one.
+    The configuration does not allow two targets for the same stream and topic.
     """
 
     def __init__(self, targets: Sequence[RuleSettings], gateway_id: str, prefix: str) -> None:
@@ -46,7 +46,7 @@ class Targets:
         self._known: dict[tuple[str, str], Address] = {}
 
     def of(self, row: OutboxRow) -> Address:
-        """Return where the row goes."""
+        """Return the row's target."""
         key = (row.stream, row.message.topic)
         address = self._known.get(key)
         if address is None:
@@ -62,7 +62,7 @@ class Targets:
                 if each.target is not None:
                     topic = fill(each.target, self._gateway_id, row.message.topic)
                 return topic.encode(), each.retain, each.qos
-        # its rule was taken out of the configuration meanwhile
+        # its rule was removed from the configuration meanwhile
         return f"{self._prefix}{row.message.topic}".encode(), False, 1
 
 

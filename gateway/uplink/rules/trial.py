@@ -1,4 +1,4 @@
-"""An edited uplink rule beside the one that is there: what each takes of the messages that come."""
+"""Compares an edited uplink rule with the present one: which live messages each accepts."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -10,26 +10,26 @@ from gateway.routing.budget import EVALUATION, Budget
 from gateway.uplink.rules.rule import Rule
 
 DIFFERENCES = 20
-"""Messages on which the rules differ that are remembered: the last ones."""
+"""Remembered messages on which the rules differ: the last ones."""
 
 PAYLOAD_BYTES = 256
-"""Bytes of such a message's payload that are kept."""
+"""Bytes of such a message's payload that are stored."""
 
 TOPIC_LETTERS = 256
-"""Characters of its topic that are kept."""
+"""Characters of its topic that are stored."""
 
 MAXIMUM_TOPICS = 10_000
-"""Topics of which gaps are known; messages on further ones are counted as `untracked`."""
+"""Topics whose gaps are known; messages on further ones are counted as `untracked`."""
 
 MAXIMUM_TOPIC = 1_024
 """Characters of such a topic."""
 
 KNOWN_TOPICS = 4_096
-"""Topics of which it is known which rules are for them; the first goes where there are more."""
+"""Topics whose rules are cached; the first is evicted when there are more."""
 
 
 class Difference(NamedTuple):
-    """A message that one of two rules took; `number` counts them from 1."""
+    """A message that only one of two rules accepted; `number` counts them from 1."""
 
     number: int
     topic: str
@@ -40,7 +40,7 @@ class Difference(NamedTuple):
 
 
 class Gap:
-    """How long a topic has had no message that a rule took, the longest time until now."""
+    """The longest time that a topic had no accepted message, until now."""
 
     __slots__ = ("last", "longest")
 
@@ -50,9 +50,9 @@ class Gap:
 
 
 class Side:
-    """One of two rules in its place behind others of its stream, and what it has taken.
+    """One of two rules in its place after others of its stream, and its results.
 
-    Where the rule is `edited`, it alone remembers what it took, beside what the other remembered.
+    An `edited` rule remembers its own results, in addition to those of the other.
     """
 
     def __init__(self, rule: Rule, earlier: Sequence[Rule], *, edited: bool) -> None:
@@ -66,14 +66,14 @@ class Side:
 
     @property
     def worst(self) -> tuple[str, float] | None:
-        """The topic with the largest gap between messages that were taken, and its seconds."""
+        """The topic with the longest gap between accepted messages, and its seconds."""
         if not self._gaps:
             return None
         topic = max(self._gaps, key=lambda name: self._gaps[name].longest)
         return topic, self._gaps[topic].longest
 
     def accepts(self, message: Message, other: "Side | None") -> bool:
-        """Return whether the rule takes a message of its topics, for any of its uplinks."""
+        """Return whether the rule accepts a message of its topics, for any of its uplinks."""
         free = self.rule.uplinks
         for each in self._earlier:
             if each.uplinks & free and topic_matches(each.topic, message.topic):
@@ -96,12 +96,12 @@ class Side:
         return result is True
 
     def count(self, message: Message) -> None:
-        """Count a message that it took."""
+        """Count an accepted message."""
         self.messages += 1
         self.bytes += len(message.payload) + len(message.topic.encode())
 
     def note_gap(self, message: Message, *, took: bool) -> bool:
-        """Note how long the topic has been without a message; False beyond MAXIMUM_TOPICS."""
+        """Note the topic's time without a message; False beyond MAXIMUM_TOPICS."""
         gap = self._gaps.get(message.topic)
         if gap is None:
             if len(self._gaps) >= MAXIMUM_TOPICS or len(message.topic) > MAXIMUM_TOPIC:
@@ -114,10 +114,10 @@ class Side:
 
 
 class Trial:
-    """Has two rules say of each message whether they take it; one of them may be None.
+    """Evaluates two rules for each message; one of them may be None.
 
     Nothing is sent, numbered or counted elsewhere for it. `filters` are the topic filters of all
-    rules: `look` is called with messages that match one of them, before they are numbered, and
+    rules: `evaluate` is called with messages that match one of them, before they are numbered, and
     `evaluate_other` with all others.
     """
 
@@ -135,22 +135,22 @@ class Trial:
         self.differences: deque[Difference] = deque(maxlen=DIFFERENCES)
 
     def evaluate(self, message: Message) -> None:
-        """Have both rules look at a message that is about to be numbered."""
+        """Evaluate both rules for a message that is about to be numbered."""
         for_old, for_new, numbered = self._kind(message.topic)
         if numbered and (for_old or for_new):
             self._compare(message, for_old=for_old, for_new=for_new)
 
     def wants(self, topic: str) -> bool:
-        """Return whether `evaluate_other` is to have messages of a topic."""
+        """Return whether `evaluate_other` needs messages of a topic."""
         _, for_new, numbered = self._kind(topic)
         return for_new and not numbered
 
     def evaluate_other(self, message: Message) -> None:
-        """Have the new rule look at a message that no rule is for."""
+        """Evaluate the new rule for a message that no present rule is for."""
         self._compare(message, for_old=False, for_new=True)
 
     def _kind(self, topic: str) -> tuple[bool, bool, bool]:
-        """Return whether the old rule, the new one, and any that is there are for a topic."""
+        """Return whether the old rule, the new one, and any present rule is for a topic."""
         known = self._known.get(topic)
         if known is None:
             old, new = (
@@ -202,7 +202,7 @@ class Trial:
 
 
 def _result(rule: Rule, message: Message) -> bool | None:
-    """Return what a rule says, without counting it; NULL if it would cost too much."""
+    """Return a rule's result, without counting it; NULL if it would cost too much."""
     if rule.where is None or rule.clears(message):
         return True
     try:
