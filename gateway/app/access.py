@@ -37,12 +37,12 @@ def access_policies(configuration: Configuration) -> list[AccessPolicy]:
 
 
 def _is_private(listener: ListenerSettings) -> bool:
-    """Return whether the permissions of a Unix socket are all that says who may use it."""
+    """Return whether only the permissions of a Unix socket decide who may use it."""
     return listener.path is not None and not listener.acl_file and not listener.password_file
 
 
 def access_warnings(configuration: Configuration) -> list[str]:
-    """Return a line for each listener whose rules go by names that anybody can give."""
+    """Return a line for each listener whose rules depend on user names that nobody proves."""
     text = "rules go by user names that nobody proves here, without password_file or tls_identity"
     return [
         f"listener[{index}].acl_file: {text}"

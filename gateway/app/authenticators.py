@@ -1,4 +1,4 @@
-"""Who may connect at which listener."""
+"""Which clients may connect at which listener."""
 
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def password_file(listener: ListenerSettings) -> "Pieces[PasswordFile | None]":
-    """Return the users of a listener, None if it asks for no password.
+    """Return the users of a listener, None if it requires no password.
 
     Raises ConfigurationError if the file cannot be used.
     """
@@ -31,18 +31,18 @@ def password_file(listener: ListenerSettings) -> "Pieces[PasswordFile | None]":
 def authenticator(
     passwords: "Passwords", listener: ListenerSettings, file: "PasswordFile | None"
 ) -> Authenticator:
-    """Return who decides at a listener that has this password file."""
+    """Return the authenticator of a listener with this password file."""
     if file is not None:
         from gateway.server.passwords.logins import PasswordLogins
 
         return PasswordLogins(file, passwords.thread(), anonymous=bool(listener.allow_anonymous))
     if listener.tls_identity is not None or listener.allow_anonymous is False:
-        return Nobody()  # but those whom their certificate names, who are not asked
+        return Nobody()  # except users of certificates, which are not checked here
     return Anonymous()
 
 
 class Passwords:
-    """The thread in which passwords are checked; it begins with the first listener that has any."""
+    """The thread that checks passwords; it begins with the first listener that has any."""
 
     def __init__(self, turn: Turn, failed_logins: FailedLogins, stack: AsyncExitStack) -> None:
         self._turn = turn
@@ -61,10 +61,10 @@ class Passwords:
 
 
 class Nobody:
-    """Lets nobody in: anonymous access is forbidden and no user is named."""
+    """Accepts nobody: anonymous access is forbidden and no user exists."""
 
     proves = False
 
     def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:  # noqa: ARG002 - a shape
-        """Decide at once that the client may not."""
+        """Refuse at once."""
         decide(False, instant)  # noqa: FBT003 - the answer

@@ -1,4 +1,4 @@
-"""Bridges and simulated nodes, joined to the broker; bridges again when the file was changed."""
+"""Starts bridges and simulated nodes, and restarts changed bridges after a reload."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -33,7 +33,7 @@ async def start_bridges(
 
 
 class Bridges:
-    """The bridges of a gateway; nothing of them is in memory while none is configured."""
+    """The bridges of a gateway; their modules are imported only if one is configured."""
 
     def __init__(
         self, run: Run, storage: Storage, core: Core, control: Control, responder: Responder
@@ -95,7 +95,7 @@ class Bridges:
         )
 
     async def _list_readings(self, request: Request) -> Answer:
-        """Return the last reading of each series, those of one bridge together."""
+        """Return the last reading of each series, grouped by bridge."""
         kind, name = request.text("kind"), request.text("name")
         bridges = [] if self._supervisor is None else self._supervisor.bridges
         series = [
@@ -118,7 +118,7 @@ class Bridges:
         return self._port_release is not None and self._port_release.release(path, seconds)
 
     def figures(self) -> "tuple[Figure, ...]":
-        """Return what the kinds in use declare of their figures."""
+        """Return the declared figures of the kinds in use."""
         kinds = {bridge.kind.name: bridge.kind for bridge in self._configured}
         return tuple(
             figure

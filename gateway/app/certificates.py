@@ -1,4 +1,4 @@
-"""Tells in time when a certificate of the configuration ends: an alarm from 21 days before."""
+"""Warns before a configured certificate expires: an alarm from 21 days before."""
 
 import asyncio
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ WARN_DAYS = 21
 """Days before its end from which a certificate should be renewed."""
 
 INTERVAL = 3600.0
-"""Seconds between two checks; a file that was renewed meanwhile ends the alarm at the next."""
+"""Seconds between two checks; the next one after a renewal ends the alarm."""
 
 DAY_SECONDS = 86_400
 
 
 class Certificate(NamedTuple):
-    """The key that names a certificate's file, the file, and the days until it ends."""
+    """The key that names a certificate's file, the file, and the days until it expires."""
 
     key: str
     file: Path
@@ -30,7 +30,7 @@ class Certificate(NamedTuple):
 
 
 def certificate_files(configuration: Configuration) -> dict[Path, str]:
-    """Return the files of certificates that the gateway shows or trusts, each with its key."""
+    """Return the files of certificates that the gateway presents or trusts, each with its key."""
     found: dict[Path, str] = {}
     for place, tables, keys in (
         ("listener", configuration.listeners, ("tls_certificate", "client_ca")),
@@ -40,13 +40,13 @@ def certificate_files(configuration: Configuration) -> dict[Path, str]:
             for key in keys:
                 name = getattr(table, key)
                 if name is not None:
-                    with suppress(ValueError):  # a credential that only the service is given
+                    with suppress(ValueError):  # a credential that only the service has
                         found.setdefault(secret_path(name), f"{place}[{index}].{key}")
     return found
 
 
 def certificates(configuration: Configuration, wall_seconds: float) -> Iterator[Certificate]:
-    """Give each certificate whose end can be read, with the days that it still has."""
+    """Yield each certificate whose end can be read, with its remaining days."""
     from gateway.telemetry.certificates import ends
 
     for file, key in certificate_files(configuration).items():
@@ -56,7 +56,7 @@ def certificates(configuration: Configuration, wall_seconds: float) -> Iterator[
 
 
 def spell_end(certificate: Certificate) -> str:
-    """Return when it ends, for people."""
+    """Return when it expires, for people."""
     key, file, days = certificate
     if days <= 0:
         return f"{key}: {file} has ended {-days:.0f} days ago"

@@ -1,4 +1,4 @@
-"""Channels as the configuration names them, and the commands for them."""
+"""The configured channels, and the commands for them."""
 
 import json
 import logging
@@ -18,11 +18,11 @@ from gateway.storage.state.note import is_noted, note, note_of, noted_parts
 from gateway.telemetry.sys_topics import SysTopics
 
 FIGURES = "tidegate/channels/"
-"""What the names of channels' figures begin with, before the channel's name."""
+"""Prefix of channels' figures, before the channel's name."""
 
 
 def show_channels(channels: Channels, counters: Counters, now: float) -> None:
-    """Set the figures of every channel, and forget those of channels that are gone."""
+    """Set the figures of every channel, and remove those of deleted channels."""
     gone = {name for name in counters.values if name.startswith(FIGURES)}
     for channel in channels:
         for name, value in _figures(channel, now).items():
@@ -76,14 +76,14 @@ PAUSED = "channel_paused"
 PAUSED_FILTER = "channel_filter_paused"
 
 FILTER_COMMANDS = ("pause", "resume")
-"""What can be asked without a channel's name, with a topic filter as payload."""
+"""Queries without a channel's name, with a topic filter as payload."""
 
 LATEST = 86_400
-"""Seconds by which `requeue` may put messages off: a day."""
+"""Seconds by which `requeue` may delay messages: a day."""
 
 
 class ChannelCommands:
-    """Carries out commands for channels."""
+    """Executes commands for channels."""
 
     def __init__(
         self, run: Run, storage: Storage, core: Core, control: Control, sys_topics: SysTopics
@@ -107,7 +107,7 @@ class ChannelCommands:
         )
 
     def receive(self, rest: str, message: Message) -> ReasonCode:
-        """Carry out `<name>/<command>`, or one for a topic filter; others are refused with 0x83."""
+        """Execute `<name>/<command>`, or one for a topic filter; others are refused with 0x83."""
         if rest in FILTER_COMMANDS:
             return self._of_filter(rest, message)
         name, _, word = rest.rpartition("/")
@@ -141,7 +141,7 @@ class ChannelCommands:
             self._channels.pause_filter(topic_filter)
 
     def _of_filter(self, word: str, message: Message) -> ReasonCode:
-        """Pause or resume a topic filter; one that is none, or one too many, is refused."""
+        """Pause or resume a topic filter; an invalid one, or one too many, is refused."""
         topic_filter = message.text() or ""
         try:
             check_topic_filter(topic_filter)
@@ -171,7 +171,7 @@ class ChannelCommands:
         name = channel.settings.share_name
         note(self._writer, note_of(PAUSED, name), there=False)
         self._channels.delete(channel)
-        figures = f"{FIGURES}{name}/"  # taken back when this message has been handled
+        figures = f"{FIGURES}{name}/"  # removed once this message has been handled
 
         def forget(_key: object, _instant: Instant) -> None:
             self._sys_topics.forget(figures)
@@ -188,7 +188,7 @@ class ChannelCommands:
 
 
 def _delay(message: Message) -> int | None:
-    """Return the seconds that the payload says, 0 without one; None for what is no such number."""
+    """Return the seconds in the payload, 0 without any; None for an invalid number."""
     text = message.payload[:6].decode(errors="replace")
     if not message.payload:
         return 0

@@ -15,10 +15,10 @@ CHECK_SECONDS = 2.0
 
 
 class ClockWatch:
-    """Checks the clock every CHECK_SECONDS, and when a message shows that the clock was set since.
+    """Checks the clock every CHECK_SECONDS, and when a message shows that the clock was set.
 
-    So a step lies between two numbers: the first of them is of the span before, the second of
-    the span that begins with it.
+    So a step lies between two numbers: the first belongs to the span before, the second to the new
+    span.
     """
 
     def __init__(self, run: Run, storage: Storage, starts: Starts) -> None:
@@ -74,7 +74,7 @@ class ClockWatch:
             self._note(findings)
 
     def _note(self, findings: Sequence[Finding]) -> None:
-        """Store the findings and send them, if anybody is told."""
+        """Store the findings and send them, if anybody receives them."""
         for finding in findings:
             self._store.add(clock_text(finding))
         self._store.end_turn()
@@ -89,7 +89,7 @@ class ClockWatch:
         self._show()
 
     def _measure(self) -> None:
-        """Note how wall time and the loop's monotonic time lie: a suspension parts them, too."""
+        """Note wall time and the loop's monotonic time: a suspension separates them, too."""
         clock = self._run.clock
         self._offset = clock.wall_ms() - 1000 * clock.monotonic()
 

@@ -1,4 +1,4 @@
-"""Notes on disk what the wall clock says, so that no step of it ends anything early."""
+"""Notes the wall clock's time on disk, so that no step of it ends anything early."""
 
 from functools import partial
 
@@ -18,19 +18,19 @@ from gateway.storage.state.clock_store import (
 )
 
 KERNEL_SECONDS = 10.0
-"""Seconds between two questions to the kernel whether the clock is right."""
+"""Seconds between two queries of the kernel whether the clock is right."""
 
 WALL_SECONDS = 1.0
-"""Seconds between two notes of a clock that is not known to be right, with commits that are made
-anyway."""
+"""Seconds between two notes of a clock that may be wrong, with commits that are made in any
+case."""
 
 
 async def open_clock_stamp(clock: Clock, database: Database) -> "ClockStamp":
     """Return the stamp of this start, once the times on disk are those of its clock.
 
-    A clock that was set forward since the last stamp has all times counted from as much later. One
-    that was set back lets things last longer; it is noted for the outbox, whose messages would be
-    given the way forward again, and last for years.
+    If the clock was set forward since the last stamp, all times on disk are moved by as much. If it
+    was set back, things last longer; the step is noted for the outbox. Its messages would otherwise
+    be moved forward when the clock is corrected, and last for years.
     """
     stamp = ClockStamp(clock)
     last = await read_stamp(database)
@@ -46,9 +46,9 @@ async def open_clock_stamp(clock: Clock, database: Database) -> "ClockStamp":
 async def _gained(database: Database, last: Stamp, present: Stamp, now: int) -> int:
     """Return by how many ms the clock was set forward since the last stamp, or back if negative.
 
-    In the same boot the monotonic clock tells. After another one nothing does: if the kernel did
-    not know that the clock was right before, the last time that was noted counts as now. If it
-    did, the time that the board was off counts, unless it is earlier now than it was.
+    In the same boot the monotonic clock shows that. After another boot nothing does. If the kernel
+    did not know that the clock was right, the last noted time counts as now. If it did, the time
+    without power counts, unless the clock is earlier than before.
     """
     if last.boot == present.boot:
         gained = present.ahead - last.ahead
@@ -61,7 +61,7 @@ async def _gained(database: Database, last: Stamp, present: Stamp, now: int) -> 
 
 
 class ClockStamp:
-    """The stamp as it is on disk, or in the batch that gathers now."""
+    """The stamp as it is on disk, or in the pending batch."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -71,15 +71,15 @@ class ClockStamp:
         monotonic, wall = clock.monotonic(), clock.wall_ms()
         self._ahead = wall - round(1000 * monotonic)
         self.stamp = self._made(monotonic, wall, self._ahead)
-        self._due = 0.0  # the second at which the clock is to be noted next, unless it is set
+        self._due = 0.0  # the second at which the clock is noted next, unless it is set
 
     def at_start(self) -> tuple[float, int]:
-        """Return monotonic seconds and the wall time by the clock as it was found."""
+        """Return monotonic seconds and the wall time of the clock as it was found."""
         monotonic = self._clock.monotonic()
         return monotonic, round(1000 * monotonic) + self._ahead
 
     def watch(self, expiry: Expiry, writer: Writer) -> None:
-        """Check the clock before each batch, and write what it says with it."""
+        """Check the clock before each batch, and write its time with the batch."""
         expiry.clock_ahead = self._ahead
         writer.before_batch.insert(0, partial(self._add_row, expiry, writer))
 
@@ -90,7 +90,7 @@ class ClockStamp:
     def _add_row(self, expiry: Expiry, writer: Writer) -> None:
         clock, stamp = self._clock, self.stamp
         monotonic, wall = clock.monotonic(), clock.wall_ms()
-        # Mostly the clock goes on as it did, and was noted a moment ago.
+        # Usually the clock has not been set, and was noted recently.
         if monotonic < self._due and abs(wall - 1000 * monotonic - stamp.ahead) < STEP:
             return
         expiry.check_clock(Instant(monotonic, wall))

@@ -1,4 +1,4 @@
-"""What clients can ask of the gateway by publishing below `$CONTROL/tidegate/`."""
+"""Commands that clients publish below `$CONTROL/tidegate/`."""
 
 import logging
 from collections.abc import Callable
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 class Control:
-    """An inline client that carries out commands: the topic names a part, the payload a word."""
+    """An inline client that executes commands: the topic names a part, the payload a word."""
 
     client_id = CONTROL_CLIENT
     inline = True
@@ -23,13 +23,13 @@ class Control:
 
     def __init__(self) -> None:
         self.on_order: list[Callable[[str, str], None]] = []
-        """Called with what was asked for, and the client's identifier."""
+        """Called with the command, and the client's identifier."""
         self._commands: dict[tuple[str, str], Callable[[], None]] = {}
         self._requests: dict[str, Callable[[Message], ReasonCode]] = {}
         self._below: dict[str, Callable[[str, Message], ReasonCode]] = {}
 
     def know(self, part: str, word: str, command: Callable[[], None]) -> None:
-        """Carry out `command` when `word` is published to the part's topic."""
+        """Execute `command` when `word` is published to the part's topic."""
         self._commands[part, word] = command
 
     def forget(self, part: str) -> None:
@@ -37,15 +37,15 @@ class Control:
         self._commands = {key: each for key, each in self._commands.items() if key[0] != part}
 
     def answer(self, part: str, request: Callable[[Message], ReasonCode]) -> None:
-        """Hand what is published to the part's topic to `request`, whatever the payload says."""
+        """Pass messages to the part's topic to `request`, with any payload."""
         self._requests[part] = request
 
     def answer_below(self, part: str, request: Callable[[str, Message], ReasonCode]) -> None:
-        """Hand what is published below the part's topic to `request`, with the topic's rest."""
+        """Pass messages below the part's topic to `request`, with the rest of the topic."""
         self._below[part] = request
 
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:  # noqa: ARG002 - an inline client's shape
-        """Carry out a command; an unknown one is refused with 0x83."""
+        """Execute a command; an unknown one is refused with 0x83."""
         part = message.topic.removeprefix(CONTROL)
         if part in self._requests:
             return self._requests[part](message)
@@ -63,7 +63,7 @@ class Control:
         return ReasonCode.SUCCESS
 
     def note_order(self, what: str, client_id: str | None) -> None:
-        """Log what a client has asked for, and tell who listens."""
+        """Log a client's command, and call the listeners."""
         logger.info("%s, asked for by client %.80r", what, client_id)
         for listener in self.on_order:
             listener(what, client_id or "")

@@ -20,7 +20,7 @@ RETRY_SECONDS = 1.0
 
 
 class StoreTime:
-    """When something is read from the store: at the start, or in the turn that is followed."""
+    """The time of a read from the store: at the start, or in the turn."""
 
     def __init__(self, stamp: ClockStamp) -> None:
         self._stamp = stamp
@@ -37,17 +37,16 @@ class StoreTime:
         if self._turn is None:
             return self._stamp.at_start()
         monotonic, wall = self._turn.instant
-        # what is read may be of before the clock was set
+        # what is read may be from before the clock was set
         return monotonic, wall - (0 if self._store is None else self._store.lag)
 
 
 async def open_store(
     run: Run, storage: Storage, now: StoreTime, *, durable: bool
 ) -> tuple[Store, Restored]:
-    """Return the broker's store and what an earlier run left in it.
+    """Return the broker's store and the state of an earlier run.
 
-    Without durability nothing is read and nothing is written: what is on disk stays for a run
-    that keeps its promises.
+    Without durability nothing is read or written: what is on disk stays for a durable run.
     """
     if not durable:
         return StoresNothing(), Restored()

@@ -1,4 +1,4 @@
-"""The alarm for clients that do not fetch what waits for them: which ones lose messages."""
+"""The alarm for clients with full queues: which ones lose messages."""
 
 import logging
 
@@ -15,7 +15,7 @@ LINE_SECONDS = 60.0
 """Seconds between two log lines while the alarm lasts."""
 
 QUIET_SECONDS = 10.0
-"""Seconds without a loss after which the alarm ends, once the queues that it names have room."""
+"""Seconds without a loss after which the alarm ends, once the named queues have capacity."""
 
 NAMED = 5
 """Clients that the alarm names: those that lost most."""
@@ -27,9 +27,9 @@ ALARM = "queue_full"
 
 
 class FullQueues:
-    """Tells when acknowledged messages begin to be given up for clients, and when that ends.
+    """Reports when clients begin to lose acknowledged messages, and when that ends.
 
-    `text` is the alarm's, "" while nothing is given up.
+    `text` is the alarm's, "" while nothing is lost.
     """
 
     def __init__(self, run: Run, broker: Broker) -> None:
@@ -46,7 +46,7 @@ class FullQueues:
         self._run.every(CHECK_SECONDS, self.check)
 
     def check(self) -> None:
-        """Raise, renew or end the alarm by what was given up since the last check."""
+        """Raise, renew or end the alarm by what was dropped since the last check."""
         dropped, self._memory.dropped = self._memory.dropped, {}
         now = self._run.clock.monotonic()
         if dropped:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from gateway.uplink.rules.rules import RuleSet
 
 ALL = "#"
-"""What is recorded: every topic but those that begin with `$`."""
+"""What is recorded: every topic except those that begin with `$`."""
 
 PIECE = 200
 """Subscriptions that are recorded before others have a turn."""
 
 
 class Recorder:
-    """An inline client that asks the rules, where there are any, and records what was taken in."""
+    """An inline client that evaluates the rules, if any, and records accepted messages."""
 
     client_id = UPLINK_CLIENT
     inline = True
@@ -37,7 +37,7 @@ class Recorder:
 
     @property
     def topic_filters(self) -> list[str]:
-        """What to subscribe to: the topics of the rules, and all that is recorded."""
+        """The subscriptions: the topics of the rules, and all that is recorded."""
         filters = [] if self.rules is None else self.rules.topic_filters
         return list(dict.fromkeys([*filters, ALL]))
 
@@ -47,7 +47,7 @@ class Recorder:
         return "" if self.rules is None else self.rules.refusal
 
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
-        """Hand the message to the rules; what they refuse is not recorded."""
+        """Pass the message to the rules; what they refuse is not recorded."""
         if self.rules is None:
             self._history.add(message, ())
             return ReasonCode.SUCCESS
@@ -172,7 +172,7 @@ class Recording:
 
 
 def recorded(rules: "RuleSet | None") -> list[RecordedRule]:
-    """Return the rules as the history knows them."""
+    """Return the rules in the form of the history."""
     return [
         RecordedRule(
             each.place,

@@ -1,4 +1,4 @@
-"""Tells that the data is of another board, or was exported: two could have one identity."""
+"""Detects data of another board, or exported data: two gateways could have one identity."""
 
 import logging
 from pathlib import Path
@@ -18,7 +18,7 @@ EXPORTED = "identity_exported"
 """The alarm of a gateway whose identity went to another board by `tidegate export`."""
 
 MARK = "exported"
-"""The file in the data folder that says when the identity was exported, and into which archive."""
+"""The file in the data folder with the time of an export, and its archive."""
 
 MARK_BYTES = 1_000
 """Bytes of the mark that are read."""
@@ -28,15 +28,15 @@ SERIALS = (
     Path("/proc/device-tree/serial-number"),
     Path("/sys/class/dmi/id/product_uuid"),
 )
-"""Where a board's serial is; the first that has one counts. A container may have none."""
+"""Files with a board's serial; the first that has one counts. A container may have none."""
 
 PURPOSE = b"tidegate board"
-"""What the hashes are for: a machine id is confidential, says machine-id(5)."""
+"""The purpose of the hashes: a machine id is confidential (machine-id(5))."""
 
 
 def board() -> dict[str, int]:
-    """Return the hash of each thing that tells this board from others; without those it lacks."""
-    from _blake2 import blake2b  # as hashlib has it, which loads OpenSSL: most gateways need none
+    """Return the hash of each property that identifies this board, as far as it has them."""
+    from _blake2 import blake2b  # as in hashlib, which loads OpenSSL: most gateways need none
 
     found = {"machine id": machine_id(), "board serial": _serial()}
     return {
@@ -49,7 +49,7 @@ def board() -> dict[str, int]:
 
 
 def _serial() -> str:
-    """Return the board's serial, "" if it has none, or one that says nothing."""
+    """Return the board's serial, "" if it has none or a meaningless one."""
     for path in SERIALS:
         try:
             text = path.read_text("ascii").strip("\0 \n")
@@ -95,7 +95,7 @@ def export_mark(data: Path) -> str:
 
 
 class ExportMark:
-    """The mark of `tidegate export` while the gateway runs: nothing goes up until it is lifted."""
+    """The mark of `tidegate export` in a running gateway: nothing is sent up while it exists."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -110,7 +110,7 @@ class ExportMark:
             run.alarm(EXPORTED, text)
 
     def lift(self) -> None:
-        """Take the mark away, where there is one: this board has the identity again."""
+        """Remove the mark, if there is one: this board has the identity again."""
         if not self.text:
             return
         try:

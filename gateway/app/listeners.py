@@ -1,4 +1,4 @@
-"""The listeners of a gateway, as its configuration has them, and what changes in their files."""
+"""The configured listeners of a gateway, and the changes of their files."""
 
 import asyncio
 import logging
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class ListenerMaker(NamedTuple):
-    """Makes listeners from what they share."""
+    """Makes listeners from common parts."""
 
     core: Core
     process: ProcessConnections
@@ -43,7 +43,7 @@ class ListenerMaker(NamedTuple):
     def make(
         self, configuration: Configuration, index: int, access: AccessPolicy, files: "Files"
     ) -> Listener:
-        """Return the listener at a place of the configuration, not bound yet."""
+        """Return the listener at this index of the configuration, not bound yet."""
         settings = configuration.listeners[index]
         return Listener(
             settings,
@@ -56,7 +56,7 @@ class ListenerMaker(NamedTuple):
 
 
 class Files(NamedTuple):
-    """What the files of a listener say."""
+    """The content of a listener's files."""
 
     passwords: "PasswordFile | None"
     tls: "ssl.SSLContext | None"
@@ -68,9 +68,9 @@ async def reload_listeners(
 ) -> tuple[list[str], str]:
     """Read certificates, password files and ACL files again, in pieces: they may be long.
 
-    Access rules then hold for everybody, and a user whose password changed has to log in again.
-    A listener whose files cannot be used keeps what it has, and the alarm `listener` says why.
-    Returns what has changed in the files, a line for each, and what is wrong.
+    Access rules then apply to everybody, and a user whose password changed must log in again. A
+    listener whose files are unusable keeps its present ones, and the alarm `listener` has the
+    reason. Returns the changes in the files, a line for each, and the faults.
     """
     trouble, lines = "", list[str]()
     for index, listener in enumerate(listeners):
@@ -80,7 +80,7 @@ async def reload_listeners(
             _check_not_emptied(listener, core.policies[index], files)
         except ConfigurationError as error:
             trouble = str(error)
-            logger.error("%s keeps its old files: %s", listener.address, error)  # noqa: TRY400 - a mistake of the file, not of ours
+            logger.error("%s keeps its old files: %s", listener.address, error)  # noqa: TRY400 - the fault is in the file, not ours
             continue
         listener.stack.tls = files.tls
         policy = core.policies[index]
@@ -100,7 +100,7 @@ async def reload_listeners(
 
 
 async def _replace_users(listener: Listener, passwords: "PasswordFile") -> list[str]:
-    """Let in these users; return a line that says who has changed, if somebody has."""
+    """Use these users; return a line with the changed ones, if any."""
     users = changed_users(listener.connections.users, passwords)
     lines = [f"users of {listener.address} have changed: {users}"] if users else []
     for line in lines:
@@ -110,7 +110,7 @@ async def _replace_users(listener: Listener, passwords: "PasswordFile") -> list[
 
 
 def _check_not_emptied(listener: Listener, policy: AccessPolicy, files: Files) -> None:
-    """Raise ConfigurationError for a file that has lost all that it said, but not on purpose."""
+    """Raise ConfigurationError for a file that has lost all its content unintentionally."""
     acl, passwords, before = files.acl, files.passwords, policy.acl
     if acl is not None and not acl and not acl.empty_on_purpose and before:
         raise _emptied(listener.settings.acl_file, "rule")
@@ -126,9 +126,9 @@ def _emptied(path: str | None, what: str) -> ConfigurationError:
 
 
 def read_files(configuration: Configuration, index: int) -> Files:
-    """Return what the files of the listener at a place say; raise ConfigurationError.
+    """Return the content of this listener's files; raise ConfigurationError.
 
-    Its access rules are not among them.
+    Access rules are not included.
     """
     settings = configuration.listeners[index]
     return Files(complete(password_file(settings)), _tls(settings, configuration.file, index), None)
@@ -146,7 +146,7 @@ def _read(settings: ListenerSettings, file: str, index: int) -> Pieces[Files]:
 
 
 async def between_turns(pieces: Pieces[_Result]) -> _Result:
-    """Do the work with a turn of all others between two pieces, and return its result."""
+    """Do the work with a turn of the loop between two pieces, and return its result."""
     while True:
         try:
             next(pieces)
@@ -157,7 +157,7 @@ async def between_turns(pieces: Pieces[_Result]) -> _Result:
 
 
 def check_listener(configuration: Configuration, index: int) -> None:
-    """Raise ConfigurationError or StartError if the listener at this place cannot work."""
+    """Raise ConfigurationError or StartError if the listener at this index cannot work."""
     settings = configuration.listeners[index]
     complete(password_file(settings))
     _tls(settings, configuration.file, index)
@@ -166,7 +166,7 @@ def check_listener(configuration: Configuration, index: int) -> None:
 
 
 def _tls(settings: ListenerSettings, file: str, index: int) -> "ssl.SSLContext | None":
-    """Return the TLS context of a listener, None if it has none and needs no TLS in memory."""
+    """Return the TLS context of a listener, None if it has none, and then without importing TLS."""
     if settings.tls_certificate is None:
         return None
     from gateway.server.tls.context import server_context
@@ -182,7 +182,7 @@ SHOWN = 40
 
 
 def changed_rules(old: AclRules | None, new: AclRules | None) -> Pieces[str]:
-    """Return how many rules came and went, and for whom; nothing if none did."""
+    """Return how many rules were added and removed, and for whom; nothing if none were."""
     before, after = _by_user(old), _by_user(new)
     came = went = rules = 0
     users: list[str] = []
@@ -202,12 +202,12 @@ def changed_rules(old: AclRules | None, new: AclRules | None) -> Pieces[str]:
     if not users:
         return ""
     others = f" and {len(users) - NAMED} more" if len(users) > NAMED else ""
-    named = ", ".join(nsmallest(NAMED, users))  # to sort 90,000 of them would be a long piece
+    named = ", ".join(nsmallest(NAMED, users))  # sorting 90,000 of them would be a long piece
     return f"{came} rules came, {went} went: {named}{others}"
 
 
 def changed_users(old: "PasswordFile", new: "PasswordFile") -> str:
-    """Return who came, went, or has another password; nothing if nobody has."""
+    """Return users that were added, removed, or have another password; nothing without any."""
     here = [name for name in new.names() if old.has(name)]
     kinds = {
         "came": [name for name in new.names() if not old.has(name)],
@@ -222,7 +222,7 @@ def changed_users(old: "PasswordFile", new: "PasswordFile") -> str:
 
 
 EVERYBODY = object()
-"""Whom patterns are about."""
+"""The subject of patterns."""
 
 
 def _by_user(acl: AclRules | None) -> dict[object, list[Rule]]:
@@ -245,7 +245,7 @@ def _shown(user: str) -> str:
 
 
 def _counted(rules: Iterable[Rule]) -> Counter[tuple[str, int]]:
-    """Return the rules without the number of their line."""
+    """Return the rules without their line numbers."""
     return Counter((rule.topic_filter, rule.grants) for rule in rules)
 
 

@@ -1,4 +1,4 @@
-"""The figures and the health of a gateway for programs that ask over HTTP (docs/metrics.md)."""
+"""The figures and the health of a gateway over HTTP (docs/metrics.md)."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -88,7 +88,7 @@ class Metrics:
 def metrics_pages(
     run: Run, writer: Writer, sys_topics: SysTopics, bridges: Bridges
 ) -> "dict[str, Callable[[], Page]]":
-    """Return the pages by path: the figures, whether all is well, and that it is alive."""
+    """Return the pages by path: figures, health, and liveness."""
     from http import HTTPStatus
 
     from gateway.app.certificates import certificate_files
@@ -116,6 +116,6 @@ def metrics_pages(
         )
 
     def alive() -> Page:
-        return Page("ok\n")  # that it is answered says it: the event loop turns
+        return Page("ok\n")  # an answer proves that the event loop runs
 
     return {"/metrics": metrics, "/healthz": health, "/readyz": health, "/livez": alive}

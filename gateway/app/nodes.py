@@ -1,4 +1,4 @@
-"""What a person asks of a node: `tidegate firmware update` and `tidegate node forget`."""
+"""A person's requests about nodes: `tidegate firmware update` and `tidegate node forget`."""
 
 import asyncio
 import json
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 SECONDS_MAX = 300.0
-"""Seconds for an update, the minute of a trial and the way back among them."""
+"""Seconds for an update, including the minute of a trial and a rollback."""
 
 REASON_MAX = 240
-"""Characters of what a client is told."""
+"""Characters of an answer to a client."""
 
 PROGRAM = "import sys; from gateway.cli.main import main; sys.exit(main())"
 
@@ -31,9 +31,9 @@ PAYLOAD_MAX = 4096
 
 
 async def update_node(port: str, release: Callable[[str, float], bool]) -> str:
-    """Put this version's node onto the board at a port; return why that failed, or "".
+    """Put this version's node onto the board at a port; return the fault, or "".
 
-    It is the same whatever interrupts it: the board has the old version or the new one.
+    An interruption at any point leaves the board with the old version or the new one.
     """
     device = device_of(port)
     if not device or not release(device, SECONDS_MAX):
@@ -50,7 +50,7 @@ async def update_node(port: str, release: Callable[[str, float], bool]) -> str:
 
 
 async def _run(device: str) -> str:
-    """Return what the command says on standard error if it fails."""
+    """Return the command's standard error if it fails."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-c", PROGRAM, "firmware", "update", device),
@@ -72,7 +72,7 @@ async def _run(device: str) -> str:
 
 
 class NodeRequests:
-    """Answers `{"forget": "<node>"}`; 0x99 is for what is no such request."""
+    """Answers `{"forget": "<node>"}`; an invalid request gets 0x99."""
 
     def __init__(self, supervisor: "Supervisor") -> None:
         self._supervisor = supervisor

@@ -1,4 +1,4 @@
-"""The way in for the commands of this machine, whatever users and roles the listeners have."""
+"""The socket for commands of this machine, independent of the listeners' users and roles."""
 
 import errno
 import logging
@@ -23,21 +23,21 @@ from gateway.settings.listener import ListenerSettings
 logger = logging.getLogger(__name__)
 
 MAXIMUM_CONNECTIONS = 64
-"""Commands at one time: each is one connection."""
+"""Concurrent commands: each is one connection."""
 
 LEFTOVERS_AT_ONCE = 100
-"""Sockets of others that are looked at, at a start."""
+"""Other sockets that are checked at a start."""
 
 LEFTOVER_SECONDS = 60.0
-"""From this age on a socket at which nobody listens was left by a gateway that was killed."""
+"""A socket of this age without a listener was left by a gateway that was killed."""
 
 
 async def bind_operator_socket(
     run: Run, turn: Turn, process: ProcessConnections
 ) -> Listener | None:
-    """Return the socket for commands, None without one: a gateway works all the same.
+    """Return the socket for commands, None if that fails: a gateway works without it.
 
-    Its permissions say who may use it, and who may use it is an operator: no rules hold there.
+    Its permissions decide who may use it, and each user of it is an operator: no rules apply.
     """
     try:
         name = socket_name(run.data)
@@ -60,7 +60,7 @@ async def bind_operator_socket(
 
 
 async def _bound(turn: Turn, process: ProcessConnections, folder: Path, name: str) -> Listener:
-    """Return a listener in this folder; raise OSError or StartError if it cannot be had."""
+    """Return a listener in this folder; raise OSError or StartError on failure."""
     _prepare(folder)
     path = folder / name
     if is_too_long(path):
@@ -72,7 +72,7 @@ async def _bound(turn: Turn, process: ProcessConnections, folder: Path, name: st
 
 
 def _prepare(folder: Path) -> None:
-    """Make the folder, and remove what killed gateways left; raise OSError if it is not safe."""
+    """Make the folder, and remove sockets of killed gateways; raise OSError if it is not safe."""
     with suppress(FileExistsError):
         folder.mkdir(mode=0o755 if os.geteuid() == 0 else 0o700)
     if not is_safe(folder, os.geteuid()):

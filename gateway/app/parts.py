@@ -1,4 +1,4 @@
-"""What the parts of a gateway are made from, each complete once it is made: run, storage, core."""
+"""The parts that others are made from, each complete once it is made: run, storage, core."""
 
 import asyncio
 import os
@@ -21,11 +21,11 @@ from gateway.storage.engine.writer import Writer
 
 
 class Alarms:
-    """The alarms of a gateway; those that are raised before anybody can be told wait for it."""
+    """The alarms of a gateway; those raised before they can be published wait for that."""
 
     def __init__(self, earlier: dict[str, str], event: "Happenings") -> None:
         self._event = event
-        self._earlier = earlier  # of the run before: what it says of a part is more than this one
+        self._earlier = earlier  # of the previous run: what it says of a part is more precise
         self._waiting: dict[str, str] = {}
         self._publish: Callable[[str, str], None] | None = None
 
@@ -48,7 +48,7 @@ class Alarms:
 
 
 class Stage(Enum):
-    """Whether something happened, or begins or ends."""
+    """Whether something happened once, or begins or ends."""
 
     ONCE = auto()
     BEGINS = auto()
@@ -56,7 +56,7 @@ class Stage(Enum):
 
 
 class Happening(NamedTuple):
-    """Something that a person would want to have been told."""
+    """An event that a person may want to know of."""
 
     stage: Stage
     kind: str
@@ -66,26 +66,26 @@ class Happening(NamedTuple):
 
 
 class Happenings:
-    """Tells whoever listens what happens; what happens before waits for the first."""
+    """Reports events to listeners; earlier ones wait for the first listener."""
 
     def __init__(self) -> None:
         self._waiting: list[Happening] | None = []
         self._listeners: list[Callable[[Happening], None]] = []
 
     def once(self, kind: str, subject: str, text: str, severity: str = "info") -> None:
-        """Tell that something happened; the same of the same subject counts once more."""
+        """Report an event; repetitions for the same subject are counted."""
         self._notify(Happening(Stage.ONCE, kind, subject, text, severity))
 
     def begins(self, kind: str, subject: str, text: str, severity: str = "warning") -> None:
-        """Tell that something begins, or what there is to say of it by now."""
+        """Report that something begins, or its present text."""
         self._notify(Happening(Stage.BEGINS, kind, subject, text, severity))
 
     def ends(self, kind: str, subject: str, text: str = "") -> None:
-        """Tell that it has ended; nothing if it had not begun."""
+        """Report that it has ended; nothing if it had not begun."""
         self._notify(Happening(Stage.ENDS, kind, subject, text, "info"))
 
     def listen(self, listener: Callable[[Happening], None]) -> None:
-        """Call this with all that happens, what waits first."""
+        """Call this with all events, beginning with those that wait."""
         self._listeners.append(listener)
         waiting, self._waiting = self._waiting or [], None
         for each in waiting:
@@ -99,10 +99,10 @@ class Happenings:
 
 
 class Run:
-    """One run of a gateway: what it is told, what it counts with, and how it ends.
+    """One run of a gateway: its configuration, its counters, and how it ends.
 
-    `alarms` are those that an earlier run leaves to this one. What is made is put on the `stack`,
-    which takes it apart in the opposite order.
+    `alarms` are passed on by an earlier run. Parts are put on the `stack`, which closes them in the
+    opposite order.
     """
 
     def __init__(
@@ -114,38 +114,38 @@ class Run:
         read_again: Callable[[], Configuration] | None = None,
     ) -> None:
         self.configuration = configuration
-        """What holds now; a reload replaces it."""
+        """The present configuration; a reload replaces it."""
         self.read_again = read_again
-        """Reads and checks what the configuration is by now; None where it came from no file."""
+        """Reads and checks the present configuration file; None without a file."""
         self.data = data
         self.stack = stack
         self.clock = Clock()
         self.counters = Counters()
         self.epoch = os.urandom(5).hex()
         self.event = Happenings()
-        """Told what a person would want to have been told."""
+        """Reports what a person may want to know."""
         self.alarm = Alarms(dict(alarms or {}), self.event)
         self.ended = asyncio.Event()
         self.fault = ""
-        """Why the gateway ends by itself."""
+        """Why the gateway ends without a request."""
         self.restarting = False
-        """Whether it starts once more after its end."""
+        """Whether it starts again after its end."""
         self.next_alarms: dict[str, str] = {}
         """The alarms of the start that follows at once."""
         self.troubles: list[Callable[[], str]] = []
-        """Asked for what `/healthz` is to report; each returns "" while all is well."""
+        """Called for `/healthz`; each returns "" while all is well."""
         self.at_stop: list[Callable[[], None]] = []
-        """Called when nothing comes in any more, to gather rows for the last batch."""
+        """Called after the last input, to add rows to the last batch."""
 
     def end(self, fault: str = "") -> None:
-        """Let the gateway end, because of a `fault` or because it was asked to."""
+        """End the gateway, because of a `fault` or on request."""
         if not self.ended.is_set():
             self.fault = fault
         self.restarting = False
         self.ended.set()
 
     def start_anew(self) -> None:
-        """Let the gateway end and start once more, unless it ends already."""
+        """End the gateway and start it again, unless it ends already."""
         if not self.ended.is_set():
             self.end()
             self.restarting = True
@@ -168,7 +168,7 @@ class Run:
 
 
 class Storage(NamedTuple):
-    """The database, what writes to it, and how many starts it has seen."""
+    """The database, its writer, and the number of starts."""
 
     database: Database
     writer: Writer
@@ -176,7 +176,7 @@ class Storage(NamedTuple):
 
 
 class Core(NamedTuple):
-    """The broker, the turn in which it works, and the access policy of each listener."""
+    """The broker, its turn, and the access policy of each listener."""
 
     broker: Broker
     turn: Turn

@@ -1,4 +1,4 @@
-"""A bridge lets go of its port for another program that asks: `$CONTROL/tidegate/port`."""
+"""A bridge releases its port for another program on request: `$CONTROL/tidegate/port`."""
 
 import json
 import os
@@ -13,22 +13,23 @@ if TYPE_CHECKING:
     from gateway.mqtt.message import Message
 
 SECONDS_MAX = 60.0
-"""Seconds for which a port is lent; whoever needs it longer has it open then, and it is locked."""
+"""Seconds for which a port is released; a program that needs longer has it open and locked by
+then."""
 
 PAYLOAD_MAX = 4096
 
 
 class PortRelease:
-    """Answers a request, JSON with `port`, a path, and `seconds`, of which 0 gives it back.
+    """Answers a request, JSON with `port`, a path, and `seconds`; 0 returns the port.
 
-    0x99 is for what is none, and 0x83 for a port that no bridge has.
+    An invalid request gets 0x99, and a port without a bridge 0x83.
     """
 
     def __init__(self, supervisor: "Supervisor") -> None:
         self._supervisor = supervisor
 
     def receive(self, message: "Message") -> ReasonCode:
-        """Let the bridge let go of the port."""
+        """Release the bridge's port."""
         request = _read(bytes(message.payload))
         if request is None:
             return ReasonCode.PAYLOAD_FORMAT_INVALID
@@ -42,7 +43,7 @@ class PortRelease:
 
 
 def _read(payload: bytes) -> tuple[str, float] | None:
-    """Return path and seconds, None for anything else."""
+    """Return path and seconds, None for an invalid request."""
     try:
         request = json.loads(payload[:PAYLOAD_MAX])
         port, seconds = request["port"], request["seconds"]
@@ -56,12 +57,12 @@ def _read(payload: bytes) -> tuple[str, float] | None:
 
 
 def _device(settings: "BridgeSettings") -> str:
-    """Return the path of a serial bridge's device as it is now, "" for all others."""
+    """Return the path of a serial bridge's present device, "" for all others."""
     return device_of(settings.port) if isinstance(settings, SerialSettings) else ""
 
 
 def device_of(port: str) -> str:
-    """Return the path of the device that a port names, "" where there is none."""
+    """Return the path of the device that a port names, "" without one."""
     from gateway.bridges.serial.port import PortError, find_device
 
     if "://" in port:

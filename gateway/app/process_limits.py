@@ -1,4 +1,4 @@
-"""What the process may use of the machine: memory, which goes back when freed, and descriptors."""
+"""Limits of the process: memory, which is returned when freed, and file descriptors."""
 
 import asyncio
 import ctypes
@@ -19,7 +19,7 @@ BESIDE = 32 * 1024 * 1024
 """Bytes that the process may occupy beside the limit."""
 
 NOT_COUNTED = 8 * 1024 * 1024
-"""Bytes of these for what nobody counts, as room between objects that come and go."""
+"""Bytes of these for uncounted memory, such as gaps between objects."""
 
 PROC = Path("/proc")
 MEMINFO = PROC / "meminfo"
@@ -28,30 +28,30 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 
 def default_limit(meminfo: Path = MEMINFO, cgroup: Path = CGROUP, cgroups: Path = CGROUPS) -> int:
-    """Return a quarter of the memory that there is, in bytes, within LEAST and MOST.
+    """Return a quarter of the available memory, in bytes, within LEAST and MOST.
 
-    What `MemoryMax` allows the service counts as what there is.
+    `MemoryMax` of the service limits the available memory.
     """
     found = [each for each in (_of_machine(meminfo), *_of_service(cgroup, cgroups)) if each]
     return max(LEAST, min(MOST, min(found, default=0) // SHARE))
 
 
 def for_clients(limit: int, occupied: int) -> int:
-    """Return the bytes that clients may make a process hold that has `occupied` so many.
+    """Return the bytes for clients in a process that has `occupied` this many.
 
-    Then it stays within the limit and BESIDE; but half of the limit is for clients in any case.
+    So it stays within the limit and BESIDE; but half of the limit is for clients in any case.
     """
     return max(limit // 2, limit - max(0, occupied - (BESIDE - NOT_COUNTED)))
 
 
 def occupied(process: int | str = "self", proc: Path = PROC) -> int:
-    """Return the bytes of memory that a process occupies, 0 if that cannot be known."""
+    """Return the bytes of memory that a process occupies, 0 if unknown."""
     pages = " ".join(_lines(proc / str(process) / "statm")).split()[1:2]
     return int(pages[0]) * os.sysconf("SC_PAGE_SIZE") if pages else 0
 
 
 def _of_machine(meminfo: Path) -> int:
-    """Return the bytes of memory of this machine, 0 if it does not say."""
+    """Return the bytes of memory of this machine, 0 if unknown."""
     for line in _lines(meminfo):
         name, _, value = line.partition(":")
         if name == "MemTotal":
@@ -60,12 +60,12 @@ def _of_machine(meminfo: Path) -> int:
 
 
 def _of_service(cgroup: Path, cgroups: Path) -> list[int]:
-    """Return what the control groups of this process allow in bytes, from its own upwards."""
+    """Return the limits of the control groups of this process in bytes, from its own upwards."""
     found = []
     for line in _lines(cgroup):
         hierarchy, _, path = line.partition("::")
         if hierarchy != "0":
-            continue  # of version 1, which systemd has left behind
+            continue  # of version 1, which systemd no longer uses
         folder = cgroups / path.lstrip("/")
         for each in (folder, *folder.parents):
             found += [int(line) for line in _lines(each / "memory.max") if line.isdecimal()]
@@ -82,26 +82,27 @@ def _lines(path: Path) -> list[str]:
 
 
 INTERVAL = 60.0
-"""Seconds between two calls; memory that is used again has to be mapped again."""
+"""Seconds between two calls; memory that is used again must be mapped again."""
 
 KEPT = 2 * 1024 * 1024
-"""Bytes freed at the heap's end that are kept: a turn's buffers are the next turn's."""
+"""Bytes freed at the heap's end that stay: a turn's buffers are the next turn's."""
 
 MAPPED_FROM = 1024 * 1024
-"""Bytes from which on a block is mapped alone and given back when it is freed, a column, say."""
+"""Bytes from which on a block, such as a column, has a mapping of its own, returned when it is
+freed."""
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """Parameters of mallopt(3) (malloc.h)."""
 
 
 def set_up_heap() -> bool:
-    """Have one heap, which keeps what the buffers of a turn need; return False without glibc.
+    """Have one heap, which keeps a turn's buffers; return False without glibc.
 
-    By itself glibc gives back what is free at the heap's end as soon as it is twice the largest
-    block that was freed: then each turn maps its buffers anew, a page fault for every 4 KiB that
-    come in, which takes four times as long as to pass them on.
+    By default glibc returns free memory at the heap's end as soon as it is twice the largest block
+    that was freed. Then each turn maps its buffers again, a page fault for every 4 KiB of input,
+    which takes four times as long as passing it on.
 
-    A heap of each thread's own would take 0.5 MiB more; there must be no other thread yet.
+    A heap for each thread would take 0.5 MiB more; no other thread may exist yet.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -123,8 +124,8 @@ async def give_back_regularly() -> None:
 def give_back_freed_memory() -> bool:
     """Return free pages of the heap to the system; return whether any were, False without glibc.
 
-    As columns grow they leave pieces behind that nothing else needs, up to half as much again as
-    they are. It takes a few tenths of a millisecond, two beside a million subscriptions.
+    As columns grow they leave unused pieces, up to half as much again as they occupy. It takes a
+    few tenths of a millisecond, two with a million subscriptions.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -133,13 +134,13 @@ def give_back_freed_memory() -> bool:
 
 
 RESERVED = 64
-"""Descriptors that connections leave for the database, serial ports, the uplink and the rest."""
+"""Descriptors that are reserved for the database, serial ports, the uplink and the rest."""
 
 TABLE = 8_192
-"""Descriptors that the system's table has room for from the start: 64 KiB of its memory."""
+"""Descriptors that fit into the system's table from the start: 64 KiB of its memory."""
 
 UNLIMITED = 1_000_000
-"""Connections where the operating system sets no limit."""
+"""Connections if the operating system sets no limit."""
 
 
 def raise_limit() -> int:
@@ -153,8 +154,8 @@ def raise_limit() -> int:
 def reserve_descriptors() -> None:
     """Let the system's table of descriptors grow now, to TABLE or the limit.
 
-    Once there are threads the system stops the one that needs a larger table for 10 to 20 ms each
-    time it doubles, in the midst of a fleet that comes back; the table never shrinks.
+    Once there are threads, growing it blocks a thread for 10 to 20 ms at each doubling, while a
+    whole fleet reconnects; the table never shrinks.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     size = TABLE if soft == resource.RLIM_INFINITY else min(TABLE, soft)

@@ -1,4 +1,4 @@
-"""Answers what is asked below `$CONTROL/tidegate/`, on the Response Topic of the request."""
+"""Answers requests below `$CONTROL/tidegate/` on their Response Topic."""
 
 import asyncio
 import json
@@ -22,19 +22,19 @@ from gateway.mqtt.topics import check_topic_name
 logger = logging.getLogger(__name__)
 
 ANSWERS = "$CONTROL/answers/"
-"""Response Topics that only operators read, and to which no client publishes, begin so."""
+"""Prefix of Response Topics that only operators read, and no client may publish to."""
 
 QUERY = "query"
-"""The part of `$CONTROL/tidegate/` below which queries stand."""
+"""The part of `$CONTROL/tidegate/` with the queries."""
 
 MAXIMUM_WAITING = 32
-"""Requests that are answered or wait for it; one more is refused with 0x97."""
+"""Requests that are running or wait; one more is refused with 0x97."""
 
 MAXIMUM_REFUSED = 1_000
-"""Refused requests that wait for the answer that says why; a further one has its PUBACK alone."""
+"""Refused requests that wait for an answer with the reason; further ones only get their PUBACK."""
 
 LINE_SECONDS = 1.0
-"""Seconds between two lines of the log about requests that no answer can go to."""
+"""Seconds between two log lines about requests that cannot be answered."""
 
 MAXIMUM_REQUEST = 16 * 1024
 """Bytes of a query's payload."""
@@ -49,10 +49,10 @@ MAXIMUM_OFFSET = 10_000_000
 """Rows before a page."""
 
 SLICE = 0.002
-"""Seconds for which a query is worked on before everybody else has a turn."""
+"""Seconds for which a query runs before others get a turn."""
 
 SHOWN = 80
-"""Characters of what a request says that an error repeats."""
+"""Characters of a request that an error repeats."""
 
 Answer: TypeAlias = Mapping[str, object]
 Reply: TypeAlias = Callable[[Answer], None]
@@ -60,11 +60,11 @@ T = TypeVar("T")
 
 
 class RequestError(ValueError):
-    """A request that cannot be carried out; the text says why."""
+    """A request that cannot be executed; the text says why."""
 
 
 class Request:
-    """One query: a JSON object whose keys are read by name, and the time it may take at a stretch.
+    """One query: a JSON object whose keys are read by name, and its slice of time.
 
     Each reader raises RequestError that names the key, its value and what is allowed.
     """
@@ -84,21 +84,21 @@ class Request:
                 raise RequestError(f"unknown key {key[:SHOWN]!r}; {self.what} has: {allowed}")
 
     def text(self, key: str) -> str | None:
-        """Return a text, None where the request has none."""
+        """Return a text, None if the request has none."""
         value = self._reported.get(key)
         if value is not None and not isinstance(value, str):
             raise RequestError(f"{key} is {_shown(value)}, not a text")
         return value
 
     def needed(self, key: str) -> str:
-        """Return a text that has to be there."""
+        """Return a required text."""
         value = self.text(key)
         if value is None:
             raise RequestError(f"{self.what} needs {key}, a text")
         return value
 
     def word(self, key: str, words: tuple[str, ...]) -> str:
-        """Return one of some words, the first where the request has none."""
+        """Return one of some words, the first if the request has none."""
         value = self.text(key)
         if value is None:
             return words[0]
@@ -107,14 +107,14 @@ class Request:
         return value
 
     def flag(self, key: str) -> bool:
-        """Return true or false, false where the request has none."""
+        """Return true or false, false if the request has none."""
         value = self._reported.get(key, False)
         if not isinstance(value, bool):
             raise RequestError(f"{key} is {_shown(value)}, not true or false")
         return value
 
     def table(self, key: str) -> dict[str, object]:
-        """Return an object, an empty one where the request has none."""
+        """Return an object, an empty one if the request has none."""
         value = self._reported.get(key, {})
         if not isinstance(value, dict):
             raise RequestError(f"{key} is {_shown(value)}, not an object")
@@ -128,14 +128,14 @@ class Request:
         return value
 
     def seconds(self, key: str, most: float) -> float:
-        """Return a number of seconds, 0 where the request has none."""
+        """Return a number of seconds, 0 if the request has none."""
         value = self._reported.get(key, 0)
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:
             raise RequestError(f"{key} is {_shown(value)}, not a number of seconds 0 to {most:g}")
         return value
 
     async def breathe(self) -> None:
-        """Let everybody else have a turn if this query has had its slice of time."""
+        """Let others have a turn if this query has used up its slice of time."""
         if perf_counter() >= self._until:
             await asyncio.sleep(0)
             self._until = perf_counter() + SLICE
@@ -145,7 +145,7 @@ class Request:
         await self.wait_for(asyncio.sleep(seconds))
 
     async def wait_for(self, work: Awaitable[T]) -> T:
-        """Wait for the result of work that takes long, while other queries are answered."""
+        """Wait for the result of long work, while other queries are answered."""
         self._turn.release()
         try:
             return await work
@@ -154,16 +154,16 @@ class Request:
 
     @property
     def window(self) -> tuple[int, int]:
-        """The offset of the page that is asked for, and how many rows it has at most."""
+        """The offset of the requested page, and its most rows."""
         limit = self.whole("limit", 1, MAXIMUM_LIMIT, DEFAULT_LIMIT)
         return self.whole("offset", 0, MAXIMUM_OFFSET, 0), limit
 
     async def page(
         self, names: Sequence[T], row: Callable[[T], Answer | None], total: int | None = None
     ) -> dict[str, object]:
-        """Return the rows of the page that is asked for, with `total` and where the `next` begins.
+        """Return the rows of the requested page, with `total` and the beginning of the `next`.
 
-        What has gone meanwhile has no row. With a `total`, `names` are those of the page alone.
+        What was removed meanwhile has no row. With a `total`, `names` are those of the page alone.
         """
         offset, limit = self.window
         skipped = 0 if total is None else offset
@@ -208,20 +208,20 @@ class Responder:
         run.stack.push_async_callback(self.close)
 
     async def close(self) -> None:
-        """End what is under way; what was not done stays as it is."""
+        """Cancel a running request; what was not done stays as it is."""
         tasks = [*self._tasks, *self._others]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def know(self, what: str, handler: Handler, *keys: str) -> None:
-        """Answer `query/<what>` with what the handler returns; requests have these keys."""
+        """Answer `query/<what>` with the handler's result; requests have these keys."""
         self._handlers[what] = handler, keys
 
     def reply_to(self, message: Message) -> Reply:
-        """Return what answers a request; raise MqttError where no answer can go.
+        """Return a function that answers a request; raise MqttError if no answer is possible.
 
-        That is also where the client itself may not write, as a will's may not that is gone.
+        That includes a topic that the client itself may not write, such as a disconnected will's.
         """
         topic, correlation_data = message.response_topic, message.correlation_data
         if topic is None:
@@ -237,7 +237,7 @@ class Responder:
         return lambda answer: self._publish(topic, answer, correlation_data)
 
     def accept(self, serve: Callable[[], Coroutine[object, object, None]]) -> ReasonCode:
-        """Let a request be served in its turn; return 0x97 where too many wait."""
+        """Have a request served in its turn; return 0x97 if too many wait."""
         if len(self._tasks) >= MAXIMUM_WAITING:
             self._counters.add("tidegate/queries/refused")
             return ReasonCode.QUOTA_EXCEEDED
@@ -251,7 +251,7 @@ class Responder:
             await serve()
 
     def receive(self, what: str, message: Message) -> ReasonCode:
-        """Accept `query/<what>`; what is refused is answered as well, where an answer can go."""
+        """Accept `query/<what>`; a refusal is answered as well, if possible."""
         try:
             reply = self.reply_to(message)
         except MqttError as error:
@@ -272,7 +272,7 @@ class Responder:
         return code
 
     def _warn(self, what: str, message: Message, error: MqttError) -> None:
-        """Log a request that no answer can go to, unless there was a line just now."""
+        """Log a request that cannot be answered, unless there was a line just now."""
         now = self._clock.monotonic()
         if now < self._next_line:
             self._left_out += 1
@@ -283,7 +283,7 @@ class Responder:
         self._next_line, self._left_out = now + LINE_SECONDS, 0
 
     def _refuse(self, reply: Reply, answer: Answer) -> None:
-        """Have a refused request answered, not within the publishing of the request itself."""
+        """Have a refused request answered, after its own publishing."""
         if len(self._refused) >= MAXIMUM_REFUSED:
             self._counters.add("tidegate/queries/unanswered")
             return

@@ -31,7 +31,7 @@ def program() -> Path:
 
 
 class Simulator:
-    """One process that speaks the serial protocol on a pseudo-terminal of its own."""
+    """One process that uses the serial protocol on its own pseudo-terminal."""
 
     def __init__(self, settings: SimulatorSettings) -> None:
         self._settings = settings
@@ -46,15 +46,15 @@ class Simulator:
             *("--node", settings.node),
             *("--port", settings.port),
             *("--interval", str(settings.interval)),
-            stdout=asyncio.subprocess.PIPE,  # one line, once the port is there
-            stdin=asyncio.subprocess.PIPE,  # its end tells the simulator that we are gone
+            stdout=asyncio.subprocess.PIPE,  # one line, once the port exists
+            stdin=asyncio.subprocess.PIPE,  # its end tells the simulator to stop
             start_new_session=True,  # Ctrl-C is for the gateway, which then stops the node
         )
         await self._wait_for_port(self._process.stdout)
         logger.info("simulated node %s at %s", settings.node, settings.port)
 
     async def _wait_for_port(self, output: asyncio.StreamReader | None) -> None:
-        """Give the node time to make its port, so that the bridge finds it at its first look."""
+        """Give the node time to make its port, so that the bridge finds it at its first try."""
         if output is None:
             return
         try:

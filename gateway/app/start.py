@@ -1,4 +1,4 @@
-"""A gateway's parts made, joined and started; its stack stops them in the opposite order."""
+"""Makes, joins and starts a gateway's parts; its stack stops them in the opposite order."""
 
 import asyncio
 import logging
@@ -79,9 +79,9 @@ async def serve(
 ) -> None:
     """Run a gateway until SIGINT or SIGTERM; raise TidegateError if it cannot start.
 
-    `read_again` returns the configuration as it is at that time, for a reload.
+    `read_again` returns the present configuration, for a reload.
 
-    Raises RestartError where only another start can mend what was found.
+    Raises RestartError if only another start can fix what was found.
     """
     set_up_heap()
     keep_private()
@@ -103,7 +103,7 @@ async def _serve_once(
     *,
     durable: bool,
 ) -> bool:
-    """Run a gateway until it ends; return whether it is to start anew, and with which `alarms`."""
+    """Run a gateway until it ends; return whether it must start again, and with which `alarms`."""
     loop = asyncio.get_running_loop()
     async with run.stack:
         alarms.clear()
@@ -150,7 +150,7 @@ class Gateway(NamedTuple):
 
     @property
     def status(self) -> str:
-        """One line that says what runs and where."""
+        """One line with the state and the addresses."""
         places = ", ".join(each.description for each in self.listeners)
         return f"gateway {self.run.configuration.gateway_id} listens on {places}"
 
@@ -198,7 +198,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     await history.start()
     restore(core.broker, restored, Instant(*clock_stamp.at_start()))
     await channels.restore_pauses()
-    telemetry.sys_topics.publish()  # what was restored, before anyone can ask
+    telemetry.sys_topics.publish()  # restored values, before anyone can query them
     for listener in listeners:
         await listener.serve()
     if operator_socket is not None:
@@ -207,7 +207,7 @@ async def start(run: Run, *, durable: bool) -> Gateway:
     _give_memory_back(run)
     listening = ListenersPart(run, maker, listeners, operator_socket)
     reload = Reload(run, queries.responder, _follow_files(run, core, listeners))
-    reload.know(history.prepare)  # first: to begin with uplinks may fail
+    reload.know(history.prepare)  # first: beginning with uplinks may fail
     reload.know(BrokerPart(core, telemetry.sys_topics, queries.topics).prepare)
     reload.know(bridges.prepare)
     reload.know(listening.prepare)
@@ -226,7 +226,7 @@ def _make_core(run: Run, storage: Storage, store: Store, clock_stamp: ClockStamp
         durability=storage.writer,
         store=store,
         new_client_id=lambda: f"auto-{os.urandom(8).hex()}",
-        # as even as makes no difference, and without the module `random` in memory
+        # even enough, and without importing `random`
         randrange=lambda below: int.from_bytes(os.urandom(8), "little") % below,
         timer=run.clock.nanoseconds,
     )
@@ -240,7 +240,7 @@ def _make_core(run: Run, storage: Storage, store: Store, clock_stamp: ClockStamp
 
 
 def _follow_files(run: Run, core: Core, listeners: Sequence[Listener]) -> ListenerFiles:
-    """Return what reads the files of listeners again, also when they have changed."""
+    """Return the object that reads listeners' files again, also when they have changed."""
     files = ListenerFiles(run, core, listeners)
     watching = asyncio.get_running_loop().create_task(files.watch())
     run.stack.callback(watching.cancel)
@@ -253,9 +253,9 @@ def _give_memory_back(run: Run) -> None:
 
 
 async def _bind_listeners(run: Run, maker: ListenerMaker) -> tuple[list[Listener], Listener | None]:
-    """Take every address first: a busy port ends the start before anything is sent.
+    """Bind every address first: a busy port ends the start before anything is sent.
 
-    Returns the listeners, and the operators' socket where there is one.
+    Returns the listeners, and the operators' socket if there is one.
     """
     core, configuration = maker.core, run.configuration
     listeners: list[Listener] = []
@@ -277,7 +277,7 @@ async def _close(listeners: Sequence[Listener]) -> None:
 
 
 async def _finish(run: Run, writer: Writer, core: Core, clock_stamp: ClockStamp) -> None:
-    """Bring what was gathered to disk; the listeners have seen their clients off before."""
+    """Write pending rows to disk; the listeners have disconnected their clients before."""
     clock_stamp.check(core.broker.expiry)  # nothing else does any more
     core.broker.conflation.flush(run.clock.monotonic())
     for gather in run.at_stop:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def show_delivery(broker: Broker, flushes: FlushWheel, counters: Counters) -> None:
-    """Show under `$SYS` what was written to each class, and how long messages were held."""
+    """Publish under `$SYS` what was written to each class, and how long messages were held."""
     counters.set("tidegate/delivery/held_sessions", flushes.sessions)
     counters.set("tidegate/delivery/not_held", flushes.refused)
     present: Counter[str] = Counter()
@@ -48,12 +48,12 @@ def show_delivery(broker: Broker, flushes: FlushWheel, counters: Counters) -> No
 
 
 class TurnLines:
-    """What is held back of the log, which the turn's end writes as it does a connection's output.
+    """Buffers log lines until the turn's end, which writes them like a connection's output.
 
-    Lines that come at any other time, or from another thread, are written at once.
+    Lines at any other time, or from another thread, are written at once.
     """
 
-    active = True  # nobody waits for lines, but they are written in the turn that made them
+    active = True  # nobody waits for lines, but they are written in their own turn
 
     def __init__(self, turn: Turn, sockets: SocketSelector, lines: HeldLines) -> None:
         self._turn = turn
@@ -75,7 +75,7 @@ class TurnLines:
     def _holds_back(self) -> bool:
         if threading.get_ident() != self._thread:
             return False
-        if self._turn.broker.connection_lines.waiting:  # they come before what this line tells of
+        if self._turn.broker.connection_lines.waiting:  # they precede the event of this line
             self._turn.broker.connection_lines.write()
         if not (self._sockets.serving or self._turn.scheduled):
             return False
@@ -114,7 +114,7 @@ class Telemetry:
         self._turn_lines: list[TurnLines] = []
 
     def show_age(self, outbox: "Outbox") -> None:
-        """Show how long the oldest row of the outbox has been waiting."""
+        """Publish how long the oldest row of the outbox has been waiting."""
 
         def refresh() -> None:
             oldest = outbox.oldest.time
@@ -168,7 +168,7 @@ class Telemetry:
         self._publish(message)
 
     def _publish(self, message: Message) -> None:
-        """Publish what the gateway says of itself, and count what subscribers are sent of it."""
+        """Publish a message of the gateway itself, and count its deliveries."""
         traffic, counters = self._core.broker.traffic, self._run.counters
         messages, size = traffic.messages_sent, traffic.bytes_sent
         self._core.publish(message)

@@ -1,4 +1,4 @@
-"""Lets the uplink's connection write at the end of a turn, as those of clients do."""
+"""Lets the uplink's connection write at the end of a turn, like those of clients."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from gateway.server.turn import Turn
 
 
 class TurnEnd:
-    """Calls what it was given last at the end of the turn in which it was given."""
+    """Calls its last function at the end of the turn in which it was set."""
 
     active = True
 

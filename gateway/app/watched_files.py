@@ -1,4 +1,4 @@
-"""Files that listeners use are read again when they have changed and are whole."""
+"""Reads files of listeners again when they have changed and are complete."""
 
 import asyncio
 import logging
@@ -18,23 +18,23 @@ INTERVAL = 1.0
 """Seconds between two checks."""
 
 STILL = 5.0
-"""Seconds for which a file that was written in its place has to stay as it is: whoever writes it
-may not be done."""
+"""Seconds for which a file that was written in place must be unchanged: the writer may not be
+done."""
 
 UNFINISHED = 15.0
-"""The same for a file that looks as if more were to come: it is empty, or ends within a line."""
+"""The same for a file that seems incomplete: it is empty, or ends within a line."""
 
 IN_PLACE = INTERVAL
-"""The same for one that was moved to its place after its last byte was written: it is whole."""
+"""The same for a file that was renamed to its place: it is complete."""
 
 WARN_AFTER = 60.0
-"""Seconds of changes without a pause after which the log says that a file is not read."""
+"""Seconds of continuous changes after which the log reports an unread file."""
 
 KEYS = ("password_file", "acl_file", "tls_certificate", "tls_key", "client_ca")
 
 
 class FileState(NamedTuple):
-    """What tells whether a file has changed, and how it came to its place."""
+    """The state of a file, which shows changes and how it was put in place."""
 
     changed: int
     size: int
@@ -43,7 +43,7 @@ class FileState(NamedTuple):
 
 
 Seen = list[FileState | None]
-"""Of each file what one saw of it; None for one that is not there."""
+"""The state of each file; None for a missing one."""
 
 
 def watched(configuration: Configuration) -> list[Path]:
@@ -53,7 +53,7 @@ def watched(configuration: Configuration) -> list[Path]:
 
 
 class WatchedFiles:
-    """What is known of the files at a monotonic second; `used` are those that are in use."""
+    """The state of the files at a monotonic second; `used` are those in use."""
 
     def __init__(self, paths: list[Path], now: float) -> None:
         self._paths = paths
@@ -67,7 +67,7 @@ class WatchedFiles:
         self._used = self._seen = snapshot(self._paths)
 
     def changed(self, now: float) -> list[Path]:
-        """Return which files are to be read again: none while one of them may not be whole."""
+        """Return the files to read again: none while one of them may be incomplete."""
         before, self._seen = self._seen, snapshot(self._paths)
         for index, (old, new) in enumerate(zip(before, self._seen, strict=True)):
             if old != new:
@@ -87,7 +87,7 @@ class WatchedFiles:
         return [self._paths[index] for index in changed]
 
     def _wait(self, index: int) -> float:
-        """Return for how long the file has to stay as it is."""
+        """Return for how long the file must be unchanged."""
         seen = self._seen[index]
         if seen is not None and _seems_unfinished(self._paths[index], seen):
             return UNFINISHED
@@ -101,7 +101,7 @@ class WatchedFiles:
 
 
 class ListenerFiles:
-    """Reads the listeners' files again whenever one of them has changed, or when it is asked to."""
+    """Reads the listeners' files again whenever one of them has changed, or on request."""
 
     def __init__(self, run: Run, core: Core, listeners: Sequence[Listener]) -> None:
         self._run = run
@@ -113,7 +113,7 @@ class ListenerFiles:
         self._find()
 
     async def watch(self) -> None:
-        """Read what has changed for as long as the gateway runs."""
+        """Read changed files while the gateway runs."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(INTERVAL)
@@ -122,14 +122,14 @@ class ListenerFiles:
                 await self.read_again()
 
     async def read_again(self) -> tuple[list[str], str]:
-        """Read all files now; return what has changed and what is wrong, as lines."""
+        """Read all files now; return the changes and the faults, as lines."""
         async with self._reading:
             self._find()
             self._files.note_read()
             return await reload_listeners(self._run, self._core, self._listeners)
 
     def _find(self) -> None:
-        """Follow the files that the configuration names by now."""
+        """Watch the files that the present configuration names."""
         paths = watched(self._run.configuration)
         if paths != self._paths:
             self._paths = paths
@@ -137,7 +137,7 @@ class ListenerFiles:
 
 
 def snapshot(paths: list[Path]) -> Seen:
-    """Return what tells whether the files have changed."""
+    """Return the present state of the files."""
     return list(_states(paths))
 
 
@@ -149,13 +149,13 @@ def _states(paths: list[Path]) -> Iterator[FileState | None]:
             yield None
         else:
             written = status.st_mtime_ns
-            # whoever moves a file, or gives it an owner, changes it after its last byte
+            # renaming a file, or changing its owner, comes after its last byte
             moved = status.st_ctime_ns > written
             yield FileState(written, status.st_size, status.st_ino, moved)
 
 
 def _seems_unfinished(path: Path, seen: FileState) -> bool:
-    """Return whether the file is empty or has a last line without an end."""
+    """Return whether the file is empty or its last line has no end."""
     if not seen.size:
         return True
     try:
@@ -163,4 +163,4 @@ def _seems_unfinished(path: Path, seen: FileState) -> bool:
             file.seek(-1, 2)
             return file.read(1) != b"\n"
     except OSError:
-        return False  # which whoever reads it will say
+        return False  # its reader will report that

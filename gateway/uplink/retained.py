@@ -123,7 +123,7 @@ class RetainedUp:
         return self._done
 
     def superseded(self, row: OutboxRow) -> bool:
-        """Return whether the row is no longer what its topic retains, so the fleet must not either."""
+        """Return whether the row is outdated: its topic now retains something else."""
         if not row.message.retain:
             return False
         current = self._parts.retained.get(row.message.topic)

@@ -1,4 +1,4 @@
-"""What a configuration says beyond its form: files, topic filters and expressions work."""
+"""Checks what a configuration refers to: files, topic filters and expressions."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LOOPBACK_4, LOOPBACK_6 = IPv4Address("127.0.0.1"), IPv6Address("::1")
 
 ANY_ADDRESS = {4: IPv4Address("0.0.0.0"), 6: IPv6Address("::")}  # noqa: S104 - compared, not bound
-"""The address that stands for all; "::" is for IPv6 alone here."""
+"""The address that stands for all; here, "::" is for IPv6 only."""
 
 
 def check_configuration(
@@ -36,7 +36,7 @@ def check_configuration(
 ) -> None:
     """Raise ConfigurationError, or StartError, if something in it cannot work.
 
-    The error tells `mistakes`, which were found in its form, and all others.
+    The error lists `mistakes`, which were found in its form, and all others.
     """
     raise_all([*mistakes, *_mistakes(configuration, [each.key for each in mistakes])])
     if configuration.uplinks:
@@ -46,7 +46,7 @@ def check_configuration(
 
 
 def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[ConfigurationError]:
-    """Give what cannot work; `keys` are known to be wrong."""
+    """Yield what cannot work; `keys` are known to be wrong."""
     wrong = list(keys)
     service = _service(configuration)
     for error in _meaningless(configuration, service):
@@ -69,7 +69,7 @@ def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[Con
 
 
 def _service(configuration: Configuration) -> "Service | None":
-    """Return the service that runs with this configuration, where a value is its credential."""
+    """Return the service with this configuration, if a value is a credential of it."""
     keys = values_of(configuration)
     files = [value for _, key, value in keys if key.check is checks.readable_file]
     if not any(file.startswith(PREFIX) for file in files):
@@ -82,7 +82,7 @@ def _service(configuration: Configuration) -> "Service | None":
 def _meaningless(
     configuration: Configuration, service: "Service | None"
 ) -> Iterator[ConfigurationError]:
-    """Give the values that are well-formed and yet mean nothing."""
+    """Yield well-formed values without a meaning."""
     for name, key, value in values_of(configuration):
         meaning = MEANINGS.get(key.check)
         if meaning is None or (
@@ -102,9 +102,9 @@ def _meaningless(
 
 
 def _different_targets(configuration: Configuration) -> Iterator[ConfigurationError]:
-    """Give rules of one stream that send the same topics to different targets.
+    """Yield rules of one stream that send the same topics to different targets.
 
-    A message that waits keeps its stream and topic, and not which rule took it.
+    A waiting message has its stream and topic, but not the rule that accepted it.
     """
     rules = rules_of(configuration.uplinks)
     if all(each.rule.way == DEFAULT_RULE.way for each in rules):
@@ -125,7 +125,7 @@ def _different_targets(configuration: Configuration) -> Iterator[ConfigurationEr
 
 
 def _different_channels(configuration: Configuration) -> Iterator[ConfigurationError]:
-    """Give channels that have the name of one before: commands and figures go by the name."""
+    """Yield channels with the name of an earlier one: commands and figures use the name."""
     names: set[str] = set()
     for index, channel in enumerate(configuration.channels):
         if channel.share_name in names:
@@ -137,7 +137,7 @@ def _different_channels(configuration: Configuration) -> Iterator[ConfigurationE
 
 
 def _circling_dead_letters(configuration: Configuration) -> Iterator[ConfigurationError]:
-    """Give channels whose dead letters would come back to them, without end."""
+    """Yield channels whose dead letters would return to them for ever."""
     for index, channel in enumerate(configuration.channels):
         topic = channel.dead_letter_topic
         if topic is not None and topic_matches(channel.topic_filter, topic):
@@ -147,7 +147,7 @@ def _circling_dead_letters(configuration: Configuration) -> Iterator[Configurati
 
 
 def _different_ports(configuration: Configuration) -> Iterator[ConfigurationError]:
-    """Give bridges at a serial port that one before them has: one alone can read it."""
+    """Yield bridges at a serial port of an earlier bridge: only one can read it."""
     used: dict[str, str] = {}
     numbers: Counter[str] = Counter()
     for bridge in configuration.bridges:
@@ -163,13 +163,13 @@ def _different_ports(configuration: Configuration) -> Iterator[ConfigurationErro
 
 
 def _is_known(error: ConfigurationError, wrong: Sequence[str]) -> bool:
-    """Return whether another table of the kind is wrong: what is left of it has other numbers."""
+    """Return whether another table of this kind is wrong, so that the numbers do not match."""
     kind = error.key.partition("[")[0]
     return any(key.startswith(kind) for key in wrong)
 
 
 def _different_addresses(configuration: Configuration) -> Iterator[ConfigurationError]:
-    """Give listeners at an address that one before them has taken."""
+    """Yield listeners at an address of an earlier one."""
     for index, listener in enumerate(configuration.listeners):
         for number, other in enumerate(configuration.listeners[:index]):
             if overlaps(listener, other):
@@ -195,7 +195,7 @@ def overlaps(one: ListenerSettings, other: ListenerSettings) -> bool:
 
 
 def _addresses(host: str) -> list[IPv4Address | IPv6Address]:
-    """Return what a host stands for; none for a name, which is looked up when it is bound."""
+    """Return the addresses of a host; none for a name, which is resolved when it is bound."""
     try:
         return [ip_address(host)]
     except ValueError:
@@ -205,7 +205,7 @@ def _addresses(host: str) -> list[IPv4Address | IPv6Address]:
 def _mistake_of_listener(
     configuration: Configuration, index: int, service: "Service | None"
 ) -> Iterator[ConfigurationError]:
-    """Give why a listener cannot work; one with the service's credentials is not tried here."""
+    """Yield why a listener cannot work; one with the service's credentials is not tried here."""
     names = ("tls_certificate", "tls_key", "client_ca", "password_file", "acl_file")
     files = [getattr(configuration.listeners[index], name) for name in names]
     if service and any(service.knows_credential(file) for file in files if file is not None):
@@ -268,7 +268,7 @@ def _window(text: str) -> None:
 
 
 def rules_without_topic(configuration: Configuration) -> Iterator[ConfigurationError]:
-    """Give the rules whose shortest topic at the fleet is too long for one of their uplinks."""
+    """Yield the rules whose shortest topic at the fleet is too long for one of their uplinks."""
     uplinks = configuration.uplinks
     if not any(uplink.url for uplink in uplinks):
         return
@@ -298,7 +298,7 @@ def _shortest_topic(gateway_id: str, uplink: UplinkSettings, placed: PlacedRule)
 
 def _named(placed: PlacedRule, place: str, uplink: UplinkSettings) -> tuple[str, str]:
     """Return the key to shorten, and its value."""
-    if not placed.key:  # the rule that nobody wrote
+    if not placed.key:  # the default rule
         return f"{place}.prefix", uplink.prefix
     name = "topic" if placed.rule.target is None else "target"
     return f"{placed.key}.{name}", placed.rule.target or placed.rule.topic
@@ -312,4 +312,4 @@ MEANINGS: dict[Check[Any], Callable[[str], None]] = {
     checks.rule_expression: _rule_expression,
     checks.windows: _window,
 }
-"""What values of a kind are looked at for; each raises ValueError with what is allowed."""
+"""Checks of values by kind; each raises ValueError with what is allowed."""

@@ -1,4 +1,4 @@
-"""Warnings for files that others may change, or whose secrets they may read."""
+"""Warnings about files that other users may change, or whose secrets they may read."""
 
 import os
 import pwd
@@ -17,23 +17,23 @@ from gateway.settings import checks
 from gateway.storage.engine.database import database_file
 
 MAXIMUM = 20
-"""Lines; how many more there are is one line."""
+"""Lines; further ones are counted in one line."""
 
 SERVICE_USER = "tidegate"
-"""The user of the service (systemd/sysusers.conf), whose files root need not wonder at."""
+"""The user of the service (systemd/sysusers.conf), whose files root may trust."""
 
 NOBODY = 65_534
-"""Whom files seem to belong to whose owner a container does not know (user_namespaces(7))."""
+"""The apparent owner of files whose real owner a container does not know (user_namespaces(7))."""
 
 SECRET_FILES = frozenset({"password_file", "username_file", "tls_key"})
-"""Keys that name a file with a secret in it; the hash of a password is one."""
+"""Keys that name a file with a secret; the hash of a password is one."""
 
 SECRETS = frozenset({"key", "password", "token"})
-"""Keys whose value is one."""
+"""Keys whose value is a secret."""
 
 
 class Named(NamedTuple):
-    """A file or folder, the key that names it, and whether it has to be secret."""
+    """A file or folder, its key, and whether it must be secret."""
 
     key: str
     path: Path
@@ -41,21 +41,21 @@ class Named(NamedTuple):
 
 
 def file_warnings(configuration: Configuration, data: Path | None = None) -> list[str]:
-    """Return a line for each fault, with its cure: who else may read or change what counts here.
+    """Return a line for each fault, with its remedy: who else may read or change relevant files.
 
-    That is root's and the owner's alone: of the configuration, of the files that it names, of the
-    data folder and of all folders above them. What belongs to root, to the user who asks, to the
-    service or to the owner of the data folder is in order.
+    Only root and the owner should: the configuration, the files that it names, the data folder and
+    all folders above them. Files may belong to root, to the present user, to the service or to the
+    owner of the data folder.
     """
     trusted = _trusted(data)
     lines: dict[str, None] = {}
-    folders: dict[Path, str] = {}  # each is told of once, with the first key that leads there
+    folders: dict[Path, str] = {}  # each once, with the first key that leads there
     for named in _named(configuration, data):
         lines.update(dict.fromkeys(_of_file(named, trusted)))
         for folder in _folders_above(named.path):
             folders.setdefault(folder, named.key)
     if data is not None:
-        folders.pop(_real(data), None)  # it is told of by itself
+        folders.pop(_real(data), None)  # it is checked separately
     for folder, key in folders.items():
         lines.update(dict.fromkeys(_of_folder(key, folder, trusted)))
     warnings = list(islice(lines, MAXIMUM))
@@ -81,19 +81,19 @@ def _named(configuration: Configuration, data: Path | None) -> Iterator[Named]:
 
 
 def _has_key_in_it(configuration: Configuration, name: str) -> bool:
-    """Return whether a certificate's file must hold its private key, as no other is named."""
+    """Return whether a certificate's file must contain its private key, as no other is named."""
     place = name.rpartition(".")[0]
     return f"{place}.tls_key" not in {each for each, _, _ in values_of(configuration)}
 
 
 def _holds_secrets(configuration: Configuration) -> bool:
-    """Return whether there is a secret in the configuration itself."""
+    """Return whether the configuration itself contains a secret."""
     tables = [configuration, *(bridge.settings for bridge in configuration.bridges)]
     return any(key.name in SECRETS for table in tables for _, key, _ in values_of(table))
 
 
 def _trusted(data: Path | None) -> frozenset[int]:
-    """Return the users who may own what counts, without the service's."""
+    """Return the users who may own relevant files, except the service's."""
     users = {0, os.geteuid(), NOBODY}
     if data is not None:
         with suppress(OSError):
@@ -102,12 +102,12 @@ def _trusted(data: Path | None) -> frozenset[int]:
 
 
 def _of_file(named: Named, trusted: frozenset[int]) -> Iterator[str]:
-    """Give what is wrong with a file or folder by itself."""
+    """Yield the faults of a file or folder itself."""
     path = named.path
     try:
         found = path.stat()
     except OSError:
-        return  # whoever needs it says so
+        return  # the part that needs it reports that
     mode = stat.S_IMODE(found.st_mode)
     spelled, quoted = f"{path} ({mode:04o})", shlex.quote(str(path))
     if mode & stat.S_IWOTH:
@@ -119,7 +119,7 @@ def _of_file(named: Named, trusted: frozenset[int]) -> Iterator[str]:
 
 
 def _folders_above(path: Path) -> list[Path]:
-    """Return the folders that lead to a file, by its name and by where links lead."""
+    """Return the folders that lead to a file, by its name and through links."""
     return [*map(_real, path.absolute().parents), *_real(path).parents]
 
 
@@ -128,7 +128,7 @@ def _real(path: Path) -> Path:
 
 
 def _of_folder(key: str, folder: Path, trusted: frozenset[int]) -> Iterator[str]:
-    """Give what is wrong with a folder in which somebody could put another file in the place."""
+    """Yield the faults of a folder in which somebody could replace the file."""
     try:
         found = folder.stat()
     except OSError:
@@ -145,14 +145,14 @@ def _of_folder(key: str, folder: Path, trusted: frozenset[int]) -> Iterator[str]
 
 
 def _of_owner(key: str, path: Path, user: int) -> Iterator[str]:
-    name = user_name(user)  # only here: to look one up brings libraries into memory
+    name = user_name(user)  # imported here only: it loads libraries
     if name != SERVICE_USER:
         quoted = shlex.quote(str(path))
         yield f"{key}: {path} belongs to user {name}, who may change it: chown root {quoted}"
 
 
 def user_name(user: int) -> str:
-    """Return the name of a user, its number where there is none."""
+    """Return the name of a user, or the number without one."""
     with suppress(KeyError):
         return pwd.getpwuid(user).pw_name
     return str(user)

@@ -1,4 +1,4 @@
-"""What `tidegate doctor` looks at: each function looks at one thing and says what it found."""
+"""The checks of `tidegate doctor`: each function checks one thing and reports findings."""
 
 import os
 import resource
@@ -32,7 +32,7 @@ from gateway.uplink.landing.folder import landed_files
 
 
 class Health(StrEnum):
-    """How a finding is to be taken."""
+    """How serious a finding is."""
 
     OK = "ok"
     NOTE = "note"
@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The gateway that is looked at, running or not."""
+    """The gateway that is checked, running or not."""
 
     data: Path
     configuration: Configuration | None
@@ -66,22 +66,22 @@ MAXIMUM_FILES = 10_000
 """Files of the data folder whose owners are compared; landing files may be many."""
 
 WORN_PERCENT = 80
-"""From here on a device should be replaced before it fails."""
+"""From this wear on a device should be replaced."""
 
 SHORT_LIFE_DAYS = 2 * 365
 """A card that lasts shorter than this deserves a warning."""
 
 DAY = 86_400
 SHORTEST_RECORD = 600
-"""Seconds of running from which what was written says something about a day."""
+"""Seconds of running after which recorded writes are representative."""
 
 THROTTLED = Path("/sys/devices/platform/soc/soc:firmware/get_throttled")
 UNDER_VOLTAGE = 0x1_0001
-"""Bits of a Raspberry Pi's firmware: the supply is too weak now, or was since the board started."""
+"""Bits of a Raspberry Pi's firmware: undervoltage now, or since the board started."""
 
 
 def findings_of(installation: Installation) -> Iterator[Finding]:
-    """Give every finding, in the order of the report."""
+    """Yield every finding, in the order of the report."""
     try:
         there = installation.data.is_dir()
     except OSError as error:
@@ -104,7 +104,7 @@ def findings_of(installation: Installation) -> Iterator[Finding]:
 
 
 def _closed(error: OSError) -> Finding:
-    """Return that something cannot be looked at, as the data folder of a service by other users."""
+    """Return the finding for something unreadable, such as another user's data folder."""
     reason = error.strerror or str(error)
     hint = (
         ": try it as root, or as the gateway's user" if isinstance(error, PermissionError) else ""
@@ -233,7 +233,7 @@ def _certificates(installation: Installation) -> Iterator[Finding]:
 
 
 def _owners(installation: Installation) -> Iterator[Finding]:
-    """Say which files of the data folder its owner, as whom the gateway runs, may not write."""
+    """Report files of the data folder that its owner, as whom the gateway runs, may not write."""
     owner = installation.data.stat().st_uid
     files = islice(installation.data.rglob("*"), MAXIMUM_FILES)
     strange = [file for file in files if file.lstat().st_uid not in (owner, NOBODY)]
@@ -284,7 +284,7 @@ def _bridges(installation: Installation) -> Iterator[Finding]:
 
 
 NEARLY_FULL = 0.8
-"""The part of a bound from which on it deserves a warning."""
+"""The part of a bound above which a warning is given."""
 
 _WAITING = """
 SELECT coalesce(sum(rows), 0), CAST(total(bytes) AS INTEGER) FROM (
@@ -295,7 +295,7 @@ SELECT coalesce(sum(rows), 0), CAST(total(bytes) AS INTEGER) FROM (
 
 
 def _outbox(installation: Installation) -> Iterator[Finding]:
-    """Say how many messages wait for the fleet, and whether there is room for more."""
+    """Report how many messages wait for the fleet, and the remaining capacity."""
     configuration = installation.configuration
     if configuration is None or not configuration.uplinks:
         return
@@ -314,7 +314,7 @@ def _outbox(installation: Installation) -> Iterator[Finding]:
 
 
 def _landing(installation: Installation) -> Iterator[Finding]:
-    """Say what landing files take of the disk, and how much they may."""
+    """Report the disk space of landing files, and its bound."""
     configuration = installation.configuration
     for uplink in () if configuration is None else configuration.uplinks:
         directory = landing_directory(uplink, installation.data)
@@ -338,7 +338,7 @@ def _landing_finding(uplink: UplinkSettings, folder: Path) -> Finding:
 
 
 def _used(config: OutboxSettings, rows: int, size: int) -> float:
-    """Return which part of the tightest bound is used; 1 and more where nothing small fits."""
+    """Return the used part of the tightest bound; at least 1 if no small message fits."""
     used = (size + SMALL_ROW) / for_rows(config.maximum_bytes)
     if config.maximum_messages is not None:
         used = max(used, rows / config.maximum_messages)
@@ -346,7 +346,7 @@ def _used(config: OutboxSettings, rows: int, size: int) -> float:
 
 
 def _waiting(installation: Installation) -> tuple[int, int] | None:
-    """Return the messages that wait and their bytes, None where no database can say it."""
+    """Return the waiting messages and their bytes, None without a readable database."""
     path = database_file(installation.data)
     if not path.exists():
         return None

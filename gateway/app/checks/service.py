@@ -1,4 +1,4 @@
-"""What the systemd service may read and write, which whoever asks may well be allowed to."""
+"""What the systemd service may read and write, which may be less than the present user."""
 
 import grp
 import os
@@ -21,13 +21,13 @@ UNIT_FOLDERS = (
     Path("/usr/local/lib/systemd/system"),
     Path("/usr/lib/systemd/system"),
 )
-"""Where the service's unit may be; the first that has it counts (systemd.unit(5))."""
+"""Places of the service's unit; the first that has it counts (systemd.unit(5))."""
 
 HIDDEN = {
     "ProtectHome": (Path("/home"), Path("/root"), Path("/run/user")),
     "PrivateTmp": (Path("/tmp"), Path("/var/tmp")),  # noqa: S108 - named, not used
 }
-"""Folders that these settings take from a service's sight (systemd.exec(5))."""
+"""Folders that these settings hide from a service (systemd.exec(5))."""
 
 OWN_FOLDERS = {
     "StateDirectory": Path("/var/lib"),
@@ -35,7 +35,7 @@ OWN_FOLDERS = {
     "CacheDirectory": Path("/var/cache"),
     "LogsDirectory": Path("/var/log"),
 }
-"""Where the folders are that systemd makes for a service, which may write to them."""
+"""Parents of the folders that systemd makes for a service, which may write to them."""
 
 CREDENTIALS = (
     "LoadCredential",
@@ -45,19 +45,19 @@ CREDENTIALS = (
 )
 
 LISTS = frozenset({*CREDENTIALS, *OWN_FOLDERS, "ReadWritePaths", "SupplementaryGroups"})
-"""Settings that may be given several times: each adds, an empty one begins anew."""
+"""Settings that may be repeated: each adds, an empty one clears."""
 
 START_FOLDER = Path("/")
-"""From where a service without WorkingDirectory= takes relative paths."""
+"""The working directory of a service without WorkingDirectory=."""
 
 READ, SEARCH = 4, 1
-"""Permissions as the lowest three bits of a mode have them."""
+"""Permissions as the lowest three bits of a mode."""
 
 ON = ("yes", "true", "on", "1")
 
 
 class Service(NamedTuple):
-    """What the unit says of its configuration, user, credentials and sandbox."""
+    """The unit's configuration, user, credentials and sandbox."""
 
     config: Path
     user: str
@@ -65,10 +65,10 @@ class Service(NamedTuple):
     credentials: frozenset[str]
     hidden: tuple[Path, ...]
     writable: tuple[Path, ...] | None
-    """None where the unit restricts no writing."""
+    """None if the unit restricts no writing."""
 
     def knows_credential(self, value: str) -> bool:
-        """Return whether the service is given a credential that cannot be had here."""
+        """Return whether the service has a credential that is not available here."""
         if not value.startswith(PREFIX) or os.environ.get(FOLDER):
             return False
         return value.removeprefix(PREFIX) in self.credentials
@@ -85,7 +85,7 @@ def find_service(
     files = [unit, *sorted(drop_ins, key=lambda file: file.name)]
     try:
         text = "\n".join(file.read_text("utf-8", "replace") for file in files)
-    except OSError:  # closed to this user: nothing can be said
+    except OSError:  # unreadable for this user: nothing is known
         return None
     service = read_unit(text)
     same = service is not None and _real(service.config) == _real(Path(configuration.file))
@@ -97,7 +97,7 @@ def _real(path: Path) -> Path:
 
 
 class _Settings:
-    """The settings of a unit and its drop-ins, those of later lines before those of earlier."""
+    """The settings of a unit and its drop-ins; later lines override earlier ones."""
 
     def __init__(self, text: str) -> None:
         self._values: dict[str, list[str]] = {}
@@ -124,7 +124,7 @@ class _Settings:
 
 
 def read_unit(text: str) -> Service | None:
-    """Return what a unit says, None if it runs no gateway with a configuration."""
+    """Return the service of a unit, None if it runs no gateway with a configuration."""
     unit = _Settings(text)
     command = shlex.split(unit.last("ExecStart"))
     if "--config" not in command[:-1]:
@@ -144,7 +144,7 @@ def read_unit(text: str) -> Service | None:
 
 
 def service_warnings(configuration: Configuration, service: Service) -> Iterator[str]:
-    """Give a line for each file that the service cannot read, and each place it cannot write to."""
+    """Yield a line for each file that the service cannot read or place it cannot write."""
     for name, key, value in values_of(configuration):
         reason = ""
         if key.check is checks.readable_file and not value.startswith(PREFIX):
@@ -158,14 +158,14 @@ def service_warnings(configuration: Configuration, service: Service) -> Iterator
 
 
 def _unreadable(service: Service, path: Path) -> str:
-    """Return why the service cannot read a file, "" if it can or nobody can tell."""
+    """Return why the service cannot read a file, "" if it can or that is unknown."""
     real = _real(path)
     for folder in service.hidden:
         if real.is_relative_to(folder):
             return f"its sandbox hides {folder}; move the file to /etc/tidegate"
     try:
         user = pwd.getpwnam(service.user)
-    except KeyError:  # systemd says so itself when it starts the service
+    except KeyError:  # systemd reports that when it starts the service
         return ""
     groups = {*os.getgrouplist(service.user, user.pw_gid), *_numbers(service.groups)}
     steps = [*((folder, SEARCH) for folder in reversed(real.parents)), (real, READ)]
@@ -183,7 +183,7 @@ def _numbers(groups: tuple[str, ...]) -> Iterator[int]:
 
 
 def _is_closed(path: Path, need: int, user: int, groups: set[int]) -> bool:
-    """Return whether a user lacks a permission; what cannot be looked at counts as open."""
+    """Return whether a user lacks a permission; what cannot be checked counts as accessible."""
     try:
         found = path.stat()
     except OSError:

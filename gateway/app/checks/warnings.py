@@ -1,4 +1,4 @@
-"""What works in a configuration, and deserves a look."""
+"""Valid configurations that look like a mistake."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ PLAIN = {"mqtt": "mqtts", "ws": "wss"}
 """Schemes without encryption, and the same with it."""
 
 LARGEST_CHECKED = 64 * 1024
-"""Bytes of a file up to which it may say nothing; a longer one is taken to say something."""
+"""Bytes of a file up to which it may be empty of rules; a longer one is assumed to have some."""
 RULES = "has no rules: clients here may read and write nothing"
 USERS = "has no users: nobody can log in here"
 
@@ -31,10 +31,9 @@ USERS = "has no users: nobody can log in here"
 def warnings(configuration: Configuration, data: Path | None = None) -> list[str]:
     """Return a line for each thing that looks like a mistake.
 
-    These are names that others may have, what is given up after it was acknowledged, access rules
-    that go by names that nobody proves, files of rules and users that say nothing, listeners that
-    let in more or less than it seems, files that others may change or read, and filters that are
-    hardly meant.
+    These are names that others may have, acknowledged messages that may be dropped, access rules
+    that depend on unproven names, files without rules or users, listeners that admit more or less
+    than it seems, files that others may change or read, and filters that make no sense.
     """
     return [
         *name_warnings(configuration),
@@ -62,7 +61,7 @@ def _unlikely_filters(configuration: Configuration) -> Iterator[str]:
 
 
 def door_warnings(configuration: Configuration) -> Iterator[str]:
-    """Give a line for each such listener."""
+    """Yield a line for each such listener."""
     for index, listener in enumerate(configuration.listeners):
         key = f"listener[{index}]"
         if listener.websocket:
@@ -102,13 +101,13 @@ def _of_websocket(key: str, listener: ListenerSettings) -> Iterator[str]:
 
 
 def _hears_passwords(listener: ListenerSettings) -> bool:
-    """Return whether whoever listens on the network reads the passwords of clients."""
+    """Return whether passwords of clients can be read on the network."""
     local = listener.path is not None or is_loopback(listener.host)
     return listener.password_file is not None and listener.tls_certificate is None and not local
 
 
 def uplink_warnings(configuration: Configuration) -> Iterator[str]:
-    """Give a line for each uplink whose link is not encrypted, though its keys look as if it were.
+    """Yield a line for each unencrypted uplink whose keys look as if it were encrypted.
 
     One to this machine needs no encryption.
     """
@@ -127,7 +126,7 @@ def uplink_warnings(configuration: Configuration) -> Iterator[str]:
 
 
 def _is_closed_by_roles(configuration: Configuration, listener: ListenerSettings) -> bool:
-    """Return whether roles leave those without a user name in, and nothing to do."""
+    """Return whether roles admit clients without a user name, but give them no rights."""
     roles = configuration.access.roles
     if not roles or listener.acl_file is not None or listener.path is not None:
         return False
@@ -135,7 +134,7 @@ def _is_closed_by_roles(configuration: Configuration, listener: ListenerSettings
 
 
 def admits_anonymous(listener: ListenerSettings) -> bool:
-    """Return whether a client without a user name is let in."""
+    """Return whether a client without a user name is accepted."""
     if listener.password_file is not None:
         return bool(listener.allow_anonymous)
     return listener.tls_identity is None and listener.allow_anonymous is not False
@@ -182,12 +181,12 @@ def _warnings(key: str, config: OutboxSettings | StreamSettings) -> list[str]:
 
 
 def empty_file_warnings(configuration: Configuration) -> Iterator[str]:
-    """Give a line for each file that says nothing, but not that this is on purpose."""
+    """Yield a line for each file without content that does not say it is intended."""
     for index, listener in enumerate(configuration.listeners):
         try:
             yield from _of_listener(f"listener[{index}]", listener)
         except ConfigurationError:
-            continue  # which the check of the listener tells
+            continue  # which the check of the listener reports
 
 
 def _of_listener(name: str, listener: ListenerSettings) -> Iterator[str]:
@@ -210,7 +209,7 @@ def _is_short(path: str | None) -> bool:
 
 
 def name_warnings(configuration: Configuration) -> Iterator[str]:
-    """Give a line if the id is a distribution's default host name, or was made of one."""
+    """Yield a line if the id is a distribution's default host name, or was made from one."""
     chosen, name = configuration.gateway.id, configuration.gateway_id
     if is_common(name):
         reason = "there is no machine id to make it unique" if chosen is None else "it was set so"

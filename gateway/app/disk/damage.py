@@ -1,4 +1,4 @@
-"""A database that turns out to be damaged in use: the gateway ends, and the next start salvages."""
+"""Handles a database found damaged in use: the gateway ends, and its next start salvages."""
 
 import asyncio
 import logging
@@ -17,8 +17,8 @@ REPORT_SECONDS = 1.0
 """Seconds between the alarm and the end, so that connected clients receive it."""
 
 SALVAGE_INTERVAL = 3600.0
-"""Seconds between a start that salvaged and the next. A disk that spoils at once what was written
-to it would otherwise be filled with files that were set aside."""
+"""Seconds between a start that salvaged and the next. Otherwise a disk that corrupts new data at
+once would be filled with files that were set aside."""
 
 CANNOT_READ = (
     "{path}: {error}; what could be salvaged of it cannot be read either: move the file away, start"
@@ -31,10 +31,10 @@ STAYS = "nor could a note be left for the next start: copy the data folder and p
 
 
 def watch_for_damage(run: Run, database: Database, writer: Writer) -> None:
-    """Refuse publishers from then on, tell it as the alarm `database`, and end the gateway.
+    """Refuse publishers from then on, raise the alarm `database`, and end the gateway.
 
-    It stays where the next start would not know: it would find nothing in the time for which
-    it looks, and end again.
+    It keeps running if the damage could not be noted: the next start might not find it in the time
+    of its check, and would end again.
     """
     loop = asyncio.get_running_loop()
     earliest = loop.time() + (SALVAGE_INTERVAL if database.salvage is not None else 0.0)
@@ -54,10 +54,10 @@ def watch_for_damage(run: Run, database: Database, writer: Writer) -> None:
 
 
 def have_it_salvaged(run: Run, error: Exception) -> None:
-    """Leave a note that the database could not be read, for a start that follows at once.
+    """Note that the database could not be read, for a start that follows at once.
 
-    Raises StartError where that would not help: what was salvaged within the hour is no better
-    for being salvaged again, and an error that is no damage has another remedy.
+    Raises StartError if that would not help: a database salvaged within the hour gains nothing from
+    another salvage, and an error that is not damage has another remedy.
     """
     path = database_file(run.data)
     now = run.clock.wall_ms() / 1000

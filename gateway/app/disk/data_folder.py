@@ -1,4 +1,4 @@
-"""The folder that holds all that a gateway keeps, used by one gateway at a time."""
+"""The folder with a gateway's data, used by one gateway at a time."""
 
 import contextlib
 import errno
@@ -12,34 +12,33 @@ from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.files import make_folder
 
 NO_DISK = (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO)
-"""Why something cannot be made although the place is right: the gateway starts all the same."""
+"""Errors after which the gateway starts even though the folder cannot be made."""
 
 UMASK = 0o027
-"""What is kept is the user's own, and may be read by the group."""
+"""Data is the user's own, and may be read by the group."""
 
 LOCK = "lock"
-"""The file that says whose folder it is; the lock itself is on the folder, where nobody deletes
-it."""
+"""Names the owner of the folder; the lock itself is on the folder, which nobody deletes."""
 
 PRIVATE = ("tidegate.db*", LOCK, "reserve", "landing")
-"""What an earlier version left for everybody to read."""
+"""Files that an earlier version left readable for everybody."""
 
 
 def keep_private() -> None:
-    """Let nothing that this process makes be read by others than its user and group."""
+    """Make all new files of this process unreadable for other users."""
     os.umask(os.umask(0o777) | UMASK)
 
 
 class DataFolder:
-    """A locked folder, for as long as this object is open, with the database in it.
+    """A locked folder, while this object is open, with the database in it.
 
-    The database has a lock of its own: by a hard or symbolic link it may be in another folder, too.
+    The database has a lock of its own: a hard or symbolic link may put it in another folder, too.
     """
 
     def __init__(self, path: Path) -> None:
-        """Make the folder if need be and lock it; raise StartError if that cannot be done.
+        """Make the folder if necessary and lock it; raise StartError if that fails.
 
-        A folder that is not there, on a disk on which it cannot be made, needs no lock.
+        A missing folder on a disk where it cannot be made needs no lock.
         """
         self.path = path
         self._held: dict[tuple[int, int], int] = {}  # a descriptor by device and inode
@@ -53,7 +52,7 @@ class DataFolder:
             self._withdraw()
 
     def hold(self) -> None:
-        """Lock what has the names of folder and database by now; raise StartError."""
+        """Lock the files that have the names of folder and database now; raise StartError."""
         try:
             make_folder(self.path)
         except OSError as error:
@@ -62,7 +61,7 @@ class DataFolder:
         try:
             self._lock(self.path, os.O_DIRECTORY)
             if (database := self.path / FILE_NAME).is_file():
-                with contextlib.suppress(PermissionError):  # who opens it says what to do
+                with contextlib.suppress(PermissionError):  # the code that opens it reports that
                     self._lock(database, os.O_NONBLOCK)
         except OSError as error:
             raise self._refused(error) from error
@@ -78,11 +77,11 @@ class DataFolder:
         return StartError(f"{text}; choose another data folder, or make this one")
 
     def _lock(self, path: Path, flags: int) -> None:
-        """Lock a file, once; do nothing if it is not there. Raises StartError, OSError."""
+        """Lock a file, once; do nothing if it does not exist. Raises StartError, OSError."""
         with contextlib.suppress(FileNotFoundError):
             found = path.stat()
             inode = found.st_dev, found.st_ino
-            if inode in self._held:  # a descriptor that is closed would end the process's locks
+            if inode in self._held:  # closing a descriptor would release the process's locks
                 return
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
             try:
@@ -92,13 +91,13 @@ class DataFolder:
                 process = holder(self.path)
                 by = f" by process {process}" if process else ""
                 raise StartError(f"{path} is in use{by}: each gateway needs its own") from error
-            except OSError as error:  # the disk, or a file system that has no locks
+            except OSError as error:  # the disk, or a file system without locks
                 os.close(descriptor)
                 raise OSError(error.errno, error.strerror, str(path)) from error
             self._held[inode] = descriptor
 
     def _sign(self) -> None:
-        """Say whose folder it is; it is locked without that, too."""
+        """Write the owner's process; the folder is locked without that, too."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
         with (
             contextlib.suppress(OSError),
@@ -108,7 +107,7 @@ class DataFolder:
             file.write(f"{os.getpid()}\n")
 
     def _withdraw(self) -> None:
-        """Let others no longer read what is there."""
+        """Remove other users' permission to read."""
         for pattern in PRIVATE:
             for each in self.path.glob(pattern):
                 with contextlib.suppress(OSError):
@@ -118,7 +117,7 @@ class DataFolder:
 
 
 def holder(path: Path) -> str:
-    """Return the number of the process whose folder it is or last was, empty if none is named."""
+    """Return the number of the process that has or last had the folder, empty if unknown."""
     file = path / LOCK
     with contextlib.suppress(OSError):
         if file.is_file():

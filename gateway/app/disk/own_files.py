@@ -1,4 +1,4 @@
-"""Checks each second whether somebody took the database away, and saves what was in it."""
+"""Checks each second whether the database's files were removed, and saves their content."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ CHECK_SECONDS = 1.0
 """Seconds between two checks, beside those after each commit."""
 
 RETRY_SECONDS = 5.0
-"""Seconds between two attempts to write them anew."""
+"""Seconds between two attempts to write them again."""
 
 REPORT_SECONDS = 1.0
 """Seconds between the alarm and the end, so that connected clients receive it."""
@@ -28,9 +28,9 @@ LOST = "{fault}, and it cannot be written anew ({error}): publishers are refused
 
 
 def watch_files(run: Run, storage: Storage, folder: DataFolder) -> "FileWatch | None":
-    """Return what watches the files of the gateway's database, None if it is in memory.
+    """Return the watcher of the gateway's database files, None if it is in memory.
 
-    It checks for the last time when nothing is written any more, and before they are closed.
+    It checks for the last time when nothing is written any more, before they are closed.
     """
     if storage.database.in_memory:
         return None
@@ -40,9 +40,9 @@ def watch_files(run: Run, storage: Storage, folder: DataFolder) -> "FileWatch | 
 
 
 class FileWatch:
-    """Refuses publishers when the files are gone, writes them anew, and starts the gateway anew.
+    """Refuses publishers when the files are gone, writes them again, and restarts the gateway.
 
-    Nothing is acknowledged from the commit on that finds them gone.
+    Nothing is acknowledged from the first commit on that finds them gone.
     """
 
     def __init__(self, run: Run, storage: Storage, folder: DataFolder) -> None:
@@ -57,12 +57,12 @@ class FileWatch:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, turn: Turn) -> None:
-        """Check each second, and before what a commit promises."""
+        """Check each second, and before each acknowledgement of a commit."""
         self._writer.attempts.are_gone = self.are_gone
         self._tasks.append(asyncio.get_running_loop().create_task(self._keep_checking(turn)))
 
     def are_gone(self) -> bool:
-        """Return the same of files that may have changed since the last call, as a commit asks."""
+        """Return the same after a quick check, as for each commit."""
         return bool(self.fault) or (not self._files.are_unchanged() and self.check())
 
     def check(self) -> bool:
@@ -76,7 +76,7 @@ class FileWatch:
         return bool(self.fault)
 
     async def close(self) -> None:
-        """Check no more; write the files anew if they are gone and nobody has done so."""
+        """Stop checking; write the files again if they are gone and that was not done."""
         self._writer.attempts.are_gone = lambda: False
         self.fault = self.fault or self._files.fault()
         if self.fault:
@@ -98,7 +98,7 @@ class FileWatch:
         self._run.start_anew()
 
     async def _save(self) -> bool:
-        """Write the files anew, once; return whether that is done."""
+        """Write the files again, once; return whether that is done."""
         async with self._saved:
             if not self._is_saved:
                 self._is_saved = await self._try_to_save()
@@ -107,7 +107,7 @@ class FileWatch:
     async def _try_to_save(self) -> bool:
         path = self._database.path
         try:
-            await asyncio.to_thread(self._folder.hold)  # another one may be there, in use
+            await asyncio.to_thread(self._folder.hold)  # there may be another folder now, in use
             if self._files.is_truncated:
                 text = SALVAGED.format(fault=self.fault)
                 done = note_damage(path, self.fault)

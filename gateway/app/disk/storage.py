@@ -36,7 +36,7 @@ WAITS = (
 async def open_storage(run: Run, *, durable: bool) -> Storage:
     """Return the database and its writer.
 
-    Raises StartError when the database can be opened in no way.
+    Raises StartError if the database cannot be opened in any way.
     """
     database = await open_database(run.data, run.clock, COUNT_START)
     run.stack.push_async_callback(database.close)
@@ -108,7 +108,7 @@ async def _watch_free_space(run: Run, database: Database, writer: Writer) -> Non
 
 
 def wait_for_disk(run: Run, database: Database, writer: Writer) -> str:
-    """Return the text of the alarm; where the disk may recover, refuse publishers until then."""
+    """Return the text of the alarm; if the disk may recover, refuse publishers until then."""
     if not database.may_recover:
         return READ_ONLY.format(reason=database.in_memory)
     writer.refuses = REFUSES
@@ -134,7 +134,7 @@ def show_durability(configuration: Configuration, counters: Counters, *, durable
 
 
 def _described(configuration: Configuration) -> str:
-    """Return each class that is not the default with whom it is for, such as "a/#: memory"."""
+    """Return each class that is not the default with its matches, such as "a/#: memory"."""
     entries = [
         f"client {each.client}: {each.durability}"
         if each.topic is None

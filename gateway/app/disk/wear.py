@@ -25,7 +25,7 @@ NOTE_WITHIN = 60.0
 
 
 class Wear:
-    """Shows what is written, keeps to `[storage] write_budget`, and notes it for `doctor`."""
+    """Shows what is written, applies `[storage] write_budget`, and records it for `doctor`."""
 
     def __init__(self, run: Run, writer: Writer) -> None:
         self._run = run
@@ -47,7 +47,7 @@ class Wear:
         self._run.counters.set("tidegate/storage/write_budget", settings.write_budget or 0)
 
     def start(self) -> None:
-        """Measure now and at each interval; do nothing if Linux does not count."""
+        """Measure now and at each interval; do nothing if Linux has no count."""
         if bytes_written() is not None:
             self._task = asyncio.get_running_loop().create_task(self._measure())
 

@@ -1,4 +1,4 @@
-"""Queries about clients and their sessions, and orders to end one: `clients`, `client`."""
+"""Queries about clients and their sessions, and commands to end one: `clients`, `client`."""
 
 from operator import itemgetter
 
@@ -23,7 +23,7 @@ from gateway.session.session import Session
 from gateway.settings.broker import NEVER
 
 MAXIMUM_SECONDS = 10.0
-"""Seconds over which rates are measured, at most."""
+"""The longest time over which rates are measured, in seconds."""
 
 MAXIMUM_SHOWN = 100
 """Subscriptions of a client that are shown."""
@@ -37,11 +37,11 @@ KICKED = "disconnected by an operator"
 MAXIMUM_REASON = 256
 
 Packets = tuple[Client, int, int]
-"""A connection, with the packets that had been received on it and sent."""
+"""A connection, with its packets received and sent so far."""
 
 
 class ClientQueries:
-    """Answers by what the broker knows of its sessions at that moment."""
+    """Answers from the broker's present sessions."""
 
     def __init__(
         self, run: Run, core: Core, control: Control, responder: Responder, ends: Ends
@@ -136,7 +136,7 @@ class ClientQueries:
     def _row(
         self, name: str, rates: dict[str, tuple[float, float]] | None = None
     ) -> dict[str, object] | None:
-        """Return what is shown of a session in a list; None if it has ended meanwhile."""
+        """Return a session's row of a list; None if it has ended meanwhile."""
         session = self._broker.sessions.get(name)
         if session is None:
             return None
@@ -196,7 +196,7 @@ class ClientQueries:
         return answer
 
     def _subscriptions(self, session: Session) -> list[dict[str, object]]:
-        """Return the first subscriptions of a session, as many as an answer has room for."""
+        """Return the first subscriptions of a session, as many as fit into an answer."""
         router = self._broker.router
         found: list[dict[str, object]] = []
         size = 0
@@ -215,7 +215,7 @@ class ClientQueries:
         if client is None:
             raise RequestError(f"client {name[:80]!r} is not connected")
         self._control.note_order(f"client {name[:80]!r}: {reason}", request.client_id)
-        self._core.turn.now()  # whose end sends what is said now
+        self._core.turn.now()  # its end sends what is queued now
         client.disconnect(ReasonCode.ADMINISTRATIVE_ACTION, reason)
         return {"id": name, "address": client.peer}
 

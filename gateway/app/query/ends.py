@@ -13,20 +13,20 @@ REMEMBERED = 5
 """Ends of one client identifier."""
 
 SHARED_SECONDS = 60.0
-"""So long ago, at most, were all of the last ends of an identifier that several devices use."""
+"""The last ends of an identifier that several devices use are at most this many seconds old."""
 
 TAKE_OVERS = 3
-"""Take-overs within SHARED_SECONDS from which on that is likely."""
+"""Take-overs within SHARED_SECONDS that make that likely."""
 
 FLAPPING_SECONDS = 60.0
-"""Within so many seconds all of REMEMBERED connections of a client that flaps have ended."""
+"""A flapping client ended all of its REMEMBERED connections within this many seconds."""
 
 End: TypeAlias = tuple[float, int, ConnectionEnd]
 """The monotonic second, ms since 1970, and the end."""
 
 
 class Ends:
-    """The last ends by client identifier, those that are longest ago forgotten first."""
+    """The last ends by client identifier; the oldest are evicted first."""
 
     def __init__(self, run: Run) -> None:
         self._clock = run.clock
@@ -53,7 +53,7 @@ class Ends:
         ]
 
     def last(self, client_id: str) -> int | None:
-        """Return when its last connection ended (ms since 1970), None if that is not known."""
+        """Return when its last connection ended (ms since 1970), None if that is unknown."""
         found = self._ends.get(client_id)
         return None if found is None else found[-1][1]
 

@@ -1,4 +1,4 @@
-"""Keeps what a person would want to have been told, and answers the query `events`."""
+"""Stores events that a person may want to know of, and answers the query `events`."""
 
 import asyncio
 import logging
@@ -16,13 +16,13 @@ from gateway.version import describe
 logger = logging.getLogger(__name__)
 
 REPEATED_MS = 3_600_000
-"""Milliseconds within which the same of the same subject is one event, counted."""
+"""Milliseconds within which repetitions for a subject are one event, counted."""
 
 SAVE_SECONDS = 600.0
-"""Seconds between two writes of how often something happened again."""
+"""Seconds between two writes of an event's repetitions."""
 
 MAXIMUM_SUBJECTS = 30
-"""Subjects of one kind that begin events within REPEATED_MS; what more do is of OTHERS."""
+"""Subjects of one kind that begin events within REPEATED_MS; further ones count as OTHERS."""
 
 COMMIT_SECONDS = 2.0
 """Seconds that a query waits for events to be on disk."""
@@ -55,7 +55,7 @@ Key = tuple[str, str]
 
 
 class EventLog:
-    """Events of a run: they are written soon, and again when they end; repetitions now and then."""
+    """Events of a run, which are written soon and again when they end; repetitions less often."""
 
     def __init__(self, run: Run, storage: Storage) -> None:
         self._run = run
@@ -68,7 +68,7 @@ class EventLog:
         self._start: Event | None = None
 
     async def begin(self) -> None:
-        """Say that the gateway has started, and how the run before ended; then keep events."""
+        """Record the start, and how the run before ended; then store events."""
         now, lasting = self._clock.wall_ms(), await self._rows.load()
         for event in lasting:
             event.until = now
@@ -86,7 +86,7 @@ class EventLog:
         self._run.at_stop.append(self.stop)
 
     def stop(self) -> None:
-        """Say that the gateway stops, and why; what lasts ends with it."""
+        """Record that the gateway stops, and why; lasting events end with it."""
         now = self._clock.wall_ms()
         fault = self._run.fault
         restarts = " and starts anew" if self._run.restarting else ""
@@ -98,7 +98,7 @@ class EventLog:
         self.save()
 
     def record(self, happening: Happening) -> None:
-        """Keep what happened: once, or from its beginning to its end."""
+        """Record an event: once, or from its beginning to its end."""
         kind, subject, text = happening.kind, happening.subject[:SHOWN], happening.text[: 5 * SHOWN]
         now, key = self._clock.wall_ms(), (kind, subject)
         if happening.stage is Stage.ENDS:
@@ -147,7 +147,7 @@ class EventLog:
             self._rows.save(event)
 
     def save(self) -> None:
-        """Gather what has changed since it was written."""
+        """Write changed events."""
         for event in self._unsaved.values():
             self._rows.save(event)
         self._unsaved.clear()
@@ -173,7 +173,7 @@ class EventLog:
         return {**page, "last": self._rows.last_id}
 
     async def _commit(self) -> None:
-        """Wait until what was gathered is on disk, though not long: a disk may refuse."""
+        """Wait until events are on disk, up to a limit: the disk may fail."""
         writer, batch = self._writer, self._rows.batch
         if writer.committed >= batch:
             return
@@ -183,7 +183,7 @@ class EventLog:
 
 
 class ClientEvents:
-    """Makes events of what the broker says of clients."""
+    """Makes events of the broker's notices about clients."""
 
     def __init__(self, run: Run, ends: Ends) -> None:
         self._event = run.event
@@ -191,7 +191,7 @@ class ClientEvents:
         self._ends = ends
 
     def record(self, notice: Notice) -> None:
-        """Keep a refusal, a denial, or the end of a connection that is one too many."""
+        """Record a refusal, a denial, or a conspicuous end of a connection."""
         who = notice.client_id or "without identifier"
         user = "" if notice.username is None else f" of user {notice.username[:SHOWN]!r}"
         if isinstance(notice, ConnectRefusal):

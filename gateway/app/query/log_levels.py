@@ -1,4 +1,4 @@
-"""The query `log/level`: from which severity on the log lines of a part are written."""
+"""The query `log/level`: the least severity of a part's log lines."""
 
 from gateway.app.control import Control
 from gateway.app.responder import Answer, Request, RequestError, Responder
@@ -7,7 +7,7 @@ from gateway.telemetry.logs import levels, set_level
 
 
 class LogLevels:
-    """Says the levels, and changes one of them until the next start or reload."""
+    """Returns the levels, and changes one of them until the next start or reload."""
 
     def __init__(self, control: Control, responder: Responder) -> None:
         self._control = control

@@ -1,4 +1,4 @@
-"""Everything that can be asked of a running gateway, made and joined."""
+"""Makes all queries of a running gateway."""
 
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Queries:
-    """The queries; those about what goes up wait for `follow`."""
+    """The queries; those about uplinks wait for `follow`."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Queries:
         control.on_order.append(note_order)
 
     def follow(self, outbox: "Outbox", rules: "RuleSet") -> None:
-        """Answer for what goes up, too."""
+        """Answer for uplinks, too."""
         self._queues.follow(outbox, rules)
         self.trials.follow(rules)
         self._status.outbox = outbox

@@ -1,4 +1,4 @@
-"""Queries about what waits, and where: `queues`, `rules`; and the order `retained/clear`."""
+"""Queries about waiting messages: `queues`, `rules`; and the command `retained/clear`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,17 +25,17 @@ MAXIMUM_CLEARED = 1_000
 """Retained messages that one request clears; the answer says whether there are more."""
 
 PIECE = 100
-"""Retained messages that are looked at at a time."""
+"""Retained messages that are checked at a time."""
 
 Key = tuple[str, str]
 """The kind of a queue, and its name."""
 
 Counts = tuple[int, int]
-"""How many messages have gone into a queue since the start, and come out of it."""
+"""How many messages were added to a queue since the start, and removed from it."""
 
 
 class QueueQueries:
-    """Answers by what the broker and, where there is one, the outbox hold at that moment."""
+    """Answers from the present state of the broker and, if there is one, the outbox."""
 
     def __init__(self, run: Run, core: Core, control: Control, responder: Responder) -> None:
         self._control = control
@@ -51,7 +51,7 @@ class QueueQueries:
         responder.know("retained/clear", self._clear, "filter")
 
     def follow(self, outbox: "Outbox", rules: "RuleSet") -> None:
-        """Answer for what goes up, too."""
+        """Answer for uplinks, too."""
         self._outbox, self._rules = outbox, rules
 
     async def _queues(self, request: Request) -> Answer:
@@ -76,7 +76,7 @@ class QueueQueries:
         return await request.page(keys, lambda key: self._row(key, before.get(key), elapsed))
 
     def _fixed(self) -> Iterator[Key]:
-        """Give the queues that are there whatever waits in them."""
+        """Yield the queues that exist even if they are empty."""
         if self._outbox is not None:
             for name in self._outbox.uplinks.names:
                 yield "uplink", name
@@ -149,7 +149,7 @@ class QueueQueries:
         return next((each for each in self._broker.channels if each.client_id == name), None)
 
     def _counts(self, key: Key) -> Counts | None:
-        """Return how many messages came and went since the start, None where nobody counts them."""
+        """Return how many messages were added and removed since the start, None if not counted."""
         kind, name = key
         if kind == "uplink" and self._outbox is not None:
             several = self._outbox.uplinks.several

@@ -1,4 +1,4 @@
-"""An edit of the uplink rules: which rule is meant, and the configuration with the edit."""
+"""An edit of the uplink rules: finds the rule, and makes the edited configuration."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,11 +22,11 @@ MAXIMUM_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
-    """What somebody wants: keys of a rule to `set`, None to leave one out, or to `remove` the rule.
+    """A requested change: keys of a rule to `set`, None to omit one, or to `remove` the rule.
 
-    `uplink` is a name or a number from 0; it may be None where only one is meant. `rule` is a
-    number from 0 of this uplink's, or a name as the ledger has it; None is a new rule, which stands
-    `at` this number, or at the end if there are fewer.
+    `uplink` is a name or a number from 0; it may be None if there is only one. `rule` is a number
+    from 0 of this uplink's, or a name from the ledger; None is a new rule, inserted `at` this
+    number, or at the end if there are fewer.
     """
 
     uplink: str | None = None
@@ -37,7 +37,7 @@ class RuleChange:
 
 
 class NamedRule(NamedTuple):
-    """A rule with its place among all rules, and its name in the ledger."""
+    """A rule with its index among all rules, and its name in the ledger."""
 
     place: int
     name: str
@@ -45,10 +45,10 @@ class NamedRule(NamedTuple):
 
 
 class RuleEdit(NamedTuple):
-    """A checked edit: the rule before it and after it, each None where there is none.
+    """A checked edit: the rule before it and after it, each None if there is none.
 
-    It is about the table `number` of the uplink at `place`, which is `added` or there; `table` is
-    what it holds afterwards, None if it goes. `configuration` has the edit.
+    It concerns the table `number` of the uplink at `place`, which is `added` or exists; `table` is
+    its content afterwards, None if it is removed. `configuration` has the edit.
     """
 
     configuration: Configuration
@@ -61,9 +61,9 @@ class RuleEdit(NamedTuple):
 
 
 def edit_rule(configuration: Configuration, change: RuleChange, check: Check) -> RuleEdit:
-    """Return the edit; raise TidegateError for a rule that is not there.
+    """Return the edit; raise TidegateError for an unknown rule.
 
-    Raises ConfigurationError for what `check` finds. Of the configuration only what goes up is
+    Raises ConfigurationError for what `check` finds. Only the uplinks of the configuration are
     checked.
     """
     uplinks = configuration.uplinks
@@ -91,13 +91,13 @@ def edit_rule(configuration: Configuration, change: RuleChange, check: Check) ->
     check(only_uplinks(edited), reader.mistakes or found)
     default = _unwritten(edited.uplinks, place)
     new = default if table is None else _written(edited.uplinks, place, number)
-    if added and default is None:  # a new rule stands for the one that nobody wrote
+    if added and default is None:  # a new rule replaces the default rule
         old = unwritten
     return RuleEdit(edited, place, number, added, table, old, new)
 
 
 def rule_names(uplinks: Sequence[UplinkSettings]) -> list[NamedRule]:
-    """Return all rules with their names in the ledger; the one that nobody wrote is the last."""
+    """Return all rules with their names in the ledger; the default rule is the last."""
     from gateway.uplink.rules.rule import name_of
 
     found = []
@@ -109,9 +109,9 @@ def rule_names(uplinks: Sequence[UplinkSettings]) -> list[NamedRule]:
 
 
 def find_rule(uplinks: Sequence[UplinkSettings], change: RuleChange) -> tuple[int, int | None]:
-    """Return the place of the uplink and the number of its rule, None for a new one.
+    """Return the index of the uplink and the number of its rule, None for a new one.
 
-    The rule that nobody wrote has the number that the next one would have.
+    The default rule has the number that the next one would have.
     """
     if not uplinks:
         raise TidegateError("nothing goes up: there is no [uplink]")
@@ -176,13 +176,13 @@ def _written(uplinks: Sequence[UplinkSettings], place: int, number: int) -> Name
 
 
 def _unwritten(uplinks: Sequence[UplinkSettings], place: int) -> NamedRule | None:
-    """Return the rule that nobody wrote, where it is for this uplink."""
+    """Return the default rule, if it is for this uplink."""
     last = rule_names(uplinks)[-1]
     return last if not last.placed.key and place in last.placed.uplinks else None
 
 
 def _table(old: NamedRule | None, change: RuleChange) -> dict[str, object]:
-    """Return the keys of the edited rule as the file is to have them."""
+    """Return the keys of the edited rule as the file should have them."""
     table: dict[str, object] = {}
     for key in keys_of(RuleSettings) if old is not None else ():
         value = getattr(old.placed.rule, key.attribute) if old is not None else None
@@ -193,7 +193,7 @@ def _table(old: NamedRule | None, change: RuleChange) -> dict[str, object]:
 
 
 def only_uplinks(edited: Configuration) -> Configuration:
-    """Return what a configuration says of what goes up."""
+    """Return the uplinks' part of a configuration."""
     return Configuration(
         edited.file, edited.gateway_id, uplinks=edited.uplinks, outbox=edited.outbox
     )

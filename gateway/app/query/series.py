@@ -9,13 +9,14 @@ from gateway.app.parts import Core, Run
 from gateway.app.responder import Answer, Request, RequestError, Responder
 
 RINGS = {1: 600, 10: 1_080, 60: 1_440}
-"""Seconds of a step, and how many steps are kept: 3,120 numbers of four bytes for each figure."""
+"""Seconds of a step, and the number of stored steps: 3,120 numbers of four bytes for each
+figure."""
 
 MAXIMUM_VALUES = 8_192
 """Numbers in one answer: some 64 KiB."""
 
 CATCH_UP = 3
-"""Seconds that a late sample stands for; of a longer gap nothing is known."""
+"""Seconds for which a late sample counts; after a longer gap the values are unknown."""
 
 RATES = {
     "dropped": "publish/messages/dropped",
@@ -29,7 +30,7 @@ RATES = {
     "readings": "tidegate/bridges/readings",
     "queries": "tidegate/queries/answered",
 }
-"""Figures that are the rise of a counter in a second."""
+"""Figures that are the increase of a counter in a second."""
 
 GAUGES = {
     "outbox_messages": "tidegate/outbox/rows",
@@ -37,13 +38,13 @@ GAUGES = {
     "uplink_inflight": "tidegate/uplink/inflight",
     "puback_ms": "tidegate/uplink/puback_ms",
 }
-"""Figures that are what a gauge says."""
+"""Figures that are the value of a gauge."""
 
 Source = Callable[[], float]
 
 
 class Ring:
-    """The last values of every figure at one step; NaN where nothing is known."""
+    """The last values of every figure at one step; NaN if unknown."""
 
     def __init__(self, step: int, size: int, figures: int, second: int = 0) -> None:
         self.step = step
@@ -52,10 +53,10 @@ class Ring:
         self._sums = [0.0] * figures
         self._count = 0
         self.at = second // step
-        """The number of the step that is being summed up, from the clock's zero."""
+        """The number of the present step, from the clock's zero."""
 
     def add(self, second: int, values: list[float]) -> None:
-        """Sum up the values of a second; when a step is complete, keep its means."""
+        """Add the values of a second; when a step is complete, store its means."""
         at = second // self.step
         if at != self.at:
             self._store(at)
@@ -69,7 +70,7 @@ class Ring:
             place = self.at % size
             for index, total in enumerate(self._sums):
                 values[index * size + place] = total / count
-        for missing in range(max(self.at + 1, at - size + 1), at):  # nothing is known of these
+        for missing in range(max(self.at + 1, at - size + 1), at):  # unknown
             for index in range(len(self._sums)):
                 values[index * size + missing % size] = math.nan
         self._sums = [0.0] * len(self._sums)
@@ -98,7 +99,7 @@ class Series:
         run.every(1.0, self.sample)
 
     def sample(self) -> None:
-        """Take what the figures are now."""
+        """Sample the figures."""
         now = self._clock.monotonic()
         elapsed, second = now - self._sampled, math.floor(now)
         if second <= self._second or elapsed <= 0:
@@ -141,7 +142,7 @@ class Series:
 
 
 def _rates(run: Run, core: Core) -> Iterator[tuple[str, Source]]:
-    """Give sources of what only rises; shown is how much in a second."""
+    """Yield sources of rising values; shown is the increase in a second."""
     traffic, broker, count = core.broker.traffic, core.broker, run.counters.count
     yield "messages_in", lambda: traffic.messages_received
     yield "messages_out", lambda: traffic.messages_sent

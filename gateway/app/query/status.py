@@ -1,4 +1,4 @@
-"""The query `status`: whether all is well, in one answer."""
+"""The query `status`: the gateway's health in one answer."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gateway.storage.outbox.outbox import Outbox
 
 MAXIMUM_SHOWN = 100
-"""Alarms, and bridges that are silent, that are shown."""
+"""Alarms, and silent bridges, that are shown."""
 
 DOWN = ("disconnected", "paused")
 SILENT = ("silent", "waiting")
@@ -33,7 +33,7 @@ class StatusQuery:
         self._events = events
         self._began = run.clock.monotonic()
         self.outbox: Outbox | None = None
-        """Where what goes up waits, if anything goes up."""
+        """The outbox, if there are uplinks."""
         responder.know("status", self._status)
 
     async def _status(self, _: Request) -> Answer:
@@ -94,7 +94,7 @@ class StatusQuery:
         return {"messages": outbox.rows, "bytes": outbox.bounds.bytes, "oldest_seconds": waited}
 
     def _silent(self) -> list[dict[str, object]]:
-        """Return the bridges whose sensors say nothing, by their figure `<kind>/<bridge>/state`."""
+        """Return the bridges with silent sensors, by their figure `<kind>/<bridge>/state`."""
         found: list[dict[str, object]] = []
         for name, value in self._run.counters.values.items():
             levels = name.split("/")

@@ -1,4 +1,4 @@
-"""The last message of each topic, how often one comes, and what fell silent: `topics`, `topic`."""
+"""The last message of each topic, its usual interval, and silent topics: `topics`, `topic`."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import check_topic_filter, split_shared, topic_matches
 
 KNOWN_INTERVALS = 3
-"""Messages from which on an interval is usual."""
+"""Messages after which an interval is usual."""
 
 SILENT_TIMES = 3.0
 """A topic is silent after so many of its usual intervals, and SILENT_SECONDS at least."""
@@ -30,7 +30,7 @@ SORTS = ("topic", "rate", "silent_seconds", "count", "bytes")
 
 
 class TopicQueries:
-    """Answers by what is remembered, and by what the broker knows of subscriptions."""
+    """Answers from the remembered topics and the broker's subscriptions."""
 
     def __init__(self, run: Run, core: Core, responder: Responder, watchers: Watchers) -> None:
         self._broker = core.broker
@@ -118,7 +118,7 @@ class TopicQueries:
 
 
 def _first(names: Iterable[str]) -> list[str]:
-    """Return the first of some names, as many as an answer has room for."""
+    """Return the first of some names, as many as fit into an answer."""
     found: list[str] = []
     letters = 0
     for name in names:
@@ -130,14 +130,14 @@ def _first(names: Iterable[str]) -> list[str]:
 
 
 def is_silent(topic: Topic, now: float) -> bool:
-    """Return whether a topic has had no message for much longer than is usual."""
+    """Return whether a topic has had no message for much longer than usual."""
     if topic.count < KNOWN_INTERVALS:
         return False
     return now - topic.arrived > max(SILENT_SECONDS, SILENT_TIMES * topic.interval)
 
 
 def _rate(topic: Topic, now: float) -> float:
-    """Return about how many messages a second come now."""
+    """Return about how many messages a second arrive now."""
     if topic.count < KNOWN_INTERVALS or is_silent(topic, now):
         return 0.0
     return round(1 / max(topic.interval, 1e-3), 2)
@@ -154,7 +154,7 @@ def _key(topic: Topic, sort: str, now: float) -> float:
 
 
 def payload_of(payload: bytes, size: int) -> dict[str, object]:
-    """Return a payload as text where it is UTF-8, or else in Base64; it may have been cut."""
+    """Return a payload as text if it is UTF-8, or else in Base64; it may be truncated."""
     try:
         return {"payload": payload.decode(), "size": size}
     except UnicodeDecodeError as error:

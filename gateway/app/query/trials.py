@@ -1,4 +1,4 @@
-"""Edited uplink rules that run beside those that are there: `rule/try`, `rule/trial`."""
+"""Edited uplink rules that run beside the present ones: `rule/try`, `rule/trial`."""
 
 import asyncio
 import logging
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAXIMUM_TRIALS = 4
-"""Trials at once; those that have ended are forgotten for a new one."""
+"""Concurrent trials; an ended one is removed for a new one."""
 
 USUAL_SECONDS, MAXIMUM_SECONDS = 60, 3_600
-"""How long a trial lasts, and at most."""
+"""The default and the longest duration of a trial."""
 
 OWNER_SECONDS = 0.5
-"""Seconds between two looks whether the client that asked for a trial is still connected."""
+"""Seconds between two checks whether the client of a trial is still connected."""
 
 MAXIMUM_NAME = 80
 """Characters of a trial's name."""
@@ -44,7 +44,7 @@ OVER = "its time is over"
 
 
 class RunningTrial:
-    """A trial with its owner and its time; it is over once it has a `reason`."""
+    """A trial with its owner and its time; it has ended once it has a `reason`."""
 
     def __init__(
         self, name: str, client_id: str, owner: Client, edit: "RuleEdit", trial: "Trial"
@@ -61,10 +61,10 @@ class RunningTrial:
 
 
 class RuleTrials(Watcher):
-    """Tries rules on live messages while somebody has asked for it, and looks at none else.
+    """Tries rules on live messages on request; without a trial no message is evaluated.
 
-    A message that a rule is for is looked at before it is numbered, when rules remember only what
-    came before it; one that no rule is for when it is delivered.
+    A message that a rule is for is evaluated before it is numbered, when rules remember only
+    earlier messages; one that no rule is for is evaluated when it is delivered.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class RuleTrials(Watcher):
         return {"trial": self._shown(running)}
 
     async def _edit(self, request: Request) -> "tuple[RuleEdit, Rule | None]":
-        """Return the edit that is asked for, and the rule after it."""
+        """Return the requested edit, and the rule after it."""
         from gateway.app.query.rule_edit import RuleChange, edit_rule, rule_names
 
         configuration = self._run.configuration
@@ -144,7 +144,7 @@ class RuleTrials(Watcher):
         return edit, new
 
     def _evict(self, name: str, client_id: str) -> None:
-        """End the owner's trial of this name, or forget one that is over."""
+        """End the owner's trial of this name, or remove an ended one."""
         if len(name) > MAXIMUM_NAME:
             raise RequestError(f"name has {len(name)} characters, not at most {MAXIMUM_NAME}")
         same = self._trials.get(name)
@@ -163,7 +163,7 @@ class RuleTrials(Watcher):
         from gateway.uplink.rules.trial import Side, Trial
 
         active = [] if self._rules is None else self._rules.rules
-        # with what each remembers, also since an earlier configuration
+        # with what each remembers, also from an earlier configuration
         there = [replace(each.rule, where=each.where) for each in active]
         before = after = old = None
         if edit.old is not None:
@@ -192,7 +192,7 @@ class RuleTrials(Watcher):
         task.add_done_callback(self._tasks.discard)
 
     async def _watch(self, running: RunningTrial) -> None:
-        """End a trial when its time is over, and forget it when its owner has gone."""
+        """End a trial when its time is over, and remove it when its owner has disconnected."""
         clients = self._core.broker.clients
         while clients.get(running.client_id) is running.owner:
             left = running.began + running.seconds - self._run.clock.monotonic()
@@ -204,8 +204,8 @@ class RuleTrials(Watcher):
         self._forget(running)
 
     def note(self, publication: Publication, first: int, count: int) -> None:
-        """Look at messages that no rule is for."""
-        if publication.client_id == UPLINK_CLIENT:  # it came down, and goes up by no rule
+        """Evaluate messages that no rule is for."""
+        if publication.client_id == UPLINK_CLIENT:  # it came down, and no rule sends it up
             return
         for number in range(first, first + count):
             topic = publication.topic_of(number)
@@ -214,7 +214,7 @@ class RuleTrials(Watcher):
                     trial.evaluate_other(publication.message(number))
 
     def _end(self, running: RunningTrial, reason: str) -> None:
-        """Look at no more messages; what was found stays."""
+        """Stop evaluating messages; results stay."""
         if running.reason:
             return
         running.reason = reason

@@ -1,4 +1,4 @@
-"""Who looks at messages that are being delivered: the broker calls one of them, or all."""
+"""Observers of messages that are being delivered: the broker calls one of them, or all."""
 
 from gateway.broker.broker import Broker
 from gateway.broker.publishing.topic_memory import Watcher
@@ -6,20 +6,20 @@ from gateway.mqtt.publication import Publication
 
 
 class Watchers(Watcher):
-    """Lets several look at every message; while none does, messages cost nothing more."""
+    """Lets several observe every message; without any, messages cost nothing more."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._watchers: list[Watcher] = []
 
     def add(self, watch: Watcher) -> None:
-        """Let one look at messages from now on; nothing if it does already."""
+        """Add an observer, unless it is one already."""
         if watch not in self._watchers:
             self._watchers.append(watch)
             self._set()
 
     def discard(self, watch: Watcher) -> None:
-        """Let it look no more."""
+        """Remove an observer."""
         if watch in self._watchers:
             self._watchers.remove(watch)
             self._set()
@@ -29,6 +29,6 @@ class Watchers(Watcher):
         self._broker.watch = alone if self._watchers else None
 
     def note(self, publication: Publication, first: int, count: int) -> None:
-        """Let all look at messages."""
+        """Call all observers."""
         for watch in self._watchers:
             watch.note(publication, first, count)

@@ -1,4 +1,4 @@
-"""The query `why`: what became of a message, by number or topic."""
+"""The query `why`: the outcome of a message, by number or topic."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from gateway.errors import TidegateError
 NO_HISTORY = 'history is off: set keep in [history], such as keep = "24h", and reload'
 
 MAXIMUM_ROWS = 2_000
-"""Earlier messages of a topic that a running gateway looks at for what a rule remembered."""
+"""Earlier messages of a topic from which a rule's memory is rebuilt."""
 
 
 class WhyQuery:
@@ -28,7 +28,7 @@ class WhyQuery:
         return {"lines": await asyncio.to_thread(self._report, number, topic or "")}
 
     def _report(self, number: str | None, topic: str) -> list[str]:
-        # of where, history and SQL much that a gateway does without until somebody asks
+        # history and SQL are imported only when they are needed
         from gateway.app.query.why_report import report_of_number, report_of_topic
         from gateway.storage.history.reader import open_history
 
@@ -45,7 +45,7 @@ class WhyQuery:
 
 
 def number_of(text: str) -> tuple[str, str, int]:
-    """Return what `EPOCH.STREAM.NUMBER` names; raise RequestError for what names nothing."""
+    """Return the number `EPOCH.STREAM.NUMBER`; raise RequestError for an invalid one."""
     epoch, _, rest = text.partition(".")
     stream, _, number = rest.rpartition(".")
     if not (epoch and stream and number.isascii() and number.isdecimal() and len(number) < 20):

@@ -1,4 +1,4 @@
-"""What rules, fleet and subscribers made of one message, asked again."""
+"""Explains the outcome of one message at rules, fleet and subscribers, by evaluating again."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -32,9 +32,9 @@ Earlier = list[tuple[Message, bool]]
 
 
 def report_of_number(history: HistoryReader, number: Number) -> list[str]:
-    """Return lines that say why a message did or did not reach fleet and subscribers.
+    """Return lines that explain why a message did or did not reach fleet and subscribers.
 
-    Raises TidegateError if neither the history nor the outbox holds the message.
+    Raises TidegateError if neither the history nor the outbox has the message.
     """
     row = history.find(number)
     if row is None:
@@ -53,7 +53,7 @@ def report_of_topic(history: HistoryReader, topic: str) -> list[str]:
 
 
 def report_of_message(history: HistoryReader, message: Message) -> list[str]:
-    """Return the same of a message that was not sent, as if it came now."""
+    """Return the same for a message that was not sent, as if it arrived now."""
     return [
         f"{_what(message)}: what would become of it now",
         *present_rules(history, message),
@@ -110,7 +110,7 @@ def outcome(
     numbered: Numbered | None,
     rules: dict[int, RecordedRule],
 ) -> list[str]:
-    """Return lines on what became of it; `numbered` is None where the history has no row of it."""
+    """Return lines on its outcome; `numbered` is None if the history has no row of it."""
     if numbered is None:
         return _ends(history, number)
     takers = [each.place for each in numbered.results if each.result is True]
@@ -151,11 +151,11 @@ def _waits(history: HistoryReader, row: OutboxRow) -> str:
 
 
 def recorded_rules(history: HistoryReader, row: HistoryRow, numbered: Numbered) -> Iterator[str]:
-    """Give lines for each rule that was asked when the message came."""
+    """Yield lines for each rule that was evaluated when the message arrived."""
     rules = history.rules(row.start)
     for result in numbered.results:
         rule = rules.get(result.place)
-        if rule is None:  # its start is older than what the history knows of rules
+        if rule is None:  # its start is older than the history's rules
             yield f"rule {result.place}: {spell_value(result.result)}"
             continue
         yield f"rule {result.place} on {rule.topic}: {spell_value(result.result)}"
@@ -169,7 +169,7 @@ def recorded_rules(history: HistoryReader, row: HistoryRow, numbered: Numbered) 
 
 
 def present_rules(history: HistoryReader, message: Message) -> Iterator[str]:
-    """Give lines for each rule that would be asked if the message came now."""
+    """Yield lines for each rule that would be evaluated if the message arrived now."""
     start = history.last_start()
     matching = [
         rule
@@ -220,9 +220,9 @@ def _present(
 
 
 def _earlier(rows: list[HistoryRow], epoch: int) -> Earlier:
-    """Return what the rule of this epoch saw; rules that remember nothing have none.
+    """Return what the rule of this epoch saw; rules without memory have none.
 
-    What was cleared is forgotten.
+    Cleared values are forgotten.
     """
     earlier: list[tuple[Message, bool]] = []
     for row in rows if epoch else ():
@@ -260,10 +260,10 @@ def _parts(
 
 
 def subscribers(history: HistoryReader, message: Message, at: int | None) -> Iterator[str]:
-    """Give lines for each subscription on the message's topic.
+    """Yield lines for each subscription on the message's topic.
 
-    `at` is the message's row of the history; None for a message that was not sent, which meets
-    the subscriptions of now.
+    `at` is the message's row of the history; None for a message that was not sent, which meets the
+    present subscriptions.
     """
     there_were = history.subscriptions(at)
     matching = [each for each in there_were if _matches(each, message)]

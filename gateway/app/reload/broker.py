@@ -1,4 +1,4 @@
-"""What of the configuration is the broker's, at the start and when it changes."""
+"""The broker's part of the configuration, at the start and after a reload."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ from gateway.telemetry.sys_topics import SysTopics
 
 
 def broker_settings(configuration: Configuration, memory_limit: int) -> BrokerSettings:
-    """Return the settings of the broker, of all sections that it needs."""
+    """Return the settings of the broker, from all sections that it needs."""
     return replace(
         configuration.broker,
         subscription_filters=configuration.subscription_filters,
@@ -31,7 +31,7 @@ def broker_settings(configuration: Configuration, memory_limit: int) -> BrokerSe
 
 
 class BrokerPart:
-    """Changes the broker and what has limits of `[broker]` beside it."""
+    """Changes the broker and other parts with limits in `[broker]`."""
 
     def __init__(self, core: Core, sys_topics: SysTopics, topics: TopicQueries) -> None:
         self._core = core
@@ -41,7 +41,7 @@ class BrokerPart:
     async def prepare(
         self, old: Configuration, new: Configuration, _stack: AsyncExitStack
     ) -> Callable[[], Awaitable[None]]:
-        """Return what lets a configuration hold; raise ConfigurationError for a loss."""
+        """Return a function that applies a configuration; raise ConfigurationError for a loss."""
         broker = self._core.broker
         settings = broker_settings(new, self._memory_limit(old, new))
         for channel in broker.channels.in_the_way(settings):
@@ -50,7 +50,7 @@ class BrokerPart:
             waiting = f"{channel.depth + channel.in_flight:,} messages, which would be lost"
             allowed = f"the kind that it had: it holds {waiting}; first `tidegate channel empty`"
             raise ConfigurationError(new.file, f"channel[{number}].temporary", None, allowed)
-        # in a thread: to compile a thousand expressions takes longer than others can wait
+        # in a thread: compiling a thousand expressions takes longer than others can wait
         filters = await asyncio.to_thread(SubscriptionFilters, settings.subscription_filters)
         return lambda: self._change(settings, filters)
 
@@ -65,7 +65,7 @@ class BrokerPart:
         broker, turn = self._core.broker, self._core.turn
         if settings == broker.settings:
             return
-        turn.now()  # whose end brings to disk what changes
+        turn.now()  # its end writes the changes to disk
         await between_turns(change(broker, settings, filters))
         turn.flushes.maximum = settings.delivery.flush_sessions
         self._sys_topics.interval = settings.sys_interval

@@ -1,4 +1,4 @@
-"""What differs between two configurations, key by key, as it can be shown."""
+"""The differences between two configurations, key by key, in a form that can be shown."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from gateway.config.configuration import Configuration
 from gateway.settings.declaration import keys_of
 
 SECRET = re.compile(r"(^|_)(key|token|secret|password)$")
-"""Keys whose values are not shown, if they are no names of files."""
+"""Keys whose values are secret, unless they are file names."""
 
 SHOWN = 200
 """Characters of a value that are shown."""
@@ -29,7 +29,7 @@ class Change(NamedTuple):
 
 
 def differences(old: Configuration, new: Configuration) -> list[Change]:
-    """Return what differs; tables of one name are compared in their order, bridges by name."""
+    """Return the differences; tables of one name are compared in order, bridges by name."""
     found = list(_of_tables(old, new, ""))
     if old.gateway_id != new.gateway_id and not any(each.key == "gateway.id" for each in found):
         found.append(Change("gateway.id", old.gateway_id, new.gateway_id))
@@ -58,7 +58,7 @@ def _of_tables(old: Any, new: Any, place: str) -> Iterator[Change]:
 def _of_arrays(
     old: Sequence[Any], new: Sequence[Any], name: str, *, alone: bool
 ) -> Iterator[Change]:
-    """Give the differences of two arrays between what they have in common at both ends."""
+    """Yield the differences of two arrays between what they have in common at both ends."""
     if alone and len(old) == len(new) == 1:
         yield from _of_tables(old[0], new[0], name)
         return
@@ -87,7 +87,7 @@ def _of_bridges(old: Sequence[BridgeConfig], new: Sequence[BridgeConfig]) -> Ite
 
 
 def _table(table: Any) -> object:
-    """Return what a table says beyond its defaults."""
+    """Return a table's values that are not defaults."""
     if table is None:
         return None
     shown = {}
@@ -99,7 +99,7 @@ def _table(table: Any) -> object:
 
 
 def _shown(value: Any, name: str) -> object:
-    """Return a value as JSON has it, shortened and without secrets."""
+    """Return a value as JSON, shortened and without secrets."""
     if isinstance(value, bool | int | float) or value is None:
         return value
     if isinstance(value, tuple | list):

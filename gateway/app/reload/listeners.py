@@ -1,4 +1,4 @@
-"""Listeners that come, change and go, and the access rules of all of them."""
+"""Adds, changes and removes listeners, and applies the access rules of all of them."""
 
 import asyncio
 import os
@@ -20,14 +20,15 @@ from gateway.server.listening.listener import Listener
 from gateway.settings.listener import ListenerSettings
 
 FAREWELL_SECONDS = 0.5
-"""Seconds until clients of what has changed are disconnected: who asked for it hears the answer."""
+"""Seconds until clients of a changed listener are disconnected, so that the requester gets its
+answer."""
 
 CHANGED = "the listener has changed; connect again"
 GONE = "the listener is gone: the configuration has changed"
 
 
 class _Coming(NamedTuple):
-    """A listener with what is to hold for it; `clients_go` where they came under other terms."""
+    """A listener with its new settings; `clients_go` if they connected under other terms."""
 
     listener: Listener
     settings: ListenerSettings
@@ -37,7 +38,7 @@ class _Coming(NamedTuple):
 
 
 class ListenersPart:
-    """Changes the listeners in their place: `listeners` and the policies stay the same lists."""
+    """Changes the listeners in place: `listeners` and the policies stay the same lists."""
 
     def __init__(
         self,
@@ -53,14 +54,14 @@ class ListenersPart:
         run.stack.push_async_callback(self.close)
 
     async def close(self) -> None:
-        """See off those who are to be disconnected."""
+        """Disconnect the clients that are due for it."""
         if self._farewells:
             await asyncio.wait(self._farewells)
 
     async def prepare(
         self, old: Configuration, new: Configuration, stack: AsyncExitStack
     ) -> Callable[[], Awaitable[None]]:
-        """Take new addresses and read all files; raise StartError or ConfigurationError."""
+        """Bind new addresses and read all files; raise StartError or ConfigurationError."""
         if (old.listeners, old.access) == (new.listeners, new.access):
             return self._limit
         # in a thread: a long file takes longer than others can wait
@@ -87,10 +88,10 @@ class ListenersPart:
         return lambda: self._change(coming, gone, fresh, policies)
 
     def _policies(self, new: Configuration, fresh: list[AccessPolicy]) -> list[AccessPolicy]:
-        """Return the policy of each listener: that which its clients have, if it can stay.
+        """Return the policy of each listener: the one of its clients, if it can stay.
 
-        Of listeners that had one policy and have several now it stays with those whose file is as
-        it was.
+        If listeners had a common policy and now have several, it stays with those whose file is
+        unchanged.
         """
         known = {each.settings.name: each for each in self._listeners}
         found: list[tuple[bool, AccessPolicy, AccessPolicy]] = []
@@ -113,7 +114,7 @@ class ListenersPart:
         policies: list[AccessPolicy],
     ) -> None:
         core = self._maker.core
-        core.turn.now()  # whose end sends what is said now
+        core.turn.now()  # its end sends what is queued now
         for new, policy in zip(fresh, policies, strict=True):
             if policy is not new:
                 policy.become(new)
@@ -136,7 +137,7 @@ class ListenersPart:
             task.add_done_callback(self._farewells.discard)
 
     async def _settle(self, each: _Coming) -> None:
-        """Let a listener have its settings, policy, certificate and users."""
+        """Apply a listener's settings, policy, certificate and users."""
         listener, settings, files = each.listener, each.settings, each.files
         users, had_users = files.passwords, listener.settings.password_file is not None
         if users is not None and had_users:
@@ -150,7 +151,7 @@ class ListenersPart:
     async def _see_off(
         self, leaving: list[Listener], gone: list[Listener], names: set[str]
     ) -> None:
-        """Disconnect those who came under other terms, a moment later."""
+        """Disconnect clients that connected under other terms, a moment later."""
         clients = [client for each in leaving for client in each.connections.clients]
         await asyncio.sleep(FAREWELL_SECONDS)
         core = self._maker.core
@@ -162,7 +163,7 @@ class ListenersPart:
         await between_turns(access.move(core.broker, names))
 
     async def _limit(self) -> None:
-        """Let limits of `[broker]` hold at all listeners."""
+        """Apply limits of `[broker]` at all listeners."""
         broker = self._maker.core.broker.settings
         for each in self._listeners:
             own = each.settings.maximum_packet_size
@@ -171,7 +172,7 @@ class ListenersPart:
 
 
 def _terms(settings: ListenerSettings) -> tuple[object, ...]:
-    """Return what clients connected by: where it changes they have to do so again."""
+    """Return the terms of a connection: if they change, clients must reconnect."""
     return (
         settings.websocket,
         settings.tls_certificate is None,
@@ -183,7 +184,7 @@ def _terms(settings: ListenerSettings) -> tuple[object, ...]:
 
 
 async def _bind(listener: Listener, gone: list[Listener], stack: AsyncExitStack) -> None:
-    """Take and serve an address, from listeners that are to go if they have it."""
+    """Bind and serve an address, first releasing it from removed listeners that have it."""
     for each in gone:
         if overlaps(each.settings, listener.settings):
             each.release()

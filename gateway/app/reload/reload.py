@@ -30,7 +30,7 @@ SIGNAL = "SIGHUP"
 ALARM = "configuration"
 
 MAXIMUM_BYTES = 64 * 1024
-"""Bytes at the beginning of a file of which one that is no blank says that it is not empty."""
+"""Bytes at the beginning of a file that are checked for any non-blank content."""
 
 MAXIMUM_SHOWN = 100
 """Keys of each kind that an answer names; it counts them all."""
@@ -39,11 +39,11 @@ NAMED = 20
 """Keys that a line of the log names."""
 
 Switch: TypeAlias = Callable[[], Awaitable[list[str] | None]]
-"""Makes what was prepared hold, and returns lines that say what else has changed."""
+"""Applies what was prepared, and returns lines about other changes."""
 
 Prepare: TypeAlias = Callable[[Configuration, Configuration, AsyncExitStack], Awaitable[Switch]]
-"""Does all that may fail for the change from one configuration to another, or raises StartError or
-ConfigurationError. What it took is put on the stack, which is unwound if another part fails."""
+"""Does everything that may fail in a change of the configuration, or raises StartError or
+ConfigurationError. Its resources are on the stack, which is unwound if another part fails."""
 
 
 NEEDS_RESTART: Mapping[str, str] = {
@@ -55,12 +55,12 @@ NEEDS_RESTART: Mapping[str, str] = {
 def read_again(
     file: Path, and_then: Callable[[Configuration], Configuration] = lambda read: read
 ) -> Configuration:
-    """Return what a file says now, as `tidegate check` reads it, `and_then` the command line.
+    """Return what the file says now, as `tidegate check` reads it, `and_then` the command line.
 
     Raises ConfigurationError or StartError.
     """
     try:
-        with open_named(file) as opened:  # to read a pipe would wait for somebody to write it
+        with open_named(file) as opened:  # opening a pipe would wait for a writer
             empty = not opened.read(MAXIMUM_BYTES).strip()
     except OSError as error:
         raise ConfigurationError(str(file), "", None, error.strerror or str(error)) from error
@@ -76,7 +76,7 @@ def read_again(
 
 
 class Reload:
-    """Reads the file again when it is asked to, one time after the other."""
+    """Reads the file again on request, one reload at a time."""
 
     def __init__(self, run: Run, responder: Responder, files: ListenerFiles) -> None:
         self._run = run
@@ -84,7 +84,7 @@ class Reload:
         self._parts: list[Prepare] = [_levels]
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[Answer]] = set()
-        self._signal_waits = False  # for a reload to begin, which reads what there is by then
+        self._signal_waits = False  # until a reload begins, which reads the file as it is then
         self.before: Callable[[], None] = lambda: None
         self.after: Callable[[], None] = lambda: None
         """Called when a reload begins and when it has ended."""
@@ -92,22 +92,22 @@ class Reload:
         run.stack.push_async_callback(self.close)
 
     def know(self, prepare: Prepare) -> None:
-        """Let a part change with the configuration; parts do in the order in which they came."""
+        """Let a part change with the configuration; parts change in the order of these calls."""
         self._parts.append(prepare)
 
     def signal(self) -> None:
-        """Reload because of SIGHUP; of several that come meanwhile one more follows."""
+        """Reload because of SIGHUP; several signals during a reload cause one more."""
         if not self._signal_waits:
             self._signal_waits = True
             self._begin(SIGNAL)
 
     async def close(self) -> None:
-        """Wait until what is under way is done, so that nothing ends half changed."""
+        """Wait until a running reload is done, so that nothing ends half changed."""
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     async def reload(self, by: str) -> Answer:
-        """Read the file again, apply what can be applied, and return what became of each change."""
+        """Read the file again, apply what can be applied, and return the result of each change."""
         return await asyncio.shield(self._begin(by))
 
     def _begin(self, by: str) -> asyncio.Task[Answer]:
@@ -149,7 +149,7 @@ class Reload:
         return report
 
     def _read(self, old: Configuration) -> tuple[Configuration, "Report"]:
-        """Return the configuration that is to hold now, and which changes need a restart.
+        """Return the configuration to apply, and which changes need a restart.
 
         Runs in a thread: with a hundred rules it takes longer than others can wait.
         """
@@ -168,7 +168,7 @@ class Reload:
         return new, report
 
     async def _apply(self, old: Configuration, new: Configuration) -> list[str]:
-        """Prepare every part, and then let all of them change."""
+        """Prepare every part, and then apply all of them."""
         async with AsyncExitStack() as stack:
             switches = [await prepare(old, new, stack) for prepare in self._parts]
             stack.pop_all()
@@ -180,7 +180,7 @@ class Reload:
             raise
 
     def _log(self, report: "Report", by: str) -> None:
-        """Write what became of it to the log, and tell who listens."""
+        """Log the result, and call the listeners."""
         text = report.text()
         for each in report.refused:
             logger.error("reload, asked for by %s, is refused: %s", by, each["error"])
@@ -195,7 +195,7 @@ class Reload:
 
 
 class Report:
-    """What a reload made of each change."""
+    """The result of each change of a reload."""
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class Report:
         self.warnings: list[str] = []
 
     def answer(self) -> Answer:
-        """Return it as the query answers."""
+        """Return it in the form of the query's answer."""
         counts = (len(self.changed), len(self.restart), len(self.refused))
         return {
             "file": self.file,
@@ -227,7 +227,7 @@ class Report:
         }
 
     def text(self) -> str:
-        """Return it in a line."""
+        """Return it in one line."""
         parts = [f"refused: {each['error']}" for each in self.refused[:1]]
         if self.changed:
             parts.append(f"changed {_named([each.key for each in self.changed])}")

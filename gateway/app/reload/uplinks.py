@@ -1,4 +1,4 @@
-"""History and uplinks, also where the first uplink comes while the gateway runs."""
+"""History and uplinks, even if the first uplink is added while the gateway runs."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -27,7 +27,7 @@ class UplinkNeeds(NamedTuple):
 
 
 class HistoryPart:
-    """Changes the history; with uplinks, which are in memory only where there are any, they do."""
+    """Changes the history, and the uplinks, which are imported only if there are any."""
 
     def __init__(self, needs: UplinkNeeds) -> None:
         self._needs = needs
@@ -49,7 +49,7 @@ class HistoryPart:
     async def prepare(
         self, old: Configuration, new: Configuration, stack: AsyncExitStack
     ) -> Callable[[], Awaitable[list[str] | None]]:
-        """Return what lets a configuration hold."""
+        """Return a function that applies a configuration."""
         if self._uplinks is not None:
             return await self._uplinks.prepare(old, new, stack)
 

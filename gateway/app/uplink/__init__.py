@@ -1,1 +1,1 @@
-"""What goes up to the fleet, and what comes down: the parts, joined to the gateway."""
+"""The uplinks and the way down, joined to the gateway."""

@@ -32,7 +32,7 @@ def open_down(
         message.received_at, message.arrived = instant.wall, instant.monotonic
         if broker.topic_limits.fault(message.topic):
             return ReasonCode.TOPIC_NAME_INVALID
-        # what the disk has no room for is safe with the fleet
+        # what does not fit on the disk is safe with the fleet
         return broker.publish(message, instant, only_once=forced and not broker.store.full)
 
     return Down(
@@ -48,14 +48,14 @@ def open_down(
 
 
 def down_rule(policies: list[AccessPolicy], config: "DownSettings") -> DownRule:
-    """Return a rule that asks the access rules of all listeners as they are at that time."""
+    """Return a rule that uses the present access rules of all listeners."""
     rule = DownRule(config.topic, config.local, config.qos)
     username = config.username
     if username is None:
         return rule
 
     def may_write(topic: str) -> bool:
-        """Ask the rules of every listener as they are now: one that refuses is enough."""
+        """Check the present rules of every listener: one refusal is enough."""
         accesses = (
             policy.access(username, UPLINK_CLIENT, local=False, proven=True) for policy in policies
         )

@@ -1,4 +1,4 @@
-"""Estimates how long an outage of the fleet may last, and how long catching up then takes."""
+"""Estimates how long an outage of the fleet may last, and how long catching up takes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Capacity:
 
 
 def survives(load: Load, capacity: Capacity) -> float:
-    """Return the seconds until an outage that begins now finds the outbox full."""
+    """Return the seconds until an outage that begins now fills the outbox."""
     if load.rate <= 0:
         return FOR_EVER
     space = capacity.quota if capacity.disk is None else min(capacity.quota, capacity.disk)
@@ -51,9 +51,9 @@ def survives(load: Load, capacity: Capacity) -> float:
 
 
 def drains(waiting: float, up: float, arriving: float) -> float:
-    """Return the seconds until so many messages have gone up at the rate `up` a second.
+    """Return the seconds until this many messages are sent at `up` a second.
 
-    New ones arrive meanwhile; if they come as fast as they go, FOR_EVER.
+    New ones arrive meanwhile; if they arrive as fast as they are sent, FOR_EVER.
     """
     if waiting <= 0:
         return 0.0
@@ -61,7 +61,7 @@ def drains(waiting: float, up: float, arriving: float) -> float:
 
 
 def spell_seconds(seconds: float) -> str:
-    """Return a time as a person says it, such as `9.4 days`, `3.1 h`, `12 min` or `40 s`."""
+    """Return a readable time, such as `9.4 days`, `3.1 h`, `12 min` or `40 s`."""
     if seconds >= FOR_EVER:
         return "more than 10 years"
     for unit, length in (("days", DAY), ("h", 3600), ("min", 60)):
@@ -73,8 +73,8 @@ def spell_seconds(seconds: float) -> str:
 def check_promise(configuration: Configuration, free: int | None = None) -> str | None:
     """Return how the promise `[outbox] survive` is kept, None without one.
 
-    `free` are the bytes that the disk has for the data folder, None when nobody looked. Raises
-    ConfigurationError, with the arithmetic, when the promise cannot be kept.
+    `free` are the bytes of the disk for the data folder, None if unknown. Raises
+    ConfigurationError, with the calculation, if the promise cannot be kept.
     """
     config = configuration.outbox
     if not config.survive or not configuration.uplinks:
@@ -102,7 +102,7 @@ def _needs(config: OutboxSettings, load: Load) -> str:
 
 
 def _broken(configuration: Configuration, load: Load, capacity: Capacity) -> Iterator[str]:
-    """Give each bound that breaks the promise, with the arithmetic."""
+    """Yield each bound that breaks the promise, with the calculation."""
     config, uplinks = configuration.outbox, configuration.uplinks
     bounds = (
         (Capacity(capacity.quota), f"maximum_bytes leaves {spell_bytes(capacity.quota)} for rows"),

@@ -1,4 +1,4 @@
-"""Where records land if no broker of the fleet is named."""
+"""The directory of landing records, if no broker of the fleet is named."""
 
 from pathlib import Path
 

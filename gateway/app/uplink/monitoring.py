@@ -38,7 +38,7 @@ FULL_SECONDS = 1.0
 """Seconds between two checks whether the outbox is full."""
 
 QUIET_SECONDS = 10.0
-"""Seconds without a refusal after which an outbox with capacity is not full any more."""
+"""Seconds without a refusal after which an outbox with capacity counts as not full."""
 
 ALARM = "outbox_full"
 
@@ -49,17 +49,17 @@ REMINDER_SECONDS = 3600.0
 """Seconds between two reminders."""
 
 WORTH_TELLING = 5.0
-"""Seconds that the link was down at least for its return to say so."""
+"""Seconds of an outage above which its end is logged."""
 
 DOWN = "disconnected"
-"""The state in which the link is down against everybody's will."""
+"""The state in which the link is down unintentionally."""
 
 EXPECTED = ("waiting", "off")
-"""States in which the link is down because it should be: of these nobody is reminded."""
+"""States in which the link is down intentionally: there are no reminders."""
 
 
 PART = "tidegate/uplink/"
-"""Before what an uplink says of itself; with several its name follows."""
+"""Prefix of an uplink's lines; with several its name follows."""
 CONNECTED = "connected"
 
 GAUGES = {figure.name for figure in UPLINK if figure.kind is Kind.GAUGE}
@@ -69,9 +69,9 @@ GAUGES = {figure.name for figure in UPLINK if figure.kind is Kind.GAUGE}
 class Outage:
     """Keeps `tidegate/outbox/survives_seconds` and `drains_seconds` up to date.
 
-    The first is how long an outage that begins now could last at the present rate; the second
-    how long what would then wait takes to go up, at the best rate seen since the start, which
-    is not there before anything went up.
+    The first is how long an outage that begins now could last at the present rate. The second is
+    how long the messages of such an outage take to be sent at the best rate since the start; it is
+    absent before anything was sent.
     """
 
     def __init__(self, run: Run, database: Database, outbox: Outbox) -> None:
@@ -132,7 +132,7 @@ class Outage:
     def _warn(self, seconds: float) -> None:
         """Raise the alarm `headroom` while an outage of the promised length would be too long.
 
-        Only with an empty outbox: during an outage the time that is left becomes less by itself.
+        Only with an empty outbox: during an outage the remaining time shrinks naturally.
         """
         target = self._run.configuration.outbox.survive
         short = target > seconds
@@ -188,7 +188,7 @@ class FullOutbox:
         self._run.alarm(ALARM, "")
 
     def _count(self) -> int:
-        """Return how many messages did not fit, or were given up for others, so far."""
+        """Return how many messages did not fit, or were evicted for others, so far."""
         counters = self._run.counters
         evicted = sum(counters.count(f"tidegate/outbox/evicted/{policy}") for policy in WhenFull)
         return evicted + counters.count("tidegate/outbox/rejected")
@@ -216,7 +216,7 @@ class LinkLines:
         self._run.event.ends("link", self._name, "is made anew, or gone")
 
     def check(self) -> None:
-        """Log what is new."""
+        """Log changes."""
         now = self._run.clock.monotonic()
         if self._uplink.state != "connected":
             if self._down_since is None:
@@ -244,7 +244,7 @@ class LinkLines:
 
     @property
     def _reason(self) -> str:
-        """Why the link is down, in brackets, "" if that is not known."""
+        """Why the link is down, in brackets, "" if that is unknown."""
         return f" ({self._uplink.error})" if self._uplink.error else ""
 
     @property
@@ -265,8 +265,8 @@ class LinkLines:
 class UplinkCounters(Counters):
     """The figures of one of several uplinks, which are shown by name.
 
-    In the figures without a name counts are sums, words stand side by side, and the state is that
-    of the first uplink that is not connected.
+    In the figures without a name counts are sums, words are listed, and the state is that of the
+    first uplink that is not connected.
     """
 
     __slots__ = ("_all", "_name", "_of_all")
@@ -302,7 +302,7 @@ class UplinkCounters(Counters):
             self.add(name)
 
     def set(self, name: str, value: int | float | str) -> None:  # noqa: PYI041
-        """Set the gauge by its own name and the one of all."""
+        """Set the gauge by its own name and the common one."""
         super().set(name, value)
         self._all.set(self._named(name), value)
         self._all.set(name, self._together(name))

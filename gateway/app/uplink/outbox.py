@@ -42,9 +42,9 @@ async def start_outbox(
     streams: Iterable[str],
     on_outcome: Callable[[Sequence[OutboxRow], Outcome, str], None],
 ) -> Outbox:
-    """Return the outbox with what an earlier run left; `streams` are those of the rules.
+    """Return the outbox with the rows of an earlier run; `streams` are those of the rules.
 
-    `on_outcome` hears how rows end.
+    `on_outcome` is called with the outcomes of rows.
     """
     settings = outbox_settings(run.configuration, streams)
     store_pending = store.pending
@@ -97,7 +97,7 @@ async def _sweep(clock: Clock, outbox: Outbox) -> None:
 
 
 async def open_ledger(run: Run, storage: Storage) -> Ledger:
-    """Return the ledger of this start; it is there before the outbox, to miss no end of a row."""
+    """Return the ledger of this start; it exists before the outbox, to miss no outcome of a row."""
     database, writer, number = storage
     starts = Starts(database, writer, run.counters, number, run.epoch)
     await starts.begin()

@@ -54,7 +54,8 @@ def start_recall(
 class RecallRequests:
     """Accepts requests and sends the answers: `accepted`, then `done`; or `refused`.
 
-    What is recalled goes up by `uplinks`; the answers to a fleet's requests are `control_messages`.
+    Recalled messages are sent by `uplinks`; the answers to a fleet's requests are
+    `control_messages`.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class RecallRequests:
         self._control_messages = ControlMessages() if control_messages is None else control_messages
 
     def receive(self, message: Message) -> ReasonCode:
-        """Accept a request of a client; the answers go to its Response Topic if it has one."""
+        """Accept a request of a client; the answers are sent to its Response Topic, if any."""
         try:
             answer = self._answer_to(message)
         except MqttError as error:
@@ -81,7 +82,7 @@ class RecallRequests:
         return self._begin(message.payload, answer)
 
     def receive_of_fleet(self, payload: bytes) -> None:
-        """Accept a request of the fleet; the answers go to `<prefix>/<gateway id>/recall`."""
+        """Accept a request of the fleet; the answers are sent to `<prefix>/<gateway id>/recall`."""
         self._begin(payload, self._answer_fleet)
 
     def _begin(self, payload: bytes, answer: Callable[[Report], None]) -> ReasonCode:
@@ -106,7 +107,7 @@ class RecallRequests:
             )
 
     def _answer_to(self, request: Message) -> Callable[[Report], None]:
-        """Return what answers the request; raise MqttError where no answer can go."""
+        """Return a function that answers the request; raise MqttError if no answer is possible."""
         if request.response_topic is None:
             return lambda report: logger.info("recall: %s", report)
         reply = self._responder.reply_to(request)
@@ -115,5 +116,5 @@ class RecallRequests:
 
 
 def _soon(loop: asyncio.AbstractEventLoop, reply: Reply, report: Report) -> None:
-    """Answer, though not within the publishing of the request itself."""
+    """Answer after the publishing of the request itself."""
     loop.call_soon(reply, report)

@@ -1,4 +1,4 @@
-"""What operators ask of the messages that were given up: `$CONTROL/tidegate/rejected`."""
+"""Operators' requests about rejected messages: `$CONTROL/tidegate/rejected`."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 PART = "rejected"
 PAGE = 20
-"""Messages read at a time, and told of in one answer."""
+"""Messages read at a time, and listed in one answer."""
 
 SHOWN_TOPIC = 256
 """Characters of a topic in a list."""
@@ -30,7 +30,7 @@ ALL = "all"
 
 
 class Request:
-    """What is asked: a word of WORDS, of which numbers (None: of all) and of which uplink."""
+    """A request: a word of WORDS, the numbers (None: all) and the uplink."""
 
     def __init__(self, payload: bytes, names: tuple[str, ...]) -> None:
         try:
@@ -60,7 +60,7 @@ class Request:
 
 
 class RejectedRequests:
-    """Answers requests one at a time, each with some messages and a last one that has `done`."""
+    """Answers requests one at a time, each with some messages and a last answer with `done`."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class RejectedRequests:
         answer({"done": True, **last})
 
     async def _do(self, request: Request, answer: Reply) -> Answer:
-        """Do what is asked for page by page; return the last answer."""
+        """Execute the request page by page; return the last answer."""
         await self._writer.wait_for(self._writer.batch)
         after, count, self._problem = 0, 0, ""
         while not self._problem and (page := await self._rejected.read(after, PAGE)):
@@ -122,7 +122,7 @@ class RejectedRequests:
         return {"count": count}
 
     def _each(self, word: str, found: list[RejectedRow], answer: Reply) -> list[RejectedRow]:
-        """Do it with messages of one page; return those with which it was done."""
+        """Execute it for messages of one page; return those that it was done for."""
         found = [each for each in found if self._rejected.holds(each.identifier)]
         if word == "retry":
             found = self._retry(found)
@@ -139,9 +139,9 @@ class RejectedRequests:
         return found
 
     def _retry(self, found: list[RejectedRow]) -> list[RejectedRow]:
-        """Put messages back into the outbox under their numbers; return those that fit.
+        """Return messages to the outbox with their numbers; return those that fit.
 
-        They go up like messages that the fleet recalls: marked as sent before, without expiry.
+        They are sent like messages that the fleet recalls: marked as sent before, without expiry.
         """
         done = []
         names = self._outbox.uplinks.names

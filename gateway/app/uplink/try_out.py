@@ -1,4 +1,4 @@
-"""Connects once to each uplink of a configuration, and says what the other side allows."""
+"""Connects once to each uplink of a configuration, and reports what the other side allows."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -18,17 +18,17 @@ from gateway.uplink.fleet.fleet import CONNACK_SECONDS, Dialect, dialects
 from gateway.uplink.rules.targets import fill
 
 ANSWER_SECONDS = 10.0
-"""Seconds for which the answer to a SUBSCRIBE is awaited."""
+"""Seconds to wait for the answer to a SUBSCRIBE."""
 
 POLL_SECONDS = 0.25
 
 TRIAL = "-try"
-"""Behind the client identifier where a gateway of this machine is connected under it."""
+"""Suffix of the client identifier if a gateway of this machine is connected with it."""
 
 
 @dataclass(slots=True)
 class Trial:
-    """What was found of one uplink: what the other side `allows`, and what does not `pass`."""
+    """The findings about one uplink: what the other side `allows`, and what does not `pass`."""
 
     name: str
     allows: list[str] = field(default_factory=list)
@@ -36,10 +36,10 @@ class Trial:
 
 
 def try_uplinks(configuration: Configuration, *, running: bool) -> list[Trial]:
-    """Connect to each fleet's broker as the configuration has it, and publish nothing.
+    """Connect to each fleet's broker as configured, and publish nothing.
 
-    Its session there stays as it is: nothing is acknowledged, and nothing is sent for a will. If
-    the gateway is `running`, another client identifier is used, since it would lose its connection.
+    Its session there stays as it is: nothing is acknowledged, and no will is sent. If the gateway
+    is `running`, another client identifier is used, since it would lose its connection.
     """
     trials = []
     placed = rules_of(configuration.uplinks)
@@ -89,7 +89,7 @@ async def _try(
 
 
 class _Attempt:
-    """One connection: its CONNACK, and the answers to what would be subscribed to."""
+    """One connection: its CONNACK, and the answers to the subscriptions."""
 
     def __init__(self, settings: UplinkSettings, dialect: Dialect, *, clean_start: bool) -> None:
         self._settings = settings
@@ -102,7 +102,7 @@ class _Attempt:
             mqtt_5=dialect.mqtt_5,
             bridge=dialect.bridge,
         )
-        self.client.listen(lambda _publish, _acknowledge: None)  # it comes again to the gateway
+        self.client.listen(lambda _publish, _acknowledge: None)  # the gateway receives it again
         self.client.on_suback = self._subscribed
         self._wanted = self._subscriptions()
         self.connack: ConnAck | None = None
@@ -110,7 +110,7 @@ class _Attempt:
 
     @property
     def refused(self) -> Iterator[tuple[str, str]]:
-        """The topic filters that the broker does not let this client subscribe to, and why."""
+        """The topic filters that the broker refuses to this client, and why."""
         for request, answer in zip(self._wanted, self.answers, strict=False):
             for code in answer.reason_codes:
                 if code >= FAILURE:
@@ -132,7 +132,7 @@ class _Attempt:
         self._link.wake.set()
 
     async def run(self) -> None:
-        """Connect and ask; raise LinkError."""
+        """Connect and subscribe; raise LinkError."""
         client = self.client
         client.connect(None, clean_start=self.clean)
         await self._until(lambda: client.limits is not None, CONNACK_SECONDS, "no CONNACK")
@@ -155,7 +155,7 @@ class _Attempt:
 
 
 def _allowed(connack: ConnAck, settings: UplinkSettings, dialect: Dialect) -> Iterator[str]:
-    """Give what the broker says of itself."""
+    """Yield what the broker reports of itself."""
     session = "kept" if connack.session_present else "none"
     yield f"{settings.url}: connected with {dialect.name}; session of the gateway: {session}"
     if not dialect.mqtt_5:
@@ -180,7 +180,7 @@ def _allowed(connack: ConnAck, settings: UplinkSettings, dialect: Dialect) -> It
 def _failing(
     attempt: _Attempt, settings: UplinkSettings, rules: Sequence[PlacedRule], dialect: Dialect
 ) -> Iterator[str]:
-    """Give what of the configuration does not get through as it says."""
+    """Yield what of the configuration does not work as written."""
     for topic_filter, why in attempt.refused:
         yield f"nothing comes down on {topic_filter!r}: {why}"
     if attempt.connack is None or not dialect.mqtt_5:

@@ -1,4 +1,4 @@
-"""Joins rules, outbox and uplinks, as the configuration has them, to the broker."""
+"""Joins rules, outbox and uplinks, as configured, to the broker."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -208,14 +208,14 @@ class UplinksPart:
         ]
 
     def _new_keys(self, rules: Sequence[Rule]) -> list[RuleKey]:
-        """Return the keys of rules that remember something and are not there yet."""
+        """Return the keys of new rules that have a memory."""
         before = [each.rule for each in self._rules.rules]
         known = {key_of(before, index) for index in range(len(before))}
         keys = [key_of(rules, index) for index in range(len(rules))]
         return [key for key in keys if key is not None and key not in known]
 
     def _change_rules(self, rules: Sequence[Rule], states: Mapping[RuleKey, RuleState]) -> None:
-        """Let other rules be asked from the next message on."""
+        """Use other rules from the next message on."""
         self._end_trials()
         count = len(self._rules.rules)
         for gone in self._rules.change(rules, states):
@@ -241,7 +241,7 @@ class UplinksPart:
 
 
 class _ComingLink(NamedTuple):
-    """An uplink with what is to hold for it."""
+    """An uplink with its new settings."""
 
     uplink: Uplink
     settings: UplinkSettings
@@ -279,7 +279,7 @@ def _of_links(configuration: Configuration) -> list[object]:
 
 
 def _of_link(settings: UplinkSettings) -> UplinkSettings:
-    """Return the settings for which a link connects anew: without what rules and bounds say."""
+    """Return the settings whose change needs a new connection: without rules and bounds."""
     streams = tuple(StreamSettings(each.name, each.priority) for each in settings.streams)
     return replace(settings, rules=(), streams=streams, commit_within=0.0)
 
@@ -289,7 +289,7 @@ def _streams_of(configuration: Configuration) -> list[object]:
 
 
 def _credentials(settings: UplinkSettings) -> Seen:
-    """Return what tells whether the files of an uplink's credentials have changed."""
+    """Return the state of the files of an uplink's credentials."""
     names = (
         settings.username_file,
         settings.password_file,
