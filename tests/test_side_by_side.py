@@ -52,6 +52,10 @@ def test_upset(number):
     assert nth_time(f"{folder}-{{number}}") > {failures}, "others are to blame"
 """
 
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+PLUGINS = ("-p", "xdist", "-p", "rerunfailures")
+"""Those that are tested; the others take most of a start's time."""
+
 AGAIN = "FAILED ONCE, RUN ONCE MORE: tests/{}/test_few.py::test_upset[{}]"
 
 
@@ -62,6 +66,7 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "gateway").mkdir()
     (tmp_path / "gateway/__init__.py").touch()
     (tmp_path / "gateway/code.py").write_text(CODE)
+    (tmp_path / "gateway/never.py").write_text("imported = False")
     shutil.copytree(ROOT / "tests/support", tmp_path / "tests/support")
     shutil.copy(ROOT / "tests/conftest.py", tmp_path / "tests")
     add(tmp_path, "mqtt", "core")
@@ -78,11 +83,11 @@ def add(project: Path, folder: str, called: str, count: int = 1, failures: int =
 
 def run(project: Path, *more: str, wanted: str = "all") -> tuple[int, str]:
     """Return the status and the output of a run with two workers."""
-    arguments = ["-q", "-n", "2", "--reruns", "1", *more]
+    arguments = ["-q", *PLUGINS, "-n", "2", "--reruns", "1", *more]
     done = subprocess.run(
         [sys.executable, "-m", "coverage", "run", "--parallel-mode", "-m", "pytest", *arguments],
         cwd=project,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(project), "TIDEGATE_TESTS": wanted},
+        env=ENVIRONMENT | {"HOME": str(project), "TIDEGATE_TESTS": wanted},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -100,11 +105,19 @@ def test_what_passes_in_its_second_run_is_told_and_lines_are_found_in_every_work
     assert status == 0
     assert {AGAIN.format("server", number) for number in range(3)} <= set(output.splitlines())
     coverage = [sys.executable, "-m", "coverage"]
-    subprocess.run([*coverage, "combine", "--quiet"], cwd=project, check=True)
-    report = [*coverage, "report", "--show-missing"]
-    shown = subprocess.run(report, cwd=project, capture_output=True, text=True, check=True).stdout
+    shown = ""
+    for words in (("combine", "--quiet"), ("report", "--show-missing")):
+        shown = subprocess.run(
+            [*coverage, *words],
+            cwd=project,
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
     (line,) = (line for line in shown.splitlines() if line.startswith("gateway/code.py"))
     assert line.split()[-1] == "6"  # of `outside` alone
+    assert re.search(r"gateway/never.py .* 0% ", shown)
 
 
 def test_what_fails_the_run(project: Path) -> None:

@@ -8,6 +8,7 @@ from zlib import crc32
 
 import pytest
 from coverage import Coverage
+from coverage.config import CoverageConfig
 from pytest_rerunfailures import StatusDB
 from xdist.scheduler import LoadFileScheduling
 
@@ -98,6 +99,10 @@ class SideBySide:
         self._repeated: dict[str, None] = {}
         self._process_coverage = os.environ.get(PROCESS_COVERAGE, "")
         self._coverage = Coverage.current() if self._process_coverage else None
+        if self._process_coverage and not self._worker:
+            os.environ[PROCESS_COVERAGE] = reached_alone(self._process_coverage)
+        if self._coverage and not self._worker and config.getoption("numprocesses", None):
+            self._coverage.stop()  # nothing is tested here: workers do that
         self._measuring = True
         if self._strict and hasattr(config.option, "reruns"):
             config.option.reruns = 0
@@ -174,6 +179,17 @@ class SideBySide:
         else:
             self._coverage.stop()
             del os.environ[PROCESS_COVERAGE]
+
+
+def reached_alone(process_coverage: str) -> str:
+    """Return the same for processes that report only the files that they reach.
+
+    To list all files of the sources takes longer than a short command. The first process does it.
+    """
+    config = CoverageConfig.deserialize(process_coverage)
+    config.run_include = [f"{source}/*" for source in config.source or ()]
+    config.source = None
+    return str(config.serialize())
 
 
 def is_deterministic(item: pytest.Item) -> bool:
