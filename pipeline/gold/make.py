@@ -97,11 +97,11 @@ def make(
         days = carried.following(changed, further, last)
         further *= 2
     for table, query in (queries or {}).items():
-        _make_own(spark, root, table, query, wanted)
+        make_own(spark, root, table, query, wanted)
     return now
 
 
-def _make_own(spark: SparkSession, root: Path, table: str, query: str, days: list[date]) -> None:
+def make_own(spark: SparkSession, root: Path, table: str, query: str, days: list[date]) -> None:
     """Make the rows of these days of a table of one's own, of all days if its query is new."""
     if table in TAKEN:
         raise PipelineError(f"{table}.sql: {table} is a table of the pipeline itself")

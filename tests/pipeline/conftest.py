@@ -20,7 +20,8 @@ CODE = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
 INTERPRETED = dict(zip(CODE, ("false", "NO_CODEGEN"), strict=True))
 FAST = {
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     **INTERPRETED,

@@ -51,17 +51,15 @@ def test_a_query_is_a_table_that_follows_silver_and_its_own_text(
     tables.mkdir()
     folder.mkdir()
     on_disk.create(tables)
-    from pipeline.gold import make as gold
+    from pipeline.gold.make import make_own
 
-    gold.create(tables)
     file = folder / "mine.sql"
     sent = {21: [1, 2, 3], 22: [5, 7]}
     wanted: Counter[tuple[str, date]] = Counter()
 
     def make(*days: int) -> None:
-        queries = read_queries(folder)
-        dates = [f"2025-11-{day}" for day in days]
-        gold.make(lambda: spark, tables, dates, FILES.empty_table(), queries=queries)
+        for table, query in read_queries(folder).items():
+            make_own(spark, tables, table, query, [date(2025, 11, day) for day in days])
 
     file.write_text(
         "SELECT node, event_date AS date, sum(bytes) AS total FROM silver GROUP BY ALL"
