@@ -1,6 +1,6 @@
 # The only entry point: every target sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help run install install-pipeline tui pipeline test test-cluster test-fleet compile test-compiled check format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package package-compiled package-deb package-image test-packages clean
+.PHONY: help run install install-pipeline tui pipeline test test-cluster test-fleet compile test-compiled check check-types check-cython check-tests check-style format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package package-compiled package-deb package-image test-packages clean
 
 # PYTHON=python3.13 VENV=.venv-3.13 make test: the same with another interpreter.
 export PYTHON ?= python3
@@ -77,13 +77,24 @@ test-cluster: $(DEVELOP) ## run the pipeline on a standalone Spark cluster, one 
 test-fleet: $(DEVELOP) ## compare the pipeline's tables with the truth of a made-up fleet of $(or $(TIDEGATE_FLEET),700) gateways, a million rows
 	@TIDEGATE_FLEET=$${TIDEGATE_FLEET:-700} $(BIN)/pytest -q -p no:cacheprovider tests/pipeline/simulate/test_fleet.py
 
-check: $(DEVELOP) ## lint, types, layers, and whether Cython takes every module that has a .pxd
+check: $(DEVELOP) ## lint, types, layers, whether Cython takes every module that has a .pxd, and pytest every test
+	@$(MAKE) --no-print-directory --output-sync --jobs=$$(nproc) check-types check-cython check-tests check-style
+
+check-types:
+	$(BIN)/mypy
+
+check-cython:
+	TIDEGATE_CYTHON=require $(BIN)/python setup.py --quiet translate
+
+# It also compiles them, which each worker of `make test` would do else.
+check-tests:
+	@found=$$($(BIN)/pytest -qq -p no:cacheprovider --collect-only) || { echo "$$found" | tail -40; exit 1; }
+
+check-style:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/python tools/check_firmware.py
 	$(BIN)/lint-imports
-	TIDEGATE_CYTHON=require $(BIN)/python setup.py --quiet translate
 
 format: $(DEVELOP) ## format and fix what can be fixed
 	$(BIN)/ruff format .
