@@ -227,6 +227,7 @@ async def test_a_clock_that_is_set_there_and_back_keeps_nothing_in_the_outbox_fo
     assert outbox == 0
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("synchronized", [True, False])
 async def test_a_board_for_which_ntp_finds_the_time_keeps_nothing_for_years(
     tmp_path: Path, *, synchronized: bool

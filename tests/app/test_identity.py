@@ -107,6 +107,7 @@ def test_what_tells_a_board_is_hashed(this_board: Board) -> None:
     assert sorted(board()) == ["machine id"]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     ("there", "told"),
     [

@@ -121,6 +121,7 @@ class Reader:
             os.waitpid(pid, 0)
 
 
+@pytest.mark.uncovered
 @pytest.mark.slow
 @pytest.mark.micropython
 def test_the_page_leads_to_a_plot(board: StandInBoard, tmp_path: Path) -> None:

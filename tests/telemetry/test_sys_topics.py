@@ -1,7 +1,7 @@
 import ast
+import functools
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from random import randrange
 
@@ -141,8 +141,10 @@ async def test_figures_are_said_again_and_again_until_the_stop(
 PLACEHOLDER = re.compile(r"<\w+>")
 
 
-def in_the_code() -> Iterator[tuple[str, str]]:
-    """Give the place and the name of every counter and gauge; what is computed becomes <x>."""
+@functools.cache
+def in_the_code() -> list[tuple[str, str]]:
+    """Return the place and the name of every counter and gauge; what is computed becomes <x>."""
+    found = []
     for path in sorted((ROOT / "gateway").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and re.search(
@@ -150,11 +152,12 @@ def in_the_code() -> Iterator[tuple[str, str]]:
             ):
                 name = _name(node.args[0])
                 if name is not None:
-                    yield f"{path.relative_to(ROOT)}:{node.lineno}", name
+                    found.append((f"{path.relative_to(ROOT)}:{node.lineno}", name))
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.JoinedStr):
                 name = _name(node.value)  # one that is kept, to be put together once
                 if name is not None and re.fullmatch(r"tidegate/.*[^/]", name):
-                    yield f"{path.relative_to(ROOT)}:{node.lineno}", name
+                    found.append((f"{path.relative_to(ROOT)}:{node.lineno}", name))
+    return found
 
 
 def _name(node: ast.expr) -> str | None:
@@ -181,6 +184,7 @@ def test_every_figure_of_the_code_is_in_the_table() -> None:
     assert not lacking
 
 
+@pytest.mark.uncovered
 def test_every_figure_of_the_table_is_in_the_code() -> None:
     written = [pattern(name) for _, name in in_the_code()]
     computed = {"tidegate/alarm/<name>", "tidegate/log"}

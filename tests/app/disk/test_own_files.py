@@ -101,6 +101,7 @@ def truncate_a_little(data: Path) -> None:
 HARM = [delete, delete_log, delete_all, rename, replace, delete_folder, truncate, truncate_a_little]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("harm", HARM)
 async def test_all_that_was_acknowledged_is_there_again(
     tmp_path: Path, harm: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch

@@ -69,6 +69,7 @@ async def start_on(folder: Path) -> str:
     return ""
 
 
+@pytest.mark.uncovered
 # 500 take minutes
 @pytest.mark.timeout(max(120, DAMAGES * 2))
 async def test_it_starts_whatever_was_damaged(tmp_path: Path) -> None:

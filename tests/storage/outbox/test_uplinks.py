@@ -91,6 +91,7 @@ class _Run:
         }
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("seed", range(4))
 async def test_every_uplink_ends_each_of_its_rows_once_over_restarts(
     tmp_path: Path, seed: int
