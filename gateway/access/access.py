@@ -1,4 +1,4 @@
-"""What the rules of a listener let its clients read and write."""
+"""The rights to read and write of a listener's clients."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from gateway.mqtt.topics import topic_matches
 
 
 class Patterns:
-    """Patterns, and what they say about the topic that was asked about last.
+    """Patterns, and the result for the last topic.
 
-    A message may be for thousands of clients, each of which has rights of its own: what is the same
-    for all of them is found once. `found` are the patterns that match the topic for some client;
-    `granted` is the sum of rights that they give, None if that depends on the client.
+    A message may be for thousands of clients, each with rights of its own: the part that is the
+    same for all of them is computed once. `found` are the patterns that match the topic for some
+    client; `granted` is the sum of their rights, None if that depends on the client.
     """
 
     __slots__ = ("_rules", "_topic", "found", "granted")
@@ -34,7 +34,7 @@ class Patterns:
         return [rule for rule, _ in self._rules]
 
     def match(self, topic: str) -> None:
-        """Find what is to be said about a topic."""
+        """Find the patterns for a topic."""
         if topic == self._topic:
             return
         self._topic = topic
@@ -49,9 +49,9 @@ NO_PATTERNS = Patterns(())
 
 
 def _widest(topic_filter: str) -> str:
-    """Return a topic filter that matches what the pattern may match, "" if that may be any topic.
+    """Return a topic filter that matches all that the pattern may match, "" if that is any topic.
 
-    A name may hold a `/`.
+    A name may contain a `/`.
     """
     name = NAMES.search(topic_filter)
     if name is None:
@@ -63,19 +63,19 @@ def _widest(topic_filter: str) -> str:
 ALL = READ | WRITE
 
 CACHED_PATTERNS = 16
-"""Patterns that are kept with a client's names in their places, 250 bytes each; where there are
-more, that is done anew for each topic."""
+"""Patterns that are stored with a client's names filled in, 250 bytes each; more are filled in for
+each topic again."""
 
 
 RULES_A_WEIGHT = 8
-"""Rules of one user that take as long as all else, some 2 microseconds."""
+"""Rules of one user that take as long as everything else, some 2 microseconds."""
 
 
 class Access:
-    """The rights of a client under a policy, as they were when the policy was asked.
+    """The rights of a client under a policy, as they were when the policy was queried.
 
-    `restricted` is False if all topics are open that are not guarded. `weight` says how long it
-    takes to ask about a topic that nobody has asked about, in some microseconds.
+    `restricted` is False if all topics are open that are not guarded. `weight` is the cost of
+    evaluating an uncached topic, in some microseconds.
     """
 
     __slots__ = (
@@ -112,14 +112,14 @@ class Access:
         self._own = self._named(own) if any(rule.pattern for rule in own) else own
         self.weight = 1 + len(own) // RULES_A_WEIGHT
         if self._has_wildcard:
-            self._patterns = NO_PATTERNS  # as in Mosquitto: it would match what is others'
+            self._patterns = NO_PATTERNS  # as in Mosquitto: it would match other clients' topics
         self._named_patterns: list[Rule] | None = None
 
     def rights(self, topic: str) -> int:
         """Return the sum of READ and WRITE that the client has on a topic.
 
-        The rules that name the user come first: what they grant no pattern takes away, and what
-        they deny no pattern grants.
+        Rules that name the user come first: patterns can neither remove what they grant nor grant
+        what they deny.
         """
         if topic.startswith(DELAY):
             later = undelayed(topic)
@@ -138,8 +138,8 @@ class Access:
     def may_subscribe(self, topic_filter: str) -> bool:
         """Return whether the client may read some topic that the topic filter matches.
 
-        The topic filter is not shared. Where filters alone do not tell, the answer is True: each
-        message is looked at all the same.
+        The topic filter is not shared. If filters alone cannot decide, the answer is True: each
+        message is checked in any case.
         """
         if "+" not in topic_filter and "#" not in topic_filter:
             return bool(self.rights(topic_filter) & READ)
@@ -155,9 +155,9 @@ class Access:
         return any(overlaps(each, topic_filter) for each in readable)
 
     def explain(self, topic: str) -> list[str]:
-        """Return where the rules are written that match a topic, in the order in which they count.
+        """Return where the rules that match a topic are written, in order of precedence.
 
-        Nothing if there are none, and what a client may do by itself is all.
+        Nothing if there are none, and only the default rights apply.
         """
         topic = undelayed(topic)
         guarded = is_guarded(topic)
@@ -171,7 +171,7 @@ class Access:
         ]
 
     def _guarded_rights(self, topic: str) -> int:
-        """Return the rights on a guarded topic, which nobody has by a pattern or a mere claim."""
+        """Return the rights on a guarded topic, which no pattern or unproven name gives."""
         granted, denied = rights(self._own, topic) if self._trusted else (0, False)
         return 0 if denied else ALL if self._commands else granted
 
@@ -185,7 +185,7 @@ class Access:
 
     @property
     def _trusted(self) -> bool:
-        """Whether it is certain enough who the client is for guarded topics."""
+        """Whether the client's identity is certain enough for guarded topics."""
         return self.local or (self.proven and self._username is not None)
 
     @property
@@ -196,12 +196,12 @@ class Access:
 
     @property
     def _has_wildcard(self) -> bool:
-        """Whether one of the client's names would match more than itself."""
+        """Whether one of the client's names contains a wildcard."""
         names = self._client_id + (self._username or "")
         return "+" in names or "#" in names
 
     def _of_patterns(self) -> list[Rule]:
-        """Return the patterns with the client's names in their places."""
+        """Return the patterns with the client's names filled in."""
         if self._named_patterns is not None:
             return self._named_patterns
         named = self._named(self._patterns.all())
@@ -210,7 +210,7 @@ class Access:
         return named
 
     def _named(self, rules: Sequence[Rule]) -> list[Rule]:
-        """Return the rules with the client's names in their places, as far as that is safe."""
+        """Return the rules with the client's names filled in, if that is safe."""
         found = [(rule, rule.named(self._client_id, self._username)) for rule in rules]
         return [
             named
@@ -220,7 +220,7 @@ class Access:
 
 
 class Role(NamedTuple):
-    """Rules for the clients whose user name it `names`, and for those without if `anonymous`."""
+    """Rules for clients whose user name is in `names`, and for those without one if `anonymous`."""
 
     names: Callable[[str], bool]
     anonymous: bool
@@ -228,7 +228,7 @@ class Role(NamedTuple):
 
 
 def rules_of(roles: Iterable[Role], username: str | None) -> list[Rule]:
-    """Return the rules of all roles that a client with this user name has."""
+    """Return the rules of all roles of a client with this user name."""
     return [
         rule
         for role in roles
@@ -240,8 +240,8 @@ def rules_of(roles: Iterable[Role], username: str | None) -> list[Rule]:
 class AccessPolicy:
     """The access rules of a listener, which can be replaced while clients are connected.
 
-    `restricted` says whether there are any: otherwise clients may do everything, but for guarded
-    topics, which are for clients of this machine and for `operators`.
+    `restricted` is whether there are any. Without rules clients may do everything, except for
+    guarded topics, which are for clients of this machine and for `operators`.
     """
 
     def __init__(
@@ -255,12 +255,12 @@ class AccessPolicy:
         self.replace(acl)
 
     def become(self, other: "AccessPolicy") -> None:
-        """Use what another policy says for every access that is asked for from now on."""
+        """Use another policy's rules for every access that is created from now on."""
         self.roles, self.operators = other.roles, other.operators
         self.replace(other.acl)
 
     def replace(self, acl: AclRules | None) -> None:
-        """Use the rules of this file for every access that is asked for from now on."""
+        """Use the rules of this file for every access that is created from now on."""
         self.acl = acl
         self.restricted = acl is not None or bool(self.roles)
         self._users = {} if acl is None else acl.users
@@ -271,7 +271,7 @@ class AccessPolicy:
         self._known: WeakValueDictionary[object, Access] = WeakValueDictionary()
 
     def access(self, username: str | None, client_id: str, *, local: bool, proven: bool) -> Access:
-        """Return what a client may do, the same object for all whom the rules cannot tell apart.
+        """Return a client's rights, the same object for all whom the rules do not distinguish.
 
         `local` is a client of this machine; the user name is `proven` by a password or a
         certificate.
@@ -297,4 +297,4 @@ OPEN = AccessPolicy()
 """No rules at all."""
 
 EVERYTHING = OPEN.access(None, "", local=True, proven=True)
-"""The rights of what is a part of the gateway."""
+"""The rights of a part of the gateway."""

@@ -8,19 +8,19 @@ from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter
 from gateway.pieces import BLANKS, LINES, Pieces, complete, is_on_purpose
 
 MAXIMUM_RULES = 100_000
-"""Lines of one file that say something, some 300 bytes each."""
+"""Lines of one file that are not empty, some 300 bytes each."""
 
 MAXIMUM_OF_ONE = 1_000
-"""Rules of one user, and patterns: each of them is looked at for every new topic."""
+"""Rules of one user, and patterns: each of them is checked for every new topic."""
 
 PURPOSE = 4_096
-"""Characters at the beginning of a file among which it says that it is empty on purpose."""
+"""Characters at the beginning of a file that may declare it empty on purpose."""
 
 ALLOWED = "user NAME, topic [read|write|readwrite|deny] FILTER, or pattern [...] FILTER"
 
 
 class AclError(Exception):
-    """A line that cannot be used: its number from 1, what it says, and what is allowed."""
+    """An invalid line: its number from 1, its text, and what is allowed."""
 
     def __init__(self, number: int, value: str, allowed: str) -> None:
         super().__init__(f"line {number}: {value!r}: {allowed}")
@@ -30,9 +30,9 @@ class AclError(Exception):
 
 
 class AclRules:
-    """The rules of a file: those of each user, None for clients without one, and for everybody.
+    """The rules of a file: those of each user, None for clients without one, and patterns.
 
-    A file without any is `empty_on_purpose` if a comment says so.
+    A file without any is `empty_on_purpose` if a comment declares that.
     """
 
     def __init__(self) -> None:
@@ -46,15 +46,15 @@ class AclRules:
 
 
 def parse(text: str) -> AclRules:
-    """Read the rules at once; raise AclError at the first line that is not one."""
+    """Read the rules at once; raise AclError at the first invalid line."""
     return complete(in_pieces(text))
 
 
 def in_pieces(text: str) -> Pieces[AclRules]:
-    """Read the rules; raise AclError at the first line that is not one.
+    """Read the rules; raise AclError at the first invalid line.
 
-    As in Mosquitto, rules before the first `user` are for clients without a user name, and
-    patterns are for everybody, wherever they stand.
+    As in Mosquitto, rules before the first `user` are for clients without a user name, and patterns
+    are for everybody, wherever they are.
     """
     rules = AclRules()
     rules.empty_on_purpose = any(is_on_purpose(line) for line in text[:PURPOSE].split("\n"))
@@ -76,7 +76,7 @@ def in_pieces(text: str) -> Pieces[AclRules]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, str]]:
-    """Give number, first word and the rest of each line that says something."""
+    """Yield number, first word and the rest of each non-empty line."""
     for number, line in enumerate(text.split("\n"), start=1):
         stripped = line.strip(BLANKS)
         if stripped and not stripped.startswith("#"):
@@ -107,7 +107,7 @@ def _add(rules: list[Rule], number: int, kind: str, rest: str) -> None:
 
 
 def filter_fault(topic_filter: str) -> str:
-    """Return what is wrong with a rule's topic filter, nothing if it can be used."""
+    """Return the fault of a rule's topic filter, "" if it is valid."""
     if topic_filter.startswith(SHARED_PREFIX):
         return "a rule is about topics, not about shared subscriptions"
     try:

@@ -1,4 +1,4 @@
-"""The rights at each listener, by the way a client came; also without its listener."""
+"""The rights at each listener, by a client's origin; also if the listener was removed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from gateway.access.access import OPEN, Access, AccessPolicy
 
 
 class Origin(NamedTuple):
-    """The `listener` by which a client came, None where that is not known or is no more.
+    """The `listener` of a client, None if it is unknown or was removed.
 
     A `local` client is on this machine; its user name may be `proven` by a password, a certificate
     or an authentication method.
@@ -20,7 +20,7 @@ class Origin(NamedTuple):
 
 
 UNKNOWN = Origin(None, local=False, proven=False)
-"""That of a session of whose listener nothing is known."""
+"""The origin of a session whose listener is unknown."""
 
 
 class CommonAccess(Access):
@@ -56,7 +56,7 @@ class CommonAccess(Access):
 
 
 class CommonPolicy(AccessPolicy):
-    """What every one of several policies allows, as they are when it is asked."""
+    """What every one of several policies allows at the time of the query."""
 
     def __init__(self, policies: Sequence[AccessPolicy]) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class CommonPolicy(AccessPolicy):
         self._common: WeakValueDictionary[tuple[Access, ...], CommonAccess] = WeakValueDictionary()
 
     def access(self, username: str | None, client_id: str, *, local: bool, proven: bool) -> Access:
-        """Return what a client may do under each of the policies."""
+        """Return a client's rights under all of the policies."""
         each = tuple(
             policy.access(username, client_id, local=local, proven=proven)
             for policy in self._policies
@@ -77,10 +77,10 @@ class CommonPolicy(AccessPolicy):
 
 
 class ListenerRights(NamedTuple):
-    """The rules of a listener, and whom it lets in.
+    """The rules and users of a listener.
 
-    `is_user` says who has a password there, None where nobody is asked for one. `proves` says
-    whether a user name is proven there, by a password or a certificate.
+    `is_user` returns whether a user has a password there, None if no password is required. `proves`
+    is whether a user name is proven there, by a password or a certificate.
     """
 
     policy: AccessPolicy
@@ -91,8 +91,8 @@ class ListenerRights(NamedTuple):
 class Listeners:
     """The rights at each listener, by its name.
 
-    Where the listener of a session or will is not known, or is no more, what is allowed at all
-    `ruled` listeners is allowed. The socket for commands is not one of them: `open_to_operators`.
+    If the listener of a session or will is unknown, or was removed, only what all `ruled` listeners
+    allow is allowed. The socket for commands is not one of them: `open_to_operators`.
     """
 
     def __init__(
@@ -106,9 +106,9 @@ class Listeners:
         self._common = CommonPolicy(policies) if len(policies) > 1 else [*policies, OPEN][0]
 
     def origin(self, origin: Origin) -> Origin:
-        """Return the origin as it is to be judged: without a listener that is not there.
+        """Return the origin for a decision: without a listener that was removed.
 
-        Where nothing is known of it, its user name counts as proven if some listener proves names.
+        If the listener is unknown, the user name counts as proven if some listener proves names.
         """
         if origin.listener in self._known:
             return origin
@@ -118,13 +118,13 @@ class Listeners:
         return Origin(None, local=False, proven=proven)
 
     def access(self, username: str | None, client_id: str, origin: Origin) -> Access:
-        """Return what a client that came so may do now."""
+        """Return the present rights of a client with this origin."""
         rights = self._known.get(origin.listener or "")
         policy = self._common if rights is None else rights.policy
         return policy.access(username, client_id, local=origin.local, proven=origin.proven)
 
     def has_user(self, username: str | None, origin: Origin) -> bool:
-        """Return False for a user who came so and whose password was taken away since."""
+        """Return False for a user with this origin whose password was removed since."""
         if username is None or not origin.proven:
             return True
         rights = self._known.get(origin.listener or "")

@@ -1,4 +1,4 @@
-"""One access rule: what may be done with the topics that a topic filter matches."""
+"""One access rule: the rights on topics that match a topic filter."""
 
 import re
 from collections.abc import Iterable
@@ -11,14 +11,17 @@ WRITE = 2
 """Rights are a sum of these; a rule that grants 0 denies both."""
 
 WORDS = {"read": READ, "write": WRITE, "readwrite": READ | WRITE, "deny": 0}
-"""What a rule may grant, as an ACL file says it."""
+"""What a rule may grant, in the words of an ACL file."""
 
 NAMES = re.compile("%[cu]")
-"""What stands in a pattern for the client identifier and the user name."""
+"""The placeholders of a pattern for the client identifier and the user name."""
 
 
 class Rule(NamedTuple):
-    """A rule, in a `pattern` of which names stand; `origin` says for people where it is written."""
+    """A rule, with placeholders if it is a `pattern`.
+
+    `origin` says for people where it is written.
+    """
 
     topic_filter: str
     grants: int
@@ -26,9 +29,9 @@ class Rule(NamedTuple):
     pattern: bool = False
 
     def named(self, client_id: str, username: str | None) -> "Rule | None":
-        """Return the rule with these names in their places, None if it needs one that is missing.
+        """Return the rule with these names filled in, None if one that it needs is missing.
 
-        A name is taken as it is: a `%c` in a user name stands for nothing.
+        Names are inserted literally: a `%c` in a user name is no placeholder.
         """
         if not self.pattern or "%" not in self.topic_filter:
             return self
@@ -41,7 +44,7 @@ class Rule(NamedTuple):
 def rights(rules: Iterable[Rule], topic: str) -> tuple[int, bool]:
     """Return the rights that rules grant on a topic, and whether one of them denies all.
 
-    A rule that denies counts before those that grant, wherever it stands.
+    A rule that denies overrides those that grant, wherever it is.
     """
     granted = 0
     for rule in rules:

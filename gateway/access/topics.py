@@ -1,10 +1,10 @@
-"""The topics that begin with `$`: which of them clients may write, and which are guarded."""
+"""The topics that begin with `$`: those that clients may write, and guarded ones."""
 
 CONTROL = "$CONTROL/tidegate/"
-"""Below this clients ask the gateway itself for something (docs/configuration.md)."""
+"""Below this are commands and queries to the gateway (docs/configuration.md)."""
 
 DELAY = "$delay/"
-"""Below this clients publish what is to be published later (docs/channels.md)."""
+"""Below this clients publish delayed messages (docs/channels.md)."""
 
 MAXIMUM_DELAY = 7 * 24 * 3600
 """Seconds of the longest delay: a week."""
@@ -16,19 +16,19 @@ LOG = "$SYS/broker/tidegate/log"
 
 
 LONGEST = "$SYS/broker/tidegate/turns/longest"
-"""Whom the longest turn served: a client or an address."""
+"""What the longest turn served: a client or an address."""
 
 
 LARGEST = "$SYS/broker/tidegate/shares/largest"
-"""Who holds most of what the gateway has for all: clients, users and addresses."""
+"""The largest holders of common resources: clients, users and addresses."""
 
 QUEUE_FULL = "$SYS/broker/tidegate/alarm/queue_full"
-"""Which clients lose messages."""
+"""Clients that lose messages."""
 
 CONNECTION = "$SYS/broker/connection/"
 STATE = "/state"
-"""Before and behind a client's identifier, where a bridge says whether it is connected. Nobody else
-may write it, and it may whatever rules say, as in Mosquitto."""
+"""Prefix and suffix of a client's identifier in the topic where a bridge reports whether it is
+connected. Only the bridge may write it, whatever the rules, as in Mosquitto."""
 
 _NAMING = (LOG, LONGEST, LARGEST, QUEUE_FULL)
 
@@ -39,20 +39,20 @@ def may_publish(topic: str) -> bool:
 
 
 def is_state_of(topic: str, client_id: str) -> bool:
-    """Return whether a bridge says there whether it is connected, which it may by itself.
+    """Return whether a bridge reports there whether it is connected, which needs no rule.
 
-    It is where Mosquitto's bridges do, with the client identifier that they have here.
+    The topic is that of Mosquitto's bridges, with their client identifier here.
     """
     return topic == f"{CONNECTION}{client_id}{STATE}"
 
 
 def undelayed(topic: str) -> str:
-    """Return the topic that stands in `$delay/<seconds>/<topic>`; any other as it is."""
+    """Return the topic inside `$delay/<seconds>/<topic>`; any other topic unchanged."""
     return topic.split("/", 2)[-1] if topic.startswith(DELAY) else topic
 
 
 def delay_of(topic: str) -> int | None:
-    """Return the seconds by which a topic puts messages off; None if it does not, or is wrong."""
+    """Return the seconds by which a topic delays messages; None if it does not, or is invalid."""
     if not topic.startswith(DELAY):
         return None
     seconds, _, rest = topic.removeprefix(DELAY).partition("/")
@@ -62,9 +62,9 @@ def delay_of(topic: str) -> int | None:
 
 
 def is_guarded(topic: str) -> bool:
-    """Return whether the topic is closed to all but named users and clients of this machine.
+    """Return whether the topic is only for named users and clients of this machine.
 
-    Topic filters are asked about, too: those that match guarded topics alone are guarded.
+    Topic filters are checked, too: those that match only guarded topics are guarded.
     """
     if topic in _NAMING or topic.startswith(LOG + "/"):
         return True

@@ -1,4 +1,4 @@
-"""Brings the rows of a database that was set aside into the one that is used since."""
+"""Adds the rows of a database that was set aside to the present one."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from gateway.salvage.salvage import DERIVED, Salvage
 STAYS_BEHIND = frozenset(
     {*DERIVED, "history", "history_rules", "history_subscriptions", "meta", "outbox_steps"}
 )
-"""Tables that say something of their own database alone, or whose order cannot be made up for."""
+"""Tables that only describe their own database, or whose order cannot be restored."""
 
 REFERS = {
     ("session", "id"): "session",
@@ -31,16 +31,16 @@ REFERS = {
     ("clock_spans", "id"): "clock_spans",
     ("clock_records", "id"): "clock_records",
 }
-"""Columns by table whose numbers go on behind those that this other table has by now."""
+"""Columns by table whose numbers continue after those of this other table."""
 
 NAMES = {"session": "client_id", "retained": "topic"}
-"""What there is by now of the same name is newer than what was set aside."""
+"""Rows of the same name in the present database are newer than those set aside."""
 
 
 class BringIn:
-    """Adds what is in `source`, a sound database, to `target`.
+    """Adds the rows of `source`, a sound database, to `target`.
 
-    What `target` has by now stays: a session of the same client, a retained message of the same
+    Present rows of `target` stay: a session of the same client, a retained message of the same
     topic.
     """
 
@@ -57,7 +57,7 @@ class BringIn:
     def run(self, mark: str) -> None:
         """Add all of it in one transaction, with a `mark`; raise sqlite3.Error with nothing done.
 
-        With the mark it is done, and not a second time.
+        The mark prevents a second time.
         """
         self._target.execute("BEGIN IMMEDIATE")
         try:
@@ -65,7 +65,7 @@ class BringIn:
             for name in self._tables:
                 if name not in STAYS_BEHIND:
                     self._bring(layout_of(self._source, name), layout_of(self._target, name))
-            self._target.execute("DELETE FROM outbox_totals")  # the rows are counted anew
+            self._target.execute("DELETE FROM outbox_totals")  # the rows are counted again
             self._target.execute("COMMIT")
         except BaseException:
             if self._target.in_transaction:
@@ -102,7 +102,7 @@ class BringIn:
         return row.get("id" if table == "session" else "session") in self._skipped
 
     def _known(self, table: str) -> set[object]:
-        """Return the ids in `source` of what `target` has by now under the same name."""
+        """Return the ids in `source` of rows that `target` has under the same name."""
         if table not in self._tables:
             return set()
         column = NAMES[table]
@@ -111,7 +111,7 @@ class BringIn:
         return {identifier for identifier, name in rows if name in there}
 
     def _undelivered(self) -> set[object]:
-        """Return the messages that a session is owed which is brought in."""
+        """Return the undelivered messages of a session that is added."""
         if "delivery" not in self._tables:
             return set()
         rows = self._rows(self._source, "delivery", ["session", "message"])
@@ -128,7 +128,7 @@ class BringIn:
 
 
 def bring_in_file(path: Path, database: Path) -> Salvage:
-    """Add what the file at `path` holds to a database, once.
+    """Add the content of the file at `path` to a database, once.
 
     Raises sqlite3.Error with nothing done.
     """
@@ -153,10 +153,10 @@ def _listed(names: list[str]) -> str:
 
 
 def carry_over(path: Path, target: sqlite3.Connection) -> Salvage:
-    """Copy every row of the tables that `target` has, too, and say what came of it.
+    """Copy every row of the tables that `target` also has, and return the result.
 
-    `target` is an empty database at the newest schema, in autocommit mode. Raises sqlite3.Error
-    where the old database cannot be read after all.
+    `target` is an empty database at the newest schema, in autocommit mode. Raises sqlite3.Error if
+    the old database cannot be read after all.
     """
     result = Salvage()
     target.execute("PRAGMA foreign_keys = OFF")
@@ -175,7 +175,7 @@ def _copy(
     old = layout_of(source, table)
     insert = Insert(target, old, layout_of(target, table))
     names = ", ".join(f'"{column.name}"' for column in old.columns)
-    # Without an index: by one with a wrong entry SQLite passes over rows.
+    # Without an index: with a wrong entry in one SQLite skips rows.
     statement = " ".join(("SELECT", names, "FROM", f'"{table}"', "NOT INDEXED"))
     rows = 0
     for row in source.execute(statement):

@@ -1,4 +1,4 @@
-"""Cells of b-tree pages, their records, and whose they are (sqlite.org/fileformat2.html, 1.6)."""
+"""Cells of b-tree pages, their records, and their tables (sqlite.org/fileformat2.html, 1.6)."""
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ INDEX_INTERIOR, TABLE_INTERIOR, INDEX_LEAF, TABLE_LEAF = 2, 5, 10, 13
 KINDS = (INDEX_INTERIOR, TABLE_INTERIOR, INDEX_LEAF, TABLE_LEAF)
 
 LARGEST_RECORD = 512 * 1024 * 1024
-"""Bytes beyond which a length is taken for damage; the largest packet is 256 MiB."""
+"""Bytes above which a length counts as damage; the largest packet is 256 MiB."""
 
 MOST_ROWS = 65_536
 """More rows than a page can have."""
@@ -28,21 +28,21 @@ _INTEGER_BYTES = (0, 1, 2, 3, 4, 6, 8)
 _FLOAT, _ZERO, _ONE, _FIRST_BLOB, _FIRST_TEXT = 7, 8, 9, 12, 13
 
 UNREADABLE = (ValueError, IndexError, struct.error)
-"""What reading a damaged cell raises (UnicodeDecodeError is a ValueError)."""
+"""Exceptions of reading a damaged cell (UnicodeDecodeError is a ValueError)."""
 
 Value = int | float | str | bytes | None
 
 
 @dataclass(slots=True)
 class Cells:
-    """What can be read of a page: rows as (rowid or None, values), and how many cells cannot."""
+    """The readable part of a page: rows as (rowid or None, values), and the count of lost cells."""
 
     rows: list[tuple[int | None, list[Value]]] = field(default_factory=list)
     lost: int = 0
 
 
 def kind_of(page: bytes, number: int) -> int:
-    """Return which of KINDS the page is, 0 when it is none."""
+    """Return which of KINDS the page is, 0 if it is none."""
     head = 100 if number == 1 else 0
     if not page or page[head] not in KINDS:
         return 0
@@ -69,7 +69,7 @@ def rows_of(pages: Pages, page: bytes, number: int, limit: int = MOST_ROWS) -> C
 
 
 def cell_count(page: bytes, number: int) -> int:
-    """Return how many cells the page says it has."""
+    """Return how many cells the page claims to have."""
     head = 100 if number == 1 else 0
     return int.from_bytes(page[head + 3 : head + 5], "big")
 
@@ -88,12 +88,12 @@ def children(page: bytes, number: int) -> list[int]:
 
 
 def first_rowid(page: bytes, number: int) -> int:
-    """Return the lowest rowid of a table's leaf as its first cell says, 0 if it cannot be read."""
+    """Return the lowest rowid of a table's leaf by its first cell, 0 if it is unreadable."""
     return next(rowids(page, number), 0)
 
 
 def rowids(page: bytes, number: int) -> Iterator[int]:
-    """Yield the rowid of each cell of a table's leaf, 0 for one that cannot be read."""
+    """Yield the rowid of each cell of a table's leaf, 0 for an unreadable one."""
     if not kind_of(page, number):
         return
     for start in _offsets(page, number):
@@ -119,7 +119,7 @@ def varint(data: bytes, index: int) -> tuple[int, int]:
 
 
 def record(payload: bytes, encoding: str = "utf-8") -> list[Value]:
-    """Return the values of a record; ValueError when its parts do not add up to its length."""
+    """Return the values of a record; ValueError if its parts do not add up to its length."""
     value_offset, offset = varint(payload, 0)
     end = value_offset
     values: list[Value] = []
@@ -208,14 +208,14 @@ LONGEST_WAY = 64
 
 
 class Tables(Protocol):
-    """What the search needs to know of the tables."""
+    """What the search needs of the tables."""
 
     def fits(self, name: str, number: int, page: bytes) -> bool:
         """Return whether a page with rows can be one of this table."""
         ...
 
     def distinct(self) -> Iterable[str]:
-        """Return the tables whose pages can be told by their rows alone."""
+        """Yield the tables whose pages can be recognised by their rows alone."""
         ...
 
 
@@ -223,8 +223,8 @@ class Tables(Protocol):
 class Places:
     """The pages with rows of each table, and those that cannot be read.
 
-    `unknown` are pages of which not even the table is known; some may belong to long records.
-    `torn` are tables whose trees do not lead to all of their pages, or lead to those of others.
+    `unknown` are pages of unknown tables; some may belong to long records. `torn` are tables whose
+    trees miss some of their pages, or lead to those of others.
     """
 
     pages: dict[str, list[int]] = field(default_factory=dict)
@@ -236,16 +236,15 @@ class Places:
 class Search:
     """Finds the pages of tables whose root pages are known.
 
-    A tree is followed down from its root. What damage has cut off is found by the pointer map,
-    which says of each page what is above it; a page that neither knows is taken when it fits
-    one table alone: a row that had been deleted may be back by that, but none is missing that
-    could be read.
+    A tree is followed down from its root. Pages that damage has cut off are found with the pointer
+    map, which has the parent of each page. A page that neither knows is assigned if it fits exactly
+    one table. That may bring back a deleted row, but no readable row is missing.
     """
 
     def __init__(
         self, pages: Pages, roots: Mapping[int, str], names: frozenset[str], tables: Tables
     ) -> None:
-        """Take the root pages of all trees by number, and which of the names are tables."""
+        """Use the root pages of all trees by number, and the names of the tables."""
         self._pages = pages
         self._roots = roots
         self._names = names
@@ -253,14 +252,14 @@ class Search:
         self._down: dict[int, str] = {}
         self._parents: set[int] = set()
         self._torn: set[str] = set()
-        # A damaged inner page may be a sound one of another tree and point at that tree's pages.
-        # The pointer map knows better, unless it is damaged itself: it decides first.
+        # A damaged inner page may look like one of another tree and point to that tree's pages. The
+        # pointer map is right, unless it is damaged itself: it decides first.
         for by_map in (True, False):
             for root, name in roots.items():
                 self._walk_down(root, name, by_map=by_map)
 
     def places(self) -> Places:
-        """Look at every page once."""
+        """Check every page once."""
         places = Places(torn=self._torn)
         for number in range(self._pages.first_of_tables, self._pages.count + 1):
             if not self._pages.holds_nothing(number):
@@ -270,7 +269,7 @@ class Search:
         return places
 
     def _walk_down(self, root: int, name: str, *, by_map: bool) -> None:
-        """Note the pages of a tree, with `by_map` only those that the pointer map has there too."""
+        """Note the pages of a tree, with `by_map` only those that the pointer map confirms."""
         if not self._is_inside(root):
             return
         waiting, seen = [root], {root}
@@ -311,7 +310,7 @@ class Search:
             places.unknown.append(number)
 
     def _place_cut_off(self, places: Places, owner: str | None, number: int, page: bytes) -> None:
-        """Place a page with rows that the walk did not reach, or for another table."""
+        """Assign a page with rows that the walk did not reach, or reached for another table."""
         candidates = [
             name for name in self._candidates(owner) if self._tables.fits(name, number, page)
         ]
@@ -328,7 +327,7 @@ class Search:
         return sorted(names if owner is None else names | {owner})
 
     def _above(self, number: int) -> tuple[str | None, bool]:
-        """Return whose page the pointer map says it is, and whether it says that clearly."""
+        """Return the pointer map's owner of a page, and whether that is certain."""
         kind, parent = self._pages.map_entry(number)
         if kind in (FREE, FIRST_OVERFLOW, NEXT_OVERFLOW):
             return None, True

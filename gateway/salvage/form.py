@@ -1,7 +1,7 @@
-"""How a database's pages are to be read: their size, their use, and the encoding of texts.
+"""Finds out how a database's pages are read: their size, their use, and the encoding of texts.
 
-The header says so (sqlite.org/fileformat2.html, 1.3), and damage may have changed it: it is
-believed where the pages themselves agree.
+The header has these values (sqlite.org/fileformat2.html, 1.3), which damage may have changed: they
+are used if the pages themselves agree.
 """
 
 import os
@@ -14,8 +14,8 @@ from pathlib import Path
 PAGE_BYTES = 1024
 """The page size of every database that the gateway makes.
 
-A commit writes whole pages of each table that it touches: for a sensor's reading of five tables.
-With SQLite's own 4,096 bytes that was twice as much (docs/decisions/2026-11-23-small-pages.md).
+A commit writes whole pages of each table that it changes: five tables for a sensor's reading. With
+SQLite's own 4,096 bytes that was twice as much (docs/decisions/2026-11-23-small-pages.md).
 """
 
 SIZES = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
@@ -23,27 +23,27 @@ SIZES = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 MAGIC = b"SQLite format 3\0"
 
 SAMPLE_PAGES = 200
-"""Pages of a file that are looked at to find out how large they are."""
+"""Pages of a file that are sampled to find their size."""
 
 SCHEMA_BYTES = 256 * 1024
-"""Bytes at the beginning of a file in which some statement of the schema is looked for."""
+"""Bytes at the beginning of a file that are searched for a statement of the schema."""
 
 _PAGE_KINDS = {2: 12, 5: 12, 10: 8, 13: 8}
-"""The first byte of a b-tree page, and how long its header is."""
+"""The first byte of a b-tree page, and the size of its header."""
 
 _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 
 Read = Callable[[int, int], bytes]
-"""Gives so many bytes at an offset, as many as there are."""
+"""Returns the bytes at an offset, as many as there are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The size of pages, how much of each is used, the encoding, and whether there is a map.
+    """The size of pages, the used part of each, the encoding, and whether there is a map.
 
-    `has_map` is whether pages in between say what is above each page (`auto_vacuum`).
+    `has_map` is whether pointer map pages have the parent of each page (`auto_vacuum`).
     """
 
     page_bytes: int = PAGE_BYTES
@@ -53,22 +53,22 @@ class Form:
 
     @property
     def least(self) -> int:
-        """The bytes of a long record that its cell has at least."""
+        """The least bytes of a long record in its cell."""
         return (self.usable - 12) * 32 // 255 - 23
 
     @property
     def most_in_table(self) -> int:
-        """The bytes of the longest record that a table's cell has as a whole."""
+        """The bytes of the longest record that is completely in a table's cell."""
         return self.usable - 35
 
     @property
     def most_in_index(self) -> int:
-        """The same of an index, and of a table WITHOUT ROWID."""
+        """The same for an index, and a table WITHOUT ROWID."""
         return (self.usable - 12) * 64 // 255 - 23
 
 
 def stated_page_bytes(header: bytes) -> int:
-    """Return the size of pages that a database's header says, 0 if it says none."""
+    """Return the page size in a database's header, 0 without one."""
     if len(header) < 18:
         return 0
     size = int.from_bytes(header[16:18], "big")
@@ -77,13 +77,13 @@ def stated_page_bytes(header: bytes) -> int:
 
 
 def size_in_log(header: bytes) -> int:
-    """Return the size of pages that the header of a write-ahead log says, 0 if it says none."""
+    """Return the page size in the header of a write-ahead log, 0 without one."""
     size = int.from_bytes(header[8:12], "big")
     return size if size in SIZES else 0
 
 
 def form_of(read: Read, size: int, log_size: int) -> Form:
-    """Return the form of a database of `size` bytes; `log_size` is what its log says of pages."""
+    """Return the form of a database of `size` bytes; `log_size` is the page size of its log."""
     header = read(0, 100)
     page_bytes = _page_bytes(read, size, (log_size, stated_page_bytes(header), PAGE_BYTES))
     return Form(
@@ -95,9 +95,9 @@ def form_of(read: Read, size: int, log_size: int) -> Form:
 
 
 def _has_map(header: bytes, second: bytes) -> bool:
-    """Return whether the second page, which begins so, is one of the map, else what is said.
+    """Return whether the second page, given its beginning, is a map page; else trust the header.
 
-    The map begins with the root of the first table, and no b-tree page as that does.
+    The map begins with the root of the first table, as no b-tree page does.
     """
     if second == b"\1" or not second:
         return True
@@ -107,7 +107,7 @@ def _has_map(header: bytes, second: bytes) -> bool:
 
 
 def _page_bytes(read: Read, size: int, said: tuple[int, ...]) -> int:
-    """Return the size of which most pages can be, of what is said if one of these is possible."""
+    """Return the size that fits most pages, a stated one if it is possible."""
     if said[1:] == (PAGE_BYTES, PAGE_BYTES) and said[0] in (0, PAGE_BYTES):
         return PAGE_BYTES  # as the gateway makes it: no vote is needed
 
@@ -119,7 +119,7 @@ def _page_bytes(read: Read, size: int, said: tuple[int, ...]) -> int:
 
 
 def _likeliness(read: Read, size: int, page_bytes: int) -> float:
-    """Return which part of the pages can be pages of this size, less of those that cannot."""
+    """Return the fraction of pages that fit this size, less those that do not."""
     votes = [_vote(page) for page in _sample(read, size, page_bytes)]
     return sum(votes) / len(votes) if votes else 0.0
 
@@ -132,7 +132,7 @@ def _sample(read: Read, size: int, page_bytes: int) -> Iterator[bytes]:
 
 
 def _vote(page: bytes) -> int:
-    """Return 1 for what can be a b-tree page as a whole, -1 for a part or several, 0 otherwise."""
+    """Return 1 for a possible b-tree page, -1 for a part of one or several, 0 otherwise."""
     length = _PAGE_KINDS.get(page[0] if page else 0)
     if length is None:
         return 0
@@ -143,12 +143,12 @@ def _vote(page: bytes) -> int:
     offsets = struct.unpack_from(f">{count}H", page, length)
     if max(offsets) >= len(page) or min(offsets) < content:
         return -1
-    # where cells are written from the end: what is much longer than its cells is several pages
+    # cells are written from the end: much free space after them means several pages
     return 1 if max(offsets) >= len(page) // 2 or count == 1 else -1
 
 
 def _reserved(read: Read, size: int, header: bytes, page_bytes: int) -> int:
-    """Return how many bytes at the end of each page hold nothing, if the pages agree."""
+    """Return the unused bytes at the end of each page, if the pages agree."""
     said = header[20] if len(header) > 20 else 0
     if not said or page_bytes - said < 480:
         return 0
@@ -158,7 +158,7 @@ def _reserved(read: Read, size: int, header: bytes, page_bytes: int) -> int:
 
 
 def _encoding(beginning: bytes, header: bytes) -> str:
-    """Return the encoding in which the schema's statements stand, else what the header says."""
+    """Return the encoding of the schema's statements, else the header's."""
     for encoding in _ENCODINGS:
         if "CREATE".encode(encoding) in beginning:
             return encoding
@@ -167,7 +167,7 @@ def _encoding(beginning: bytes, header: bytes) -> str:
 
 
 def page_bytes_of(path: Path) -> int:
-    """Return the size of pages that the database at `path` says, PAGE_BYTES where it says none."""
+    """Return the page size of the database at `path`, PAGE_BYTES if it has none."""
     try:
         with path.open("rb") as file:
             return stated_page_bytes(file.read(100)) or PAGE_BYTES
@@ -176,7 +176,7 @@ def page_bytes_of(path: Path) -> int:
 
 
 def reader(descriptor: int | None) -> Read:
-    """Return what reads an open file, and gives nothing where it cannot be read."""
+    """Return a reader of an open file, which returns b"" for unreadable parts."""
 
     def read(offset: int, length: int) -> bytes:
         if descriptor is None:
@@ -190,9 +190,9 @@ def reader(descriptor: int | None) -> Read:
 
 
 def odd_file(path: Path) -> Path | None:
-    """Return one of SQLite's files of the database at `path` that is something else, or None.
+    """Return one of SQLite's files of the database at `path` that is no regular file, or None.
 
-    SQLite waits for ever at a FIFO, and opens nothing beside a link that leads nowhere.
+    SQLite waits for ever at a FIFO, and opens nothing beside a dangling link.
     """
     if path.exists() and not path.is_file():
         return path

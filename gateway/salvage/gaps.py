@@ -1,18 +1,18 @@
-"""Which numbers of the outbox's streams damage may have taken."""
+"""Finds the numbers of the outbox's streams that damage may have lost."""
 
 import sqlite3
 from dataclasses import dataclass
 
 MAXIMUM_RANGES = 10_000
-"""Ranges that are told; what is beyond is in none of them."""
+"""Ranges that are reported; further ones are not."""
 
 
 @dataclass(frozen=True, slots=True)
 class LostNumbers:
-    """Numbers of a stream of which the outbox cannot say any more whether it held them.
+    """Numbers of a stream that may have been in the outbox.
 
-    Both ends are included; `last` is None where the range has no known end. Some of these may
-    have been delivered or filtered before: whoever knows better goes first.
+    Both ends are included; `last` is None if the end is unknown. Some of these may have been
+    delivered or filtered before: a known outcome takes precedence.
     """
 
     epoch: str
@@ -22,10 +22,10 @@ class LostNumbers:
 
 
 def lost_numbers(outbox: sqlite3.Connection, spans: list[tuple[int, int]]) -> list[LostNumbers]:
-    """Return the ranges between the rows of a salvaged outbox in which damage may lie.
+    """Return the ranges between the rows of a salvaged outbox in which rows may be lost.
 
-    `spans` are the (first, last) ids of pages that were read whole: between two rows of one of
-    them no row is lost. What came after the last row of a stream has no known end.
+    `spans` are the (first, last) ids of pages that were read completely: between two rows of one of
+    them no row is lost. After the last row of a stream the end is unknown.
     """
     spans = sorted(spans)
     found: list[LostNumbers] = []

@@ -1,4 +1,4 @@
-"""The rows of a table on their way into a new database."""
+"""Inserts the rows of a table into a new database."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -10,20 +10,20 @@ CHUNK_ROWS = 1_000
 """Rows that are inserted and committed at a time."""
 
 FORMER_NAMES = {("ledger", "fate"): "outcome", ("ledger", "cause"): "reason"}
-"""What columns were called by table and former name, in databases of 2026-11-23."""
+"""Former names of columns by table, in databases of 2026-11-23."""
 
 MEANWHILE = {("ledger", "uplink"): ""}
-"""What stands in columns by table that rows of 2026-11-23 do not have, and must have."""
+"""Values of required columns that rows of 2026-11-23 lack, by table."""
 
 CHUNK_BYTES = 4 * 1024 * 1024
-"""Bytes of the binary values of as many rows, from which a chunk ends earlier."""
+"""Bytes of binary values in a chunk, after which it ends earlier."""
 
 
 class Insert:
-    """Inserts rows a chunk at a time; a row that is there already counts once.
+    """Inserts rows a chunk at a time; an existing row counts once.
 
-    `inserted` are in the table now, `refused` those that it would not have, and `left_out` those
-    that found no space; `lost` is for the caller to count what it could not read.
+    `inserted` are in the table now, `refused` violate its constraints, and `left_out` found no
+    space; `lost` is for the caller to count unreadable ones.
     """
 
     def __init__(self, target: sqlite3.Connection, old: Layout, new: Layout) -> None:
@@ -47,7 +47,7 @@ class Insert:
         self._bytes = 0
 
     def add(self, row: Sequence[object]) -> None:
-        """Insert a row, whose values are those of the old layout, with the next chunk."""
+        """Insert a row, with values in the old layout, with the next chunk."""
         self._rows.append(row if self._all else self._as_new(row))
         for place in self._blobs:
             blob = row[place]
@@ -60,7 +60,7 @@ class Insert:
         return [*(row[i] for i in self._places), *self._added]
 
     def flush(self) -> None:
-        """Insert what was added since the last chunk."""
+        """Insert the rows added since the last chunk."""
         rows, self._rows, self._bytes = self._rows, [], 0
         if self._full:
             self.left_out += len(rows)
@@ -94,9 +94,9 @@ class Insert:
 
 
 def drop_leftovers(target: sqlite3.Connection, dropped: dict[str, int]) -> None:
-    """Delete rows that refer to rows that are lost, as often as that leaves others behind.
+    """Delete rows that refer to lost rows, repeatedly, since that may orphan others.
 
-    `dropped` gets how many by table. Raises sqlite3.Error.
+    `dropped` gets the number by table. Raises sqlite3.Error.
     """
     tables = tables_of(target)
     while any([_drop_from(target, table, dropped) for table in tables]):  # noqa: C419 - each one
@@ -121,7 +121,7 @@ def _references(
 ) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield each reference of a table: the parent, and its columns with the parent's.
 
-    Beside the declared ones these are the columns that have the name of a table with an `id`.
+    Beside the declared ones these are the columns with the name of a table that has an `id`.
     """
     keys: dict[int, tuple[str, list[tuple[str, str]]]] = {}
     query = 'SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq'

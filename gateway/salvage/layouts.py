@@ -1,4 +1,4 @@
-"""How the tables of a database store their rows, from the statements that created them."""
+"""How the tables of a database store their rows, from their CREATE statements."""
 
 import json
 import sqlite3
@@ -25,23 +25,23 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 JSON_COLUMNS = frozenset({"user_properties", "remembered", "rules"})
-"""Texts that whoever reads them takes for an array in JSON."""
+"""Texts that their readers parse as an array in JSON."""
 
 DISTINCT_COLUMNS = 5
-"""Columns that a record has in no index of ours."""
+"""Columns of a record that is in no index of ours."""
 
 MAXIMUM_SCHEMA_PAGES = 100
 """Pages of the schema's own tree that are followed."""
 
 
 DAMAGED_LETTERS = 8
-"""Letters in which a statement may differ from that of the newest schema and be taken for it: what
-they change could otherwise make another layout of the same rows."""
+"""Letters by which a damaged statement may differ from one of the newest schema to count as it:
+more could be another layout of the same rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column in the order of the stored records; `types` are those that STRICT lets in."""
+    """A column in the order of the stored records; `types` are those that STRICT allows."""
 
     name: str
     types: tuple[type, ...]
@@ -59,7 +59,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a table stores its rows; `rowid` is the place of the column that stands for it."""
+    """How a table stores its rows; `rowid` is the index of the column that equals it."""
 
     name: str
     columns: tuple[Column, ...]
@@ -68,7 +68,7 @@ class Layout:
 
     @property
     def is_distinct(self) -> bool:
-        """Whether a page shows by its rows alone that it is of this table, and of no index."""
+        """Whether the rows alone identify a page as this table's, and not as an index's."""
         return not self.without_rowid or len(self.columns) >= DISTINCT_COLUMNS
 
     @property
@@ -79,13 +79,13 @@ class Layout:
     def complete(self, rowid: int | None, values: list[Value]) -> list[Value] | None:
         """Return a value for each column, None if this cannot be a row of the table.
 
-        A record is shorter when columns were added to the table later.
+        A record is shorter if columns were added to the table later.
         """
         if len(values) > len(self.columns):
             return None
         row = [*values, *(column.default for column in self.columns[len(values) :])]
         if self.rowid is not None:
-            if row[self.rowid] is not None:  # the record leaves it to the key of its cell
+            if row[self.rowid] is not None:  # the record has only the key of its cell
                 return None
             row[self.rowid] = rowid
         fits = all(column.fits(value) for column, value in zip(self.columns, row, strict=True))
@@ -93,7 +93,7 @@ class Layout:
 
 
 def layout_of(connection: sqlite3.Connection, table: str) -> Layout:
-    """Return the layout of a table that the connection's database has."""
+    """Return the layout of a table in the connection's database."""
     query = "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?"
     ((without_rowid,),) = connection.execute(query, (table,)).fetchall()
     query = 'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?) ORDER BY cid'
@@ -112,7 +112,7 @@ def layout_of(connection: sqlite3.Connection, table: str) -> Layout:
 
 
 def schema_rows(pages: Pages) -> list[tuple[str, str, int, str | None]]:
-    """Return (type, name, root page, statement) of what can be read of the schema."""
+    """Return (type, name, root page, statement) of the readable part of the schema."""
     found = []
     waiting, seen = [1], set[int]()
     while waiting and len(seen) < MAXIMUM_SCHEMA_PAGES:
@@ -128,7 +128,7 @@ def schema_rows(pages: Pages) -> list[tuple[str, str, int, str | None]]:
 
 
 def differs_by_damage(statement: str, sound: str | None) -> bool:
-    """Return whether a statement is so like a sound one that a few damaged bytes explain it."""
+    """Return whether a few damaged bytes explain how a statement differs from a sound one."""
     if sound is None or len(statement) != len(sound):
         return False
     wrong = sum(one != other for one, other in zip(statement, sound, strict=True))
@@ -136,12 +136,12 @@ def differs_by_damage(statement: str, sound: str | None) -> bool:
 
 
 def likened(statement: str, known: Sequence[str]) -> str:
-    """Return the sound statement that a damaged one is like, else itself."""
+    """Return the sound statement that a damaged one resembles, else the statement itself."""
     return next((each for each in known if differs_by_damage(statement, each)), statement)
 
 
 def old_layouts(statements: Iterable[str]) -> dict[str, Layout]:
-    """Return the layouts of the tables that these statements create; bad ones are left out."""
+    """Return the layouts of the tables that these statements create; bad ones are skipped."""
     scratch = sqlite3.connect(":memory:", isolation_level=None)
     try:
         for statement in statements:
@@ -171,7 +171,7 @@ def _default(connection: sqlite3.Connection, expression: str | None) -> Value:
 
 
 def is_json(value: object) -> bool:
-    """Return whether the text of a value is an array in JSON."""
+    """Return whether a value is the text of an array in JSON."""
     try:
         return isinstance(json.loads(str(value)), list)
     except (ValueError, RecursionError):

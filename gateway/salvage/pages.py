@@ -1,4 +1,4 @@
-"""The pages of a database that SQLite may refuse to open, with its write-ahead log over them."""
+"""The pages of a database that SQLite may refuse to open, with its write-ahead log applied."""
 
 import os
 import struct
@@ -8,20 +8,20 @@ from gateway.salvage.form import MAGIC, form_of, reader
 from gateway.salvage.wal import Log, log_size, read_log
 
 ROOT, FREE, FIRST_OVERFLOW, NEXT_OVERFLOW, TREE = range(1, 6)
-"""What a pointer map says that a page is."""
+"""The kinds of pages in a pointer map."""
 
 UNKNOWN = (0, 0)
-"""What a damaged pointer map says of a page: nothing."""
+"""The entry of a damaged pointer map: unknown."""
 
 LOCKED_BYTE = 0x40000000
-"""In the page with this byte are SQLite's locks; nothing is stored in it."""
+"""The page with this byte holds SQLite's locks and no data."""
 
 
 class Pages:
-    """Read access to pages by their number, from 1; raises OSError only where it cannot begin.
+    """Reads pages by their number, from 1; raises OSError only if it cannot open the files.
 
-    `count` is how many there should be, which a file that was cut off may fall short of; `form`
-    is how they are to be read.
+    `count` is how many there should be, which may be more than a truncated file has; `form` is how
+    they are read.
     """
 
     def __init__(self, path: Path, *, with_log: bool = True) -> None:
@@ -42,7 +42,7 @@ class Pages:
 
     @property
     def log_is_sound(self) -> bool:
-        """Whether SQLite sees what is seen here: it ends at the first bad frame of the log."""
+        """Whether SQLite reads the same: it stops at the first bad frame of the log."""
         return not self._log.damaged
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ class Pages:
                 os.close(descriptor)
 
     def read(self, number: int) -> bytes:
-        """Return the page, or b"" when there is none or it cannot be read."""
+        """Return the page, or b"" if it does not exist or cannot be read."""
         if not 1 <= number <= self.count:
             return b""
         size = self.form.page_bytes
@@ -64,7 +64,7 @@ class Pages:
         return page if len(page) == size else b""
 
     def map_entry(self, number: int) -> tuple[int, int]:
-        """Return (kind, parent) of a page as the pointer map says, UNKNOWN when it does not."""
+        """Return (kind, parent) of a page in the pointer map, UNKNOWN without an entry."""
         if not self.form.has_map:
             return UNKNOWN
         map_number = self._map_page_of(number)
@@ -89,14 +89,13 @@ class Pages:
                 if parent:
                     return False
             elif (kind, parent) != (0, 0) and (kind > TREE or not 1 <= parent <= self.count):
-                return False  # zeros are for what was never used, as the page of the locks
+                return False  # zeros are for unused pages, such as that of the locks
         return True
 
     def _count(self, there: int) -> int:
-        """Return how many pages there should be, where the file has so many.
+        """Return how many pages there should be, if the file's size allows that many.
 
-        A frame of the log that is damaged may say that there are four thousand million: to look
-        for them would take days.
+        A damaged frame of the log may claim four thousand million: reading them would take days.
         """
         most = 3 * max(there, 1, *self._log.pages)
         if self._log.page_count is not None and 0 < self._log.page_count <= most:
@@ -104,9 +103,9 @@ class Pages:
         return max(1, there, self._header_page_count(), *self._log.pages)
 
     def _header_page_count(self) -> int:
-        """Return how many pages the header says there are; no more than three times the file.
+        """Return the header's number of pages; no more than three times the file.
 
-        A file that was cut off says the truth here, a damaged header says anything.
+        For a truncated file it is the true number; a damaged header may have any.
         """
         header = reader(self._file)(0, 100)
         if len(header) < 100 or not header.startswith(MAGIC):
@@ -117,7 +116,7 @@ class Pages:
 
     @property
     def first_of_tables(self) -> int:
-        """The number of the page behind that of the schema and the first one of the map."""
+        """The number of the page after that of the schema and the first one of the map."""
         return 3 if self.form.has_map else 2
 
     def holds_nothing(self, number: int) -> bool:
@@ -126,16 +125,16 @@ class Pages:
         return number == self._pending_page or is_map
 
     def _map_page_of(self, number: int) -> int:
-        """Return the page of the map with the entry of this page; its own if it is one."""
+        """Return the map page with the entry of this page; a map page's own number."""
         span = self._pointers + 1
         found = (number - 2) // span * span + 2
         return found + 1 if found == self._pending_page else found
 
 
 def _open(path: Path) -> int | None:
-    """Return a descriptor, None if there is no file; raise OSError where it cannot be opened.
+    """Return a descriptor, None without a file; raise OSError if it cannot be opened.
 
-    That says nothing of what is in it, and to go on would be to lose all of that.
+    Such an error says nothing about the content, and ignoring it would lose all of it.
     """
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,7 +1,7 @@
 """Copies what can be read of a damaged database into a new one, page by page.
 
-SQLite gives up a whole table at the first page that is wrong. Here every row is found whose own
-pages are sound: where SQLite stumbles, each page is read for itself.
+SQLite abandons a whole table at the first bad page. Here every row is found whose own pages are
+sound: where SQLite fails, each page is read separately.
 """
 
 import errno
@@ -31,11 +31,14 @@ ALL = (-(1 << 63), (1 << 63) - 1)
 """The lowest and the highest rowid."""
 
 _SAID = {"utf-8": 1, "utf-16-le": 2, "utf-16-be": 3}
-"""What the header says of an encoding."""
+"""The header's numbers of encodings."""
 
 
 class Shortcut:
-    """Reads the rows of a range with SQLite; who asks compares them, and reads pages otherwise."""
+    """Reads the rows of a range with SQLite.
+
+    The caller compares them, and otherwise reads pages.
+    """
 
     def __init__(self, path: Path, header: bytes, form: Form) -> None:
         """Open the database if its first page, which begins with `header`, can be trusted."""
@@ -52,7 +55,7 @@ class Shortcut:
         self._connection.close()
 
     def rows(self, layout: Layout, first: int, last: int) -> Iterator[tuple[Any, ...]]:
-        """Yield the rowids from `first` to `last`, each with the values as the layout has them.
+        """Yield the rowids from `first` to `last`, each with the values in the layout's order.
 
         All rows of a table WITHOUT ROWID, with 0. Raises sqlite3.Error or ValueError at damage.
         """
@@ -72,7 +75,10 @@ class Shortcut:
             yield row
 
     def _compare(self, layout: Layout) -> None:
-        """Raise unless SQLite sees this layout: it takes the name of no column for a text."""
+        """Raise unless SQLite sees this layout.
+
+        Otherwise it might read a column's name as a text.
+        """
         if layout.name not in self._compared:
             if layout_of(self._connection, layout.name) != layout:
                 raise ValueError("a damaged statement")
@@ -82,7 +88,7 @@ class Shortcut:
 def _is_of(header: bytes, form: Form) -> bool:
     """Return whether SQLite reads pages and texts in this form.
 
-    In another it finds as many rows as there are, and other contents.
+    In another form it finds the same number of rows, with other contents.
     """
     if len(header) < 60 or stated_page_bytes(header) != form.page_bytes:
         return False
@@ -93,7 +99,7 @@ def _is_of(header: bytes, form: Form) -> bool:
 def _is_safe(path: Path) -> bool:
     """Return whether SQLite does no harm by opening it.
 
-    It deletes the log of a database that is empty.
+    It deletes the log of an empty database.
     """
     return path.exists() and path.stat().st_size > 0
 
@@ -104,24 +110,23 @@ HISTORY_BYTES = 64 * 1024 * 1024
 BOUNDS = {"history": HISTORY_BYTES}
 
 LAST = ("history_rules", "history")
-"""Tables that are copied last, when space on the disk may be short."""
+"""Tables that are copied last, in case the disk's space is short."""
 
 DERIVED = ("outbox_totals",)
-"""Tables that say of others what is found out again when they are empty."""
+"""Tables that can be rebuilt from others if they are empty."""
 
 GROUP_PAGES = 64
-"""Pages that are read by SQLite together, or each for itself when it stumbles over one."""
+"""Pages that are read by SQLite together, or each separately if that fails."""
 
 
 @dataclass(slots=True)
 class Salvage:
-    """What came of a damaged database: rows by table.
+    """The result of salvaging a database: rows by table.
 
-    `lost` counts rows that could not be read; where a whole page is gone, as many as the
-    table's other pages hold on average. `left_out` counts rows that could be read and are
-    beyond a bound or found no space; `dropped` those whose rows in other tables are missing.
-    `lost_pages` are unreadable pages of which not even the table is known, `numbers` those of
-    the outbox that may be lost.
+    `lost` counts unreadable rows; for a lost page, the average of the table's other pages.
+    `left_out` counts readable rows beyond a bound or without space; `dropped` those whose rows in
+    other tables are missing. `lost_pages` are unreadable pages of unknown tables, `numbers` those
+    of the outbox that may be lost.
     """
 
     salvaged: dict[str, int] = field(default_factory=dict)
@@ -133,12 +138,12 @@ class Salvage:
 
     @property
     def found_nothing(self) -> bool:
-        """Whether there was something, and no row of it is in the new database."""
+        """Whether there was something, but no row of it is in the new database."""
         return not any(self.salvaged.values()) and bool(self.all_lost or self.lost_pages)
 
     @property
     def all_lost(self) -> int:
-        """How many rows are not in the new database, about."""
+        """About how many rows are not in the new database."""
         return sum(map(_total, (self.lost, self.dropped, self.left_out)))
 
     def __str__(self) -> str:
@@ -159,16 +164,16 @@ def salvage(
     bounds: Mapping[str, int] = BOUNDS,
     known: Sequence[str] = (),
 ) -> Salvage:
-    """Copy what can be read of the database at `path` into `target`, and say what came of it.
+    """Copy what can be read of the database at `path` into `target`, and return the result.
 
-    `target` is an empty database at the newest schema, in autocommit mode. `bounds` are bytes
-    of pages by table, of which the newest are taken. `known` are statements of earlier schemas,
-    for tables whose own are damaged. Never raises for damage, or for what the disk
-    makes of a page: where the new database finds no space, the rest is left out. Raises OSError
-    where the old files cannot be opened, or one of them is no regular file.
+    `target` is an empty database at the newest schema, in autocommit mode. `bounds` are bytes of
+    pages by table, of which the newest are copied. `known` are statements of earlier schemas, for
+    tables whose own are damaged. Damage never raises, nor does an unreadable page; if the new
+    database finds no space, the rest is left out. Raises OSError if the old files cannot be opened,
+    or one of them is no regular file.
     """
     odd = odd_file(path)
-    if odd is not None:  # to open a FIFO would wait for somebody who writes to it
+    if odd is not None:  # opening a FIFO would wait for a writer
         raise OSError(errno.EINVAL, "not a regular file", str(odd))
     result = Salvage()
     pages = _pages_of(path, set(tables_of(target)))
@@ -189,9 +194,9 @@ def salvage(
 
 
 def _pages_of(path: Path, names: set[str]) -> Pages:
-    """Return the pages of a database with some of these tables, without a log of another one.
+    """Return the pages of a database with some of these tables, without a foreign log.
 
-    A log does not say which database it is of; SQLite writes it over any.
+    A log does not identify its database; SQLite applies it to any.
     """
     pages = Pages(path)
     if names.isdisjoint(_tables(pages)):
@@ -253,22 +258,23 @@ class _Copy:
             if kind == "table" and statement
         )
         roots = {root: name for _, name, root, _ in rows if root}
-        # Tables whose names are not in what is left of the schema, or not whole: the same
+        # Tables whose names are missing in the rest of the schema, or incomplete: the same
         # migrations give them the same root pages.
         known = set(roots.values())
         for name, root, _ in new:
             if name not in known and roots.get(root) not in names:
                 roots[root] = name
+        # a table whose statement is lost has the newest layout
         for name, layout in self._new.items():
             self._old.setdefault(name, layout)
         return Search(self._pages, roots, frozenset(self._old), self).places()
 
     def distinct(self) -> Iterator[str]:
-        """Yield the tables whose pages can be told by their rows alone."""
+        """Yield the tables whose pages can be recognised by their rows alone."""
         return (name for name, layout in self._old.items() if layout.is_distinct)
 
     def fits(self, name: str, number: int, page: bytes) -> bool:
-        """Return whether a page with rows can be one of this table: the first one shows it."""
+        """Return whether a page with rows can be this table's, judging by the first row."""
         layout = self._old[name]
         if kind_of(page, number) not in layout.kinds:
             return False
@@ -287,7 +293,7 @@ class _Copy:
             for group in self._groups(name, numbers)
         )
         insert.flush()
-        # Nobody knows how many rows a page had that cannot be read: as many as its neighbours have.
+        # The number of rows of an unreadable page is unknown: the average of the others counts.
         per_page = max(1, round(read / len(numbers))) if numbers else 1
         lost = insert.lost + len(places.lost.get(name, ())) * per_page
         _note(result.salvaged, name, insert.inserted)
@@ -295,7 +301,7 @@ class _Copy:
         _note(result.left_out, name, self._count_cells(skipped) + insert.left_out)
 
     def _groups(self, name: str, numbers: list[int]) -> Iterator[tuple[list[int], int, int]]:
-        """Yield pages in a row with the first and the last rowid that may be on them."""
+        """Yield groups of adjacent pages with the first and the last rowid that may be on them."""
         if self._old[name].without_rowid:
             yield numbers, *ALL
             return
@@ -309,15 +315,18 @@ class _Copy:
     ) -> int:
         """Copy the rows of some pages; return how many there should be.
 
-        SQLite reads them if it finds those that the pages say that they have; what it reads
-        before it gives up is found again, and does no harm.
+        SQLite reads them if it finds those that the pages claim to have. Rows that it read before
+        it failed are found again, which does no harm.
         """
         numbers, first, last = group
         expected = self._count_cells(numbers)
-        # SQLite reads what the tree of a table leads to, whatever it is: as many other rows, too.
+        # SQLite follows the table's tree even to wrong pages: it may read the right number of other
+        # rows.
         found = None if is_torn else self._copy_by_sqlite(name, first, last, insert)
+        # number and sum of the rowids are compared, since SQLite skips bad pages silently
         if found == (expected, self._sum_of_rowids(name, numbers)):
             if name == "outbox":
+                # no number of the outbox is lost between these ids
                 self._spans.append((first, last))
         else:
             for number in numbers:
@@ -329,7 +338,7 @@ class _Copy:
     ) -> tuple[int, int] | None:
         """Return how many rows SQLite found, and the sum of their rowids.
 
-        None where it gave up or sees another state.
+        None if it failed or sees another state.
         """
         found = total = 0
         if not self._pages.log_is_sound:
@@ -374,7 +383,7 @@ class _Copy:
 
 
 def _mend(target: sqlite3.Connection, result: Salvage) -> None:
-    """Leave nothing that claims to be whole and is not."""
+    """Mark as incomplete what is incomplete."""
     if result.lost_pages or "rule_memory" in result.lost:
         target.execute("UPDATE rules SET complete = 0")
     target.execute(

@@ -1,4 +1,4 @@
-"""The write-ahead log of a database, read frame by frame (sqlite.org/fileformat2.html, 4)."""
+"""Reads the write-ahead log of a database frame by frame (sqlite.org/fileformat2.html, 4)."""
 
 import struct
 from dataclasses import dataclass, field
@@ -10,16 +10,16 @@ from gateway.salvage.form import PAGE_BYTES, size_in_log
 HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
 
 _MAGIC = 0x377F0682
-"""The lowest bit says that checksums read the words most significant byte first."""
+"""The lowest bit means that checksums read words most significant byte first."""
 
 _ORDERS = "<>"
-"""Of the words that checksums read, by that bit."""
+"""The byte order of words in checksums, by that bit."""
 
 _VERSION = 3_007_000
-"""What every log says of its format."""
+"""The format version of every log."""
 
 _HEADER_SUMS = 24
-"""Where in the header its checksum begins, which is that of all before it."""
+"""The offset of the header's checksum, which covers everything before it."""
 
 _WORD = 0xFFFFFFFF
 
@@ -28,10 +28,10 @@ _WORD = 0xFFFFFFFF
 class Log:
     """What a log adds to its database.
 
-    `pages` says where in the log the newest content of each page begins, `page_count` how many
-    pages the database has after its last transaction, None without any. `damaged` counts the
-    frames in the middle that cannot be trusted, and the header if it cannot: SQLite would stop at
-    the first of them, and what was committed behind it would be gone without a word.
+    `pages` has the offset in the log of each page's newest content, `page_count` how many pages the
+    database has after its last transaction, None without any. `damaged` counts bad frames in the
+    middle, and the header if it is bad: SQLite would stop at the first of them, and silently lose
+    what was committed after it.
     """
 
     pages: dict[int, int] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Log:
 
 
 def read_log(path: Path, page_bytes: int = PAGE_BYTES) -> Log:
-    """Return what the log at `path` holds; nothing when there is none or it cannot be read.
+    """Return the content of the log at `path`; nothing if it does not exist or is unreadable.
 
     `page_bytes` is the size of its pages, if its own header is damaged.
     """
@@ -54,7 +54,7 @@ def read_log(path: Path, page_bytes: int = PAGE_BYTES) -> Log:
 
 
 def log_size(path: Path) -> int:
-    """Return the size of pages that a sound header of the log at `path` says, else 0."""
+    """Return the page size in a sound header of the log at `path`, else 0."""
     try:
         with path.open("rb") as file:
             header = file.read(HEADER_BYTES)
@@ -64,7 +64,7 @@ def log_size(path: Path) -> int:
 
 
 def frame_bytes(page_bytes: int = PAGE_BYTES) -> int:
-    """Return how long a frame is: a page behind its header."""
+    """Return the size of a frame: a page after its header."""
     return FRAME_HEADER_BYTES + page_bytes
 
 
@@ -96,18 +96,18 @@ def _read_frames(file: BinaryIO, log: Log, page_bytes: int) -> None:
         reader.add_frame(frame, offset + FRAME_HEADER_BYTES, log)
         offset += length
         frame = file.read(length)
-    # Of zeros is the header of a log that the file system had made longer, but not yet written.
+    # A header of zeros belongs to a log that the file system had extended, but not yet written.
     if not is_sound and (any(header) or log.page_count is not None):
         log.damaged += 1
 
 
 class _Reader:
-    """Follows the frames of one generation, past those that are damaged.
+    """Follows the frames of one generation, past damaged ones.
 
-    The checksum of a frame goes on from the one that the frame before it says, so that the
-    chain is found again behind a damaged frame. A transaction with such a frame counts when a
-    frame of a later one follows: SQLite began that after the earlier was synced, so the frame
-    was whole once. Otherwise it is the torn end of a log, and nothing of it was promised.
+    A frame's checksum continues from the one stored in the frame before, so the chain is found
+    again after a damaged frame. A transaction with such a frame counts if a frame of a later one
+    follows: SQLite began that after the earlier was synced, so the frame was once valid. Otherwise
+    it is the torn end of a log, and nothing of it was promised.
     """
 
     def __init__(self, order: str, salts: bytes, sums: tuple[int, int]) -> None:
@@ -133,10 +133,10 @@ class _Reader:
 
     @classmethod
     def without_header(cls, header: bytes, frame: bytes) -> "_Reader":
-        """Return one that makes up for a damaged header by the first frame.
+        """Return one that reconstructs a damaged header from the first frame.
 
-        Of the header's checksum it takes whichever fits the frame: the one that is there, or that
-        of a header with the frame's salts.
+        It uses the header's checksum that fits the frame: the stored one, or that of a header with
+        the frame's salts.
         """
         salts = frame[8:16]
         stored = struct.unpack_from(">2I", header, _HEADER_SUMS)
@@ -149,16 +149,18 @@ class _Reader:
         return next((each for each in readers if each.continues_with(frame)), readers[0])
 
     def add_frame(self, frame: bytes, index: int, log: Log) -> None:
-        """Take the next frame, whose page begins at this offset of the file."""
+        """Add the next frame, whose page begins at this offset of the file."""
         number, page_count = struct.unpack_from(">2I", frame)
         ours = frame[8:16] == self._salts
         good = ours and self.continues_with(frame)
+        # the stored sum, even if it is wrong: the next frame continues from it
         self._sums = struct.unpack_from(">2I", frame, 16)
         if not good:
             self._bad += 1
             if ours and page_count:
                 self._commit(log, page_count)
             return
+        # a valid frame follows: the held transaction was synced before
         if self._held is not None:
             pages, count, bad = self._held
             log.damaged += bad
@@ -182,7 +184,7 @@ class _Reader:
         log.page_count = page_count
 
     def continues_with(self, frame: bytes) -> bool:
-        """Return whether the frame is whole, and the next one of the chain."""
+        """Return whether the frame is valid, and the next one of the chain."""
         checked = frame[:8] + frame[FRAME_HEADER_BYTES:]
         return _checksum(self._order, self._sums, checked) == struct.unpack_from(">2I", frame, 16)
 

@@ -13,12 +13,12 @@ SECTORS_WRITTEN = 6
 """Index of the sectors written in a device's `stat` (Documentation/block/stat.rst)."""
 
 FLUSHES = 15
-"""Index of the flush requests completed, which fsync makes; since Linux 5.5, whole devices only."""
+"""Index of completed flush requests, which fsync makes; since Linux 5.5, whole devices only."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockDevice:
-    """The whole device, not the partition, that a folder's file system lies on."""
+    """The whole device, not the partition, of a folder's file system."""
 
     name: str
     folder: Path  # in /sys
@@ -29,7 +29,7 @@ class BlockDevice:
         return int((self.folder / "size").read_text()) * SECTOR
 
     def written(self) -> int:
-        """Return the bytes written to it since the board started, by everyone."""
+        """Return the bytes written to it since the board started, by all programs."""
         return int(self._stat()[SECTORS_WRITTEN]) * SECTOR
 
     def flushes(self) -> int | None:
@@ -40,8 +40,8 @@ class BlockDevice:
     def worn(self) -> int | None:
         """Return the used percentage of an eMMC's life, None if the device does not report it.
 
-        The device tells it in steps of a tenth, for two kinds of memory; this is the worse one,
-        and its upper end (JEDEC eMMC 5.0, DEVICE_LIFE_TIME_EST).
+        The device reports steps of a tenth, for two kinds of memory; this is the upper end of the
+        worse one (JEDEC eMMC 5.0, DEVICE_LIFE_TIME_EST).
         """
         try:
             steps = (self.folder / "device" / "life_time").read_text().split()
@@ -55,7 +55,7 @@ class BlockDevice:
 
 
 def block_device(path: Path, sys_block: Path = SYS_BLOCK) -> BlockDevice | None:
-    """Return the device under `path`; None where there is none, as on a network or in memory."""
+    """Return the device under `path`; None without one, as on a network or in memory."""
     number = path.stat().st_dev
     folder = sys_block / f"{os.major(number)}:{os.minor(number)}"
     try:

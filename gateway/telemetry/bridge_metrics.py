@@ -1,4 +1,4 @@
-"""The table of the figures of bridges: what all have, and what a kind declares for itself."""
+"""The figures of bridges: common ones, and those that a kind declares."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Sets the broker's figures: those Mosquitto has, load averages, largest holders, filters."""
+"""Sets the broker's figures: those of Mosquitto, load averages, largest holders, filters."""
 
 import json
 import math
@@ -20,7 +20,7 @@ MINUTES = (1, 5, 15)
 
 
 LOAD_INTERVAL = 10.0
-"""Seconds between two looks at the loads: each look may change 27 retained messages."""
+"""Seconds between two updates of the loads: each may change 27 retained messages."""
 
 LOADS = {
     "messages/received": "messages/received",
@@ -31,10 +31,10 @@ LOADS = {
     "bytes/received": "bytes/received",
     "bytes/sent": "bytes/sent",
 }
-"""The names of loads below `$SYS/broker/load/`, and the counters whose rise they show."""
+"""The names of loads below `$SYS/broker/load/`, and the counters whose increase they show."""
 
 OTHER_LOADS = ("connections", "sockets")
-"""The loads of what has no counter: CONNECT packets and network connections."""
+"""The loads without a counter: CONNECT packets and network connections."""
 
 SHOWN_HOLDERS = 3
 """Holders, and clients, that are shown of each kind."""
@@ -44,7 +44,7 @@ BUSIEST = 5
 
 
 class LoadAverage:
-    """The rise of a count per minute, as exponential averages over 1, 5 and 15 minutes.
+    """The increase of a count per minute, as exponential averages over 1, 5 and 15 minutes.
 
     `values` are the averages in the order of MINUTES, 0 at the beginning.
     """
@@ -165,7 +165,7 @@ class BrokerFigures:
 
 
 def show_largest(broker: Broker, counters: Counters) -> None:
-    """Set who holds most of each kind of which there is any."""
+    """Publish the largest holders of each kind that has any."""
     found = {share.name: _share_figures(share) for share in broker.shares if share.total}
     counters.set("tidegate/shares/largest", json.dumps(found, ensure_ascii=False))
 

@@ -1,6 +1,6 @@
 """Writes to standard error without blocking, even if a pipe or terminal is not read for hours.
 
-What it does not take at once waits here, up to a bound, for a thread that writes it later.
+Output that is not accepted at once is buffered, up to a bound, for a thread that writes it later.
 """
 
 import io
@@ -16,8 +16,8 @@ from functools import partial
 from typing import TextIO
 
 WAITING_BYTES = 65_536
-"""Bytes of lines that wait for the reader of standard error to go on: some 800 lines. Those that
-come when there are more are dropped and counted, until half of it is free again."""
+"""Bytes of lines that wait for the reader of standard error: some 800 lines. Further lines are
+dropped and counted, until half of it is free again."""
 
 LAST_WAIT = 2.0
 """Seconds for which the end of the process waits for the last lines to be written."""
@@ -32,9 +32,9 @@ PAUSE = 0.05
 class BufferedOutput(io.TextIOBase):
     """Writes text in order and never blocks the caller; safe in any thread.
 
-    `send` writes bytes to the descriptor and returns how many it took. If it is not `direct` it may
-    block: then the thread alone calls it. `dropped` counts the lines that were given up, and
-    `gap` makes of their number the line that takes their place.
+    `send` writes bytes to the descriptor and returns how many it accepted. If it is not `direct` it
+    may block: then only the thread calls it. `dropped` counts dropped lines, and `gap` makes the
+    line that replaces them.
     """
 
     def __init__(self, descriptor: int, send: Callable[[bytes], int], *, direct: bool) -> None:
@@ -44,12 +44,12 @@ class BufferedOutput(io.TextIOBase):
         self._direct = direct
         self._writable = select.poll()
         self._writable.register(descriptor, select.POLLOUT)
-        self._lock = threading.RLock()  # a line may be written while garbage is collected
+        self._lock = threading.RLock()  # a line may be written during garbage collection
         self._changed = threading.Condition(self._lock)
-        # The first is the thread's from when the lock is left with it in here.
+        # The first belongs to the thread once the lock is released with it in here.
         self._waiting: deque[bytes] = deque()
         self._bytes = 0  # of what waits
-        self._untold = 0  # lines that were dropped where the next one stands
+        self._untold = 0  # dropped lines before the next one
         self._thread: threading.Thread | None = None
 
     def write(self, text: str) -> int:
@@ -79,7 +79,7 @@ class BufferedOutput(io.TextIOBase):
             return data[self._send(data) :]
         except BlockingIOError:
             return data
-        except OSError:  # its reader is gone: there is nobody to tell
+        except OSError:  # its reader is gone: nobody reads a report
             self.dropped += data.count(b"\n")
             return b""
 
@@ -88,7 +88,10 @@ class BufferedOutput(io.TextIOBase):
         self._bytes += len(data)
 
     def _advance(self, rest: bytes) -> None:
-        """Replace the first buffered piece by its rest; report dropped lines once there is room."""
+        """Replace the first buffered piece by its rest.
+
+        Report dropped lines once there is space.
+        """
         written = len(self._waiting[0]) - len(rest)
         self._bytes -= written
         if rest:
@@ -110,9 +113,9 @@ class BufferedOutput(io.TextIOBase):
             self._thread = None
 
     def _join(self) -> bytes:
-        """Make one of all that waits: beside a busy event loop each write takes its time.
+        """Join everything that waits: with a busy event loop each write takes a while.
 
-        Lines may be added meanwhile, by this thread itself: while garbage is collected.
+        Lines may be added meanwhile, even by this thread: during garbage collection.
         """
         count = len(self._waiting)
         data = b"".join([self._waiting[index] for index in range(count)])
@@ -132,7 +135,7 @@ class BufferedOutput(io.TextIOBase):
             with self._lock:
                 self._advance(rest)
                 if not self._waiting:
-                    self._changed.notify_all()  # of the end, if it waits for it
+                    self._changed.notify_all()  # of the end, if `finish` waits for it
             if rest and len(rest) == len(data):
                 time.sleep(PAUSE)
 
@@ -140,9 +143,9 @@ class BufferedOutput(io.TextIOBase):
 def buffered(stream: TextIO) -> TextIO | BufferedOutput:
     """Return a stream that writes to the same place without blocking.
 
-    The descriptor may be shared with other processes, and so is whether it blocks: that stays as
-    it is. Linux opens a pipe or a terminal again where its owner allows it, a socket is asked not
-    to block each time, and a thread waits for the others.
+    The descriptor may be shared with other processes, and so is its blocking mode, which stays as
+    it is. Linux opens a pipe or a terminal again if its owner allows it, a socket has a flag for
+    each write, and for others a thread waits.
     """
     try:
         descriptor = stream.fileno()

@@ -1,15 +1,15 @@
 """Estimates how long a card lasts at its present write rate."""
 
 CYCLES = 500
-"""Times that each cell of a consumer's SD card (TLC) can be written: the low end of data sheets."""
+"""Write cycles of each cell of a consumer's SD card (TLC): the low end of data sheets."""
 
 AMPLIFICATION = 5
-"""Bytes that a card writes inside for each one it is given, in small synced pieces: an estimate
-between the 2 of long sequential writes and the 10 and more of single pages."""
+"""Bytes that a card writes internally for each byte it receives, in small synced pieces: an
+estimate between the 2 of long sequential writes and the 10 and more of single pages."""
 
 DAYS_OF_A_YEAR = 365.25
 LONG = 100 * DAYS_OF_A_YEAR
-"""Maximum days shown; beyond them, something else ends a card."""
+"""Maximum days shown; by then something else ends a card."""
 
 
 def default_endurance(size: int) -> int:

@@ -1,4 +1,4 @@
-"""When the certificates that the configuration names end."""
+"""The expiry of the configured certificates."""
 
 import binascii
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ NOT_AFTER = Figure(
 BEGIN, END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 UTC_TIME, CONTEXT_0 = 0x17, 0xA0
 BEFORE_VALIDITY = 3
-"""Parts of a TBSCertificate before its validity, behind a version (RFC 5280, section 4.1)."""
+"""Parts of a TBSCertificate before its validity, after a version (RFC 5280, section 4.1)."""
 
 
 def certificate_metrics(files: Iterable[Path]) -> str:
@@ -30,9 +30,9 @@ def certificate_metrics(files: Iterable[Path]) -> str:
 
 
 def ends(file: Path) -> float | None:
-    """Return when the first certificate of a PEM file ends, None if it cannot be read.
+    """Return when the first certificate of a PEM file expires, None if it cannot be read.
 
-    OpenSSL would have to be in memory for it, which a gateway without TLS has not loaded.
+    OpenSSL would have to be loaded for it, which a gateway without TLS has not done.
     """
     try:
         text = file.read_text(encoding="ascii")

@@ -16,7 +16,7 @@ IN_A_SECOND = {"ms": 1000, "microseconds": 1_000_000, "days": 1 / 86_400}
 class Kind(StrEnum):
     """The type of a metric.
 
-    What only rises while the gateway runs is a counter, and everything else a gauge.
+    A figure that only rises while the gateway runs is a counter, and everything else a gauge.
     """
 
     COUNTER = "counter"
@@ -25,22 +25,22 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure by its name below `$SYS/broker/`, in which `<rule>` stands for a part that varies.
+    """A figure by its name below `$SYS/broker/`, in which `<rule>` is a variable part.
 
-    `words` are the values of one that is a word: each becomes a series, which is 1 or 0.
+    `words` are the values of a figure that is a word: each becomes a series, which is 1 or 0.
     """
 
     name: str
     kind: Kind
     help: str
-    metric_name: str = ""  # what `metric` is, if not what follows from the name
+    metric_name: str = ""  # the name of `metric`, if it does not follow from `name`
     words: tuple[str, ...] = ()
 
     @property
     def metric(self) -> str:
         """The metric's name: `tidegate_` and the parts of the figure's own.
 
-        A part that varies becomes a label and gives only what the part before it does not say:
+        A variable part becomes a label and adds to the name only what the part before it lacks:
         `rules/<rule>/passed` is `rule_passed`, `outbox/stream/<stream>/rows` `outbox_stream_rows`.
         """
         if self.metric_name:
@@ -55,7 +55,7 @@ class Figure:
                 parts[-1] = varies[1]
             elif parts[-1] != varies[1] and index < len(levels) - 1:
                 parts.append(varies[1])
-        if parts[-1] == "count":  # the ending belongs to histograms
+        if parts[-1] == "count":  # the suffix belongs to histograms
             parts.pop()
         words = "_".join(parts).split("_")
         unit = next((word for word in words if word in IN_A_SECOND), None)
@@ -68,17 +68,17 @@ class Figure:
 
     @property
     def divisor(self) -> float:
-        """What a value of the figure is divided by to be one of the metric."""
+        """The divisor from the figure's unit to the metric's."""
         words = re.split(r"[/_ ]", self.name)
         return next((IN_A_SECOND[word] for word in words if word in IN_A_SECOND), 1)
 
     @property
     def varies(self) -> bool:
-        """True when the name has a part that varies."""
+        """True if the name has a variable part."""
         return "<" in self.name
 
     def pattern(self) -> re.Pattern[str]:
-        """Return what matches the names that this figure stands for, with a group by label."""
+        """Return a pattern of the figure's names, with a group for each label."""
         literal, *rest = PLACEHOLDER.split(self.name)
         text = re.escape(literal)
         for label, literal in zip(rest[::2], rest[1::2], strict=True):
@@ -87,14 +87,14 @@ class Figure:
 
 
 def own(part: str, kind: Kind, figures: dict[str, str]) -> tuple[Figure, ...]:
-    """Return figures of one part of Tidegate and kind, given as name and help."""
+    """Return figures of one part of Tidegate and kind, given by name and help."""
     return tuple(Figure(f"tidegate/{part}/{name}", kind, text) for name, text in figures.items())
 
 
 def begin_at_zero(counters: Counters, figures: Iterable[Figure]) -> None:
-    """Let counters be there from the start, so that a first event is a rise.
+    """Create counters at the start, so that a first event is an increase.
 
-    Those with a part that varies are left out.
+    Those with a variable part are skipped.
     """
     for figure in figures:
         if figure.kind is Kind.COUNTER and not figure.varies:

@@ -15,7 +15,7 @@ REMEMBERED = 60.0
 
 
 class Heartbeat:
-    """Runs a timer from `start` to `stop`; `late` says how long the loop was last blocked."""
+    """Runs a timer from `start` to `stop`; `late` is how long the loop was last blocked."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -50,7 +50,7 @@ class Heartbeat:
 def trouble(writer: Writer, heartbeat: Heartbeat) -> str:
     """Return why the gateway is unhealthy, an empty text if it is healthy.
 
-    A gateway whose loop stands still gives no answer at all: who asks needs a time-out.
+    A gateway with a blocked loop gives no answer at all: the client needs a time-out.
     """
     reason = refusing(writer)
     if reason:

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server for a few pages that are read and never written."""
+"""A small HTTP/1.1 server for a few read-only pages."""
 
 import asyncio
 import logging
@@ -26,11 +26,11 @@ MAXIMUM_REQUEST = 8 * 1024
 """Maximum bytes of a request's line and fields; a longer one gets 431."""
 
 EXCHANGE_TIMEOUT = 10.0
-"""Maximum seconds from the connection to the last byte of the response, whatever trickles in."""
+"""Maximum seconds from the connection to the last byte of the response, however slow the peer."""
 
 CLOSE_TIMEOUT = 1.0
-"""Seconds that the peer has to close after the response. Closing a socket while more comes would
-reset it, and the peer might not see the response."""
+"""Seconds that the peer has to close after the response. Closing a socket while more is received
+would reset it, and the peer might lose the response."""
 END = b"\r\n\r\n"
 
 
@@ -46,7 +46,7 @@ class RequestError(Exception):
 class Request:
     """A request; `path` excludes the query, which is ignored.
 
-    `host` is whom it is for, with a port if it says one; None only before HTTP/1.1.
+    `host` is its target, with a port if given; None only before HTTP/1.1.
     """
 
     method: str
@@ -64,13 +64,13 @@ def parse(head: bytes) -> Request:
         raise RequestError(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
     host = _host(fields, hosts_needed=0 if first.endswith("HTTP/1.0") else 1)
     target = TARGET.fullmatch(line[2])
-    if target is None:  # `*` and whatever else is no path of ours is what no page is called
+    if target is None:  # `*` and other targets without a path match no page
         return Request(line[1], line[2], host)
     return Request(line[1], target[2] or "/", target[1] or host)  # RFC 9112 section 3.2.2
 
 
 def _host(fields: list[str], hosts_needed: int) -> str | None:
-    """Return what the Host field says; raise RequestError if a field is none."""
+    """Return the Host field; raise RequestError for an invalid field."""
     hosts = []
     for field in fields:
         match = FIELD.fullmatch(field)
@@ -84,7 +84,7 @@ def _host(fields: list[str], hosts_needed: int) -> str | None:
 
 
 class Stage(IntEnum):
-    """How far an exchange is; where there are too many, the lowest goes first."""
+    """The progress of an exchange; above the limit, the lowest is closed first."""
 
     ANSWERED = 0
     WAITING = 1
@@ -92,9 +92,9 @@ class Stage(IntEnum):
 
 
 class Exchange(asyncio.Protocol):
-    """Reads a request, writes what `answer` returns for it (None: it is too long), and closes.
+    """Reads a request, writes the result of `answer` (None: it is too long), and closes.
 
-    `admit` is told of the beginning, and `end` of the end with whether there was an answer.
+    `admit` is called at the beginning, and `end` at the end with whether there was an answer.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Exchange(asyncio.Protocol):
     ) -> None:
         self.stage = Stage.WAITING
         self.block = ""
-        """Whose share of the connections it counts in."""
+        """The address or network whose connections it counts with."""
         self._answer = answer
         self._admit = admit
         self._end = end
@@ -116,14 +116,14 @@ class Exchange(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the request."""
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(0)  # told as soon as all is written
+        self._transport.set_write_buffer_limits(0)  # notify as soon as all is written
         self.block = address_block(str(transport.get_extra_info("peername")[0]))
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(EXCHANGE_TIMEOUT, self._transport.abort)
         self._admit(self)
 
     def data_received(self, data: bytes) -> None:
-        """Answer once the request is whole, and drop what comes behind it."""
+        """Answer once the request is complete, and drop what follows it."""
         if self.stage is not Stage.WAITING:
             return
         searched = max(0, len(self._request) - len(END))
@@ -135,18 +135,18 @@ class Exchange(asyncio.Protocol):
             self._write(self._answer(bytes(self._request[: end + len(END)])))
 
     def resume_writing(self) -> None:
-        """End our half: the whole response is the kernel's."""
+        """Close our half: the kernel has the whole response."""
         self.stage = Stage.ANSWERED
         try:
             self._transport.write_eof()
-        except OSError:  # the peer was faster
+        except OSError:  # the peer closed first
             self._transport.abort()
         self._timer.cancel()
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(CLOSE_TIMEOUT, self._transport.abort)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - asyncio's
-        """Tell that it is over."""
+        """Report the end."""
         self._timer.cancel()
         self._end(self, self.stage is Stage.ANSWERED)
 
@@ -165,19 +165,20 @@ class Exchange(asyncio.Protocol):
 logger = logging.getLogger(__name__)
 
 MAXIMUM_CONNECTIONS = 64
-"""Maximum connections at one time; for a further one another is closed."""
+"""Maximum concurrent connections; for a further one another is closed."""
 
 MAXIMUM_OF_ADDRESS = 32
 """Maximum connections of one address, or network of IPv6."""
 
 ACCEPTED_AT_ONCE = 4
-"""Connections that are accepted before requests are read: what is new is not closed unread."""
+"""Connections that are accepted before requests are read, so that new ones are not closed
+unread."""
 
 BACKLOG = 1024
-"""Connections that the kernel holds until they are accepted."""
+"""Connections that the kernel queues until they are accepted."""
 
 LOG_INTERVAL = 60.0
-"""Seconds between two lines that tell of a foreign Host."""
+"""Seconds between two log lines about a foreign Host."""
 
 SHOWN = 80
 """Characters of a Host field that a log line repeats."""
@@ -203,8 +204,8 @@ Pages = Mapping[str, Callable[[], Page]]
 class HttpServer:
     """Answers GET and HEAD, one request a connection: no body is read, nothing is kept alive.
 
-    Host has to be this machine or one of `named`. When there are too many connections, the oldest
-    of whoever has most is closed, first one that was answered, then one without a whole request.
+    Host must be this machine or one of `named`. Above the limit, the oldest connection of the
+    address with most is closed, first one that was answered, then one without a whole request.
     """
 
     def __init__(
@@ -265,8 +266,9 @@ class HttpServer:
         return StartError(f"cannot give metrics at {self.address}: {reason or error}")
 
     def _admit(self, exchange: Exchange) -> None:
-        """Let it have a place, and close another if there are too many."""
-        if self._server is None or not self._server.is_serving():  # accepted as the server closed
+        """Admit it, and close another connection above the limit."""
+        # accepted while the server closed
+        if self._server is None or not self._server.is_serving():
             exchange.abort()
             return
         self._exchanges[exchange] = None
@@ -307,9 +309,9 @@ class HttpServer:
         return _refusal(HTTPStatus.NOT_FOUND) if make is None else make()
 
     def _is_for_us(self, request: Request) -> bool:
-        """Return whether Host, which only old programs leave out, means this machine.
+        """Return whether Host, which only old programs omit, means this machine.
 
-        A page in a browser whose name was made to lead here (DNS rebinding) has its own there.
+        A browser's page whose name resolves to this machine (DNS rebinding) has its own name there.
         """
         if request.host is None:
             return True
@@ -332,7 +334,7 @@ def _refusal(status: HTTPStatus) -> Page:
 
 
 def _encoded(page: Page, *, with_body: bool = True) -> bytes:
-    # no Date: a board's clock may be wrong, and then RFC 9110 section 6.6.1 wants none
+    # no Date: a board's clock may be wrong, and then RFC 9110 section 6.6.1 forbids it
     body = page.body.encode()
     lines = [
         f"HTTP/1.1 {page.status.value} {page.status.phrase}",

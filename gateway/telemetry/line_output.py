@@ -1,4 +1,4 @@
-"""Writes log lines to standard error, singly or those of a turn together."""
+"""Writes log lines to standard error, singly or the lines of a turn together."""
 
 import io
 import logging
@@ -14,7 +14,7 @@ HELD_CHARACTERS = 8_000
 
 
 class WithoutLock(logging.Handler):
-    """A handler whose `emit` any threads may run at the same time."""
+    """A handler whose `emit` may run in several threads at once."""
 
     def createLock(self) -> None:  # noqa: N802 - the base class's name
         """Create no lock."""
@@ -29,16 +29,16 @@ class WithoutLock(logging.Handler):
 class HeldLines(io.TextIOBase):
     """A stream that writes each line at once or buffers lines until it is flushed.
 
-    `holds_back` is asked before each line; it returns True only where `flush` is sure to follow.
-    Lines keep their order, whatever thread they come from; those that cannot be written are lost.
+    `holds_back` is called before each line; it returns True only if `flush` is certain to follow.
+    Lines stay in order, from any thread; those that cannot be written are lost.
     """
 
     def __init__(self, stream: TextIO | BufferedOutput) -> None:
         self.holds_back: Callable[[], bool] = lambda: False
         self._stream = stream
         self._held: deque[str] = deque()  # any thread may append
-        self._characters = 0  # of what is held back, at most
-        self._writing = threading.RLock()  # a line may be written while garbage is collected
+        self._characters = 0  # an upper bound of the buffered characters
+        self._writing = threading.RLock()  # a line may be written during garbage collection
 
     def write(self, text: str) -> int:
         """Write the buffered lines and this one, or buffer it."""
@@ -51,7 +51,7 @@ class HeldLines(io.TextIOBase):
 
     def flush(self) -> None:
         """Write the buffered lines in one call."""
-        with self._writing:  # what one thread has taken is written before another takes more
+        with self._writing:  # one thread's lines are written before another removes more
             self._characters = 0
             lines = []
             while self._held:
@@ -59,7 +59,7 @@ class HeldLines(io.TextIOBase):
             if lines:
                 try:
                     self._stream.write("".join(lines))
-                except (OSError, ValueError):  # a full disk, say, or a stream that was closed
+                except (OSError, ValueError):  # a full disk, for example, or a closed stream
                     return
 
 
@@ -68,7 +68,7 @@ class LineOutput(WithoutLock, logging.StreamHandler[HeldLines]):
 
     def __init__(self, stream: TextIO | BufferedOutput) -> None:
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True)  # as standard error is, unless replaced
+            stream.reconfigure(line_buffering=True)  # like standard error, unless replaced
         super().__init__(HeldLines(stream))
         self._buffered = stream if isinstance(stream, BufferedOutput) else None
         if self._buffered is not None:
@@ -90,7 +90,7 @@ class LineOutput(WithoutLock, logging.StreamHandler[HeldLines]):
         super().close()
 
     def _gap(self, count: int) -> str:
-        """Return the line that is written in place of dropped ones."""
+        """Return the line that replaces dropped ones."""
         text = "log lines dropped here, since standard error took none: %d"
         record = logging.LogRecord(__name__, logging.WARNING, "", 0, text, (count,), None)
         return self.format(record) + self.terminator

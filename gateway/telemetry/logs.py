@@ -24,23 +24,23 @@ ROOMS = {
     "storage": ("storage", "salvage"),
     "uplink": ("uplink",),
 }
-"""The packages whose lines a part of `[log]` is for."""
+"""The packages of each part of `[log]`."""
 
 RECENT_LINES = 50
-"""Lines that a screen gets when it connects; the oldest goes for a new one."""
+"""Lines that a screen gets when it connects; the oldest is dropped for a new one."""
 
 RECENT_LENGTH = 256
-"""Characters of each that are kept."""
+"""Characters of each line that are stored."""
 
 
 class Line(logging.LogRecord):
-    """A record that says neither which line of the code wrote it nor in which thread.
+    """A record without the line of code and the thread that wrote it.
 
-    To find that out costs as much as all the rest of a line; a thousand clients that come back
-    write a thousand of them.
+    Finding these costs as much as all the rest of a line, and a thousand clients that reconnect
+    write a thousand lines.
     """
 
-    filename = "a line"  # as the base class words it where a line cannot be written
+    filename = "a line"  # the base class's word if a line cannot be written
     lineno = 0
     exc_text = None
 
@@ -78,7 +78,7 @@ class ClockFormatter(logging.Formatter):
         self._words = ""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, and those of an exception below it."""
+        """Return the line, followed by those of an exception."""
         if record.exc_info:
             return super().format(record)
         beginning = f"{self.formatTime(record)} {record.levelname:8} "
@@ -94,7 +94,7 @@ class ClockFormatter(logging.Formatter):
 
 
 class JournalFormatter(logging.Formatter):
-    """Starts a line with the priority that systemd's journal reads (sd-daemon(3))."""
+    """Starts a line with the priority for systemd's journal (sd-daemon(3))."""
 
     PRIORITIES: ClassVar = {
         logging.CRITICAL: 2,
@@ -131,13 +131,13 @@ def set_levels(settings: LogSettings) -> None:
 
 
 def set_level(part: str, level: Level | None) -> None:
-    """Write a part's lines from this level on, or from that of `all` on where it is None."""
+    """Write a part's lines from this level on, or from that of `all` on if it is None."""
     for logger in _loggers(part):
         logger.setLevel(level.upper() if level else logging.NOTSET)
 
 
 def levels() -> dict[str, str | None]:
-    """Return the level of each part, None for one that has none of its own."""
+    """Return the level of each part, None for one without its own."""
     names = {part: _loggers(part)[0].level for part in PARTS}
     return {
         part: logging.getLevelName(level).lower() if level else None
@@ -156,14 +156,14 @@ def _to(stream: TextIO) -> LineOutput:
     output = buffered(stream)
     handler = LineOutput(output)
     if output is not stream:
-        sys.stderr = handler.stream  # what a crash says, for one
+        sys.stderr = handler.stream  # for the text of a crash, among others
     return handler
 
 
 class SysHandler(WithoutLock):
     """Publishes log lines of the gateway as JSON messages; safe to use from any thread.
 
-    `wanted` says, on the loop's thread, whether a message of this topic would reach anybody.
+    `wanted` returns, on the loop's thread, whether a message of this topic would reach anybody.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class SysHandler(WithoutLock):
         """Publish the record's line, or each of several, at the loop's next turn."""
         on_loop = threading.get_ident() == self._thread
         if on_loop and self._publishing:
-            return  # a line that the publishing itself writes would never end
+            return  # a line of the publishing itself would never end
         try:
             message = record.getMessage()
         except (TypeError, ValueError):
@@ -202,7 +202,7 @@ class SysHandler(WithoutLock):
             return
         for each in lines:
             line = _line(record.created, record.levelname, record.name, each)
-            # a lone surrogate, as in the name of a file that is not UTF-8, becomes a JSON escape
+            # a lone surrogate, as in a file name that is not UTF-8, becomes a JSON escape
             payload = json.dumps(line, ensure_ascii=False).encode(errors="backslashreplace")
             self._loop.call_soon_threadsafe(self._send, payload)
 
@@ -215,5 +215,5 @@ class SysHandler(WithoutLock):
 
 
 def _line(created: float, level: str, logger: str, message: str) -> dict[str, int | str]:
-    """Return a line as it is told under `$SYS`."""
+    """Return a line in the form of `$SYS`."""
     return {"time": int(created * 1000), "level": level, "logger": logger, "message": message}

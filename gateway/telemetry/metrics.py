@@ -16,7 +16,7 @@ INFO_LABELS = ("id", "version", "epoch", "build", "commit")
 FIGURES = (*BROKER_FIGURES, *OWN_FIGURES)
 
 Table = tuple[dict[str, Figure], tuple[tuple[re.Pattern[str], Figure], ...]]
-"""Figures by name, and those with a part that varies by what matches their names."""
+"""Figures by name, and those with a variable part with the pattern of their names."""
 
 ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
@@ -32,11 +32,11 @@ def _table(figures: tuple[Figure, ...]) -> Table:
 
 
 def exposition(values: Mapping[str, Value], bridges: tuple[Figure, ...] = ()) -> str:
-    """Return every figure of `values` (gateway.counters.Counters) that is a number, or a state.
+    """Return every figure of `values` (gateway.counters.Counters) that is a number or a state.
 
-    `bridges` are the figures of the kinds in use. Texts are left out, but for those that say who
-    this is. Counters are there from the start, at zero, so that a first event is a rise; another
-    metric is there once its figure is.
+    `bridges` are the figures of the kinds in use. Texts are omitted, except those of the gateway's
+    identity. Counters exist from the start, at zero, so that a first event is an increase; any
+    other metric exists once its figure does.
     """
     figures = (*FIGURES, *bridges)
     table = _table(figures)
@@ -100,7 +100,7 @@ def _numbers(figure: Figure, labels: Labels, value: Value) -> Iterator[tuple[Lab
 def _number(value: Value) -> float | None:
     """Return a figure as a number; some have fixed decimals or a unit.
 
-    None where there is none for the time being, which a word says.
+    None if there is none at present, which a word says.
     """
     if not isinstance(value, str):
         return value

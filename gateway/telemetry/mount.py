@@ -1,4 +1,4 @@
-"""The file system that a folder lies on (proc(5), /proc/self/mountinfo)."""
+"""The file system of a folder (proc(5), /proc/self/mountinfo)."""
 
 import re
 from dataclasses import dataclass

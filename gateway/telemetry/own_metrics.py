@@ -162,5 +162,5 @@ OWN_FIGURES = (
     *SYS,
     *TOPICS,
     *LOG,
-    *BRIDGE,  # behind the others: any part may be the kind of a bridge
+    *BRIDGE,  # last: any part may be the kind of a bridge
 )

@@ -1,4 +1,4 @@
-"""What Prometheus' client libraries tell of a process, by the names that they use."""
+"""The process figures of Prometheus' client libraries, with their names."""
 
 import os
 import resource
@@ -11,7 +11,7 @@ STAT = Path("/proc/self/stat")
 STATM = Path("/proc/self/statm")
 
 FIRST = 3
-"""The number of the first field behind the name in proc(5)."""
+"""The number of the first field after the name in proc(5)."""
 HELP = {
     "process_cpu_seconds_total": "Total user and system CPU time spent in seconds.",
     "process_resident_memory_bytes": "Resident memory size in bytes.",
@@ -26,7 +26,7 @@ HELP = {
 def bytes_written(file: Path = PROC_SELF_IO) -> int | None:
     """Return the bytes written to storage since the start, less cancelled writes.
 
-    None where the kernel does not account for it, or does not let us read it.
+    None if the kernel does not account for it, or does not permit reading it.
     """
     try:
         lines = file.read_text().splitlines()
@@ -37,7 +37,7 @@ def bytes_written(file: Path = PROC_SELF_IO) -> int | None:
 
 
 def process_metrics() -> str:
-    """Return them in Prometheus' text format; "" where the kernel does not tell."""
+    """Return them in Prometheus' text format; "" if the kernel does not report them."""
     try:
         values = _values()
     except OSError:
@@ -51,7 +51,7 @@ def process_metrics() -> str:
 
 
 def resident_bytes() -> int:
-    """Return the memory of this process, 0 where the kernel does not say."""
+    """Return the memory of this process, 0 if unknown."""
     try:
         fields = STATM.read_text(encoding="ascii").split()
     except OSError:
@@ -70,7 +70,7 @@ def _values() -> dict[str, float]:
         "process_resident_memory_bytes": pages * resource.getpagesize(),
         "process_virtual_memory_bytes": size,
         "process_start_time_seconds": _booted_at() + start / ticks,
-        "process_open_fds": len(os.listdir("/proc/self/fd")),  # noqa: PTH208  # names alone
+        "process_open_fds": len(os.listdir("/proc/self/fd")),  # noqa: PTH208 - names only
         "process_max_fds": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "process_threads": threads,
     }

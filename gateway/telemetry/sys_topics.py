@@ -17,7 +17,7 @@ ROOT = "$SYS/broker/"
 
 
 class SysTopics:
-    """Publishes each figure that changed, at an interval or when asked to."""
+    """Publishes each figure that changed, at an interval or on request."""
 
     def __init__(
         self,
@@ -59,23 +59,23 @@ class SysTopics:
             pass
 
     def _changes(self) -> Iterator[None]:
-        """Publish them; others may have their turn at each item, as thousands may subscribe."""
+        """Publish them; other work may run at each item, as thousands may subscribe."""
         self.update()
         values = self._counters.values
         for name in list(values):
-            value = values.get(name)  # as it is now: others have had their turn meanwhile
+            value = values.get(name)  # the present value: other work may have changed it
             if value is not None and self._published.get(name) != value:
                 self._published[name] = value
                 self._retain(name, str(value))
                 yield
-        # figures of a channel that is gone
+        # figures of a deleted channel
         for name in self._published.keys() - self._counters.values.keys():
             if self._published.pop(name, None) is not None:
                 self._retain(name, "")
                 yield
 
     def forget(self, beginning: str) -> None:
-        """Take back at once all figures whose names begin so: what they tell of is gone."""
+        """Remove all figures with this prefix at once: their subject was removed."""
         for name in [each for each in self._counters.values if each.startswith(beginning)]:
             self._counters.forget(name)
             if self._published.pop(name, None) is not None:
@@ -101,5 +101,5 @@ class SysTopics:
             received_at=self._clock.wall_ms(),
             arrived=self._clock.monotonic(),
         )
-        message.commit_within = None  # said anew after each start
+        message.commit_within = None  # published again after each start
         self._publish(message)

@@ -34,7 +34,7 @@ class SystemdNotify:
         self._send("STOPPING=1")
 
     async def _keep_alive(self) -> None:
-        # from the loop itself: a loop that hangs says nothing, and systemd starts it anew
+        # from the loop itself: if it hangs, the messages stop and systemd restarts the service
         while True:
             self._send("WATCHDOG=1")
             await asyncio.sleep(self._watchdog / 2)
@@ -46,7 +46,7 @@ class SystemdNotify:
         address = "\0" + self._address[1:] if self._address[0] == "@" else self._address
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
-                # a systemd that hangs stops nobody: rather one word less
+                # a hanging systemd must block nothing: the message is lost instead
                 sender.sendto(text.encode(), socket.MSG_DONTWAIT, address)
         except OSError as error:
             logger.warning("cannot notify systemd at %s: %s", self._address, error)

@@ -4,11 +4,10 @@ DAY = 86_400.0
 """Seconds."""
 
 AVERAGED_SECONDS = 600.0
-"""Seconds over which the write rate is averaged, so that a burst delays nothing."""
+"""Seconds over which the write rate is averaged, so that a burst causes no delay."""
 
 SHORTEST_INTERVAL = 0.001
-"""Seconds below which a look is left to the next one: a rate over less means nothing, and a rate
-over almost nothing is beyond every number."""
+"""Seconds below which an update is skipped: the rate of a very short time is meaningless."""
 
 LEAST_STRETCH = 0.1
 """Minimum part of a `batch(<ms>)` window that is used."""
@@ -24,10 +23,10 @@ COMFORTABLE = 0.7
 class WriteBudget:
     """Sets `stretch`, the part of its window that a commit waits, from the bytes written.
 
-    `budget` is bytes a day, None for no bound. Without one `stretch` stays 1.0: the class
-    `batch` then waits as long as it may, which is kindest to the card. With one it falls while
-    there is room, and so answers come sooner, and rises to 1.0, never beyond, when the rate is
-    above the budget. `exceeded` says that even this was not enough.
+    `budget` is bytes a day, None for no bound. Without one `stretch` stays 1.0: the class `batch`
+    then waits as long as it may, which spares the card. With one it falls while the rate is below
+    the budget, so that answers come sooner, and rises to 1.0, never beyond, when the rate is above
+    it. `exceeded` means that even this was not enough.
     """
 
     def __init__(self, budget: int | None) -> None:
@@ -35,10 +34,10 @@ class WriteBudget:
         self.stretch = 1.0
         self._last: tuple[float, int] | None = None
         self._rate = 0.0  # bytes a second
-        self._seconds = 0.0  # that were looked at
+        self._seconds = 0.0  # measured so far
 
     def change(self, budget: int | None) -> None:
-        """Keep to another budget from now on."""
+        """Use another budget from now on."""
         self.budget = budget
         if budget is None:
             self.stretch = 1.0
@@ -69,7 +68,7 @@ class WriteBudget:
             return
         self._last = (now, written)
         self._seconds += seconds
-        # The mean of all that was seen at first, then of the last AVERAGED_SECONDS seconds.
+        # The mean of everything at first, then of the last AVERAGED_SECONDS seconds.
         weight = min(1.0, seconds / min(self._seconds, AVERAGED_SECONDS))
         self._rate += weight * ((written - last[1]) / seconds - self._rate)
         self._adapt()

@@ -1,4 +1,4 @@
-"""Text to a compiled expression: the way into this package."""
+"""Compiles a text to an expression: the entry to this package."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -45,13 +45,13 @@ from gateway.where.language.work import NODE, ORDINARY, adds_up
 class Where:
     """A compiled expression.
 
-    `text` is the expression as given, `expression` its tree with constant parts worked out, and
-    `never_true` says that no message can pass, which deserves a warning (where-language 9).
-    `evaluate` gives TO_BOOLEAN of the expression's value for a message, None for NULL. It raises
-    OverBudgetError where the message has not enough `work_left`, and nothing else: `steps` is its
-    work beside what texts add by their length. One that is `fixed` costs that for any message, and
-    no more than ORDINARY. It occupies about `bytes`. `figures` is for whoever evaluates it to count
-    in; without `identity`, `$clientid` and `$username` are NULL for it.
+    `text` is the expression as given, `expression` its tree with constant parts folded, and
+    `never_true` means that no message can pass, which deserves a warning (where-language 9).
+    `evaluate` returns TO_BOOLEAN of the expression's value for a message, None for NULL. It raises
+    only OverBudgetError, if the message has not enough `work_left`: `steps` is its work without the
+    lengths of texts. A `fixed` one costs that for any message, and no more than ORDINARY. It
+    occupies about `bytes`. The caller counts evaluations in `figures`; without `identity`,
+    `$clientid` and `$username` are NULL for it.
     """
 
     __slots__ = (
@@ -80,13 +80,13 @@ class Where:
         self.evaluate: Condition = SHARING.truth(expression)
 
     def passes(self, message: Message) -> bool:
-        """Say whether `message` passes: only TRUE does (where-language 9)."""
+        """Return whether `message` passes: only TRUE does (where-language 9)."""
         return self.evaluate(message) is True
 
     def promote(self) -> bool:
-        """Make `evaluate` sooner, once and for an expression that is evaluated often.
+        """Make `evaluate` faster, once and for an expression that is evaluated often.
 
-        Returns False, and leaves all as it is, where that cannot be done.
+        Returns False, without a change, if that is impossible.
         """
         generated = generate(self.expression, SHARING)
         if generated is not None:
@@ -95,7 +95,7 @@ class Where:
 
 
 def compile_where(text: str, *, identity: bool = True) -> Where:
-    """Return the compiled expression; raise WhereError if `text` is not accepted.
+    """Return the compiled expression; raise WhereError if `text` is invalid.
 
     Without `identity`, `$clientid` and `$username` are NULL for it (where-language 12.6).
     """
@@ -123,15 +123,15 @@ class TreeCompiler:
         self._builders = {**_BUILDERS, **(more or {})}
 
     def value(self, expression: Expression) -> Reader:
-        """Return a closure that gives the value of `expression`."""
+        """Return a closure that returns the value of `expression`."""
         return self._builders[type(expression)](expression, self)
 
     def shares(self, _: Expression) -> bool:
-        """Say whether other expressions have this part, too: none as far as is known."""
+        """Return whether other expressions have this part, too: here none."""
         return False
 
     def truth(self, expression: Expression) -> Condition:
-        """Return a closure that gives the TO_BOOLEAN of `expression`."""
+        """Return a closure that returns the TO_BOOLEAN of `expression`."""
         read = self._builders[type(expression)](expression, self)
         if type(expression) in _CONDITIONS:
             return read
@@ -146,12 +146,12 @@ class SharingCompiler(TreeCompiler):
         super().__init__({kind: self._parts.builder(_BUILDERS[kind]) for kind in KINDS})
 
     def shares(self, expression: Expression) -> bool:
-        """Say whether other expressions have this part, too."""
+        """Return whether other expressions have this part, too."""
         return self._parts.shares(expression)
 
 
 def constant_value(expression: Expression) -> Value:
-    """Give the value of an expression all of whose operands are literals."""
+    """Return the value of an expression whose operands are all literals."""
     return COMPILER.value(expression)(_NO_MESSAGE)
 
 
@@ -174,7 +174,7 @@ _CONDITIONS: Final[dict[type[Expression], Builder]] = {
     Like: closures.like,
     TopicMatches: closures.topic_matches,
 }
-"""Nodes whose value is a BOOLEAN or NULL and so its own TO_BOOLEAN."""
+"""Nodes whose value is a BOOLEAN or NULL, and so its own TO_BOOLEAN."""
 
 _BUILDERS: Final[dict[type[Expression], Builder]] = {
     **_CONDITIONS,
@@ -200,13 +200,13 @@ SHARING: Final = SharingCompiler()
 
 
 EXPRESSION: Final = 800
-"""Bytes of an expression by itself, with its figures and its places in tables."""
+"""Bytes of an expression itself, with its figures and its table entries."""
 
 NODE_BYTES: Final = 500
 """Bytes of a node of the tree and of its closure."""
 
 CHARACTER: Final = 30
-"""Bytes for each character of the text: a name, a path and a topic filter are kept in parts."""
+"""Bytes for each character of the text: names, paths and topic filters are stored in parts."""
 
 LIKE: Final = 1_200
 PATTERN: Final = 150
@@ -214,7 +214,7 @@ PATTERN: Final = 150
 
 
 def expression_bytes(text: str, nodes: Sequence[Expression]) -> int:
-    """Return about the most bytes that a compiled expression takes; plain texts take less."""
+    """Return about the most bytes of a compiled expression; plain texts take less."""
     size = EXPRESSION + CHARACTER * len(text) + NODE_BYTES * len(nodes)
     for node in nodes:
         if isinstance(node, Like):

@@ -1,4 +1,4 @@
-"""What every part of an expression is for a message."""
+"""The value of every part of an expression for a message."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The parts in the order in which they are read, the result, and whether any remembers."""
+    """The parts in order, the result, and whether any has a memory."""
 
     parts: list[Part]
     result: bool | None
@@ -38,10 +38,10 @@ def explain(
     *,
     identity: bool = True,
 ) -> Explanation:
-    """Evaluate each part by itself, also those that need not be; raise WhereError.
+    """Evaluate each part separately, even unneeded ones; raise WhereError.
 
-    Functions that remember are allowed and remember what came `earlier`: messages of the same
-    topic in their order, each with whether it was forwarded. Without `identity`, `$clientid` and
+    Functions with memory are allowed and remember the `earlier` messages: messages of the same
+    topic in order, each with whether it was forwarded. Without `identity`, `$clientid` and
     `$username` are NULL.
     """
     slots = Slots()

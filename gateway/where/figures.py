@@ -1,8 +1,8 @@
-"""What is counted of one expression (where-language 14.8)."""
+"""Counters of one expression (where-language 14.8)."""
 
 
 class Figures:
-    """How often an expression was evaluated and what it said; of some evaluations the time.
+    """How often an expression was evaluated, with which results; of some evaluations the time.
 
     `nanoseconds` is the sum of the `samples` that were measured. `over_budget` are those that were
     NULL because they would have cost too much.

@@ -1,9 +1,9 @@
 """A second tier for expressions that are evaluated often: one Python function for the whole tree.
 
-The source is made of the validated tree alone. Names, literals and all that the source calls
-enter through the namespace as K1, K2, ...; there are no builtins in it. Chains become statements,
-one after the other, so that their length costs no nesting. What has no form of its own here is
-called as the closure that it is compiled to anyhow.
+The source is generated only from the validated tree. Names, literals and everything that the source
+calls enter through the namespace as K1, K2, ...; it has no builtins. Chains become consecutive
+statements, so that their length costs no nesting. A node without a form of its own here is called
+as its closure.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -53,14 +53,14 @@ from gateway.where.language.like import like_matcher
 from gateway.where.language.work import liked
 
 _DEEPEST: Final = 40
-"""Levels of indentation from which on a part is called as a closure; Python allows 100."""
+"""Levels of indentation above which a part is called as a closure; Python allows 100."""
 
 Writers = Mapping[type[Expression], Callable[["Source", Any], str]]
-"""What writes a kind of node, and returns the name of the variable that has its value."""
+"""Writes a kind of node, and returns the name of the variable with its value."""
 
 
 class Source:
-    """The function as far as it is written: lines, and the namespace that they use."""
+    """The function written so far: lines, and the namespace that they use."""
 
     def __init__(self, compiler: Compiler, values: Writers, conditions: Writers) -> None:
         self._compiler = compiler
@@ -94,7 +94,7 @@ class Source:
         self._indent -= 1
 
     def name(self, value: Any) -> str:
-        """Return by which name the source knows `value`."""
+        """Return the source's name of `value`."""
         known = next((name for name, each in self._names.items() if each is value), None)
         if known is None:
             known = f"K{len(self._names) + 1}"
@@ -102,12 +102,12 @@ class Source:
         return known
 
     def local(self) -> str:
-        """Return a local variable that nothing else uses."""
+        """Return an unused local variable."""
         self._locals += 1
         return f"v{self._locals}"
 
     def value(self, expression: Expression) -> str:
-        """Write what gives the value of `expression`; return the variable that has it."""
+        """Write code for the value of `expression`; return its variable."""
         if self._compiler.shares(expression):
             return self._called(self._compiler.value(expression))
         write = self._values.get(type(expression))
@@ -118,7 +118,7 @@ class Source:
         return self._called(self._compiler.value(expression))
 
     def truth(self, expression: Expression) -> str:
-        """Write what gives the TO_BOOLEAN of `expression`; return the variable that has it."""
+        """Write code for the TO_BOOLEAN of `expression`; return its variable."""
         write = self._conditions.get(type(expression))
         if write is not None and self._indent < _DEEPEST and not self._compiler.shares(expression):
             return write(self, expression)
@@ -164,7 +164,7 @@ def _system_field(source: Source, expression: SystemField) -> str:
 
 
 def _cached(source: Source, attribute: str, method: str) -> str:
-    """Write what the message has worked out before, or works out now."""
+    """Write code for a value that the message caches."""
     result = source.local()
     source.line(f"{result} = m.{attribute}")
     with source.block(f"if {result} is {source.name(UNKNOWN)}:"):
@@ -216,7 +216,7 @@ def _walked(source: Source, steps: tuple[str | int, ...]) -> str:
 
 
 def _arithmetic(source: Source, expression: Arithmetic) -> str:
-    """Write a chain flat; None is what every further step leaves as it is."""
+    """Write a chain flat; further steps leave None unchanged."""
     first, *rest = expression.operands
     result = _number(source, first)
     for symbol, operand in zip(expression.operators, rest, strict=True):
@@ -281,7 +281,7 @@ def _call(source: Source, expression: Call) -> str:
 
 
 def _count(source: Source, function: Function, arguments: str) -> None:
-    """Write what counts the work of a call that is about to be made."""
+    """Write code that counts the work of the next call."""
     if function.work is not None:
         source.line(f"m.spend({source.name(function.work)}({arguments}))")
 
@@ -442,7 +442,7 @@ MAXIMUM_NODES: Final = 128
 
 
 def generate(expression: Expression, compiler: Compiler) -> Condition | None:
-    """Return a function that gives what `compiler.truth(expression)` gives, only sooner.
+    """Return a function with the same result as `compiler.truth(expression)`, only faster.
 
     None for a tree of more than MAXIMUM_NODES.
     """

@@ -1,4 +1,4 @@
-"""The expression of an uplink rule, which may remember earlier messages (where-language 13)."""
+"""The expression of an uplink rule, which may have a memory (where-language 13)."""
 
 from collections.abc import Hashable, Sequence
 
@@ -17,10 +17,10 @@ from gateway.where.language.work import NODE
 class RuleWhere:
     """A compiled expression with the memory of one rule; no two rules share one.
 
-    `text`, `expression`, `never_true`, `figures` and `steps` are as in Where. `evaluate` reads
-    the memory and does not change it, so that a message may still be refused; `record` then makes
-    the message an earlier one. `slots` is the number of values that are remembered of a topic, 0
-    for an expression without functions that remember.
+    `text`, `expression`, `never_true`, `figures` and `steps` are as in Where. `evaluate` reads the
+    memory and does not change it, so that a message may still be refused; `record` then adds the
+    message to it. `slots` is the number of values that are remembered of a topic, 0 for an
+    expression without memory.
     """
 
     __slots__ = (
@@ -57,25 +57,25 @@ class RuleWhere:
     def evaluate(self, message: Message) -> bool | None:
         """Return TO_BOOLEAN of the expression's value, None for NULL.
 
-        Raises OverBudgetError where the message has no `work_left`, and nothing else.
+        Raises only OverBudgetError, if the message has no `work_left`.
         """
         if self._nothing:
             self._slots.row = self._row(message.topic)
         return self._truth(message)
 
     def evaluate_first(self, message: Message) -> bool | None:
-        """Return what `evaluate` would for the first message of a topic; raise the same."""
+        """Return the result of `evaluate` for the first message of a topic; raise the same."""
         if self._nothing:
             self._slots.row = self._nothing
         return self._truth(message)
 
     @property
     def remembered(self) -> Sequence[Hashable]:
-        """What the values of a topic's row are of, in their order."""
+        """The meaning of the values of a topic's row, in order."""
         return self._slots.keys
 
     def inherit(self, other: "RuleWhere", topic: str) -> None:
-        """Remember of a topic what the other remembers, if this one remembers nothing of it.
+        """Copy another rule's memory of a topic, if this one has none.
 
         That is the last values of the arguments that both have.
         """
@@ -85,18 +85,18 @@ class RuleWhere:
         self.memory.remember(topic, self._slots.filled_from(other.remembered, known))
 
     def promote(self) -> bool:
-        """Make `evaluate` sooner, as Where.promote does; what remembers stays as it is."""
+        """Make `evaluate` faster, as Where.promote does; the memory is unchanged."""
         generated = generate(self.expression, self._compiler)
         if generated is not None:
             self._truth = generated
         return generated is not None
 
     def record(self, message: Message, result: bool | None) -> bool:
-        """Remember `message`, for which `evaluate` gave `result`; return whether anything changed.
+        """Remember `message`, with `result` from `evaluate`; return whether anything changed.
 
-        Arguments of PREV and CHANGED are remembered with every message, those of SENT and
-        DEADBAND and the time for EVERY when the result is TRUE. Nothing is remembered of a message
-        whose `work_left` is not enough for the arguments.
+        Arguments of PREV and CHANGED are remembered with every message, those of SENT and DEADBAND
+        and the time for EVERY when the result is TRUE. Nothing is remembered of a message whose
+        `work_left` is not enough for the arguments.
         """
         if not self._nothing:
             return False
@@ -114,5 +114,5 @@ class RuleWhere:
 
 
 def compile_rule(text: str) -> RuleWhere:
-    """Return the compiled expression of a rule; raise WhereError if `text` is not accepted."""
+    """Return the compiled expression of a rule; raise WhereError if `text` is invalid."""
     return RuleWhere(text, fold(parse(text, stateful=True), constant_value))

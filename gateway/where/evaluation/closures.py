@@ -1,4 +1,4 @@
-"""What a node of the tree is compiled to: a closure (where-language 5, 7 and 8)."""
+"""Compiles the nodes of a tree to closures (where-language 5, 7 and 8)."""
 
 from collections.abc import Callable, Iterable
 from operator import attrgetter
@@ -45,23 +45,23 @@ from gateway.where.language.like import like_matcher
 from gateway.where.language.work import compared, liked
 
 Reader = Callable[[Message], Value]
-"""Gives the value of an expression for a message; never raises."""
+"""Returns the value of an expression for a message; never raises."""
 
 Condition = Callable[[Message], bool | None]
-"""Gives the TO_BOOLEAN of an expression for a message; never raises."""
+"""Returns the TO_BOOLEAN of an expression for a message; never raises."""
 
 
 class Compiler(Protocol):
-    """Compiles the operands of the node at hand."""
+    """Compiles the operands of the present node."""
 
     def value(self, expression: Expression) -> Reader:
-        """Return a closure that gives the value of `expression`."""
+        """Return a closure that returns the value of `expression`."""
 
     def shares(self, expression: Expression) -> bool:
-        """Say whether other expressions have this part, too: then its closure knows the value."""
+        """Return whether other expressions have this part, too: then its closure has the value."""
 
     def truth(self, expression: Expression) -> Condition:
-        """Return a closure that gives the TO_BOOLEAN of `expression`."""
+        """Return a closure that returns the TO_BOOLEAN of `expression`."""
 
 
 Builder = Callable[[Any, Compiler], Callable[[Message], Any]]
@@ -133,10 +133,10 @@ def payload_path(field: PayloadPath, _: Compiler) -> Reader:
 
 
 def _payload_member(key: str) -> Reader:
-    """Read one member: what most filters do, without a call that can be spared."""
+    """Read one member, as most filters do, with as few calls as possible."""
 
     def member(message: Message) -> Value:
-        container = message._json  # noqa: SLF001 - decoded, if anybody has asked
+        container = message._json  # noqa: SLF001 - decoded, if anybody has needed it
         if container is UNKNOWN:
             container = message._json = parse_json(message.payload)  # noqa: SLF001 - as `json`
         if type(container) is not dict:
@@ -159,12 +159,12 @@ def _walk(container: Any, steps: tuple[str | int, ...]) -> Value:
 
 
 def limited_string(value: Any) -> Value:
-    """Hold a JSON string against the STRING limit (where-language 4)."""
+    """Check a JSON string against the STRING limit (where-language 4)."""
     return None if type(value) is str and len(value) > STRING_CODE_POINTS else value
 
 
 def arithmetic(expression: Arithmetic, compiler: Compiler) -> Reader:
-    """Compile a chain of `+ -` or `* / %`; flat, so that a long one costs no stack."""
+    """Compile a chain of `+ -` or `* / %`; flat, so that a long one needs no stack."""
     first, *rest = map(compiler.value, expression.operands)
     operations = map(OPERATIONS.__getitem__, expression.operators)
     steps = tuple(zip(operations, rest, strict=True))
@@ -212,7 +212,7 @@ def searched_case(expression: SearchedCase, compiler: Compiler) -> Reader:
 
 
 def simple_case(expression: SimpleCase, compiler: Compiler) -> Reader:
-    """Compile CASE x WHEN: the first value that x is equal to."""
+    """Compile CASE x WHEN: the first value that equals x."""
     subject, *pairs, default = map(compiler.value, expression.operands)
     branches = tuple(zip(pairs[::2], pairs[1::2], strict=True))
     equal = ORDERS["="]
@@ -260,7 +260,7 @@ def call(expression: Call, compiler: Compiler) -> Reader:
 
 
 def compare_counted(message: Message, order: Order, left: Value, right: Value) -> bool | None:
-    """Compare two values neither of which stands in the expression, and count that for them."""
+    """Compare two values neither of which is in the expression, and count the work for them."""
     if type(left) is str and len(left) > UNCOUNTED and type(right) is str:
         message.spend(compared(left, right))
     return compare(order, left, right)
@@ -328,7 +328,7 @@ _UNCONVERTED: Final[dict[type, tuple[type, type]]] = {
 
 
 def comparison(expression: Comparison, compiler: Compiler) -> Condition:
-    """Compile a comparison; beside a constant the usual types skip the general rule."""
+    """Compile a comparison; with a constant the usual types skip the general rule."""
     left, right = expression.operands
     symbol = expression.operator
     if isinstance(left, Literal):
@@ -381,7 +381,7 @@ def _in_texts(value: Reader, constants: list[Value]) -> Condition:
 
 
 def any_equal(operand: Value, elements: Iterable[Value]) -> bool | None:
-    """Say whether the operand is equal to an element; None if that is NULL."""
+    """Return whether the operand equals an element; None if that is NULL."""
     result: bool | None = False
     for element in elements:
         equal = compare(_EQUAL, operand, element)
@@ -393,7 +393,7 @@ def any_equal(operand: Value, elements: Iterable[Value]) -> bool | None:
 
 
 def _any_equal_read(message: Message, operand: Value, readers: Iterable[Reader]) -> bool | None:
-    """Do the same for elements that have to be read, each while none before it is equal."""
+    """Do the same for elements that must be read, each only while none before it is equal."""
     result: bool | None = False
     for read in readers:
         equal = compare_counted(message, _EQUAL, operand, read(message))

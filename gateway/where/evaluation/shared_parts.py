@@ -1,4 +1,4 @@
-"""Parts of expressions: of those that several have, each is worked out once for a message."""
+"""Parts that several expressions have: each is evaluated once for a message."""
 
 from collections.abc import Hashable
 from typing import Final
@@ -21,7 +21,7 @@ from gateway.where.language.expression import (
 )
 
 KINDS: Final = (Arithmetic, Call, Cast, Like, SearchedCase, SimpleCase, TopicMatches)
-"""What costs more than a search for its value; a field or a comparison does not."""
+"""Nodes that cost more than a lookup of their value; a field or a comparison does not."""
 
 MAXIMUM_NODES: Final = 32
 """Larger parts are not compared with others."""
@@ -37,7 +37,7 @@ class _Part:
         self.shared = False
 
     def value(self, message: Message) -> Value:
-        """Return the value for a message, which keeps it if several expressions have the part."""
+        """Return the value for a message, which stores it if several expressions have the part."""
         if not self.shared:
             return self._read(message)
         values = message.part_values
@@ -50,7 +50,7 @@ class _Part:
 
 
 class SharedParts:
-    """The parts of all expressions in use; one is forgotten with the last that has it."""
+    """The parts of all expressions in use; one is forgotten with its last expression."""
 
     __slots__ = ("_parts",)
 
@@ -61,7 +61,7 @@ class SharedParts:
         return len(self._parts)
 
     def builder(self, build: Builder) -> Builder:
-        """Return what compiles a kind of node, too, but none that is there already."""
+        """Return a builder for a kind of node that reuses existing parts."""
 
         def build_once(expression: Expression, compiler: Compiler) -> Reader:
             nodes = walk(expression)

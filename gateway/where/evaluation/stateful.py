@@ -1,6 +1,6 @@
-"""Functions that remember, and what a rule remembers of each topic (where-language 13).
+"""Functions with memory, and what a rule remembers of each topic (where-language 13).
 
-A slot is a place in the row that a rule keeps for each topic. Equal arguments share one.
+A slot is an index in the row that a rule stores for each topic. Equal arguments share one.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -19,24 +19,24 @@ from gateway.where.language.expression import (
 from gateway.where.language.functions import OPERATIONS, absolute
 
 RULE_TOPICS: Final = 100_000
-"""Topics that a rule remembers something of; further ones are flagged (where-language 13)."""
+"""Topics that a rule remembers; further ones are flagged (where-language 13)."""
 
 RULE_CODE_POINTS: Final = 32 * 1024 * 1024
-"""Code points of the topic names and texts that a rule remembers; what is beyond is flagged, too.
+"""Code points of the topic names and texts that a rule remembers; beyond that is flagged, too.
 
-The language has no such limit: topic names and texts alone could fill a small board.
+The language has no such limit, but topic names and texts could fill a small board.
 """
 
 CONTAINER: Final[list[Value]] = []
-"""Stands for every remembered JSON object or array: nothing can tell one from another."""
+"""Represents every remembered JSON object or array: the language cannot distinguish them."""
 
 
 class RuleMemory:
     """A row of remembered values for each Topic Name, within two bounds.
 
-    A topic beyond RULE_TOPICS, or one whose texts do not fit RULE_CODE_POINTS any more, is not
-    remembered: its messages meet an empty memory. `overflows` counts the messages of which nothing
-    could be kept (`state_overflow`).
+    A topic beyond RULE_TOPICS, or one whose texts do not fit into RULE_CODE_POINTS, is not
+    remembered: its messages meet an empty memory. `overflows` counts the messages that could not be
+    remembered (`state_overflow`).
     """
 
     __slots__ = ("_code_points", "_rows", "overflows")
@@ -50,11 +50,11 @@ class RuleMemory:
         return len(self._rows)
 
     def get(self, topic: str) -> Sequence[Value] | None:
-        """Return the row of `topic`, None if nothing is remembered of it."""
+        """Return the row of `topic`, None without one."""
         return self._rows.get(topic)
 
     def remember(self, topic: str, row: Sequence[Value]) -> bool:
-        """Remember `row`; return False if it does not fit, and `topic` is forgotten."""
+        """Store `row`; return False if it does not fit, and forget `topic`."""
         free = RULE_CODE_POINTS - self._code_points
         known = self._rows.get(topic)
         if known is not None:
@@ -70,7 +70,7 @@ class RuleMemory:
         return True
 
     def forget(self, topic: str) -> None:
-        """Remember nothing of `topic` any more."""
+        """Forget `topic`."""
         row = self._rows.pop(topic, None)
         if row is not None:
             self._code_points -= _code_points(topic, row)
@@ -84,9 +84,9 @@ _MILLISECONDS: Final = 1000
 
 
 class Slots:
-    """What a rule has to remember, and the row of the topic at hand while it is evaluated.
+    """What a rule must remember, and the present topic's row during an evaluation.
 
-    `row` has a value for each slot; the caller puts it here before an evaluation.
+    `row` has a value for each slot; the caller sets it before an evaluation.
     """
 
     __slots__ = ("_indices", "_previous", "_sent", "row")
@@ -101,7 +101,7 @@ class Slots:
         return len(self._indices)
 
     def build(self, expression: Stateful, compiler: Compiler) -> Reader:
-        """Compile a call of a function that remembers."""
+        """Compile a call of a function with memory."""
         return _FUNCTIONS[expression.function](expression, compiler, self)
 
     def previous(self, argument: Expression, compiler: Compiler) -> int:
@@ -114,16 +114,16 @@ class Slots:
 
     @property
     def keys(self) -> Sequence[Hashable]:
-        """What each slot is for; equal for slots of other rules that are for the same."""
+        """The meaning of each slot; equal for slots of other rules with the same meaning."""
         return list(self._indices)
 
     def filled_from(self, keys: Sequence[Hashable], row: Sequence[Value]) -> Sequence[Value]:
-        """Return a row for these slots, with those values of a row for `keys` that are for them."""
+        """Return a row for these slots, with the values of `row` whose `keys` are the same."""
         values = dict(zip(keys, row, strict=True))
         return [values.get(key) for key in self._indices]
 
     def after(self, message: Message, *, passed: bool) -> Sequence[Value]:
-        """Return `row` as it is after `message`; `row` itself where nothing is other."""
+        """Return `row` as it is after `message`; `row` itself if nothing changes."""
         row = list(self.row)
         for slot, read in self._previous:
             value = _remembered(read(message))

@@ -16,10 +16,10 @@ Number = int | float
 Value = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 NUMERIC_STRING_CODE_POINTS: Final = 64
-"""Longest text that TO_NUMBER reads; keeps hostile digit strings away from `int`."""
+"""Longest text that TO_NUMBER reads; bounds the work of `int` for hostile digits."""
 
 NUMBER_LITERAL: Final = r"(?:[0-9]+(\.[0-9]*)?|(\.[0-9]+))([eE][+-]?[0-9]+)?"
-"""A number without sign; an INTEGER exactly if none of the groups takes part."""
+"""A number without sign; an INTEGER exactly if none of the groups matches."""
 
 _NUMERIC_STRING: Final = re.compile(r"[+-]?" + NUMBER_LITERAL)
 _INTEGER_DIGITS: Final = 19
@@ -30,19 +30,19 @@ _LONGEST_TRUTH_WORD: Final = 5
 
 
 def in_64_bits(value: int) -> int | None:
-    """Give `value` if it is an INTEGER, otherwise NULL."""
+    """Return `value` if it is an INTEGER, otherwise NULL."""
     return value if INTEGER_LOWEST <= value <= INTEGER_HIGHEST else None
 
 
 def finite(value: float) -> float | None:
-    """Give `value` if it is a REAL, otherwise NULL."""
+    """Return `value` if it is a REAL, otherwise NULL."""
     return value if math.isfinite(value) else None
 
 
 def read_number(text: str) -> Number | None:
     """Read an optional sign and a number literal; NULL if `text` is none or would be infinite.
 
-    Digits alone are an INTEGER if that fits, else the nearest REAL. Takes any number of digits.
+    Digits alone are an INTEGER if that fits, else the nearest REAL. Accepts any number of digits.
     """
     match = _NUMERIC_STRING.fullmatch(text)
     if match is None:

@@ -1,4 +1,4 @@
-"""The one error of the language: an expression that is not accepted."""
+"""The one error of the language: an invalid expression."""
 
 from typing import Literal
 
@@ -8,11 +8,11 @@ ErrorKind = Literal["syntax", "limit"]
 
 
 class WhereError(TidegateError):
-    """An expression that is not accepted (where-language 10).
+    """An invalid expression (where-language 10).
 
     `position` counts code points from the start of the text as given, `kind` is `syntax` or
-    `limit`, `message` says what was expected. As text it reads `$where:<position>: <message>`,
-    the form of the Reason String (where-language 12.1).
+    `limit`, `message` says what was expected. As text it reads `$where:<position>: <message>`, the
+    form of the Reason String (where-language 12.1).
     """
 
     def __init__(self, position: int, kind: ErrorKind, message: str) -> None:

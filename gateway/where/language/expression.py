@@ -1,8 +1,8 @@
 """The tree of a parsed expression.
 
-Every node keeps the expressions it is made of in `operands`, in the order in which they stand
-in the text, so that folding and checking walk the tree without knowing its nodes. Nodes are
-compared by identity: Python holds 1, 1.0 and True for equal, the language does not.
+Every node has its parts in `operands`, in the order of the text, so that folding and checking walk
+the tree without knowing its nodes. Nodes are compared by identity: Python treats 1, 1.0 and True as
+equal, the language does not.
 """
 
 from collections.abc import Hashable
@@ -21,7 +21,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal(Expression):
-    """A value that stands in the text, or one that folding worked out."""
+    """A value in the text, or one computed by folding."""
 
     value: Value
 
@@ -63,7 +63,7 @@ class BareName(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Not(Expression):
-    """NOT of one operand; `x NOT IN (...)`, `IS NOT` and their like are a Not around the test."""
+    """NOT of one operand; `x NOT IN (...)`, `IS NOT` and similar are a Not around the test."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +106,7 @@ class Between(Expression):
 
 
 class Wildcard(Enum):
-    """What is not itself in a LIKE pattern."""
+    """Special elements of a LIKE pattern."""
 
     ONE = "_"
     SEQUENCE = "%"
@@ -141,8 +141,8 @@ class Sign(Expression):
 class SearchedCase(Expression):
     """`CASE WHEN condition THEN result ... END`.
 
-    The operands are condition and result of each branch in turn and the result of ELSE, which
-    is a NULL literal where the text has none.
+    The operands are condition and result of each branch in turn and the result of ELSE, which is a
+    NULL literal if the text has none.
     """
 
 
@@ -152,7 +152,7 @@ class SimpleCase(Expression):
 
 
 class CastType(Enum):
-    """What CAST can convert to."""
+    """The types that CAST converts to."""
 
     INTEGER = "INTEGER"
     REAL = "REAL"
@@ -176,7 +176,7 @@ class Call(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stateful(Expression):
-    """A call of a function that remembers, by its name in capitals (where-language 13)."""
+    """A call of a function with memory, by its name in capitals (where-language 13)."""
 
     function: str
 
@@ -189,14 +189,14 @@ class TopicMatches(Expression):
 
 
 def conjuncts(expression: Expression) -> list[Expression]:
-    """Return what the expression is the AND of; itself if it is none."""
+    """Return the operands of a top-level AND; otherwise the expression itself."""
     if not isinstance(expression, And):
         return [expression]
     return [part for operand in expression.operands for part in conjuncts(operand)]
 
 
 def conjunction(operands: list[Expression]) -> Expression | None:
-    """Return the AND of the operands, None of none."""
+    """Return the AND of the operands, None without any."""
     if len(operands) < 2:
         return operands[0] if operands else None
     return And(operands=tuple(operands))
@@ -213,10 +213,10 @@ def walk(expression: Expression) -> list[Expression]:
 
 
 def canonical_key(nodes: list[Expression]) -> Hashable:
-    """Return what is equal for two trees exactly if they mean the same by their form.
+    """Return a key that is equal for two trees exactly if they have the same meaning by form.
 
-    `nodes` are those of the tree as `walk` gives them. Constants count with their type: Python
-    holds 1, 1.0 and True for equal.
+    `nodes` are those of the tree from `walk`. Constants count with their type: Python treats 1, 1.0
+    and True as equal.
     """
     key: list[Hashable] = []
     for node in nodes:

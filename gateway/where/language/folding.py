@@ -1,4 +1,4 @@
-"""Trees rewritten: constant parts worked out, identity hidden (where-language 7, 9 and 12.6)."""
+"""Rewrites trees: folds constants, hides identity (where-language 7, 9 and 12.6)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -42,7 +42,7 @@ _NULL_WITH_A_NULL: Final = (Comparison, Like, Arithmetic, Sign, Cast)
 def fold(expression: Expression, evaluate: Callable[[Expression], Value]) -> Expression:
     """Return a tree of the same meaning in which constant parts are literals.
 
-    `evaluate` gives the value of an expression all of whose operands are literals.
+    `evaluate` returns the value of an expression whose operands are all literals.
     """
     if not expression.operands:
         return expression
@@ -68,7 +68,7 @@ def _is_null_with_a_null(expression: Expression) -> bool:
 
 
 def can_be(expression: Expression, *, truth: bool) -> bool:
-    """Say whether the TO_BOOLEAN of a folded expression can be `truth`; in doubt it can."""
+    """Return whether the TO_BOOLEAN of a folded expression can be `truth`; True if unknown."""
     if isinstance(expression, Literal):
         return to_boolean(expression.value) is truth
     if isinstance(expression, Not):
@@ -81,7 +81,7 @@ def can_be(expression: Expression, *, truth: bool) -> bool:
 
 
 def _results(expression: Expression) -> tuple[Expression, ...]:
-    """Give the operands one of which is the value; none if it is something else."""
+    """Return the operands one of which is the value; none if it is something else."""
     if isinstance(expression, SearchedCase):
         return (*expression.operands[1::2], expression.operands[-1])
     if isinstance(expression, SimpleCase):

@@ -1,4 +1,4 @@
-"""Arithmetic and functions: what is computed from values (where-language 7 and 8)."""
+"""Arithmetic and functions (where-language 7 and 8)."""
 
 import math
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def multiply(left: Number, right: Number) -> Number | None:
 
 
 def divide(left: Number, right: Number) -> float | None:
-    """Give `left / right`, always REAL: Python's own int / int does not round the operands."""
+    """Return `left / right`, always REAL: Python's own int / int does not round the operands."""
     return finite(float(left) / float(right)) if right else None
 
 
@@ -77,7 +77,7 @@ def absolute(number: Number) -> Number | None:
 
 
 def round_half_away(number: Number) -> int | None:
-    """Give ROUND, exactly: the fraction of a magnitude has no rounding error, `x + 0.5` has."""
+    """Return ROUND, exactly: the fraction of a magnitude has no rounding error, `x + 0.5` has."""
     magnitude = abs(number)
     whole = math.floor(magnitude)
     if magnitude - whole >= 0.5:
@@ -104,18 +104,18 @@ Conversion = Callable[[Value], Value]
 
 
 def unchanged(value: Value) -> Value:
-    """Take an argument as it is."""
+    """Return an argument unchanged."""
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """How a function takes its arguments and what it computes from them.
+    """How a function converts its arguments and computes its result.
 
-    `conversions` holds one conversion for each argument, and the last one serves all further
-    ones; `most` is None without an upper bound. With `strict`, an argument that is NULL after its
-    conversion makes the result NULL and `compute` sees none. `work` gives what it costs for
-    arguments that it computes something from; None where that is the same for all.
+    `conversions` has one conversion for each argument, and the last one is for all further ones;
+    `most` is None without an upper bound. With `strict`, an argument that is NULL after its
+    conversion makes the result NULL and `compute` is not called. `work` returns the cost for the
+    arguments of `compute`; None if it is the same for all.
     """
 
     compute: Callable[..., Value]
@@ -127,7 +127,7 @@ class Function:
 
     @property
     def arity(self) -> str:
-        """Say how many arguments there are, for an error message."""
+        """Return the number of arguments, for an error message."""
         if self.most is None:
             return f"{self.fewest} or more arguments"
         if self.fewest < self.most:
@@ -135,7 +135,7 @@ class Function:
         return "1 argument" if self.most == 1 else f"{self.most} arguments"
 
     def accepts(self, count: int) -> bool:
-        """Say whether a call may have `count` arguments."""
+        """Return whether a call may have `count` arguments."""
         return self.fewest <= count and (self.most is None or count <= self.most)
 
     def conversion(self, index: int) -> Conversion:
@@ -144,7 +144,7 @@ class Function:
 
 
 def _upper(text: str) -> str:
-    # bytes have capitals in ASCII alone, and take a tenth of the time of `translate`
+    # bytes are converted in ASCII only, in a tenth of the time of `translate`
     return text.upper() if text.isascii() else text.encode().upper().decode()
 
 
@@ -200,7 +200,7 @@ FUNCTIONS: Final = {
 }
 
 STATEFUL_FUNCTIONS: Final = {"PREV": 1, "SENT": 1, "CHANGED": 1, "DEADBAND": 2, "EVERY": 1}
-"""The functions that remember with the number of their arguments (where-language 13)."""
+"""The functions with memory and the number of their arguments (where-language 13)."""
 
 
 def _to_integer(value: Value) -> int | None:

@@ -1,7 +1,7 @@
-"""Text to tokens (where-language 2).
+"""Splits a text into tokens (where-language 2).
 
-What cannot be read becomes the last token and carries its error, so that the error is reported
-when the parser reaches it and not before.
+Invalid text becomes the last token with its error, so that the error is reported when the parser
+reaches it and not before.
 """
 
 import re
@@ -12,7 +12,7 @@ from gateway.where.language.conversions import NUMBER_LITERAL
 from gateway.where.language.errors import ErrorKind, WhereError
 
 EXPRESSION_TOKENS: Final = 1024
-"""Most tokens of an expression (where-language 11); its end is none."""
+"""Most tokens of an expression (where-language 11), without its end."""
 
 KEYWORDS: Final = frozenset(
     {
@@ -22,7 +22,7 @@ KEYWORDS: Final = frozenset(
 )
 
 _SHOWN_CODE_POINTS: Final = 40
-"""Longest piece of the expression that an error message repeats."""
+"""Longest part of the expression that an error message repeats."""
 
 
 class TokenKind(Enum):
@@ -40,10 +40,10 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A token at its position; `text` is as spelled, `value` what it means.
+    """A token at its position; `text` is as spelled, `value` its meaning.
 
-    The value is a keyword's capitals, a quoted text without its quotes, a system name without
-    `$`, an operator with `!=` for `<>`. `error` is set if and only if the kind is ERROR.
+    The value is a keyword's capitals, a quoted text without its quotes, a system name without `$`,
+    an operator with `!=` for `<>`. `error` is set if and only if the kind is ERROR.
     """
 
     kind: TokenKind
@@ -53,7 +53,7 @@ class Token(NamedTuple):
     error: WhereError | None = None
 
     def shown(self) -> str:
-        """Return the token as an error message repeats it."""
+        """Return the token in the form of an error message."""
         if self.kind is TokenKind.END:
             return "the end of the expression"
         rest = "..." if len(self.text) > _SHOWN_CODE_POINTS else ""
@@ -62,8 +62,9 @@ class Token(NamedTuple):
 
 _NAME: Final = r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*"
 
-# The first alternative that fits counts: `.5` is a number before `.` is an operator. Quantifiers
-# between quotes are possessive, so that a doubled quote never ends an unterminated literal.
+# The first alternative that matches counts: `.5` is a number before `.` is an operator.
+# Quantifiers between quotes are possessive, so that a doubled quote never ends an
+# unterminated literal.
 _TOKEN: Final = re.compile(
     rf"""[ \t\n\r]*(?:
       (?P<NUMBER>{NUMBER_LITERAL})
@@ -80,7 +81,7 @@ _KINDS: Final = {kind.name: kind for kind in TokenKind}
 
 
 def tokenize(text: str) -> list[Token]:
-    """Split `text` into tokens; the last one, and only it, is of kind END or ERROR."""
+    """Split `text` into tokens; only the last one is of kind END or ERROR."""
     tokens: list[Token] = []
     position = 0
     while match := _TOKEN.match(text, position):
@@ -110,10 +111,10 @@ def tokenize(text: str) -> list[Token]:
 
 
 def _name(word: str) -> str:
-    """Return the longest name that a word begins with, after a `$` if it has one.
+    """Return the longest name at the beginning of a word, after a `$` if it has one.
 
-    The expression takes all characters beyond ASCII for letters; names have letters, marks and
-    digits alone, and begin with a letter.
+    The pattern treats all characters beyond ASCII as letters; names have only letters, marks and
+    digits, and begin with a letter.
     """
     if word.isascii():
         return word
@@ -128,7 +129,7 @@ def _name(word: str) -> str:
 
 
 def _message(text: str, position: int, kind: TokenKind) -> str:
-    """Return what is wrong with the text at a position, where what looks like `kind` is none."""
+    """Return the fault of the text at a position that looks like `kind` but is none."""
     character = text[position]
     if kind is TokenKind.QUOTED_NAME:
         return "a quoted name cannot be empty"
@@ -147,10 +148,10 @@ def _error(text: str, position: int, message: str, kind: ErrorKind = "syntax") -
 
 
 def ascii_upper(text: str) -> str:
-    """Give `text` in capitals if it is ASCII, else unchanged: ß is never SS."""
+    """Return `text` in capitals if it is ASCII, else unchanged: ß is never SS."""
     return text.upper() if text.isascii() else text
 
 
 def ascii_lower(text: str) -> str:
-    """Give `text` in small letters if it is ASCII, else unchanged: the Kelvin sign is no k."""
+    """Return `text` in small letters if it is ASCII, else unchanged: the Kelvin sign is no k."""
     return text.lower() if text.isascii() else text

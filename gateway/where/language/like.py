@@ -1,8 +1,8 @@
 """LIKE without backtracking (where-language 7 and 14.4).
 
-A pattern is split at `%` into segments of fixed length. The first and the last one are tied to
-the ends of the text; those between are found from left to right, each at its leftmost place,
-which leaves the most room for the next. Every code point of the text is thus looked at once.
+A pattern is split at `%` into segments of fixed length. The first and the last one are anchored at
+the ends of the text; those between are searched from left to right, each at its leftmost position,
+which leaves most of the text for the next. So every code point is examined once.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ _WILDCARDS: Final = {wildcard.value: wildcard for wildcard in Wildcard}
 
 
 def parse_pattern(text: str, escape: str | None) -> Pattern:
-    """Resolve wildcards and escapes; raise ValueError for `escape` before anything it cannot."""
+    """Resolve wildcards and escapes; raise ValueError for an invalid use of `escape`."""
     elements: list[str | Wildcard] = []
     code_points = iter(text)
     for code_point in code_points:
@@ -31,7 +31,7 @@ def parse_pattern(text: str, escape: str | None) -> Pattern:
 
 
 def like_matcher(pattern: Pattern) -> TextMatcher:
-    """Compile `pattern` to a function that says whether it matches a whole text."""
+    """Compile `pattern` to a function that returns whether it matches a whole text."""
     segments = list(_segments(pattern))
     if len(segments) == 1:
         return _whole(segments[0])
@@ -43,7 +43,7 @@ def like_matcher(pattern: Pattern) -> TextMatcher:
 
 
 class _Segment:
-    """A stretch of a pattern without `%`; it matches texts of one length."""
+    """A part of a pattern without `%`; it matches texts of one length."""
 
     __slots__ = ("_accept", "_any", "_masks", "_runs", "is_literal", "length", "literal")
 
@@ -60,17 +60,17 @@ class _Segment:
                 self._masks[element] = self._masks.get(element, self._any) | 1 << i
 
     def matches_at(self, text: str, position: int) -> bool:
-        """Say whether the segment stands at `position`, where its length has room."""
+        """Return whether the segment matches at `position`, where the text is long enough."""
         return all(text.startswith(run, position + offset) for offset, run in self._runs)
 
     def find(self, text: str, start: int, end: int) -> int:
-        """Give the leftmost place between `start` and `end`, -1 if there is none."""
+        """Return the leftmost position between `start` and `end`, -1 without one."""
         if self.is_literal:
             return text.find(self.literal, start, end)
         return self._shift_and(text, start, end)
 
     def _shift_and(self, text: str, start: int, end: int) -> int:
-        """Follow every candidate at once, one bit each: the Shift-And algorithm."""
+        """Follow all candidates together, one bit each: the Shift-And algorithm."""
         candidates = 0
         mask_of, any_code_point, accept = self._masks.get, self._any, self._accept
         for position, code_point in enumerate(text[start:end], start):
@@ -92,7 +92,7 @@ def _segments(pattern: Pattern) -> Iterator[_Segment]:
 
 
 def _runs(elements: Sequence[str | Wildcard]) -> Iterator[tuple[int, str]]:
-    """Give each longest stretch of literal code points with its offset."""
+    """Yield each longest run of literal code points with its offset."""
     run = ""
     for offset, element in enumerate((*elements, Wildcard.ONE)):
         if isinstance(element, str):

@@ -1,4 +1,4 @@
-"""What an expression may say and hardly means: each is told as a warning."""
+"""Valid expressions that are probably mistakes: each causes a warning."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -22,13 +22,13 @@ from gateway.where.language.lexer import TokenKind, tokenize
 from gateway.where.language.spelling import spell
 
 _SWAPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
-"""What a comparison becomes when its sides change places."""
+"""The mirrored operator of each comparison."""
 
 
 def likely_mistakes(text: str, expression: Expression) -> list[str]:
     """Return a sentence for each likely mistake in an expression.
 
-    `expression` is what `text` was compiled to, with constant parts worked out.
+    `expression` is the compiled `text`, with constant parts folded.
     """
     quoted = {
         token.value
@@ -58,7 +58,7 @@ def _mistakes_of(node: Expression, quoted: set[str]) -> Iterator[str]:
 
 
 def _names_for_texts(node: Comparison | In, quoted: set[str]) -> Iterator[str]:
-    """Tell of `payload.state = "ON"`: a name between double quotes where a value is compared."""
+    """Warn of `payload.state = "ON"`: a double-quoted name in place of a value."""
     first, *others = node.operands
     if isinstance(first, Literal):
         return
@@ -71,7 +71,7 @@ def _names_for_texts(node: Comparison | In, quoted: set[str]) -> Iterator[str]:
 
 
 def _wildcards_in_topics(node: Comparison | In) -> Iterator[str]:
-    """Tell of `topic = 'a/+/b'`."""
+    """Warn of `topic = 'a/+/b'`."""
     if not any(isinstance(each, SystemField) and each.name == "topic" for each in node.operands):
         return
     for each in node.operands:
@@ -82,7 +82,7 @@ def _wildcards_in_topics(node: Comparison | In) -> Iterator[str]:
 
 
 def _wildcards_of_shells(node: Like) -> Iterator[str]:
-    """Tell of `LIKE '*x*'`."""
+    """Warn of `LIKE '*x*'`."""
     if Wildcard.SEQUENCE in node.pattern or Wildcard.ONE in node.pattern:
         return
     if "*" in node.pattern or "?" in node.pattern:
@@ -96,7 +96,7 @@ def _empty_between(node: Between) -> Iterator[str]:
 
 
 def _empty_ranges(node: And) -> Iterator[str]:
-    """Tell of `x > 10 AND x < 5`."""
+    """Warn of `x > 10 AND x < 5`."""
     bounds: dict[object, list[tuple[str, float, Comparison]]] = {}
     for part in conjuncts(node):
         bound = _bound(part) if isinstance(part, Comparison) else None
@@ -110,7 +110,7 @@ def _empty_ranges(node: And) -> Iterator[str]:
 
 
 def _bound(node: Comparison) -> tuple[object, str, float, Comparison] | None:
-    """Return (what is compared, operator, with which number, node); None if it is no bound."""
+    """Return (operand, operator, number, node) of a bound; None if it is none."""
     left, right = node.operands
     operator, number = node.operator, _number(right)
     if number is None:

@@ -1,6 +1,6 @@
-"""Tokens to a tree: the grammar (where-language 3), by precedence climbing.
+"""Parses tokens to a tree: the grammar (where-language 3), by precedence climbing.
 
-The parser recurses only through what opens a level of nesting, and those are bounded.
+The parser recurses only where a level of nesting opens, and those are bounded.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,7 @@ ARRAY_INDEX: Final = 2_147_483_647
 """Highest index of a payload array or a topic level."""
 
 LONG: Final = 512
-"""Characters from which on an expression is compiled in pieces: fewer take a millisecond or two."""
+"""Characters above which an expression is compiled in pieces: fewer take a millisecond or two."""
 
 BARE_SYSTEM_FIELDS: Final = frozenset(
     {
@@ -62,7 +62,7 @@ BARE_SYSTEM_FIELDS: Final = frozenset(
         *("content_type", "response_topic", "correlation_data"),
     }
 )
-"""The nine that need no `$`; frozen (where-language 6.1)."""
+"""The nine fields that need no `$`; frozen (where-language 6.1)."""
 
 SYSTEM_FIELDS: Final = BARE_SYSTEM_FIELDS | {
     *("payload_size", "payload_format", "message_expiry", "received_at"),
@@ -87,7 +87,7 @@ _INDEX_DIGITS: Final = len(str(ARRAY_INDEX))
 
 
 def parse(text: str, *, stateful: bool = False) -> Expression:
-    """Return the tree of a whole `$where` value; raise WhereError if it is not accepted.
+    """Return the tree of a whole `$where` value; raise WhereError if it is invalid.
 
     `stateful` allows the functions of an uplink rule (where-language 13).
     """
@@ -107,7 +107,7 @@ def parse_in_pieces(text: str, *, stateful: bool = False) -> Pieces[Expression]:
 
 
 class _Parser:
-    """Reads tokens from the first one on; `_token` is the one that comes next."""
+    """Reads tokens from the first one on; `_token` is the next one."""
 
     __slots__ = ("_index", "_open_levels", "_remembering", "_stateful", "_token", "_tokens")
 
@@ -131,7 +131,7 @@ class _Parser:
     # Operators ---------------------------------------------------------------------------------
 
     def _expression(self, least: int = _OR) -> Expression:
-        """Read an operand, and the operators behind it that bind it as tightly as `least`."""
+        """Read an operand, and the following operators that bind at least as tightly as `least`."""
         if least <= _NOT and self._at("NOT"):
             self._open()
             left: Expression = Not(operands=(self._expression(_NOT),))
@@ -146,10 +146,11 @@ class _Parser:
                 return left
             chained = binding != _PREDICATE
             left = self._chain(left, binding) if chained else self._predicate(left)
-            most = binding - 1  # predicates form no chain, and all of another kind has been read
+            # predicates form no chain, and operators of other kinds have been read
+            most = binding - 1
 
     def _chain(self, first: Expression, binding: int) -> Expression:
-        """Read the rest of a chain of operators that bind alike."""
+        """Read the rest of a chain of operators with the same precedence."""
         operands, operators = [first], []
         while self._token.kind in _SYMBOLS and _BINDING.get(self._token.value) == binding:
             operators.append(self._advance().value)
@@ -244,7 +245,7 @@ class _Parser:
         raise self._failure("an operand")
 
     def _number(self, sign: str = "") -> Number:
-        """Read a number literal; return its value, with the sign that is folded into it."""
+        """Read a number literal; return its value with its sign."""
         token = self._advance()
         value = read_number(sign + token.text)
         if value is None:
@@ -311,7 +312,7 @@ class _Parser:
         return Call(name, operands=arguments)
 
     def _stateful_call(self, token: Token, name: str) -> Stateful:
-        """Read the arguments of a function that remembers; none of them may remember itself."""
+        """Read the arguments of a function with memory; none of them may have a memory itself."""
         if not self._stateful:
             message = f"{name} needs the memory of an uplink rule and is not available here"
             raise WhereError(token.position, "syntax", message)
@@ -354,7 +355,7 @@ class _Parser:
     # Fields (where-language 6) -----------------------------------------------------------------
 
     def _named(self) -> Expression:
-        """Read what begins with a name: a call or a field."""
+        """Read a call or a field, which begins with a name."""
         token = self._token
         following = self._tokens[self._index + 1]
         called = following.kind is TokenKind.OPERATOR and following.value == "("
@@ -395,7 +396,7 @@ class _Parser:
         return token.text if token.kind is TokenKind.KEYWORD else token.value
 
     def _array_index(self) -> int:
-        """Read what follows a `[`, with the `]`."""
+        """Read what follows a `[`, including the `]`."""
         token = self._token
         if token.kind is not TokenKind.NUMBER:
             raise self._failure("an index, digits only")
@@ -410,7 +411,7 @@ class _Parser:
     # Tokens ------------------------------------------------------------------------------------
 
     def _advance(self) -> Token:
-        """Go on behind the next token, which must not be the last one; return it."""
+        """Advance past the next token, which must not be the last one; return it."""
         token = self._token
         self._index += 1
         self._token = self._tokens[self._index]
@@ -427,7 +428,7 @@ class _Parser:
         return accepted
 
     def _expect(self, symbol: str, expected: str | None = None) -> None:
-        """Read this keyword or operator, or fail, naming what else could stand here."""
+        """Read this keyword or operator, or fail, naming the alternatives."""
         if not self._accept(symbol):
             raise self._failure(expected or (symbol if symbol.isalpha() else repr(symbol)))
 
@@ -438,7 +439,7 @@ class _Parser:
         return self._advance()
 
     def _open(self) -> Token:
-        """Read the token that opens a level of nesting; whoever does closes it."""
+        """Read the token that opens a level of nesting; the caller closes it."""
         if self._open_levels == NESTING_LEVELS:
             message = f"more than {NESTING_LEVELS} levels of (, CASE, NOT and signs"
             raise WhereError(self._token.position, "limit", message)
@@ -455,7 +456,7 @@ class _Parser:
         self._open_levels -= 1
 
     def _failure(self, expected: str) -> WhereError:
-        """Return the error of the next token: its own, or that something else was expected."""
+        """Return the error of the next token: its own, or what was expected instead."""
         token = self._token
         if token.error is not None:
             return token.error
@@ -473,4 +474,4 @@ _TESTS: Final[dict[str, Callable[[_Parser, Expression], Expression]]] = {
     "BETWEEN": _Parser._between,  # noqa: SLF001
     "LIKE": _Parser._like,  # noqa: SLF001
 }
-"""The tests that may have a NOT before them."""
+"""The tests that may follow a NOT."""

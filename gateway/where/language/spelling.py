@@ -1,4 +1,4 @@
-"""A tree back to text, for people to read; parsed again it gives an equal tree."""
+"""Converts a tree back to text, for people; parsed again it gives an equal tree."""
 
 from collections.abc import Callable
 from enum import IntEnum
@@ -40,7 +40,7 @@ _ESCAPE: Final = "!"
 
 
 class _Level(IntEnum):
-    """How tightly a form binds; an operand that binds less stands in parentheses."""
+    """How tightly a form binds; a weaker operand is put in parentheses."""
 
     EXPRESSION = 0
     AND = 1
@@ -53,7 +53,7 @@ class _Level(IntEnum):
 
 
 def spell(expression: Expression) -> str:
-    """Return `expression` in the words of the language, constant parts as they were folded."""
+    """Return `expression` in the words of the language, with folded constants."""
     return _FORMS[type(expression)](expression)[1]
 
 
@@ -66,7 +66,7 @@ def _at(level: _Level, expression: Expression) -> str:
 
 
 def spell_value(value: Value) -> str:
-    """Return a value as a literal; an object or array, which has none, by its kind."""
+    """Return a value as a literal; for an object or array, which has none, its kind."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""What the parts of an expression cost for a message, so that somebody can bound it.
+"""The cost of an expression's parts for a message, so that it can be bounded.
 
-Work is counted, not measured, so that an expression costs the same for a message each time. A unit
-is about what takes a nanosecond of plain Python on a PC, in the worst case that was found.
+Work is counted, not measured, so that an expression always costs the same for a message. A unit is
+about a nanosecond of plain Python on a PC, in the worst case that was found.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,22 +22,22 @@ from gateway.where.language.expression import (
 )
 
 NODE: Final = 200
-"""Work of a node of the tree beside what a text's length adds."""
+"""Work of a node of the tree, without that of a text's length."""
 
 ORDINARY: Final = 5_000
-"""Work of an evaluation as nearly all of them are, at most."""
+"""The work of nearly all evaluations is at most this."""
 
 _NOT_ASCII: Final = 8
-"""Work of a code point of a text that UPPER and LOWER encode for that."""
+"""Work of a code point of a text that UPPER and LOWER encode."""
 
 _COPIED: Final = 2
 """Work of a code point that is copied: it may take four bytes."""
 
 _STEPWISE: Final = 100
-"""Work of a code point that a segment of LIKE with `_` looks at in Python."""
+"""Work of a code point that a segment of LIKE with `_` examines in Python."""
 
 _SHORT_TEXT, _LONG_TEXT = 2_500, 30_000
-"""Code points between which `str.find` looks for a text in another way than below or above."""
+"""Code points between which `str.find` uses another algorithm than below or above."""
 
 
 def letters(text: str) -> int:
@@ -58,7 +58,7 @@ def cut(text: str, start: Number, length: Number | None = None) -> int:
 
 
 def compared(left: Value, right: Value) -> int:
-    """Return the work of a comparison, which is none unless both are texts."""
+    """Return the work of a comparison, which is 0 unless both values are texts."""
     if type(left) is str and type(right) is str:
         return min(len(left), len(right))
     return 0
@@ -70,9 +70,9 @@ def searched(text: str, part: str) -> int:
 
 
 def _search(size: int, part: int) -> int:
-    """Return what each code point costs that `str.find` looks at, in the worst case of a text.
+    """Return the cost of each code point that `str.find` examines, in the worst case.
 
-    That is one which has the beginning of what is looked for everywhere.
+    The worst text has the beginning of the searched part everywhere.
     """
     if size < _SHORT_TEXT:
         return min(part, 300)
@@ -80,7 +80,7 @@ def _search(size: int, part: int) -> int:
 
 
 def liked(pattern: Pattern) -> Callable[[str], int] | None:
-    """Return what gives the work of LIKE for a text; None if that looks at its ends alone."""
+    """Return a function for the work of LIKE for a text; None if only its ends are examined."""
     sequences = [place for place, each in enumerate(pattern) if each is Wildcard.SEQUENCE]
     between = pattern[sequences[0] : sequences[-1]] if sequences else ()
     if Wildcard.ONE in between:
@@ -105,7 +105,7 @@ def adds_up(nodes: Iterable[Expression]) -> bool:
 
 
 def _compares_texts(node: Expression) -> bool:
-    """Return whether values are compared neither of which stands in the expression."""
+    """Return whether values are compared neither of which is in the expression."""
     first, *others = node.operands
     if isinstance(node, SimpleCase):
         others = others[:-1:2]
@@ -113,4 +113,4 @@ def _compares_texts(node: Expression) -> bool:
 
 
 _CALLS: Final = frozenset({"UPPER", "LOWER", "TRIM", "SUBSTR", "INSTR", "CONCAT", "NULLIF"})
-"""Functions whose work is that of their texts."""
+"""Functions whose work depends on their texts."""

@@ -1,4 +1,4 @@
-"""The part of an expression that a node evaluates, as the bytes of docs/node-filter.md."""
+"""Encodes the part of an expression that a node evaluates, as in docs/node-filter.md."""
 
 import struct
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ from gateway.where.node.push_down import VALUE
 VERSION: Final = 1
 
 PROGRAM_MAX: Final = 200
-"""Bytes of a program: with an address it fits a frame of the serial protocol."""
+"""Bytes of a program: with an address it fits into a frame of the serial protocol."""
 
 STACK_MAX: Final = 8
 """Truth values that wait for an AND or OR."""
@@ -51,13 +51,13 @@ _Encoder = Callable[[Any], Iterator[_Instruction]]
 
 
 class ProgramLimitError(ValueError):
-    """The expression is too long or too deep for a node: the gateway has to evaluate it."""
+    """The expression is too long or too deep for a node: the gateway must evaluate it."""
 
 
 def encode_program(expression: Expression) -> bytes:
     """Return the program of a Split's `node`.
 
-    Raises ProgramLimitError if it is too much, TypeError for what is no such part.
+    Raises ProgramLimitError if it exceeds a limit, TypeError for an unsupported part.
     """
     instructions = list(_condition(expression))
     program = bytes([VERSION]) + b"".join(instructions)
@@ -78,7 +78,7 @@ def _depth(instructions: list[_Instruction]) -> int:
 
 
 _EFFECT: Final = {NOT: 0, IS_TRUE: 0, IS_FALSE: 0, IS_UNKNOWN: 0, AND: -1, OR: -1}
-"""By how much an instruction makes the stack higher, where it is not one."""
+"""The change of the stack's height by an instruction, if it is not one."""
 
 
 def _condition(expression: Expression) -> Iterator[_Instruction]:
@@ -115,7 +115,7 @@ def _constant(value: Value) -> bytes:
 
 
 def _joined(opcode: int, conditions: Iterator[Iterator[_Instruction]]) -> Iterator[_Instruction]:
-    """Give the first, and after each further one the instruction that joins it."""
+    """Yield the first, and after each further one the instruction that joins it."""
     for count, condition in enumerate(conditions):
         yield from condition
         if count:

@@ -1,10 +1,10 @@
-"""What of an expression a node can decide by itself before it sends a reading.
+"""Finds the part of an expression that a node can decide itself before it sends a reading.
 
-A reading arrives as a message whose topic is known beforehand, with QoS 1, not retained, without
-user properties and other properties, with the payload `{"value":…,"unit":…,"time":…}`, `unit`
-only where there is one (docs/serial-protocol.md). A node knows `payload.value`, `payload.unit`
-and the time between two readings. It does not know `$received_at`, `payload.time` (which the
-gateway fills in), `$clientid`, nor the payload as text.
+A reading arrives as a message with a known topic, with QoS 1, not retained, without user properties
+and other properties, with the payload `{"value":…,"unit":…,"time":…}`, `unit` only if there is one
+(docs/serial-protocol.md). A node knows `payload.value`, `payload.unit` and the time between two
+readings. It does not know `$received_at`, `payload.time` (which the gateway fills in), `$clientid`,
+nor the payload as text.
 """
 
 from collections.abc import Iterator
@@ -55,8 +55,8 @@ _SEES_EVERY_MESSAGE: Final = ("PREV", "CHANGED")
 class Split:
     """An expression as `node AND residual`, for the readings of one topic.
 
-    `node` is None where the node has to send everything, `residual` None where the gateway has
-    nothing left to decide.
+    `node` is None if the node must send everything, `residual` None if nothing is left for the
+    gateway to decide.
     """
 
     node: Expression | None
@@ -66,10 +66,10 @@ class Split:
 def push_down(expression: Expression, topic: str) -> Split:
     """Split an expression for the readings that arrive on `topic`.
 
-    `node AND residual` gives for each of them what `expression` gives. Functions that remember:
-    what was sent (SENT, DEADBAND, EVERY) depends on the whole result, so a node remembers it only
-    where there is no residual. PREV and CHANGED look at every message, which a gateway whose
-    nodes filter does not see: with one of them the node has to send everything.
+    `node AND residual` has the same result for each of them as `expression`. Of functions with
+    memory, SENT, DEADBAND and EVERY depend on the whole result, so a node has their memory only if
+    there is no residual. PREV and CHANGED need every message, which a gateway with filtering nodes
+    does not receive: with one of them the node must send everything.
     """
     known = fold(_of_a_reading(expression, Message(topic, qos=READING_QOS)), constant_value)
     parts = [part for part in conjuncts(known) if not _is_true(part)]
@@ -94,7 +94,7 @@ def _stateful(expression: Expression) -> Iterator[Stateful]:
 
 
 def _of_a_reading(expression: Expression, message: Message) -> Expression:
-    """Put in what is known of every reading on the message's topic."""
+    """Replace what is known of every reading on the message's topic."""
     if isinstance(expression, BareName):
         expression = PayloadPath((expression.name,))
     if isinstance(expression, PayloadPath):

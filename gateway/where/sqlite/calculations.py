@@ -38,7 +38,7 @@ def operate(operator: str, left: Operand, right: Operand, steps: Steps) -> Opera
     result = f"{a.sql} {operator} {b.sql}"
     if integers:
         return steps.make(f"CASE typeof({result}) WHEN 'integer' THEN {result} END", a.kinds, a, b)
-    # What SQLite makes of INTEGERs that overflow is a REAL.
+    # SQLite turns an INTEGER overflow into a REAL.
     overflow = f"typeof({a.sql}) = 'integer' AND typeof({b.sql}) = 'integer'"
     fault = f"typeof({result}) = 'real' AND ({overflow} OR {result} {_INFINITE})"
     return steps.make(_unless(fault, result), Kind.NUMBER, a, b)
@@ -72,7 +72,7 @@ _TO_INTEGER: Final = {
     "CEIL": f"{_WHOLE} + ({{0}} > {_WHOLE})",
     "ROUND": f"{_WHOLE} + ({{0}} - {_WHOLE} >= 0.5) - ({{0}} - {_WHOLE} <= -0.5)",
 }
-"""What becomes of a REAL within 64 bits, whose whole part and fraction are exact."""
+"""The results for a REAL within 64 bits, whose whole part and fraction are exact."""
 
 
 def _to_integer(function: str, number: Operand, steps: Steps) -> Operand:
@@ -98,7 +98,7 @@ def cast(to: CastType, operand: Operand, steps: Steps) -> Operand:
 
 
 def like(text: Operand, pattern: Pattern, steps: Steps) -> Operand:
-    """Give `text LIKE pattern`; GLOB is always case-sensitive, LIKE by a setting only."""
+    """Return `text LIKE pattern`; GLOB is always case-sensitive, LIKE only by a setting."""
     value = steps.once(text)
     escaped = steps.parameter("".join(map(_language_element, pattern)))
     slow = f"where_like({value.sql}, {escaped})"
@@ -119,7 +119,7 @@ def _glob_element(element: str | Wildcard) -> str:
 
 
 def _by_nul(text: Operand, fast: str, slow: str) -> str:
-    """Choose the SQL for a text with U+0000, where several of SQLite's functions take its end."""
+    """Choose the SQL for a text with U+0000, where several of SQLite's functions stop."""
     return f"CASE WHEN instr({text.sql}, char(0)) THEN {slow} ELSE {fast} END"
 
 
@@ -146,7 +146,7 @@ def _substring(texts: Sequence[Operand], steps: Steps) -> Operand:
     if len(numbers) == 2:
         count = numbers[1]
         fits = f"typeof({count.sql}) = 'integer' AND {count.sql} >= 0"
-        # A sum beyond 64 bits is a REAL and as good: only its being above the size counts.
+        # A sum beyond 64 bits is a REAL, which suffices: only its being above the size counts.
         end_sql = f"CASE WHEN {fits} THEN min({begin.sql} + {count.sql}, {size.sql}) END"
         end = steps.once(steps.make(end_sql, Kind.NUMBER, count, begin, size))
     first = f"min(max({begin.sql}, 0), {size.sql})"

@@ -1,13 +1,13 @@
-"""Values in the SQL that an expression is translated to, their conversion and comparison.
+"""Values in the SQL of a translated expression, their conversion and comparison.
 
-SQLite has no BOOLEAN and no JSON. Where the translator knows that a value can only be a BOOLEAN,
-it is 0 or 1; where it may be something else as well, TRUE, FALSE and a JSON container are the
-blobs below, so that `typeof` tells every type of the language from the others.
+SQLite has no BOOLEAN and no JSON. A value that can only be a BOOLEAN is 0 or 1. If it may be
+something else as well, TRUE, FALSE and a JSON container are the blobs below, so that `typeof`
+distinguishes every type of the language.
 
-The conditions of where-language 5 name a value several times. So as not to write (and work out)
-an operand several times, it becomes a column of a common table expression, a step. Steps that
-build on each other are levels: level 2 selects from level 1, and nothing is nested in the text,
-for which SQLite's parser would have no room (its stack has 100 places).
+The conditions of where-language 5 use a value several times. To avoid writing (and computing) an
+operand several times, it becomes a column of a common table expression, a step. Steps that build on
+each other are levels: level 2 selects from level 1, and nothing is nested in the text, since the
+stack of SQLite's parser has only 100 places.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ STEPS_MAX: Final = 1_000
 """Most steps; SQLite has 2,000 columns."""
 
 _GROUP: Final = 32
-"""Operands that stand side by side: SQLite has room for 1,000 levels, and for 100 arguments."""
+"""Operands in one list: SQLite allows 1,000 levels, and 100 arguments."""
 
 _TEXT_DEPTH: Final = 6
 """Levels of nesting in the text of one step."""
@@ -33,13 +33,13 @@ FALSE_BLOB: Final = b"\x00"
 CONTAINER_BLOB: Final = b"\x02"
 
 PATTERN_ESCAPE: Final = "!"
-"""What escapes `%`, `_` and itself in the pattern that `where_like` gets."""
+"""Escapes `%`, `_` and itself in the pattern for `where_like`."""
 
 Parameter = int | float | str
 
 
 class UntranslatableError(Exception):
-    """SQLite cannot work this expression out."""
+    """SQLite cannot evaluate this expression."""
 
 
 class Kind(Flag):
@@ -55,14 +55,14 @@ class Kind(Flag):
 
 
 NOTHING: Final = Kind(0)
-"""Of a value that is always NULL."""
+"""The kinds of a value that is always NULL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A value: its SQL, its types, the level whose columns it needs, how deeply it is nested.
+    """A value: its SQL, its types, the level whose columns it needs, and its nesting.
 
-    What is not nested at all is a column or a parameter, and costs nothing to name again.
+    An unnested one is a column or a parameter, and can be repeated at no cost.
     """
 
     sql: str
@@ -75,7 +75,7 @@ NULL: Final = Operand("NULL", NOTHING)
 
 
 def grouped(texts: Sequence[str], form: Callable[[Sequence[str]], str]) -> str:
-    """Return what `form` makes of `texts`; of many it makes groups, and then of the groups."""
+    """Return `form` of `texts`; many are first combined in groups."""
     while len(texts) > _GROUP:
         starts = range(0, len(texts), _GROUP)
         texts = [form(texts[start : start + _GROUP]) for start in starts]
@@ -83,13 +83,13 @@ def grouped(texts: Sequence[str], form: Callable[[Sequence[str]], str]) -> str:
 
 
 class Parameters:
-    """The constants of a translation, which SQLite gets beside its text."""
+    """The constants of a translation, which are bound parameters."""
 
     def __init__(self) -> None:
         self.values: dict[str, Parameter] = {}
 
     def add(self, value: Parameter) -> str:
-        """Return the name that stands for `value` in the text."""
+        """Return the name of the parameter for `value`."""
         name = f"where_{len(self.values)}"
         self.values[name] = value
         return f":{name}"
@@ -104,18 +104,18 @@ class Steps:
         self._bound: dict[str, Operand] = {}
 
     def parameter(self, value: Parameter) -> str:
-        """Return the name that stands for a constant."""
+        """Return the name of the parameter for a constant."""
         return self._parameters.add(value)
 
     def make(self, sql: str, kinds: Kind, *operands: Operand) -> Operand:
-        """Return the value of `sql`, in which `operands` stand."""
+        """Return the value of `sql`, which contains `operands`."""
         level = max((operand.level for operand in operands), default=0)
         depth = max((operand.depth for operand in operands), default=0) + 1
         made = Operand(f"({sql})", kinds, level, depth)
         return made if depth < _TEXT_DEPTH else self.once(made)
 
     def once(self, operand: Operand) -> Operand:
-        """Return the same value as something that may be named several times."""
+        """Return the same value as something that may be repeated."""
         if not operand.depth:
             return operand
         bound = self._bound.get(operand.sql)
@@ -141,7 +141,7 @@ class Steps:
         return f"(WITH {tables} {query})"
 
     def _tables(self, levels: list[list[str]]) -> Iterable[str]:
-        # MATERIALIZED: SQLite would otherwise put the steps' texts into each other again.
+        # MATERIALIZED: SQLite would otherwise inline the steps again.
         for level, columns in enumerate(levels, start=1):
             all_columns = ", ".join(
                 [*([f"where_level_{level - 1}.*"] if level > 1 else []), *columns]
@@ -233,7 +233,7 @@ def _arms(kinds: Kind, conversion: _Conversion) -> Sequence[str]:
 
 
 def of_one_kind(operands: Sequence[Operand], steps: Steps) -> tuple[list[Operand], Kind]:
-    """Return values that may stand for each other, and all the types they may have together."""
+    """Return values with a common representation, and all the types they may have together."""
     kinds = NOTHING
     for operand in operands:
         kinds |= operand.kinds
@@ -273,7 +273,7 @@ def compare(operator: str, left: Operand, right: Operand, steps: Steps) -> Opera
 
 
 def _guard(test: str, kinds: Kind, *operands: Operand) -> str | None:
-    """Return when all operands are of `kinds`: '' for always, None for never."""
+    """Return a condition that all operands are of `kinds`: '' for always, None for never."""
     tests = []
     for operand in operands:
         if not operand.kinds & kinds:

@@ -1,11 +1,11 @@
-"""A `$where` expression as a condition of SQLite over recorded messages (where-language 16).
+"""Translates a `$where` expression to a condition of SQLite over recorded messages.
 
-The columns are those of the gateway's history: `topic`, `payload` (BLOB), `qos`, `retain` (0 or
-1), `client_id`, `username`, `content_type`, `response_topic`, `correlation_data` (BLOB),
-`message_expiry`, `payload_format`, `time` (`$received_at`) and `user_properties` (a JSON array
-of pairs). The `where_` functions that the condition calls are registered by
-`gateway.storage.history.reader`. SQLite 3.35 is needed, without its ICU extension, with
-which `upper` and `lower` would change more than ASCII.
+See where-language 16. The columns are those of the gateway's history: `topic`, `payload` (BLOB),
+`qos`, `retain` (0 or 1), `client_id`, `username`, `content_type`, `response_topic`,
+`correlation_data` (BLOB), `message_expiry`, `payload_format`, `time` (`$received_at`) and
+`user_properties` (a JSON array of pairs). `gateway.storage.history.reader` registers the `where_`
+functions that the condition calls. SQLite 3.35 is needed, without its ICU extension, with which
+`upper` and `lower` would change more than ASCII.
 """
 
 import json
@@ -121,8 +121,8 @@ class SqliteFilter:
     """`condition` is for a WHERE clause, with `parameters` bound by their names.
 
     Its value, 1, 0 or NULL, is that of the expression if `residual` is None. Otherwise the
-    expression means `condition AND residual`: SQLite cannot work the residual out, and the
-    caller evaluates it for the rows that the condition keeps.
+    expression means `condition AND residual`: SQLite cannot evaluate the residual, and the caller
+    evaluates it for the rows that pass the condition.
     """
 
     condition: str
@@ -131,10 +131,10 @@ class SqliteFilter:
 
 
 def to_sqlite(expression: Expression) -> SqliteFilter:
-    """Translate a tree, best one whose constant parts were folded.
+    """Translate a tree, preferably with folded constants.
 
-    Left to the residual are functions that remember, and operands of AND that would take more
-    than SQLite has room for (`operand.LEVELS_MAX`, `STEPS_MAX`).
+    The residual has functions with memory, and operands of AND that exceed SQLite's limits
+    (`operand.LEVELS_MAX`, `STEPS_MAX`).
     """
     parameters = Parameters()
     conditions: list[str] = []
