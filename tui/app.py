@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from rich.console import RenderableType
 from rich.segment import Segment
 from textual import events
-from textual._compositor import ChopsUpdate
+from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App, ComposeResult
 from textual.color import Color
 from textual.geometry import Region
@@ -21,7 +21,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.address import DEFAULT_URL, AddressError, parse_address
-from tui.cells import Cells, CellsUpdate
+from tui.cells import WHERE, Cells, Pace
 from tui.gateway_client import GatewayClient
 from tui.line import Line, safe
 from tui.prefs import Preferences, default_file
@@ -33,10 +33,6 @@ TICK = 0.25
 """seconds between two looks at what has come"""
 FRAME = 1.0
 """seconds between two frames while nobody presses a key"""
-SLOW_FRAME = 5.0
-"""seconds between two frames while the terminal is slow to take them"""
-
-
 GONE = 129
 """the exit status when the terminal has ended: what a hangup gives"""
 
@@ -93,7 +89,8 @@ class TidegateApp(App[None]):
         self.ascii = ascii_alone()
         self._palette = Palette(None)
         self._canvas = Canvas()
-        self._cells = Cells()
+        self._cells, self._pace = Cells(), Pace()
+        self._urgent = False
         self._drawn_at = 0.0
 
     def compose(self) -> ComposeResult:
@@ -109,6 +106,7 @@ class TidegateApp(App[None]):
         self._set_palette()
         self._canvas.focus()
         self.set_interval(TICK, self._tick)
+        self._ask_terminal("")
         self.client.start()
 
     def on_unmount(self) -> None:
@@ -120,6 +118,7 @@ class TidegateApp(App[None]):
         event.stop()
         event.prevent_default()
         self.session.key(event.key, event.character)
+        self._urgent = True
         self._draw()
 
     def on_paste(self, event: events.Paste) -> None:
@@ -146,13 +145,47 @@ class TidegateApp(App[None]):
         """Draw anew for another size."""
         self._draw()
 
+    def on_cursor_position(self) -> None:
+        """Write on: the terminal has shown what was written."""
+        self._pace.answered(time.monotonic())
+        self._write()
+        if self.session.ended:
+            self._draw()
+
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        """Write what Textual has drawn, of a part of the screen only the cells that differ."""
+        """Have written what Textual has drawn; of it only the cells that differ."""
         if isinstance(renderable, ChopsUpdate):
-            super()._display(screen, CellsUpdate(renderable, self._cells))
-        else:
+            changed = sorted({y for y, _, _ in renderable.spans})
+            parts = ((y, renderable.chops[y].values()) for y in changed)
+            changes = [(y, Strip.join([each for each in part if each])) for y, part in parts]
+            self._cells.want(changes, first=self._urgent)
+            self._urgent = False
+        elif isinstance(renderable, LayoutUpdate):
             self._cells.forget()
+            lines = enumerate(map(Strip.join, renderable.strips), renderable.region.y)
+            self._cells.want(lines)
+        else:
             super()._display(screen, renderable)
+            return
+        self._write()
+        self.post_display_hook()
+
+    def _write(self) -> None:
+        """Write what waits, as much as the terminal takes in a moment."""
+        if self._cells.behind and self._pace.ready(time.monotonic()):
+            self._ask_terminal(self._cells.write(self.console, self._pace.budget))
+
+    def _ask_terminal(self, written: str) -> None:
+        """Write this, and ask the terminal to tell when it is shown."""
+        if self._driver is None or self.is_headless or not self._running or self._closed:
+            return
+        self._begin_update()
+        self._driver.write(written)
+        self._end_update()
+        if self._pace.answers:
+            self._driver.write(WHERE)
+        self._driver.flush()
+        self._pace.wrote(len(written.encode()), time.monotonic())
 
     def action_help_quit(self) -> None:
         """Quit: Textual asks with ctrl+c."""
@@ -166,19 +199,15 @@ class TidegateApp(App[None]):
     def _tick(self) -> None:
         moment = self.client.clock()
         self.session.tick(moment, time.monotonic)
-        if self.session.dirty or time.monotonic() - self._drawn_at >= self._frame():
+        ended = self.session.ended
+        if self.session.dirty or ended or time.monotonic() - self._drawn_at >= FRAME:
             self._draw()
-
-    def _frame(self) -> float:
-        """Return the seconds until the next frame: longer while the terminal does not keep up."""
-        driver = getattr(self, "_driver", None)
-        writer = getattr(driver, "_writer_thread", None)
-        queue = getattr(writer, "_queue", None)
-        return SLOW_FRAME if queue is not None and queue.qsize() > 2 else FRAME
+        self._write()
 
     def _draw(self) -> None:
         if self.session.ended:
-            self.exit()
+            if self._pace.ready(time.monotonic()):  # else a shell gets the terminal's answer
+                self.exit()
             return
         if not self._canvas.is_attached:
             return

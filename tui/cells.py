@@ -1,37 +1,119 @@
-"""Writes only the cells that differ to the terminal, each style once a frame."""
+"""Writes only the cells that differ to the terminal, and no more than it takes in a moment."""
 
 from collections.abc import Iterable
 from functools import lru_cache
 
-from rich.console import COLOR_SYSTEMS, Console, ConsoleOptions, RenderResult
+from rich.console import COLOR_SYSTEMS, Console
 from rich.style import Style
-from textual._compositor import ChopsUpdate, CompositorUpdate
 from textual.strip import Strip
 
 GAP = 6
 """equal cells that are written again, since moving over them would take more bytes"""
+RUN = 24
+"""bytes that a move and a style take, about"""
+MOMENT = 0.15
+"""seconds that a terminal may need for what is written at a time: a key waits no longer"""
+LEAST, FIRST, MOST = 256, 1_024, 65_536
+"""bytes written at a time: at least, at first, at most"""
+INSTANT = 0.005
+"""seconds that are not measured"""
+PATIENCE = 0.3
+"""seconds in which a terminal that ever answers does so first"""
+LOST = 2.0
+"""seconds after which an answer does not come any more"""
+WHERE = "\x1b[1;1H\x1b[6n"
+"""asks a terminal where its cursor is, which it says when it has shown all before it"""
 
 Run = tuple[Style, int, int, str]
 """a style, a line, a column, and the text from there on"""
 
 
-class Cells:
-    """What the terminal shows, line by line, as far as it is known."""
+class Pace:
+    """How much a terminal takes in a moment, by how soon it answers for what was written.
+
+    A terminal that never answers is written to without end.
+    """
 
     def __init__(self) -> None:
-        self._lines: dict[int, Strip] = {}
+        self.budget = FIRST
+        self.answers = True
+        """whether it ever answered, or may yet"""
+        self._base: float | None = None
+        self._asked: float | None = None
+        self._octets = 0
+
+    def ready(self, now: float) -> bool:
+        """Return whether more can be written: all that was written is shown."""
+        if self._asked is None:
+            return True
+        if now - self._asked < (PATIENCE if self._base is None else LOST):
+            return False
+        self._asked = None
+        if self._base is None:
+            self.answers, self.budget = False, MOST
+        return True
+
+    def wrote(self, octets: int, now: float) -> None:
+        """Take it that so much was written, with a question behind it."""
+        if self.answers:
+            self._asked, self._octets = now, octets
+
+    def answered(self, now: float) -> None:
+        """Take the answer: the quickest one is the way there and back, the rest is writing."""
+        if self._asked is None:
+            return
+        took, self._asked = now - self._asked, None
+        self._base = took if self._base is None else min(self._base, took)
+        if self._octets < LEAST:
+            return  # too little to tell a slow line from a slow program
+        takes = self._octets * MOMENT / max(took - self._base, INSTANT)
+        if takes < self.budget or self._octets >= self.budget // 2:
+            self.budget = int(max(LEAST, min(takes, 4 * self.budget, MOST)))
+
+
+class Cells:
+    """What the terminal shows, line by line, as far as it is known, and what it is to show."""
+
+    def __init__(self) -> None:
+        self._shown: dict[int, Strip] = {}
+        self._wanted: dict[int, Strip] = {}
+        self._pending: dict[int, None] = {}
 
     def forget(self) -> None:
-        """Take it that the terminal may show anything: lines are written whole once."""
-        self._lines.clear()
+        """Take it that the terminal may show anything: what is wanted is written whole once."""
+        self._shown.clear()
+        self._wanted.clear()
+        self._pending.clear()
 
-    def write(self, lines: Iterable[tuple[int, Strip]], console: Console) -> str:
-        """Return what makes a terminal that shows the lines before show these."""
-        runs: list[Run] = []
+    @property
+    def behind(self) -> bool:
+        """Whether something has not been written yet."""
+        return bool(self._pending)
+
+    def want(self, lines: Iterable[tuple[int, Strip]], *, first: bool = False) -> None:
+        """Have these lines shown, before those that wait already or after them."""
+        changed: dict[int, None] = {}
         for y, strip in lines:
-            before = self._lines.get(y)
-            self._lines[y] = strip
-            runs += _runs(y, Strip([]) if before is None else before, strip)
+            self._wanted[y] = strip
+            if self._shown.get(y) != strip:
+                changed[y] = None
+            else:
+                self._pending.pop(y, None)
+        self._pending = {**changed, **self._pending} if first else {**self._pending, **changed}
+
+    def write(self, console: Console, budget: int = MOST) -> str:
+        """Return what shows the next lines that wait, as many as take about so many bytes."""
+        runs: list[Run] = []
+        octets = 0
+        for y in list(self._pending):
+            before, strip = self._shown.get(y, Strip([])), self._wanted[y]
+            found = _runs(y, before, strip)
+            octets += sum(len(text.encode()) + RUN for _, _, _, text in found)
+            if runs and octets > budget:
+                break
+            runs += found
+            self._shown[y] = strip
+            del self._pending[y]
         runs.sort(key=lambda run: sgr(run[0], console))  # stable: lines stay in order
         written, last = [], ""
         for style, y, x, text in runs:
@@ -40,25 +122,6 @@ class Cells:
                 last = codes
             written.append(f"\x1b[{y + 1};{x + 1}H{text}")
         return "".join(written) + ("\x1b[0m" if last else "")
-
-
-class CellsUpdate(CompositorUpdate):
-    """Stands for an update of Textual's, which writes a line from its beginning."""
-
-    def __init__(self, update: ChopsUpdate, cells: Cells) -> None:
-        self._update = update
-        self._cells = cells
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Give what Textual would write."""
-        yield from self._update.__rich_console__(console, options)
-
-    def render_segments(self, console: Console) -> str:
-        """Return what is to be written."""
-        changed = sorted({y for y, _, _ in self._update.spans})
-        parts = ((y, self._update.chops[y].values()) for y in changed)
-        lines = ((y, Strip.join([each for each in part if each])) for y, part in parts)
-        return self._cells.write(lines, console)
 
 
 @lru_cache(256)

@@ -1,75 +1,26 @@
 """The command as a person starts it: on a pseudo-terminal, against a real gateway."""
 
-import fcntl
-import os
-import pty
-import select
 import signal
-import struct
+import statistics
 import subprocess
 import sys
-import tempfile
-import termios
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.publish import single
 
 from tests.support.ports import free_port
 from tests.support.waiting import SECONDS, listens, until
-from tests.tui.emulator import Screen, show, text_of
+from tests.tui.terminal import Terminal
 from tui.app import run
 
 TIDEGATE = [sys.executable, "-c", "import gateway.cli.main as cli; raise SystemExit(cli.main())"]
-
-
-class Terminal:
-    """A command on a pseudo-terminal of 100 by 30 cells."""
-
-    def __init__(self, command: list[str]) -> None:
-        self._ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-        state = tempfile.mkdtemp()
-        environment = os.environ | {"TERM": "xterm-256color", "XDG_STATE_HOME": state}
-        self.process = subprocess.Popen(
-            command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
-        )
-        os.close(theirs)
-        self._output = b""
-
-    def read_until(self, text: str) -> None:
-        """Read until this text is on the screen."""
-        end = time.monotonic() + SECONDS
-        while text not in self._screen():
-            left = end - time.monotonic()
-            assert left > 0, f"{text!r} not in\n{self._screen()}"
-            if select.select([self._ours], [], [], left)[0]:
-                self._output += os.read(self._ours, 65_536)
-
-    def _screen(self) -> str:
-        screen: Screen = {}
-        show(self._output.decode(errors="ignore"), screen)
-        return text_of(screen)
-
-    def type(self, keys: str) -> None:
-        """Press keys."""
-        os.write(self._ours, keys.encode())
-
-    def end(self) -> int:
-        """Read on until the command ends and return its exit status."""
-        with suppress(OSError):  # it has closed the terminal
-            while select.select([self._ours], [], [], SECONDS)[0] and os.read(self._ours, 65_536):
-                continue
-        return self.process.wait(SECONDS)
-
-    def close(self) -> None:
-        """End the command if need be and give the terminal back."""
-        self.process.kill()
-        self.process.wait()
-        os.close(self._ours)
 
 
 @pytest.fixture
@@ -129,8 +80,63 @@ def test_a_terminal_that_has_ended_ends_the_command(gateway: int) -> None:
     finally:
         signal.signal(signal.SIGHUP, hangup)
     opened.read_until("barn")
-    os.close(opened._ours)
-    assert opened.process.wait(SECONDS) != 0
+    opened.hang_up()
+    began = time.monotonic()
+    assert opened.end() != 0
+    assert time.monotonic() - began < 1
+
+
+@contextmanager
+def busy(port: int) -> Iterator[None]:
+    """Have 2,000 messages a second come on 5,000 topics."""
+    client, stopping = Client(CallbackAPIVersion.VERSION2), threading.Event()
+    client.connect("127.0.0.1", port)
+    client.loop_start()
+
+    def publish() -> None:
+        number = 0
+        while not stopping.wait(0.05):
+            for _ in range(100):
+                number += 1
+                topic = f"sensors/n{number % 5_000 // 10}/t{number % 10}"
+                client.publish(topic, b'{"value":%d}' % (number * 7 % 50))
+
+    publisher = threading.Thread(target=publish)
+    publisher.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        publisher.join()
+        client.disconnect()
+        client.loop_stop()
+
+
+def test_a_key_is_answered_on_a_slow_line_of_a_busy_gateway(gateway: int) -> None:
+    """At 2,400 bytes a second within half a second, also while the screen before is written."""
+    keys = (("4", "[4 Queues"), ("?", "keys and signs"), ("1", "[1 Now"), ("2", "[2 Topics"))
+    opened = Terminal([*TIDEGATE, "tui", f"mqtt://127.0.0.1:{gateway}"], 80, 24, rate=2_400)
+    with busy(gateway):
+        opened.read_until("● up")
+        for attempt in range(4):
+            took = []
+            for key, text in keys:
+                opened.type(key)
+                took.append(opened.read_until(text))
+            if statistics.median(took) < 0.5:
+                break
+            assert attempt < 3, took
+        opened.type("q")
+        assert opened.end() == 0
+    opened.close()
+
+
+def test_a_terminal_that_does_not_say_where_its_cursor_is(gateway: int) -> None:
+    opened = Terminal([*TIDEGATE, "tui", f"mqtt://127.0.0.1:{gateway}"], answers=False)
+    opened.read_until("● up")
+    opened.type("q")
+    assert opened.end() == 0
+    opened.close()
 
 
 @pytest.mark.parametrize("url", ["localhost:1883", "http://127.0.0.1", "mqtt://u:secret@h:x"])
