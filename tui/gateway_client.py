@@ -12,6 +12,8 @@ from tui.inbox import Arrival, Inbox
 from tui.link import Link, Phase, Told, delay_after
 
 CONTROL = "$CONTROL/tidegate/"
+REJECTED = "rejected"
+"""the request that is answered as queries are and is none"""
 STOP_TIMEOUT = 2.0
 """seconds given to the thread to end"""
 
@@ -75,8 +77,9 @@ class GatewayClient:
         self._connection.unsubscribe(topic_filters)
 
     def ask(self, key: str, query: str, request: bytes) -> None:
-        """Send a query (docs/query.md)."""
-        self._connection.ask(key, f"{CONTROL}query/{query}", request)
+        """Send a query (docs/query.md), or a request about rejected messages (docs/fleet.md)."""
+        part = query if query == REJECTED else f"query/{query}"
+        self._connection.ask(key, CONTROL + part, request)
 
     def order(self, key: str, part: str, word: str) -> None:
         """Publish a command below `$CONTROL/tidegate/`; its PUBACK is told with the key."""

@@ -16,7 +16,6 @@ class Order:
         self,
         what: str,
         subject: str,
-        given: float,
         state: Callable[[], str],
         wanted: Callable[[str], bool],
     ) -> None:
@@ -26,7 +25,11 @@ class Order:
         self.outcome = ""
         self._state = state
         self._wanted = wanted
-        self._deadline = given + PATIENCE
+        self._deadline = 0.0
+
+    def begin(self, now: float) -> None:
+        """Take it that the order was sent."""
+        self._deadline = now + PATIENCE
 
     def refused(self, reason: str) -> None:
         """Take the gateway's refusal."""

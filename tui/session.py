@@ -102,6 +102,8 @@ class Session:
         self.editor: Editor | None = None
         self.question: Question | None = None
         self.order: Order | None = None
+        self._orders: list[tuple[str, str, Order]] = []
+        """what is ordered when the order before has had its effect"""
         self.stacks: list[list[View]] = [[screen(self)] for screen in SCREENS]
         self.screen = 0
         self.now = 0.0
@@ -176,6 +178,7 @@ class Session:
             self.state.note("info", f"connected to {self.client}", now)
         else:
             self.queries.lost()
+            self._orders.clear()
             if self.order is not None:
                 self.order.lost()
             if link.reason and link.reason != before.reason:
@@ -256,6 +259,7 @@ class Session:
         if order.outcome:
             self.order = None
             self.tell(order.outcome, order.done)
+            self._next_order()
 
     # What is true now
 
@@ -388,8 +392,11 @@ class Session:
             self.stack.pop().closed()
         elif self.view.zoomed:
             self.view.zoomed = False
-        elif self.view.table is not None and self.view.table.filter:
-            self.view.table.filter = ""
+        elif (table := self.view.focused) is not None and (table.filter or table.marked):
+            table.filter = ""
+            table.marked.clear()
+        elif table is not None and table is self.view.below:
+            self.view.focus(self.view.table)
         elif self.screen:
             self.go("Now")
 
@@ -416,18 +423,24 @@ class Session:
             answer = self.queries.get_by_key(key)
             if answer.asked_at is None:
                 del self._doing[key]
-                self.tell(answer.error or words, good=not answer.error)
+                count = answer.number("count")
+                done = words if count is None else f"{count:,.0f} {words}"
+                self.tell(answer.error or done, good=not answer.error)
 
     def give_order(self, part: str, word: str, order: Order) -> None:
         """Send a command below `$CONTROL/tidegate/` and follow what comes of it."""
         if self.link.phase is not Phase.CONNECTED or self.frozen() is not None:
             self.tell(f"no connection: no order to {order.what} was sent", good=False)
-        elif self.order is not None:
-            self.tell("an order is still open", good=False)
         else:
-            self.order = order
+            self._orders.append((part, word, order))
+            self._next_order()
+
+    def _next_order(self) -> None:
+        if self.order is None and self._orders:
+            part, word, self.order = self._orders.pop(0)
+            self.order.begin(self.now)
             self.client.order(f"order {part}", part, word)
-            self.tell(f"ordered {order.subject} to {order.what}")
+            self.tell(f"ordered {self.order.subject} to {self.order.what}")
 
     def prompt(
         self,
@@ -467,11 +480,17 @@ class Session:
     def actions_of(self, view: View) -> list[Action]:
         """Return what the keys do while a view is in view, and only there."""
         found = list(view.actions())
-        if view.table is not None:
+        table = view.focused
+        if table is not None:
             found.append(Action("slash", "filter", self.filter, "/"))
-        if view.table is not None and view.table.can_sort:
-            found.append(Action("s", "sort", view.table.next_sort))
-            found.append(Action("S", "sort the other way", view.table.turn_sort, quiet=True))
+        if table is not None and table.can_sort:
+            found.append(Action("s", "sort", table.next_sort))
+            found.append(Action("S", "sort the other way", table.turn_sort, quiet=True))
+        if view.marks and table is not None and table is view.table:
+            found.append(Action("space", "mark for an action on all", table.mark, quiet=True))
+        if view.below is not None and not view.zoomed:
+            found.append(Action("tab", "other pane", view.next_pane))
+            found.append(Action("shift+tab", "other pane", view.next_pane, quiet=True))
         if view.panes:
             label = "what is below" if view.zoomed else "table alone"
             found.append(Action("z", label, view.zoom, quiet=True))
@@ -533,8 +552,8 @@ class Session:
 
     def scroll(self, by: int) -> None:
         """Take a turn of the mouse's wheel."""
-        if self.view.table is not None:
-            self.view.table.move(by)
+        if self.view.focused is not None:
+            self.view.focused.move(by)
             self.dirty = True
 
     def _edit(self, editor: Editor, key: str, character: str | None) -> None:
@@ -544,15 +563,15 @@ class Session:
             self._accept(editor.text)
         elif said == "cancel":
             self.editor = None
-            if editor.prompt == "/" and self.view.table is not None:
-                self.view.table.filter = ""
+            if editor.prompt == "/" and self.view.focused is not None:
+                self.view.focused.filter = ""
         elif said == "changed" and self._check is not None:
             editor.note = self._check(editor.text)
-        elif said == "changed" and editor.prompt == "/" and self.view.table is not None:
-            self.view.table.filter = editor.text
+        elif said == "changed" and editor.prompt == "/" and self.view.focused is not None:
+            self.view.focused.filter = editor.text
 
     def _move(self, key: str) -> bool:
-        table = self.view.table
+        table = self.view.focused
         if table is None:
             return False
         match key:
@@ -574,8 +593,8 @@ class Session:
 
     def filter(self) -> None:
         """Have the person type a filter of the table in view."""
-        if self.view.table is not None:
-            table = self.view.table
+        table = self.view.focused
+        if table is not None:
             self.prompt("/", lambda text: setattr(table, "filter", text), table.filter)
 
     def command(self) -> None:

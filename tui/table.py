@@ -68,6 +68,12 @@ class Table(Generic[Row]):
         self.cursor = 0
         self.total = 0
         """rows without the filter"""
+        self.top = 1
+        """the line of the view at which it is drawn"""
+        self.has_keys = True
+        """whether keys go to it, not to another one beside it"""
+        self.marked: set[str] = set()
+        """the keys of rows that an action is for, all together"""
         self._first = 0
         self._height = 10
         self._at: str | None = None
@@ -97,6 +103,17 @@ class Table(Generic[Row]):
         """Move the cursor by so many rows."""
         self.cursor = min(max(0, self.cursor + by), max(0, len(self.rows) - 1))
         self._at = self.key(self.rows[self.cursor]) if self.rows else self._at
+
+    def mark(self) -> None:
+        """Mark the row at the cursor or take its mark away, and go to the next one."""
+        if self.rows:
+            self.marked ^= {self.key(self.rows[self.cursor])}
+            self.move(1)
+
+    def chosen(self) -> list[Row]:
+        """Return the marked rows in view, or the one at the cursor."""
+        found = [row for row in self.rows if self.key(row) in self.marked] if self.marked else []
+        return found or self.rows[self.cursor : self.cursor + 1]
 
     def point_at(self, key: str) -> None:
         """Put the cursor on the row with this key, now or as soon as there is one."""
@@ -168,13 +185,17 @@ class Table(Generic[Row]):
 
     def _row(self, shown: Sequence[Column[Row]], widths: list[int], index: int, cells: int) -> Line:
         row = self.rows[index]
-        pieces: Line = [("▌ " if index == self.cursor else "  ", "accent")]
+        here, marked = index == self.cursor, bool(self.marked) and self.key(row) in self.marked
+        pieces: Line = [
+            ("▌" if here else " ", "accent" if self.has_keys else MUTED),
+            ("●" if marked else " ", "accent"),
+        ]
         for column, taken in zip(shown, widths, strict=True):
             cell = column.show(row)
             text, style = (cell, TEXT) if isinstance(cell, str) else cell
             pieces += [(fit(text, taken, right=column.right), style), (" ", TEXT)]
         found = fitted(pieces, cells)
-        return [(t, s + AT_CURSOR) for t, s in found] if index == self.cursor else found
+        return [(t, s + AT_CURSOR) for t, s in found] if here and self.has_keys else found
 
     def _widths(self, shown: Sequence[Column[Row]], cells: int) -> list[int]:
         fixed = sum(column.cells for column in shown) + len(shown) + 2

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tui.line import MUTED, Line, fitted, line, restyled
+from tui.line import BORDER, MUTED, Line, fitted, line, restyled
 from tui.queries import Answer, Query
 from tui.table import Table
 from tui.text import age
@@ -48,10 +48,14 @@ class View:
     """one sentence for the help"""
     panes: ClassVar[bool] = False
     """whether its table shares the screen with what is below it"""
+    marks: ClassVar[bool] = False
+    """whether there are actions on marked rows"""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.table: Table[Any] | None = None
+        self.below: Table[Any] | None = None
+        """a second table, for which `tab` has the keys go"""
         self.where = ""
         """the `$where` of what is sampled"""
         self.zoomed = False
@@ -81,19 +85,45 @@ class View:
         """Return exactly so many lines of so many cells."""
         raise NotImplementedError
 
+    @property
+    def focused(self) -> Table[Any] | None:
+        """The table that keys go to."""
+        if self.below is not None and self.below.has_keys and not self.zoomed:
+            return self.below
+        return self.table
+
+    def focus(self, table: Table[Any] | None) -> None:
+        """Have keys go to this table."""
+        for each in (self.table, self.below):
+            if each is not None:
+                each.has_keys = each is table
+
+    def frame_of(self, table: Table[Any]) -> str:
+        """Return the style of the frame around a table: that with the keys stands out."""
+        return "accent" if self.below is not None and table is self.focused else BORDER
+
+    def next_pane(self) -> None:
+        """Have keys go to the other table."""
+        if self.below is not None and not self.zoomed:
+            self.focus(self.table if self.below.has_keys else self.below)
+
     def click(self, y: int) -> None:
         """Take a click on a line of what was drawn last."""
-        if self.table is not None:
-            self.table.click(y - 1)
+        for table in (self.below, self.table):
+            if table is not None and y > table.top and table.click(y - table.top - 1):
+                self.focus(table)
+                return
 
     def copied(self) -> str:
         """Return what `y` copies: the key of the row at the cursor, or the view's name."""
-        row = self.table.current if self.table is not None else None
-        return self.name() if self.table is None or row is None else self.table.key(row)
+        table = self.focused
+        row = table.current if table is not None else None
+        return self.name() if table is None or row is None else table.key(row)
 
     def zoom(self) -> None:
         """Give the table the whole screen, or what is below it its part again."""
         self.zoomed = not self.zoomed
+        self.focus(self.table)
 
     def closed(self) -> None:
         """Take it that the person has left."""

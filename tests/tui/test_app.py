@@ -29,7 +29,7 @@ async def test_the_screens_of_a_real_gateway(
         await press(pilot, "2")
         await shown(pilot, "[2 Topics]", "▾ sensors", "22 °C")
         await press(pilot, "3")
-        await shown(pilot, "1 connected", "(you)")
+        await shown(pilot, "1 connected", "● you")
         await press(pilot, "4")
         await shown(pilot, "cloud", "jobs", "payload.value > 20", "Connection refused")
         await press(pilot, "5")
@@ -170,7 +170,7 @@ async def test_the_mouse_and_sizes(application: TidegateApp) -> None:
         await connected(pilot)
         first = rendered(application).splitlines()[0]
         await pilot.click(Canvas, offset=(first.index("3 Clients") + 2, 0))
-        await shown(pilot, "[3 Clients]", "(you)")
+        await shown(pilot, "[3 Clients]", "● you")
         for size in ((1, 1), (40, 12), (80, 24), (200, 60)):
             await pilot.resize_terminal(*size)
             await shown(pilot, "")

@@ -148,11 +148,13 @@ def test_a_query_has_a_puback_and_an_answer(gateway: GatewayProcess) -> None:
     until(lambda: len(asking.of(Subscribed)) == 1 + len(FILTERS))
     asking.client.ask("a", "status", b"{}")
     asking.client.ask("b", "nonsense", b"{}")
-    until(lambda: len(asking.of(Answered)) == 2)
+    asking.client.ask("c", "rejected", b'{"do":"retry","numbers":"all","uplink":"plant"}')
+    until(lambda: len(asking.of(Answered)) == 3)
     answers = {each.key: each.payload for each in asking.of(Answered) if isinstance(each, Answered)}
     assert b'"gateway":"barn"' in answers["a"]
     assert b"there is no query 'nonsense'" in answers["b"]
-    until(lambda: len(asking.of(Acknowledged)) == 2)
+    assert answers["c"] == b'{"done":true,"count":0}'
+    until(lambda: len(asking.of(Acknowledged)) == 3)
     assert {each.refusal for each in asking.of(Acknowledged) if isinstance(each, Acknowledged)} == {
         "",
         "Payload format invalid",

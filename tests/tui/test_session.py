@@ -157,6 +157,74 @@ def test_queues(bench: Bench) -> None:
     assert "tablet-7" in bench.session.view.name()
 
 
+def test_panes(bench: Bench) -> None:
+    """`tab` gives the keys to the table below, and escape takes them back."""
+    for digit, cursor in (("4", "payload.value"), ("5", "21.5"), ("6", "")):
+        bench.press(digit)
+        bench.pass_time(5)
+        bench.screen(100, 40)
+        view = bench.session.view
+        assert view.focused is view.table
+        bench.press("tab")
+        assert view.focused is view.below is not view.table
+        assert cursor in bench.screen(100, 40)
+        bench.press("j", "escape")
+        assert view.focused is view.table
+        bench.press("tab", "z")
+        assert view.focused is view.table
+        bench.press("z")
+
+
+def test_actions_on_marked_rows(bench: Bench) -> None:
+    bench.press("4")
+    bench.pass_time(5)
+    bench.press("space", "space", "p")
+    assert "Pause 2 queues?" in bench.screen()
+    bench.press("y")
+    assert bench.client.orders == [("uplink/cloud", "pause")]
+    bench.pass_time(6)
+    assert bench.client.orders[1:] == [("channel/jobs/pause", "")]
+    bench.pass_time(6)
+    bench.press("escape")
+    assert not bench.session.view.table.marked
+    bench.press("3")
+    bench.pass_time(4)
+    names = [str(row["id"]) for row in bench.session.view.table.rows][:2]
+    bench.press("space", "space", "K")
+    assert "Disconnect 2 clients?" in bench.screen(100, 30)
+    bench.press("y")
+    ended = [request["id"] for what, request in bench.client.asked if what == "client/disconnect"]
+    assert ended == names
+    bench.press("D")
+    assert "their subscriptions are gone" in bench.screen(100, 30)
+
+
+def test_rejected_messages_are_sent_again(bench: Bench) -> None:
+    bench.press("4")
+    bench.pass_time(5)
+    assert not [each for each in bench.session.actions() if each.label == "redrive"]
+    bench.tell(tidegate__uplink__rejected=3)
+    bench.client.answers["rejected"] = {"done": True, "count": 2}
+    assert "3 that the fleet will not take" in bench.screen(100, 40)
+    bench.press("R")
+    assert "Redrive what uplink cloud rejected?" in bench.screen(100, 40)
+    bench.press("y")
+    expected = {"do": "retry", "numbers": "all", "uplink": "cloud"}
+    assert ("rejected", expected) in bench.client.asked
+    assert "2 put back into the outbox of cloud" in bench.screen(100, 40)
+
+
+def test_how_many_pass_a_where(bench: Bench) -> None:
+    where = "payload.value > 60"
+    row = {"filter": "#", "qos": 0, "where": where, "evaluated": 812, "passed": 118}
+    bench.client.answers["client"] = {"client": None, "subscriptions": [row]}
+    bench.press("2", "$")
+    bench.type(where)
+    bench.pass_time(3)
+    assert "118 of 812 pass, 15 %" in bench.screen(120, 30)
+    assert ("client", {"id": bench.client.client_id}) in bench.client.asked
+
+
 def test_nodes(bench: Bench) -> None:
     bench.press("5")
     bench.pass_time(4)
@@ -346,6 +414,7 @@ def test_copy_scroll_paste_and_quit(bench: Bench) -> None:
     assert bench.copied
     bench.session.scroll(1)
     bench.session.click(10, 4)
+    assert bench.session.view.table.cursor == 0
     bench.press("S", "pagedown", "pageup", "home", "end", "ctrl+s", "T")
     assert bench.session.screenshot_wanted
     bench.press("/")
@@ -385,7 +454,7 @@ def told(bench: Bench) -> tuple[object, ...]:
     """Return everything that a key may change."""
     session, client = bench.session, bench.client
     return (
-        bench.screen(140, 50), session.screen, len(session.stack), session.question,
+        bench.session.draw(140, 50), session.screen, len(session.stack), session.question,
         session.editor, session.theme_wanted, session.screenshot_wanted,
         session.redraw_wanted, session.ended,
         len(bench.copied), len(client.asked), dict(session.preferences.seen),

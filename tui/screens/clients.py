@@ -40,6 +40,7 @@ class Clients(View):
 
     title = "Clients"
     about = "who is connected, away or in trouble; disconnect and drop"
+    marks = True
 
     def __init__(self, session: Any) -> None:
         super().__init__(session)
@@ -126,11 +127,12 @@ class Clients(View):
         return [self._query()]
 
     def actions(self) -> Sequence[Action]:
-        """Return what can be done with the client at the cursor."""
+        """Return what can be done with the client at the cursor, or those that are marked."""
+        chosen = self.table.chosen()
         return [
             Action("enter", "open", self._enter, "⏎"),
-            Action("K", "disconnect", lambda: self._with(disconnect), asks=True),
-            Action("D", "drop session", lambda: self._with(drop), asks=True),
+            Action("K", "disconnect", lambda: disconnect(self.session, *chosen), asks=True),
+            Action("D", "drop session", lambda: drop(self.session, *chosen), asks=True),
             *self._turns(),
         ]
 
@@ -178,12 +180,14 @@ class Clients(View):
 
     def _client(self, row: Document) -> tuple[str, str]:
         if row.get("id") == self.session.client.client_id:
-            return identifier(row) + "  (you)", "muted"
+            return identifier(row), "muted"
         if row.get("shared_identifier"):
             return "! " + identifier(row), "warn"
         return identifier(row), "text"
 
     def _state(self, row: Document) -> tuple[str, str]:
+        if row.get("id") == self.session.client.client_id:
+            return "● you", "good"
         return ("! shared", "warn") if row.get("shared_identifier") else state_cell(state_of(row))
 
     def _flight(self, row: Document) -> str:
@@ -199,10 +203,6 @@ class Clients(View):
     def _enter(self) -> None:
         if self.table.current is not None:
             self.session.open(ClientDetail(self.session, str(self.table.current.get("id"))))
-
-    def _with(self, order: Any) -> None:
-        if self.table.current is not None:
-            order(self.session, self.table.current)
 
 
 class ClientDetail(View):
@@ -322,26 +322,33 @@ def _end(row: Document, now: float) -> Line:
     )
 
 
-def disconnect(session: Any, row: Document) -> None:
-    """Ask, and end a client's connection."""
-    name = str(row.get("id"))
-    session.ask(
-        f"Disconnect {printable(name, 100)}?",
-        "Its session stays. Most clients come back at once.",
-        lambda: _order(session, "client/disconnect", name, "disconnected"),
-    )
+def disconnect(session: Any, *rows: Document) -> None:
+    """Ask, and end the connections of clients."""
+    if rows:
+        session.ask(
+            f"Disconnect {_named(rows)}?",
+            "What their sessions keep stays. Most clients come back at once.",
+            lambda: _order(session, "client/disconnect", rows, "disconnected"),
+        )
 
 
-def drop(session: Any, row: Document) -> None:
-    """Ask, and end a client's session."""
-    name = str(row.get("id"))
-    waiting = count(row, "waiting")
-    session.ask(
-        f"Drop the session of {printable(name, 100)}?",
-        f"{waiting} waiting messages and its subscriptions are gone for ever.",
-        lambda: _order(session, "session/drop", name, "dropped the session of"),
-    )
+def drop(session: Any, *rows: Document) -> None:
+    """Ask, and end the sessions of clients."""
+    waiting = sum(int(number(row.get("waiting")) or 0) for row in rows)
+    whose = "its" if len(rows) == 1 else "their"
+    if rows:
+        session.ask(
+            f"Drop the session of {_named(rows)}?",
+            f"{waiting:,} waiting messages and {whose} subscriptions are gone for ever.",
+            lambda: _order(session, "session/drop", rows, "dropped the session of"),
+        )
 
 
-def _order(session: Any, what: str, name: str, words: str) -> None:
-    session.do(query(what, 0.0, id=name), f"{words} {name}")
+def _named(rows: Sequence[Document]) -> str:
+    return printable(str(rows[0].get("id")), 100) if len(rows) == 1 else f"{len(rows)} clients"
+
+
+def _order(session: Any, what: str, rows: Sequence[Document], words: str) -> None:
+    for row in rows:
+        name = str(row.get("id"))
+        session.do(query(what, 0.0, id=name), f"{words} {name}")

@@ -1,6 +1,6 @@
 """Events: what a person would want to have been told; below it the log as it comes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tui.line import MUTED, Line, box, line
@@ -50,6 +50,8 @@ class Events(View):
         self.table: Table[Document] = Table(
             columns, lambda row: str(row.get("id")), empty="no event is known"
         )
+        self.below: Table[LogLine] = log_table()
+        self.focus(self.table)
         self._chatter = False
 
     def queries(self) -> list[Query]:
@@ -74,10 +76,15 @@ class Events(View):
         unseen = self.session.unseen()
         right = old or (f"{unseen} new · m: mark as seen" if unseen else "all seen")
         lines = dimmed(self.table.draw(cells - 4, above - 2), old)
-        result = box(f"events {len(self.table.rows)}", lines, cells, above, right)
+        style = self.frame_of(self.table)
+        result = box(f"events {len(self.table.rows)}", lines, cells, above, right, style)
         if height > above:
-            shown = log_lines(self.session.state.log, height - above - 2, chatter=self._chatter)
-            result += box("log", shown, cells, height - above, "L: all of it")
+            self.below.top = above + 1
+            shown = [each for each in self.session.state.log if self._chatter or not _came(each)]
+            follow_log(self.below, shown)
+            lines = self.below.draw(cells - 4, height - above - 2)
+            style = self.frame_of(self.below)
+            result += box("log", lines, cells, height - above, "L: all of it", style)
         return result
 
     def _when(self, row: Document) -> tuple[str, str]:
@@ -136,22 +143,7 @@ class Log(View):
 
     def __init__(self, session: Any) -> None:
         super().__init__(session)
-        columns = [
-            Column[LogLine](
-                "TIME", 8, lambda each: (time_of_day(each.time), MUTED), lambda each: each.time
-            ),
-            Column[LogLine](
-                "LEVEL",
-                7,
-                lambda each: (each.level, LEVELS.get(each.level, "text")),
-                lambda each: each.level,
-            ),
-            Column[LogLine]("FROM", 16, lambda each: (_part(each), MUTED), _part, least=70),
-            Column[LogLine]("LINE", 0, lambda each: each.message),
-        ]
-        self.table: Table[LogLine] = Table(
-            columns, lambda each: f"{each.time} {each.message}", empty="no line yet"
-        )
+        self.table: Table[LogLine] = log_table()
         self._follows = True
 
     def actions(self) -> Sequence[Action]:
@@ -161,10 +153,7 @@ class Log(View):
     def draw(self, cells: int, height: int) -> list[Line]:
         """Return the lines, the newest last."""
         if self._follows or self.table.filter or not self.table.rows:
-            at_end = self.table.cursor >= len(self.table.rows) - 1
-            self.table.fill(list(self.session.state.log))
-            if self._follows and at_end:
-                self.table.move(len(self.table.rows))
+            follow_log(self.table, self.session.state.log, follows=self._follows)
         lines = self.table.draw(cells - 4, height - 2)
         right = "follows" if self._follows else "held"
         return box(f"log {len(self.table.rows)} of {self.table.total}", lines, cells, height, right)
@@ -179,24 +168,34 @@ def _part(each: LogLine) -> str:
     return words[1] if words[0] == "gateway" and len(words) > 1 else words[0]
 
 
-def log_lines(log: Sequence[LogLine], count: int, *, chatter: bool) -> list[Line]:
-    """Return the last lines of the log; without who came and went unless that is wanted."""
-    found: list[Line] = []
-    for each in reversed(log):
-        if len(found) >= count:
-            break
-        if not chatter and each.logger.endswith(CHATTER):
-            continue
-        style = LEVELS.get(each.level, "text")
-        found.append(
-            line(
-                (f"{time_of_day(each.time)} ", MUTED),
-                (f"{each.level:<7} ", style),
-                (f"{_part(each):<9.9} ", MUTED),
-                (each.message, style),
-            )
-        )
-    return found[::-1]
+def _came(each: LogLine) -> bool:
+    return each.logger.endswith(CHATTER)
+
+
+def log_table() -> Table[LogLine]:
+    """Return a table of lines of the log."""
+    columns = [
+        Column[LogLine](
+            "TIME", 8, lambda each: (time_of_day(each.time), MUTED), lambda each: each.time
+        ),
+        Column[LogLine](
+            "LEVEL",
+            7,
+            lambda each: (each.level, LEVELS.get(each.level, "text")),
+            lambda each: each.level,
+        ),
+        Column[LogLine]("FROM", 9, lambda each: (_part(each), MUTED), _part, least=70),
+        Column[LogLine]("LINE", 0, lambda each: (each.message, LEVELS.get(each.level, "text"))),
+    ]
+    return Table(columns, lambda each: f"{each.time} {each.message}", empty="no line yet")
+
+
+def follow_log(table: Table[LogLine], log: Iterable[LogLine], *, follows: bool = True) -> None:
+    """Show these lines, and the newest one at the end if the cursor was there."""
+    at_end = table.cursor >= len(table.rows) - 1
+    table.fill(list(log))
+    if follows and at_end:
+        table.move(len(table.rows))
 
 
 def _what(row: Document) -> str:

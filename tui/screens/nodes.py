@@ -61,6 +61,8 @@ class Nodes(View):
             ),
         ]
         self.table: Table[Document] = Table(columns, bridge_of, empty="no bridges are configured")
+        self.below: Table[Document] = readings_table()
+        self.focus(self.table)
 
     def queries(self) -> list[Query]:
         """Return the queries for bridges and readings."""
@@ -80,8 +82,10 @@ class Nodes(View):
         self.table.fill(rows)
         above = height if self.zoomed or height < 10 else min(height - 6, max(4, len(rows) + 3))
         lines = dimmed(self.table.draw(cells - 4, above - 2), old)
-        result = box(f"bridges {len(rows)}", lines, cells, above, old)
+        style = self.frame_of(self.table)
+        result = box(f"bridges {len(rows)}", lines, cells, above, old, style)
         if height > above:
+            self.below.top = above + 1
             result += self._below(cells, height - above, now)
         return result
 
@@ -89,13 +93,17 @@ class Nodes(View):
         row = self.table.current
         if row is None:
             return box("readings", [], cells, height)
-        lines = [line((f"! {each}", "warn")) for each in troubles(row)]
+        lines = [line((f"! {each}", "warn")) for each in troubles(row)][: max(0, height - 5)]
         counted = row.get("counted")
-        if isinstance(counted, dict) and counted:
+        if isinstance(counted, dict) and counted and height > 8:
             words = " · ".join(f"{text(k)} {v:,}" for k, v in counted.items() if isinstance(v, int))
             lines.append(line((words, MUTED)))
-        lines += reading_lines(self._readings(row))
-        return box(f"readings of {bridge_of(row)}", lines, cells, height, self.old(READINGS, now))
+        self.below.top += len(lines)
+        old = self.old(READINGS, now)
+        self.below.fill(self._readings(row))
+        lines += dimmed(self.below.draw(cells - 4, height - 2 - len(lines)), old)
+        title, style = f"readings of {bridge_of(row)}", self.frame_of(self.below)
+        return box(title, lines, cells, height, old, style)
 
     def _readings(self, row: Document) -> list[Document]:
         return [
@@ -118,29 +126,7 @@ class BridgeReadings(View):
         super().__init__(session)
         self._name = bridge_of(row)
         self._query = query("readings", 2.0, kind=row.get("kind"), name=row.get("name"), limit=500)
-        columns = [
-            Column[Document](
-                "NODE", 0, lambda row: text(row.get("node")), lambda row: text(row.get("node"))
-            ),
-            Column[Document]("QUANTITY", 20, _quantity, _quantity),
-            Column[Document]("VALUE", 16, _value, lambda row: number(row.get("value")), right=True),
-            Column[Document](
-                "AGE",
-                5,
-                lambda row: (age(number(row.get("age"))), MUTED),
-                lambda row: number(row.get("age")),
-                right=True,
-            ),
-            Column[Document](
-                "QUALITY", 16, lambda row: (text(row.get("quality")), "warn"), least=70
-            ),
-        ]
-        self.table: Table[Document] = Table(
-            columns,
-            lambda row: f"{row.get('node')}/{row.get('quantity')}/{row.get('instance')}",
-            0,
-            empty="no reading yet",
-        )
+        self.table: Table[Document] = readings_table()
 
     def name(self) -> str:
         """Return the bridge's name."""
@@ -159,21 +145,27 @@ class BridgeReadings(View):
         return box(f"readings of {self._name}", lines, cells, height, old)
 
 
-def reading_lines(rows: Sequence[Document]) -> list[Line]:
-    """Return readings as lines."""
-    lines = []
-    for row in rows:
-        words = f"{text(row.get('node'))}/{_quantity(row)}"
-        quality = text(row.get("quality"))
-        shown = line(
-            f"{words:<32} ",
-            (f"{_value(row):>16}", "accent"),
-            (f"  {age(number(row.get('age')))}", MUTED),
-        )
-        if quality:
-            shown.append((f"  ! {quality}", "warn"))
-        lines.append(shown)
-    return lines or [line(("no reading yet", MUTED))]
+def readings_table() -> Table[Document]:
+    """Return a table of the readings of a bridge."""
+
+    def age_of(row: Document) -> float | None:
+        return number(row.get("age"))
+
+    columns = [
+        Column[Document](
+            "NODE", 0, lambda row: text(row.get("node")), lambda row: text(row.get("node"))
+        ),
+        Column[Document]("QUANTITY", 20, _quantity, _quantity),
+        Column[Document]("VALUE", 16, _value, lambda row: number(row.get("value")), right=True),
+        Column[Document]("AGE", 5, lambda row: (age(age_of(row)), MUTED), age_of, right=True),
+        Column[Document]("QUALITY", 16, lambda row: (text(row.get("quality")), "warn"), least=70),
+    ]
+    return Table(
+        columns,
+        lambda row: f"{row.get('node')}/{row.get('quantity')}/{row.get('instance')}",
+        0,
+        empty="no reading yet",
+    )
 
 
 def _quantity(row: Document) -> str:

@@ -178,9 +178,8 @@ class Now(View):
             word = state.figures.word(begin + "state")
             sign, style = SIGNS.get(word, ("?", MUTED))
             waiting = state.figures.count(begin + "waiting" if name else figures.OUTBOX_ROWS)
-            shown = line(
-                (f"{sign} ", style), (f"{printable(name or 'uplink', 16):<{longest}} ", "head")
-            )
+            called = printable(name or "uplink", 16)
+            shown = line((f"{sign} ", style), (f"{called:<{longest}} ", "head"))
             if word == "connected":
                 delivered = rate(state.rates.get(begin + "acknowledged"))
                 shown += line(f"{delivered} ", (f"{amount(waiting)} behind", MUTED))
@@ -398,7 +397,7 @@ class Now(View):
             rows.append(_gauge("card", long_span(card), card / CARD_YEARS, bar))
         if matched:
             part, saved = (kept or 0.0) / matched, size(state.count(figures.RULES_SAVED))
-            words = f"{100 * part:.0f} % back"
+            words = f"{100 * part:.0f} % held back"
             words += f", {saved}" if len(words) + len(saved) + 11 + bar <= cells else ""
             rows.append([*line((f"{'rules':<7}", MUTED), words), *gauge(part, bar, "plot")])
         disk = number(self.answer(STATUS).document.get("free_bytes"))
@@ -409,7 +408,7 @@ class Now(View):
             for each in ("memory_bytes", "memory_limit")
         )
         if memory is not None and limit:
-            rows.append(_gauge("memory", f"{size(int(memory))}", 1 - memory / limit, bar))
+            rows.append(_gauge("memory", f"{size(int(memory))} used", 1 - memory / limit, bar))
         rows.append(line((f"{'lost':<7}", MUTED), (amount(lost), "bad" if lost else "text")))
         return [_aligned(each, cells, bar) for each in rows]
 

@@ -11,12 +11,14 @@ from tui.screens.rule import RuleEditor, place_of
 from tui.series import SPANS
 from tui.signs import state_cell
 from tui.table import Column, Table
-from tui.text import UNKNOWN, amount, outage, printable, rate, size, span
+from tui.text import UNKNOWN, amount, outage, rate, size, span
 from tui.verdict import brief
 from tui.view import Action, View, dimmed, trouble
 
 QUEUES = query("queues", 2.0, seconds=1, limit=200)
 RULES = query("rules", 5.0, limit=100)
+REJECTED = "tidegate/uplink/rejected"
+"""the figure of messages that the fleet has rejected"""
 ORDER = {"uplink": 0, "channel": 1, "delayed": 2, "session": 3}
 
 
@@ -61,10 +63,13 @@ class Queues(View):
     title = "Queues"
     about = "what waits, why and until when; rules; pause and resume"
     panes = True
+    marks = True
 
     def __init__(self, session: Any) -> None:
         super().__init__(session)
         self.table: Table[Document] = Table(self._columns(), key, empty="nothing waits anywhere")
+        self.rules = rules_table()
+        self.rules.has_keys = False
         self._plotted = False
 
     def _columns(self) -> Sequence[Column[Document]]:
@@ -124,20 +129,27 @@ class Queues(View):
         return [QUEUES, RULES, self.session.courses[SPANS[self.session.span][0]].query()]
 
     def actions(self) -> Sequence[Action]:
-        """Return what can be done with the queue at the cursor."""
-        row = self.table.current
-        found = []
-        if row is not None and row.get("kind") in ("uplink", "channel"):
-            paused = row.get("state") == "paused"
-            word = "resume" if paused else "pause"
-            found.append(
-                Action("p", f"{word} {label(row)}", lambda: self._pause(row, word), asks=True)
-            )
-        found.append(Action("enter", "open", self._enter, "⏎"))
+        """Return what can be done with the queue at the cursor, or those that are marked."""
+        row, found = self.table.current, []
+        chosen = self.table.chosen()
+        stoppable = [each for each in chosen if each.get("kind") in ("uplink", "channel")]
+        if stoppable:
+            word = "resume" if all(map(_is_paused, stoppable)) else "pause"
+            rows = [each for each in stoppable if _is_paused(each) == (word == "resume")]
+            words = f"{word} {_named(rows)}"
+            found.append(Action("p", words, lambda: self._pause(rows, word), asks=True))
+        if row is not None and self.below is not None and self.below.has_keys:
+            found.append(Action("enter", "edit rule", self._edit_rule, "⏎"))
+        else:
+            found.append(Action("enter", "open", self._enter, "⏎"))
         if self._rules_of(row):
             found.append(Action("e", "edit a rule", self._edit_rule))
-        if row is not None and row.get("kind") == "channel":
-            found.append(Action("E", "empty", lambda: self._empty(row), asks=True))
+        channels = [each for each in chosen if each.get("kind") == "channel"]
+        if channels:
+            found.append(Action("E", "empty", lambda: self._empty(channels), asks=True))
+        uplinks = [each for each in chosen if each.get("kind") == "uplink"]
+        if uplinks and self.session.state.figures.count(REJECTED):
+            found.append(Action("R", "redrive", lambda: self._redrive(uplinks), asks=True))
         return [*found, *(plot_actions(self.session) if self._plotted else [])]
 
     def draw(self, cells: int, height: int) -> list[Line]:
@@ -153,16 +165,22 @@ class Queues(View):
                 answer.rows(), key=lambda row: (ORDER.get(str(row.get("kind")), 9), label(row))
             )
         self.table.fill([self._as_told(row) for row in rows])
-        rules = len(self._rules_of(self.table.current))
-        below = 0 if self.zoomed or height < 12 else min(height // 2, 9 + rules)
+        rules = self._rules_of(self.table.current)
+        self.rules.fill(rules)
+        below = 0 if self.zoomed or height < 12 else min(height // 2, 9 + len(rules))
+        self.below = self.rules if rules and below else None
+        if self.below is None or not self.below.has_keys:
+            self.focus(self.table)
         above = min(height - below, len(rows) + 3) if below else height
         lines = dimmed(self.table.draw(cells - 4, above - 2), old)
         right = old or (f"sort: {self.table.sorted_by()}" if self.table.sort is not None else "")
-        result = box(f"where messages wait {len(rows)}", lines, cells, above, right)
+        style = self.frame_of(self.table)
+        result = box(f"where messages wait {len(rows)}", lines, cells, above, right, style)
         self._plotted = False
         if not below:
             return result
         rest = height - above
+        self.rules.top = above + 1
         self._plotted = rest >= 18
         if self._plotted:
             result += self._below(cells, rest - 12, now)
@@ -202,11 +220,13 @@ class Queues(View):
         return rules_of(self.answer(RULES), row)
 
     def _edit_rule(self) -> None:
-        rules = self._rules_of(self.table.current)
-        if len(rules) == 1:
-            self.session.open(RuleEditor(self.session, rules[0]))
-        else:
+        rule = self.rules.current
+        if self.below is None or rule is None:
             self._enter()
+        elif self.rules.has_keys or len(self._rules_of(self.table.current)) == 1:
+            self.session.open(RuleEditor(self.session, rule))
+        else:
+            self.next_pane()
 
     def _below(self, cells: int, height: int, now: float) -> list[Line]:
         row = self.table.current
@@ -233,15 +253,18 @@ class Queues(View):
                     *gauge(part, 10, "good" if part > 0.15 else "warn"),
                     ("  until the outbox is full", MUTED),
                 ]
-            lines += [room, []]
-            lines += _rule_lines(self._rules_of(row), cells - 4)
+            lines += [room, *self._rejected(), []]
+            self.rules.top += len(lines)
+            if self.below is not None:
+                lines += self.rules.draw(cells - 4, height - 2 - len(lines))
         elif row.get("filter"):
             lines.append(line(("filter    ", MUTED), text(row.get("filter"), 120)))
             lines.append(line(("in flight ", MUTED), whole(row, "inflight")))
         octets = number(row.get("bytes"))
         if octets is not None:
             lines.append(line(("bytes     ", MUTED), size(int(octets))))
-        return box(label(row), lines, cells, height, self.old(RULES, now))
+        style = self.frame_of(self.rules)
+        return box(label(row), lines, cells, height, self.old(RULES, now), style)
 
     def _enter(self) -> None:
         row = self.table.current
@@ -252,30 +275,54 @@ class Queues(View):
         elif row is not None:
             self.session.open(QueueDetail(self.session, row))
 
-    def _pause(self, row: Document, word: str) -> None:
-        name, kind = str(row.get("name") or ""), str(row.get("kind"))
-        shown = f"{kind} {name}" if name else "the uplink"
+    def _rejected(self) -> list[Line]:
+        """Return what the fleet has rejected, which waits for a person."""
+        count = self.session.state.figures.count(REJECTED)
+        if not count:
+            return []
+        words = f"{count:,} that the fleet will not take, of all uplinks; R sends them again"
+        return [line(("rejected  ", MUTED), (words, "warn"))]
+
+    def _pause(self, rows: Sequence[Document], word: str) -> None:
         survives = number(self.session.queries.get_status().document.get("survives_seconds"))
         room = f", room for {outage(int(survives))}" if survives is not None else ""
         consequence = f"Its messages wait{room}. The pause stays over restarts."
         if word == "resume":
-            consequence = f"{whole(row, 'depth')} messages that wait begin to go."
+            depth = sum(int(number(row.get("depth")) or 0) for row in rows)
+            consequence = f"{depth:,} messages that wait begin to go."
+        self.session.ask(
+            f"{word.capitalize()} {_named(rows, kinds=True)}?",
+            consequence,
+            for_each(rows, lambda row: self._stop(row, word)),
+        )
+
+    def _stop(self, row: Document, word: str) -> None:
+        """Order one queue to pause or resume."""
+        name, kind = str(row.get("name") or ""), str(row.get("kind"))
+        part, payload = f"channel/{name}/{word}", ""
         if kind == "uplink":
-            part = f"uplink/{name}" if name else "uplink"
-            payload = word
-        else:
-            part, payload = f"channel/{name}/{word}", ""
+            part, payload = f"uplink/{name}" if name else "uplink", word
         order = Order(
             word,
-            shown,
-            self.session.now,
+            _named([row], kinds=True),
             lambda: self._state_of(kind, name),
             lambda state: (state == "paused") == (word == "pause"),
         )
+        self.session.give_order(part, payload, order)
+
+    def _redrive(self, rows: Sequence[Document]) -> None:
+        """Ask, and send again what the fleet has rejected."""
+        count = self.session.state.figures.count(REJECTED) or 0
+
+        def retry(row: Document) -> None:
+            name = row.get("name") or None
+            wanted = query("rejected", 0.0, do="retry", numbers="all", uplink=name)
+            self.session.do(wanted, f"put back into the outbox of {label(row)}")
+
         self.session.ask(
-            f"{word.capitalize()} {printable(shown, 80)}?",
-            consequence,
-            lambda: self.session.give_order(part, payload, order),
+            f"Redrive what {_named(rows, kinds=True)} rejected?",
+            f"Of {count:,} rejected messages its own go back into the outbox, under their numbers.",
+            for_each(rows, retry),
         )
 
     def _state_of(self, kind: str, name: str) -> str:
@@ -289,21 +336,22 @@ class Queues(View):
                 return text(row.get("state"))
         return ""
 
-    def _empty(self, row: Document) -> None:
-        name = str(row.get("name"))
-        shown = f"channel {name}"
+    def _empty(self, rows: Sequence[Document]) -> None:
+        depth = sum(int(number(row.get("depth")) or 0) for row in rows)
+        self.session.ask(
+            f"Empty {_named(rows, kinds=True)}?",
+            f"{depth:,} messages are gone for ever.",
+            for_each(rows, lambda row: self._empty_one(str(row.get("name")))),
+        )
+
+    def _empty_one(self, name: str) -> None:
         order = Order(
             "empty",
-            shown,
-            self.session.now,
+            f"channel {name}",
             lambda: self._depth_of(name),
             lambda depth: depth == "empty",
         )
-        self.session.ask(
-            f"Empty {printable(shown, 80)}?",
-            f"{whole(row, 'depth')} messages are gone for ever.",
-            lambda: self.session.give_order(f"channel/{name}/empty", "", order),
-        )
+        self.session.give_order(f"channel/{name}/empty", "", order)
 
     def _depth_of(self, name: str) -> str:
         for row in self.answer(QUEUES).rows():
@@ -320,7 +368,7 @@ class QueueDetail(View):
     def __init__(self, session: Any, row: Document) -> None:
         super().__init__(session)
         self._row = row
-        self.table = Table(_rule_columns(), place_of) if row.get("kind") == "uplink" else None
+        self.table = rules_table() if row.get("kind") == "uplink" else None
 
     def name(self) -> str:
         """Return what the queue is called."""
@@ -386,7 +434,23 @@ def _words_of(rule: Document) -> str:
     return text(rule.get("topic"), 120) + (f"  {where}" if where else "")
 
 
-def _rule_columns() -> Sequence[Column[Document]]:
+def _kept_words(rule: Document) -> str:
+    return UNKNOWN if (part := _kept(rule)) is None else f"{100 * part:.0f} %"
+
+
+def _cost(rule: Document) -> str:
+    cost = _counted(rule, "microseconds")
+    return UNKNOWN if cost is None else f"{cost:.1f}"
+
+
+def _bar(rule: Document) -> tuple[str, str]:
+    part = _kept(rule) or 0.0
+    return "▓" * round(part * 20) + "░" * (20 - round(part * 20)), "plot"
+
+
+def rules_table() -> Table[Document]:
+    """Return a table of the rules of an uplink."""
+
     def counter(head: str, cells: int, name: str, show: Callable[[int], str]) -> Column[Document]:
         return Column(
             head,
@@ -397,51 +461,38 @@ def _rule_columns() -> Sequence[Column[Document]]:
             least=60,
         )
 
-    return [
-        Column("RULE", 0, _words_of),
+    columns = [
+        Column("RULE", 0, _words_of, _words_of),
         counter("SEEN", 8, "evaluated", amount),
         counter("TOOK", 8, "passed", amount),
-        Column(
-            "KEPT",
-            5,
-            lambda rule: UNKNOWN if (part := _kept(rule)) is None else f"{100 * part:.0f} %",
-            _kept,
-            right=True,
-        ),
+        Column("KEPT", 5, _kept_words, _kept, right=True),
         counter("SAVED", 9, "bytes_saved", size),
+        Column("µS", 5, _cost, lambda rule: _counted(rule, "microseconds"), right=True, least=70),
+        Column("GOES UP", 20, _bar, least=100),
     ]
+    return Table(columns, place_of, empty="no rule")
 
 
-def _rule_lines(rules: Sequence[Document], cells: int) -> list[Line]:
-    if not rules:
-        return []
-    wide = cells >= 90
-    lines = [
-        line((fitted_text("RULE", cells - 40) + "     SEEN     TOOK  KEPT     SAVED   µs", "head"))
-    ]
-    for rule in rules:
-        seen, took = _counted(rule, "evaluated") or 0, _counted(rule, "passed") or 0
-        part, words = _kept(rule), _words_of(rule)
-        kept = UNKNOWN if part is None else f"{100 * part:.0f} %"
-        saved = size(int(_counted(rule, "bytes_saved") or 0))
-        cost = _counted(rule, "microseconds")
-        bar = gauge(part, 0)
-        lines.append(
-            [
-                *fitted(line(words), cells - 40),
-                (f" {seen:>8,.0f} {took:>8,.0f} {kept:>5} {saved:>9} ", "text"),
-                (f"{cost:>4.1f}" if cost is not None else f"{UNKNOWN:>4}", MUTED),
-                *bar,
-            ]
-        )
-        if wide and part is not None:
-            lines.append(line("  ", *gauge(part, 20, "plot"), (" goes up", MUTED)))
-    return lines
+def for_each(rows: Sequence[Document], act: Callable[[Document], None]) -> Callable[[], None]:
+    """Return what does this with each of these rows."""
+
+    def run() -> None:
+        for row in rows:
+            act(row)
+
+    return run
 
 
-def fitted_text(words: str, cells: int) -> str:
-    """Return words padded to so many characters."""
-    return f"{words:<{max(0, cells)}}"
+def _is_paused(row: Document) -> bool:
+    return row.get("state") == "paused"
+
+
+def _named(rows: Sequence[Document], *, kinds: bool = False) -> str:
+    """Return what queues are called together."""
+    if len(rows) > 1:
+        return f"{len(rows)} queues"
+    name = text(rows[0].get("name"), 80)
+    return f"{text(rows[0].get('kind'))} {name}" if kinds and name else label(rows[0])
 
 
 def _short(value: object) -> tuple[str, str]:

@@ -6,10 +6,21 @@ from typing import Any
 
 from tui.line import MUTED, Line, beside, box, line
 from tui.plot import plot, stretched
-from tui.queries import Query, query
+from tui.queries import Query, number, query
 from tui.screens.why import Why
 from tui.table import Column, Table, filter_of
-from tui.text import UNKNOWN, age, brief_rate, moment, printable, rate, size, span, sparkline
+from tui.text import (
+    UNKNOWN,
+    age,
+    amount,
+    brief_rate,
+    moment,
+    printable,
+    rate,
+    size,
+    span,
+    sparkline,
+)
 from tui.topics import Branch, Topic, TopicTree
 from tui.view import Action, View
 
@@ -17,6 +28,8 @@ PAGE = 500
 """topics of one answer; the gateway ends a page before 64 KiB"""
 EVERY = 1_000
 """milliseconds between two sampled messages of a topic"""
+FORMS = ("json", "hex", "text", "difference", "history")
+"""how a payload is shown, and what came before it"""
 NO_MEMORY = "remembered_topics"
 """what the gateway's refusal names when it remembers no topics"""
 
@@ -26,6 +39,7 @@ class TopicsScreen(View):
 
     title = "Topics"
     about = "a live tree of everything that you may read"
+    marks = True
 
     def __init__(self, session: Any) -> None:
         super().__init__(session)
@@ -56,6 +70,18 @@ class TopicsScreen(View):
     def _pages(self) -> Query:
         return query("topics", 1.0, match=self._filter, offset=self._next, limit=PAGE)
 
+    def _own(self) -> Query:
+        return query("client", 1.0, id=self.session.client.client_id)
+
+    def _passing(self) -> str:
+        """Return how many messages pass the `$where`, as the gateway has counted them."""
+        for row in self.answer(self._own()).rows("subscriptions"):
+            seen, passed = number(row.get("evaluated")), number(row.get("passed"))
+            if row.get("where") == self.where and seen:
+                part = f"{100 * (passed or 0) / seen:.0f} %"
+                return f" · {amount(int(passed or 0))} of {amount(int(seen))} pass, {part}"
+        return ""
+
     def remembered(self) -> bool | None:
         """Return whether the gateway remembers topics; None before it has said so."""
         answer = self.session.queries.get(self._pages())
@@ -68,7 +94,7 @@ class TopicsScreen(View):
     def queries(self) -> list[Query]:
         """Return the next page of topics."""
         if self.where:
-            return []
+            return [self._own()]
         answer = self.answer(self._pages())
         following = answer.number("next")
         if following is not None and self._next + PAGE < self.session.state.topics.limit:
@@ -127,6 +153,7 @@ class TopicsScreen(View):
             heads.append((f" · {printable(self._filter, 60)}", "accent"))
         if self.where:
             heads.append((f" · $where {printable(self.where, 80)}", "accent"))
+            heads.append((self._passing(), "head"))
         return box(heads, self.table.draw(cells - 4, height - 2), cells, height, self._source())
 
     def _source(self) -> str:
@@ -215,10 +242,10 @@ class TopicsScreen(View):
         self.session.state.topics.clear()
 
     def _clear(self) -> None:
-        branch = self.table.current
-        if branch is not None:
-            name = branch.topic.name if branch.topic else branch.path + "/#"
-            clear_retained(self.session, name)
+        chosen = self.table.chosen()
+        names = [each.topic.name if each.topic else each.path + "/#" for each in chosen]
+        if names:
+            clear_retained(self.session, *names)
 
     def _publish(self) -> None:
         branch = self.table.current
@@ -254,7 +281,7 @@ class TopicDetail(View):
         """Return what can be done with it."""
         return [
             Action("b", "big", self._make_big),
-            Action("v", "json/hex/text/diff", self._next_form),
+            Action("v", "hex/text/difference/history", self._next_form),
             Action("w", "why", lambda: self.session.open(Why(self.session, self._name))),
             Action(
                 "X", "clear retained", lambda: clear_retained(self.session, self._name), asks=True
@@ -288,11 +315,10 @@ class TopicDetail(View):
         rest = height - len(lines)
         facts = self._facts(topic, now)
         payload = self._payload(topic)
-        forms = ("json", "hex", "text", "difference")
         head = line(
             *[
                 (f"[{f}]" if n == self._form else f" {f} ", "accent" if n == self._form else MUTED)
-                for n, f in enumerate(forms)
+                for n, f in enumerate(FORMS)
             ]
         )
         right = f"{size(topic.size)}" + (" retained" if topic.retained else "")
@@ -342,6 +368,8 @@ class TopicDetail(View):
         if self._form == 1:
             data = topic.payload
             return [_hex_line(data, at) for at in range(0, min(len(data), 1_024), 16)]
+        if self._form == 4:
+            return _history(topic, self.session.now)
         if self._form == 3:
             before, after = _pretty(topic.before), _pretty(topic.payload)
             gone = [line((f"- {each}", "bad")) for each in before if each not in after]
@@ -358,7 +386,7 @@ class TopicDetail(View):
         self._big = not self._big
 
     def _next_form(self) -> None:
-        self._form = (self._form + 1) % 4
+        self._form = (self._form + 1) % len(FORMS)
 
     def _draw_big(self, topic: Topic, cells: int, height: int, now: float) -> list[Line]:
         numbers = topic.numbers()
@@ -405,9 +433,9 @@ def big(text: str, cells: int) -> list[str]:
         return [text]
     rows = ["", "", ""]
     for each in text:
-        for number in range(3):
-            part = DIGITS[each][number * 4 : number * 4 + 3]
-            rows[number] += (part.strip() if each == "." else part).ljust(
+        for row in range(3):
+            part = DIGITS[each][row * 4 : row * 4 + 3]
+            rows[row] += (part.strip() if each == "." else part).ljust(
                 1 if each == "." else 3
             ) + " "
     wide = cells // max(1, len(rows[0])) >= 3
@@ -457,16 +485,17 @@ def open_topic(session: Any, name: str) -> None:
         session.go("Topics")
 
 
-def clear_retained(session: Any, name: str) -> None:
+def clear_retained(session: Any, *names: str) -> None:
     """Ask, and clear what is retained there."""
 
     def clear() -> None:
-        session.do(
-            query("retained/clear", 0.0, filter=name), f"cleared what was retained on {name}"
-        )
+        for name in names:
+            wanted = query("retained/clear", 0.0, filter=name)
+            session.do(wanted, f"cleared what was retained on {name}")
 
+    where = printable(names[0], 100) if len(names) == 1 else f"{len(names)} topics and branches"
     session.ask(
-        f"Clear what is retained on {printable(name, 100)}?",
+        f"Clear what is retained on {where}?",
         "Subscribers and the fleet get an empty message for each of up to 1,000 topics.",
         clear,
     )
@@ -500,6 +529,14 @@ def _rate(branch: Branch) -> tuple[str, str]:
 
 def _course(branch: Branch) -> tuple[str, str]:
     return (sparkline(branch.topic.numbers(), 16) if branch.topic else ""), "plot"
+
+
+def _history(topic: Topic, now: float) -> list[Line]:
+    """Return the last numbers of a topic, the newest first."""
+    return [
+        line((f"{moment(at, now)}  ", MUTED), f"{value:.7g} {topic.reading.unit}".strip())
+        for at, value in reversed(topic.recent)
+    ] or [line(("no numbers came", MUTED))]
 
 
 def _pretty(payload: bytes) -> list[str]:
