@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from tui.screens import COMMANDS, SCREENS
 from tui.screens.events import CHATTER
 from tui.session import FLOOD
 from tui.state import LogLine
+from tui.table import Table
 
 CLIENT = {
     "id": "tablet-7", "user": None, "connected": True, "window": 20, "inflight": 3, "waiting": 5,
@@ -78,6 +80,13 @@ def full_bench() -> Bench:
 @pytest.fixture
 def bench() -> Bench:
     return full_bench()
+
+
+def table_of(bench: Bench) -> Table[Any]:
+    """Return the table in view."""
+    table = bench.session.view.table
+    assert table is not None
+    return table
 
 
 def test_digits_and_tabs(bench: Bench) -> None:
@@ -186,10 +195,10 @@ def test_actions_on_marked_rows(bench: Bench) -> None:
     assert bench.client.orders[1:] == [("channel/jobs/pause", "")]
     bench.pass_time(6)
     bench.press("escape")
-    assert not bench.session.view.table.marked
+    assert not table_of(bench).marked
     bench.press("3")
     bench.pass_time(4)
-    names = [str(row["id"]) for row in bench.session.view.table.rows][:2]
+    names = [str(row["id"]) for row in table_of(bench).rows][:2]
     bench.press("space", "space", "K")
     assert "Disconnect 2 clients?" in bench.screen(100, 30)
     bench.press("y")
@@ -414,7 +423,7 @@ def test_copy_scroll_paste_and_quit(bench: Bench) -> None:
     assert bench.copied
     bench.session.scroll(1)
     bench.session.click(10, 4)
-    assert bench.session.view.table.cursor == 0
+    assert table_of(bench).cursor == 0
     bench.press("S", "pagedown", "pageup", "home", "end", "ctrl+s", "T")
     assert bench.session.screenshot_wanted
     bench.press("/")

@@ -169,6 +169,7 @@ def test_an_outage_and_its_end(window: Tmux, barn: GatewayProcess, fleet: Mosqui
     window.press("?")
     window.shows("keys and signs", "disconnect…")
 
+    assert barn.process is not None
     os.kill(barn.process.pid, signal.SIGSTOP)
     window.shows("NO ANSWER for", "the gateway or the network stands still")
     os.kill(barn.process.pid, signal.SIGCONT)
