@@ -27,12 +27,16 @@ class GpioSettings(BridgeSettings):
 
     pin: str = key(text, 'the pin as gpiozero names it: `"GPIO17"`, `"BOARD11"`')
     quantity: str = key(bridge_name, "quantity of the readings, such as `motion`, `power_on`")
-    instance: str | None = key(instance, "tells it from others of its quantity at the node", None)
+    instance: str | None = key(
+        instance, "distinguishes it from others of its quantity at the node", None
+    )
     node: str = key(bridge_name, "node of the readings", "host")
-    output: bool = key(boolean, "whether the pin is switched by messages", default=False)
+    output: bool = key(boolean, "whether messages switch the pin", default=False)
     pull: str = key(one_of("up", "down"), "the resistor of an input; `up` also inverts it", "down")
-    debounce: float = key(duration(0, 10), "seconds in which further changes are no news", 0.05)
-    refresh: float = key(duration(0.1, 86_400), "seconds after which the state is said again", 60.0)
+    debounce: float = key(duration(0, 10), "seconds in which further changes are ignored", 0.05)
+    refresh: float = key(
+        duration(0.1, 86_400), "seconds after which the state is published again", 60.0
+    )
 
 
 class GpioBridge:
@@ -125,7 +129,7 @@ KIND = BridgeKind(
     make=GpioBridge,
     needs=("gpiozero",),
     extra="gpio",
-    counters={"pulses_lost": "Changes left out because too many waited."},
+    counters={"pulses_lost": "Changes dropped because too many waited."},
     default_name=lambda settings: settings.pin,
     series=lambda settings, _name: [("quantity", _topic(settings))],
 )

@@ -34,19 +34,19 @@ def instance(value: object) -> str:
 class BridgeSettings:
     """The keys that every kind of bridge has."""
 
-    name: str | None = key(bridge_name, "what figures, alarms and the log call the bridge", None)
+    name: str | None = key(bridge_name, "the bridge's name in figures, alarms and the log", None)
     retain: bool = key(
-        boolean, "whether readings are retained, for dashboards that start late", default=False
+        boolean, "whether readings are retained, for dashboards that start later", default=False
     )
     silence: float = key(
         number(0, 1_000_000),
-        "how many times its usual gap the bridge may be silent before it is started again and the"
-        " alarm is raised; 0: for ever",
+        "how many times its usual interval the bridge may be silent before it is restarted and "
+        "the alarm is raised; 0: without limit",
         10.0,
     )
     map: ReadingMap = key(
         reading_map,
-        "[what names of values mean](#names-of-values), beside those known",
+        "[meanings of names of values](#names-of-values), beside the known ones",
         NO_MAP,
         shown="-",
     )

@@ -17,7 +17,7 @@ from gateway.settings.quantities import duration
 class ThermalSettings(BridgeSettings):
     """Which zones are read, and how often."""
 
-    folder: str = key(text, "where the kernel shows its thermal zones", "/sys/class/thermal")
+    folder: str = key(text, "folder of the kernel's thermal zones", "/sys/class/thermal")
     node: str = key(text, "node of the readings", "host")
     interval: float = key(duration(0.1, 3600), "seconds between two readings", 10.0)
 

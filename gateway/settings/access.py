@@ -15,7 +15,7 @@ class RoleSettings:
 
     name: str = key(
         text,
-        "what `tidegate user check` calls it",
+        "its name in `tidegate user check`",
     )
     users: tuple[str, ...] = key(
         texts,
@@ -29,12 +29,12 @@ class RoleSettings:
     )
     read: tuple[str, ...] = key(
         texts,
-        "topic filters of what may be received",
+        "topic filters that may be received",
         (),
     )
     write: tuple[str, ...] = key(
         texts,
-        "topic filters of what may be published to",
+        "topic filters that may be published to",
         (),
     )
     readwrite: tuple[str, ...] = key(

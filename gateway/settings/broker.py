@@ -66,9 +66,9 @@ class Unconfigured(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionFilter:
-    """An expression for clients that subscribe without one of their own.
+    """An expression for clients that subscribe without one.
 
-    The first table that fits a subscription counts; there may be 1,000 of them.
+    The first table that matches a subscription counts; there may be 1,000 of them.
     """
 
     client: str = key(
@@ -77,7 +77,7 @@ class SubscriptionFilter:
     )
     topic_filter: str = key(
         topic_filter,
-        "topic filter to which the client subscribes, exactly so",
+        "the client's topic filter, exactly",
         name="filter",
     )
     where: str = key(
@@ -102,8 +102,8 @@ class BrokerSettings:
     )
     topic_alias_maximum: int = key(
         whole_number(0, 65_535),
-        "topic aliases that a client may set on its connection, 0 for none; each keeps "
-        "a topic name of up to 64 KiB",
+        "topic aliases that a client may set on its connection, 0 for none; each stores a "
+        "topic name of up to 64 KiB",
         16,
     )
     sys_interval: float = key(
@@ -113,42 +113,41 @@ class BrokerSettings:
     )
     topic_alias_maximum_out: int = key(
         whole_number(0, 65_535),
-        "topic aliases that the gateway sets for a client, where its own Topic Alias "
-        "Maximum is not less; 0 for none",
+        "topic aliases that the gateway sets for a client, at most its Topic Alias Maximum; 0 "
+        "for none",
         128,
     )
     topic_alias_client_bytes: int = key(
         size(0, 1024**3),
-        "bytes of these for one client; beyond, the least recently used alias is given "
-        "to the new topic",
+        "bytes of these for one client; beyond, the least recently used alias is reassigned",
         ALIAS_CLIENT_BYTES,
     )
     topic_alias_soft_bytes: int = key(
         size(0, 1024**4),
-        "bytes of these for all clients; beyond, a client keeps the number of aliases it has",
+        "bytes of these for all clients; beyond, a client gets no further aliases",
         ALIAS_SOFT_BYTES,
     )
     topic_alias_hard_bytes: int = key(
         size(0, 1024**4),
-        "bytes of these for all clients, never exceeded: a client that would exceed "
-        "them gets no aliases",
+        "bytes of these for all clients, never exceeded: a client that would exceed them loses "
+        "its aliases",
         ALIAS_HARD_BYTES,
     )
     receive_maximum: int = key(
         whole_number(1, 65_535),
-        "QoS 1 and 2 messages of a client whose last acknowledgement has not left yet; "
-        "one more ends an MQTT 5 connection with 0x93",
+        "QoS 1 and 2 messages of a client without their last acknowledgement; one more ends an "
+        "MQTT 5 connection with 0x93",
         10_000,
     )
     maximum_connect_size: int = key(
         size(1024, 256 * 1024 * 1024),
-        "bytes of a packet of a client that has not been let in yet",
+        "bytes of a packet before CONNECT is accepted",
         128 * 1024,
     )
     maximum_session_expiry: int = key(
         seconds(0, NEVER),
-        "seconds that a session may outlive its connection, 4294967295 for ever; "
-        "CONNACK tells clients that ask for more",
+        "seconds that a session may outlive its connection, 4294967295 for ever; clients that "
+        "request more get it in CONNACK",
         NEVER,
         shown="`4294967295`",
     )
@@ -160,9 +159,9 @@ class BrokerSettings:
     )
     maximum_share: int = key(
         whole_number(1, 100),
-        "percent of what others leave that one user, or the clients of one address without a user "
-        "name, may have of [sessions, subscriptions and what else is for all](#shares); 100 for "
-        "all of it",
+        "percent of what others leave free that one user, or the clients of one address "
+        "without a user name, may use of [sessions, subscriptions and other shared "
+        "limits](#shares); 100 for all of it",
         50,
     )
     maximum_persistent_sessions: int = key(
@@ -173,13 +172,12 @@ class BrokerSettings:
     )
     maximum_inflight: int = key(
         whole_number(1, 65_535),
-        "unacknowledged QoS 1 and 2 messages to one client, where its own Receive "
-        "Maximum is not less",
+        "unacknowledged QoS 1 and 2 messages to one client, at most its Receive Maximum",
         MAXIMUM_INFLIGHT,
     )
     maximum_queued_messages: int = key(
         whole_number(1, 100_000_000),
-        "messages that wait for one session, on disk where there is one; see [below](#full-queues)",
+        "messages that wait for one session, on disk if there is one; see [below](#full-queues)",
         MAXIMUM_QUEUED_MESSAGES,
     )
     maximum_queued_bytes: int = key(
@@ -189,8 +187,8 @@ class BrokerSettings:
     )
     maximum_queued_bytes_total: int = key(
         size(1024, 1024**4),
-        "what waits for all sessions; on disk a message that several wait for counts "
-        "for each, without a disk once, and the most is 134217728",
+        "bytes that wait for all sessions; on disk a message for several sessions counts for "
+        "each, without a disk once, and the limit is at most 134217728",
         MAXIMUM_QUEUED_BYTES_TOTAL,
     )
     queue_when_full: WhenFull = key(
@@ -206,18 +204,19 @@ class BrokerSettings:
     )
     maximum_filtered_subscriptions: int = key(
         whole_number(0, 100_000_000),
-        "subscriptions of one client with a `$where` of its own; one more gets 0x97",
+        "subscriptions of one client with a `$where`; one more gets 0x97",
         64,
     )
     maximum_conflated_topics: int = key(
         whole_number(0, 100_000_000),
-        "topics of one client of which a [conflated subscription](delivery.md#the-newest-message) "
-        "was sent a message lately; messages of one more are sent at once",
+        "topics of one client to which a [conflated "
+        "subscription](delivery.md#the-newest-message) was sent a message lately; messages of "
+        "further topics are sent at once",
         10_000,
     )
     maximum_conflated_topics_total: int = key(
         whole_number(0, 100_000_000),
-        "such topics of all clients together, likewise",
+        "the same for all clients together",
         50_000,
     )
     maximum_shared_subscriptions: int = key(
@@ -232,29 +231,28 @@ class BrokerSettings:
     )
     maximum_subscription_bytes: int = key(
         size(1024, 1024**4),
-        "what the subscriptions of all clients occupy; the next gets 0x97",
+        "bytes of the subscriptions of all clients; the next gets 0x97",
         MAXIMUM_SUBSCRIPTION_BYTES,
     )
     maximum_route_bytes: int = key(
         size(0, 1024**4),
-        "bytes of what is known of the topics that were published to lately: who may "
-        "publish, who gets it; 0 looks that up anew for each message",
+        "bytes of the cache of published topics: who may publish, who receives; 0 for no cache",
         MAXIMUM_ROUTE_BYTES,
     )
     unconfigured_channels: Unconfigured = key(
         one_of(*Unconfigured),
-        "what a shared subscription is that no `[[channel]]` names: shared as MQTT has it, or a "
+        "kind of a shared subscription without a `[[channel]]`: shared as in MQTT, or a "
         "[channel](channels.md) from its first consumer on",
         Unconfigured.SHARED,
     )
     maximum_channels: int = key(
         whole_number(1, 100_000),
-        "channels at one time; a shared subscription that would be one more stays one",
+        "channels at one time; further ones stay shared subscriptions",
         1_000,
     )
     maximum_topic_levels: int = key(
         whole_number(1, 65_536),
-        "levels of a topic name or filter. A message beyond gets 0x90, at QoS 0 by "
+        "levels of a topic name or filter. A message with more gets 0x90, at QoS 0 by "
         "DISCONNECT; a subscription 0x8F",
         MAXIMUM_TOPIC_LEVELS,
     )
@@ -271,13 +269,13 @@ class BrokerSettings:
     )
     remembered_topics: int = key(
         whole_number(0, 10_000),
-        "topics of which the last message and the usual interval are remembered for the queries "
-        "[`topics` and `topic`](query.md#queries); 0 for none",
+        "topics whose last message and usual interval are stored for the queries [`topics` and "
+        "`topic`](query.md#queries); 0 for none",
         0,
     )
     response_information: str | None = key(
         topic_beginning,
-        "sent to MQTT 5 clients that ask for it: what their response topics shall begin with",
+        "sent to MQTT 5 clients that request it: the beginning for their response topics",
         None,
     )
     p2p: bool = key(
@@ -287,8 +285,8 @@ class BrokerSettings:
     )
     failed_login_delay: float = key(
         duration(0, 60),
-        "seconds by which the answer to a wrong password is put off, [doubled each "
-        "time](access.md#failed-logins); 0 for never",
+        "seconds by which the answer to a wrong password is delayed, [doubled each "
+        "time](access.md#failed-logins); 0 for no delay",
         1.0,
     )
 

@@ -38,7 +38,7 @@ class ChannelSettings:
 
     name: str = key(
         channel_name,
-        "the share name; with `#tmp` or `#ephemeral` behind it the channel is temporary",
+        "the share name; followed by `#tmp` or `#ephemeral` the channel is temporary",
     )
     topic_filter: str = key(
         unshared_filter,
@@ -47,23 +47,23 @@ class ChannelSettings:
     )
     choice: Choice = key(
         one_of(*Choice),
-        "which consumer with room gets a message; `sticky`: the same for all of a topic",
+        "which consumer with free capacity gets a message; `sticky`: the same one for a topic",
         Choice.ROUND_ROBIN,
     )
     temporary: bool = key(
         boolean,
-        "in memory alone; ends with its last consumer",
+        "in memory only; ends with its last consumer",
         default=False,
     )
     memory_messages: int = key(
         whole_number(1, 1_000_000),
-        "messages that are kept in memory; of a durable channel the others are on disk alone, of a "
-        "temporary one they are dropped",
+        "messages in memory; others are only on disk (durable channels) or dropped (temporary "
+        "ones)",
         1_000,
     )
     disk_bytes: int = key(
         size(1024, 1024**4),
-        "bytes that may wait, on disk where there is one",
+        "bytes that may wait, on disk if there is one",
         256 * 1024 * 1024,
     )
     maximum_messages: int = key(
@@ -73,22 +73,22 @@ class ChannelSettings:
     )
     when_full: WhenFull = key(
         one_of(*OF_ONE_QUEUE),
-        "what happens to a message for a durable channel that is full, as with `queue_when_full`",
+        "what happens to a message for a full durable channel, as with `queue_when_full`",
         WhenFull.REJECT,
     )
     inflight_timeout: float = key(
         duration(0.1, 86_400),
-        "seconds in which a consumer is to acknowledge a message; then another one gets it",
+        "seconds for a consumer to acknowledge a message; then another one gets it",
         60.0,
     )
     max_attempts: int = key(
         whole_number(0, 65_535),
-        "times that a message is given out; 0 for any number",
+        "deliveries of a message; 0 for any number",
         0,
     )
     dead_letter_topic: str | None = key(
         plain_topic,
-        "where a message goes after its last attempt; without it, nowhere",
+        "topic for a message after its last attempt; without it the message is dropped",
         None,
     )
     maximum_consumers: int = key(
@@ -98,12 +98,12 @@ class ChannelSettings:
     )
     minimum_message_size: int = key(
         size(0, LARGEST_MESSAGE),
-        "bytes of a payload; the channel does not take a smaller one",
+        "bytes of a payload; smaller ones are ignored",
         0,
     )
     maximum_message_size: int = key(
         size(0, LARGEST_MESSAGE),
-        "bytes of a payload; the channel does not take a larger one",
+        "bytes of a payload; larger ones are ignored",
         LARGEST_MESSAGE,
     )
 

@@ -14,13 +14,13 @@ class DeliveryClassSettings:
 
     policy: str = key(
         one_of("each", "buffered"),
-        "`each`: messages leave at the end of the turn; `buffered`: they are held until one of "
-        "the bounds below is reached",
+        "`each`: messages are sent at the end of the turn; `buffered`: they are held until one "
+        "of the bounds below is reached",
         "each",
     )
     buffered_count: int | None = key(
         whole_number(1, 1_000),
-        "messages that are held until they leave together",
+        "messages that are held until they are sent together",
         None,
         shown="5, for `application` 10",
     )
@@ -31,8 +31,8 @@ class DeliveryClassSettings:
     )
     idle_flush: int | None = key(
         milliseconds(0, 10_000),
-        "milliseconds for which a message is held at most; 0 holds it to the end of the batch "
-        "it came in, without a timer",
+        "milliseconds for which a message is held at most; 0: until the end of the turn, "
+        "without a timer",
         None,
         shown="200, for `application` 0",
     )
@@ -40,10 +40,10 @@ class DeliveryClassSettings:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRule:
-    """Who is in which class; the first table that fits a client counts.
+    """The class of a client; the first table that matches counts.
 
-    A client that none fits is in the class of its listener, or else in `device` if its session
-    ends with its connection, and in `device_persistent` if it does not.
+    Without one it is the class of the listener, otherwise `device` if the session ends with the
+    connection, and `device_persistent` if it does not.
     """
 
     name: str = key(
@@ -72,16 +72,16 @@ class DeliveryRule:
 
 @dataclass(frozen=True, slots=True)
 class DeliverySettings:
-    """How messages leave for clients: see [delivery policies](delivery.md)."""
+    """When messages are sent to clients: see [delivery policies](delivery.md)."""
 
     flush_sessions: int = key(
         whole_number(0, 1_000_000),
-        "sessions for which messages are held at one time; those of one more leave at once",
+        "sessions for which messages are held at one time; messages for others are sent at once",
         10_000,
     )
     flush_interval: int = key(
         milliseconds(1, 1_000),
-        "milliseconds between two moments at which held messages leave, at most; a quarter of "
+        "milliseconds between two times at which held messages are sent; a quarter of "
         "`idle_flush` if that is less",
         100,
     )

@@ -46,16 +46,16 @@ PROOFS = frozenset({"password_file", "client_ca", "allow_anonymous"})
 
 @dataclass(frozen=True, slots=True)
 class ListenerSettings:
-    """Where clients connect, and under which limits; without any, 127.0.0.1:1883.
+    """Where clients connect, and their limits; without any, 127.0.0.1:1883.
 
-    Anonymous access is allowed on loopback and on a Unix socket unless the table says otherwise.
-    [Below](#listeners) are examples.
+    Anonymous access is allowed on loopback and on a Unix socket unless the table forbids it.
+    [Examples](#listeners).
     """
 
     host: str = key(
         text,
-        "address to listen on, `::1` and `::` too; `::` is IPv6 alone. [Beyond "
-        "loopback](#listeners) a listener must say who may connect",
+        "address to listen on, also `::1` and `::`; `::` is IPv6 only. [Beyond "
+        "loopback](#listeners) a listener must define who may connect",
         "127.0.0.1",
     )
     port: int = key(
@@ -65,7 +65,7 @@ class ListenerSettings:
     )
     allow_anonymous: bool | None = key(
         boolean,
-        "clients without a user name are let in",
+        "clients without a user name are accepted",
         None,
         shown="true on loopback without a `password_file`",
     )
@@ -92,8 +92,8 @@ class ListenerSettings:
     )
     tls_certificate: str | None = key(
         readable_file,
-        "PEM, for TLS 1.2 and 1.3. The certificate comes first in its file, then those "
-        "between it and the authority",
+        "PEM, for TLS 1.2 and 1.3. The file has the certificate first, then intermediate "
+        "certificates",
         None,
     )
     tls_key: str | None = key(
@@ -104,7 +104,7 @@ class ListenerSettings:
     )
     client_ca: str | None = key(
         readable_file,
-        "authorities in PEM: only clients with a certificate that one of them signed get in",
+        "authorities in PEM: only clients with a certificate signed by one of them are accepted",
         None,
     )
     tls_identity: str | None = key(
@@ -120,19 +120,20 @@ class ListenerSettings:
     )
     websocket_paths: tuple[str, ...] = key(
         url_paths,
-        "where it is; other paths are answered with 404",
+        "its paths; others are answered with 404",
         ("/mqtt", "/mqtt/", "/ws", "/ws/", "/"),
     )
     websocket_without_subprotocol: bool = key(
         boolean,
-        "clients that offer no subprotocol get in, though MQTT demands `mqtt`; others that do not "
-        "offer it are refused with 400",
+        "clients that offer no subprotocol are accepted, though MQTT demands `mqtt`; others "
+        "that do not offer it are refused with 400",
         default=False,
     )
     websocket_origins: tuple[str, ...] | None = key(
         origins,
-        'other [pages](access.md#web-pages) that may connect, such as `["https://panel.example"]`; '
-        '`"*"` is any. Clients that are no browsers name no origin and always may',
+        "other [pages](access.md#web-pages) that may connect, such as "
+        '`["https://panel.example"]`; `"*"` is any. Clients that are no browsers send no '
+        "origin and may always connect",
         None,
         shown="pages of the listener's own address",
     )
@@ -144,48 +145,48 @@ class ListenerSettings:
     )
     maximum_packet_size: int | None = key(
         size(1024, 256 * 1024 * 1024),
-        "bytes, as there",
+        "bytes of a packet",
         None,
         shown="that of `[broker]`",
     )
     maximum_keep_alive: int | None = key(
         seconds(1, 65_535),
-        "seconds; MQTT 5 clients that ask for more, or for none, are told to use this. "
-        "Earlier versions cannot be told",
+        "seconds; MQTT 5 clients that request more, or none, get this as Server Keep Alive. "
+        "Earlier versions cannot",
         None,
     )
     session_takeover: str = key(
         one_of("same_user", "anyone"),
         "who may connect with the client identifier of another user's session: nobody, or "
-        "anyone, who [ends that session](access.md#whose-a-session-is)",
+        "anyone, which [ends that session](access.md#whose-a-session-is)",
         "same_user",
     )
     where_identity: bool = key(
         boolean,
-        "the `$where` of clients here may ask for `$clientid` and `$username` of a "
-        "message's publisher; otherwise both are NULL for them",
+        "the `$where` of clients here may use `$clientid` and `$username` of a message's "
+        "publisher; otherwise both are NULL for them",
         default=True,
     )
     connection_rate: float | None = key(
         number(0.01, 100_000),
-        "new connections a second; those beyond are closed before they say anything",
+        "new connections a second; further ones are closed at once",
         None,
     )
     connection_burst: int | None = key(
         whole_number(1, 1_000_000),
-        "new connections at once after a quiet time",
+        "new connections at once after a pause",
         None,
         shown="a second's worth",
     )
     durability: str | None = key(
         durability,
-        "[durability class](durability.md) of the clients here, and of what they publish",
+        "[durability class](durability.md) of the clients here and of their messages",
         None,
         shown="that of `[storage]`",
     )
     delivery: str | None = key(
         one_of("device", "device_persistent", "application"),
-        "[delivery class](delivery.md) of the clients here, where no `[[delivery.rule]]` fits",
+        "[delivery class](delivery.md) of the clients here, if no `[[delivery.rule]]` matches",
         None,
         shown="by the session",
     )

@@ -21,31 +21,29 @@ AS_LEVEL = "as `level`"
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """What the log says, of all and of a [part](#log)."""
+    """Levels of the log, for all and for a [part](#log)."""
 
-    level: Level = key(
-        one_of(*Level), "lines of this severity and above it are written", Level.INFO
-    )
+    level: Level = key(one_of(*Level), "lines of this severity and above are written", Level.INFO)
     app: Level | None = key(
-        one_of(*Level), "the same of the start, files, alarms and commands", None, shown=AS_LEVEL
+        one_of(*Level), "the same for the start, files, alarms and commands", None, shown=AS_LEVEL
     )
     bridges: Level | None = key(
-        one_of(*Level), "the same of bridges and nodes", None, shown=AS_LEVEL
+        one_of(*Level), "the same for bridges and nodes", None, shown=AS_LEVEL
     )
     broker: Level | None = key(
         one_of(*Level),
-        "the same of clients: who comes and goes, what is refused",
+        "the same for clients: connections, refusals",
         None,
         shown=AS_LEVEL,
     )
     server: Level | None = key(
-        one_of(*Level), "the same of listeners, TLS and WebSocket", None, shown=AS_LEVEL
+        one_of(*Level), "the same for listeners, TLS and WebSocket", None, shown=AS_LEVEL
     )
     storage: Level | None = key(
-        one_of(*Level), "the same of the database and the disk", None, shown=AS_LEVEL
+        one_of(*Level), "the same for the database and the disk", None, shown=AS_LEVEL
     )
     uplink: Level | None = key(
-        one_of(*Level), "the same of links to the fleet", None, shown=AS_LEVEL
+        one_of(*Level), "the same for links to the fleet", None, shown=AS_LEVEL
     )
 
 

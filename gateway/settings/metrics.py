@@ -10,7 +10,7 @@ from gateway.settings.loopback import is_loopback
 
 @dataclass(frozen=True, slots=True)
 class MetricsSettings:
-    """Figures and health [over HTTP](metrics.md); the section alone turns them on."""
+    """Figures and health [over HTTP](metrics.md); the section, even empty, turns them on."""
 
     host: str = key(
         text,
@@ -30,8 +30,7 @@ class MetricsSettings:
 
     hosts: tuple[str, ...] = key(
         hosts,
-        "other [names](metrics.md#host) of this machine that requests may have in Host, such as "
-        '`["barn.lan"]`',
+        'other [names](metrics.md#host) of this machine allowed in Host, such as `["barn.lan"]`',
         (),
     )
 

@@ -20,7 +20,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutboxSettings:
-    """What of all streams may [wait for the fleet](#what-waits-for-the-fleet)."""
+    """Limits of all streams that [wait for the fleet](#what-waits-for-the-fleet)."""
 
     maximum_bytes: int = key(
         size_from(64 * 1024),
@@ -40,14 +40,14 @@ class OutboxSettings:
     )
     when_full: WhenFull = key(
         one_of(*WhenFull),
-        "[what happens](#what-waits-for-the-fleet) to a message that has no room; by default "
-        "local subscribers get it and the fleet does not",
+        "[what happens](#what-waits-for-the-fleet) to a message if the outbox is full; by "
+        "default local subscribers get it and the fleet does not",
         WhenFull.DROP_NEWEST,
     )
     survive: int = key(
         seconds(),
-        "how long an outage of the fleet must be borne at the expected load: a "
-        "configuration that [cannot keep it](#outages) is refused",
+        "the outage that the outbox must hold at the expected load: a configuration that "
+        "[cannot](#outages) is refused",
         0,
         shown='`"0"`, no promise',
     )
@@ -71,21 +71,21 @@ class OutboxSettings:
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """What of one stream may wait for the fleet."""
+    """Limits of one stream that waits for the fleet."""
 
     name: str = key(
         stream,
-        "a stream of the rules that has [bounds or a mode of its own](#what-waits-for-the-fleet)",
+        "a stream of the rules with its own [bounds or mode](#what-waits-for-the-fleet)",
     )
     priority: int = key(
         whole_number(1, 10),
-        "the backlog of a higher priority goes up first, and `drop-lowest-priority` "
-        "gives up the lowest first",
+        "the backlog of a higher priority is sent first, and `drop-lowest-priority` drops the "
+        "lowest first",
         5,
     )
     maximum_bytes: int | None = key(
         size_from(64 * 1024),
-        "bytes that may wait of this stream, as in `[outbox]`",
+        "bytes of this stream that may wait, as in `[outbox]`",
         None,
     )
     maximum_messages: int | None = key(
@@ -101,7 +101,7 @@ class StreamSettings:
     )
     when_full: WhenFull | None = key(
         one_of(*OF_ONE_QUEUE),
-        "what happens at the stream's own bounds",
+        "what happens at the stream's bounds",
         None,
         shown='`"reject"` if `[outbox]` says so, otherwise `"drop-newest"`',
     )

@@ -13,7 +13,7 @@ class SimulatorSettings:
 
     port: str = key(
         text,
-        "a simulated node makes a pseudo-terminal here; a `[[serial]]` opens it",
+        "path of the node's pseudo-terminal, which a `[[serial]]` opens",
     )
     node: str = key(
         text,

@@ -15,28 +15,26 @@ class StorageSettings:
 
     durability: str = key(
         durability,
-        "[durability class](durability.md) if nothing else names one; `batch(<ms>)` "
-        "takes 1 to 120000",
+        "default [durability class](durability.md); `batch(<ms>)` takes 1 to 120000",
         "commit",
     )
     commit_delay: int = key(
         milliseconds(0, 1_000),
-        "milliseconds by which a commit may be put off while everyone who is owed a "
-        "message is online and can still acknowledge it: what all have acknowledged by "
-        "then is not written",
+        "milliseconds by which a commit may be delayed while all receivers are online and can "
+        "still acknowledge: what all have acknowledged by then is not written",
         5,
     )
     write_budget: int | None = key(
         bytes_a_day,
-        'bytes that may be written in a day, such as `"200MB/day"`: commits of the '
-        "class `batch` then wait as long as their window allows only while more is "
-        "written, and `tidegate/alarm/write_budget` says when even that is too much",
+        'bytes that may be written in a day, such as `"200MB/day"`: commits of the class '
+        "`batch` then use their whole interval only while more is written, and the alarm "
+        "`write_budget` is raised if that does not suffice",
         None,
     )
     endurance: int | None = key(
         size_from(1),
-        'bytes that the card bears in its life, such as `"20TB"`, from its data sheet: '
-        "`tidegate doctor` says how long it lasts",
+        'bytes that the card can write in its life, such as `"20TB"`, from its data sheet: '
+        "`tidegate doctor` shows how long it lasts",
         None,
         shown="estimated from the device's size",
     )
@@ -46,8 +44,8 @@ class StorageSettings:
 class DurabilityRule:
     """A [durability class](durability.md) for some clients, or for some topics.
 
-    Either `client` or `topic` is given. The first table that fits counts, before the listener's
-    class; there may be 100 of them.
+    Either `client` or `topic` is given. The first table that matches counts, before the
+    listener's class; there may be 100 of them.
     """
 
     durability: str = key(
@@ -62,7 +60,7 @@ class DurabilityRule:
     )
     topic: str | None = key(
         unshared_filter,
-        "messages whose topic matches this topic filter, which is not shared",
+        "messages whose topic matches this topic filter",
         None,
     )
 
@@ -76,17 +74,17 @@ class DurabilityRule:
 
 @dataclass(frozen=True, slots=True)
 class HistorySettings:
-    """The messages that went through the gateway, as they were."""
+    """A record of the accepted messages."""
 
     keep: int = key(
         seconds(),
-        'how far back every message is recorded; `"0"` for none, which deletes what '
-        "there is. A write for every message: not for weak cards",
+        'how long every message is stored; `"0"` for no history, which deletes it. A write for '
+        "every message: not for weak cards",
         0,
         shown='`"0"`, off',
     )
     maximum_bytes: int = key(
         size(64 * 1024, 1024**4),
-        "bytes of the history, beyond which the oldest go",
+        "bytes of the history; beyond, the oldest messages are deleted",
         256 * 1024 * 1024,
     )

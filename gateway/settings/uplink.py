@@ -40,9 +40,9 @@ ONLY_WITH_URL = (
 
 @dataclass(frozen=True, slots=True)
 class RuleSettings:
-    """What goes up to the fleet: messages on `topic` for which `where` is TRUE.
+    """What is sent to the fleet: messages on `topic` for which `where` is TRUE.
 
-    Without any rule `sensors/#` goes up. Within a stream the rules are tried in order, and the
+    Without any rule it is `sensors/#`. Within a stream the rules are evaluated in order, and the
     first whose `where` is TRUE takes the message.
     """
 
@@ -52,9 +52,8 @@ class RuleSettings:
     )
     where: str | None = key(
         rule_expression,
-        "an expression, which may [remember earlier "
-        "messages](where.md#only-what-changed); only messages for which it is TRUE go "
-        "up",
+        "an expression, which may [remember earlier messages](where.md#only-what-changed); "
+        "only messages for which it is TRUE are sent",
         None,
     )
     stream: str = key(
@@ -69,8 +68,8 @@ class RuleSettings:
     )
     target: str | None = key(
         topic_template,
-        "the topic at the fleet's broker, in which `{gateway}` is the gateway id, `{topic}` the "
-        "local topic, `{2}` its second level, and `{2+}` its levels from there on",
+        "the topic at the fleet's broker, in which `{gateway}` is the gateway id, `{topic}` "
+        "the local topic, `{2}` its second level, and `{2+}` its levels from the second on",
         None,
         shown="`tidegate/{gateway}/data/{topic}`",
     )
@@ -81,7 +80,7 @@ class RuleSettings:
     )
     qos: int = key(
         whole_number(0, 1),
-        "the QoS at which messages go up; at 0 they are deleted when they have left, and [may be "
+        "QoS of the messages; at 0 they are deleted once they are sent, and [may be "
         "lost](fleet.md#targets)",
         1,
     )
@@ -93,8 +92,8 @@ class RuleSettings:
     )
     uplink: tuple[str, ...] = key(
         uplink_names,
-        "the `name` of the [[[uplink]]](fleet.md#several-uplinks) that the messages go up by, or a "
-        "list of several",
+        "the `name` of the [[[uplink]]](fleet.md#several-uplinks) for the messages, or a list "
+        "of several",
         (),
         shown="the one above it",
     )
@@ -107,7 +106,7 @@ class RuleSettings:
 
 @dataclass(frozen=True, slots=True)
 class DownSettings:
-    """What comes down from the fleet's broker: messages on `topic`, published as `local`.
+    """Messages from the fleet's broker on `topic`, published here as `local`.
 
     The first table whose `topic` matches takes the message.
     """
@@ -118,13 +117,13 @@ class DownSettings:
     )
     local: str = key(
         topic_template,
-        "the topic on which it is published here; `{gateway}`, `{topic}`, and of the fleet's "
-        "topic the level `{2}`, or `{3+}` with all behind it",
+        "the local topic; `{gateway}`, `{topic}`, and of the fleet's topic the level `{2}`, or "
+        "`{3+}` with all after it",
         "{topic}",
     )
     qos: int = key(
         whole_number(0, 1),
-        "QoS at which it is subscribed to; with 1 each message comes once, also after restarts",
+        "QoS of the subscription; with 1 each message is published once, also after restarts",
         1,
     )
     username: str | None = key(
@@ -137,28 +136,28 @@ class DownSettings:
 
 @dataclass(frozen=True, slots=True)
 class UplinkSettings:
-    """The fleet's broker or a directory; without the section nothing goes up.
+    """The fleet's broker or a directory; without the section nothing is sent.
 
     There may be up to 8, as `[[uplink]]`, each with a name.
     """
 
     name: str | None = key(
         stream,
-        "what it is called in `$SYS`, in the log and by [rules](fleet.md#several-uplinks); each of "
-        "several must have one",
+        "its name in `$SYS`, in the log and in [rules](fleet.md#several-uplinks); required if "
+        "there are several",
         None,
     )
     url: str | None = key(
         fleet_url,
         "`mqtt://host:port` or `mqtts://host:port`, or over WebSocket `ws://host:port/path` or "
-        "`wss://host:port/path` (`/mqtt` where no path is given); the broker must speak MQTT 5, or "
-        "with `batch` or `plain` MQTT 3.1.1",
+        "`wss://host:port/path` (by default `/mqtt`); the broker must speak MQTT 5, or with "
+        "`batch` or `plain` MQTT 3.1.1",
         None,
     )
     mqtt: str = key(
         one_of(AUTO, MQTT_5, MQTT_3_1_1),
-        "the version of MQTT that the fleet's broker is asked for; `auto`: 5, and [3.1.1 where it "
-        "is refused](fleet.md#circles)",
+        "version of MQTT for the fleet's broker; `auto`: 5, and [3.1.1 if it is "
+        "refused](fleet.md#circles)",
         AUTO,
     )
     directory: str | None = key(
@@ -169,12 +168,12 @@ class UplinkSettings:
     )
     landing_maximum_bytes: int = key(
         size_from(64 * 1024 * 1024),
-        "bytes of the disk that the [landing files](#landing-files) of this gateway may take",
+        "bytes of disk for the [landing files](#landing-files) of this gateway",
         1024 * 1024 * 1024,
     )
     landing_maximum_age: int = key(
         seconds(),
-        "how long a landing file is kept",
+        "age at which a landing file is deleted",
         0,
         shown='`"0"`, no bound',
     )
@@ -186,8 +185,9 @@ class UplinkSettings:
     )
     landing_interval: float | None = key(
         duration(1, 3_600),
-        "for how long messages are gathered in the database, up to 1,000, before they "
-        "[land](#landing-files); the [ledger](fleet.md#ledger) is not said more often",
+        "how long messages are collected in the database, up to 1,000, before they are written "
+        "to [landing files](#landing-files); also the shortest interval of the "
+        "[ledger](fleet.md#ledger)",
         None,
         shown="`0.5`",
     )
@@ -198,24 +198,24 @@ class UplinkSettings:
     )
     username_file: str | None = key(
         readable_file,
-        "a file that holds the user name alone, in place of `username`",
+        "a file with only the user name, in place of `username`",
         None,
     )
     password_file: str | None = key(
         readable_file,
-        "a file that holds the password alone; `credential:NAME` in its place is "
-        "[one of systemd's](#the-fleets-broker), here and for the keys around",
+        "a file with only the password; `credential:NAME` is a [systemd "
+        "credential](#the-fleets-broker), here and for the keys around",
         None,
     )
     ca_file: str | None = key(
         readable_file,
-        "certificates that `mqtts://` and `wss://` trust",
+        "trusted authorities for `mqtts://` and `wss://`",
         None,
         shown="the system's",
     )
     tls_certificate: str | None = key(
         readable_file,
-        "the gateway's own certificate for the fleet's broker, and those above it",
+        "the gateway's certificate for the fleet's broker, and intermediate certificates",
         None,
     )
     tls_key: str | None = key(
@@ -237,62 +237,62 @@ class UplinkSettings:
     )
     identity: bool = key(
         boolean,
-        "tell the fleet the publisher's client identifier and user name",
+        "send the publisher's client identifier and user name to the fleet",
         default=False,
     )
     window: int = key(
         whole_number(1, 65_535),
-        "messages sent and not yet acknowledged for good, or eight full batches if that "
-        "is more; bounds what a crash repeats. The server's Receive Maximum holds too",
+        "unacknowledged messages, or eight full batches if that is more; limits what a crash "
+        "repeats. The server's Receive Maximum applies, too",
         1_000,
     )
     commit_within: float = key(
         duration(0, 60),
-        "seconds that a publisher's answer may wait for the fleet's PUBACK before its message is "
-        "[written](durability.md#what-goes-up); 0 to write each message",
+        "seconds that a publisher's acknowledgement may wait for the fleet's PUBACK before its "
+        "message is [written](durability.md#what-goes-up); 0 to write each message",
         0.25,
     )
     puback_timeout: int = key(
         seconds(1),
-        "without a PUBACK for so long the connection is made anew",
+        "time without a PUBACK after which the gateway reconnects",
         30,
     )
     session_expiry: int = key(
         seconds(0, NEVER),
-        "how long the fleet's broker is asked to keep the gateway's session, with the "
-        'requests that wait in it; `"0"` for connections that start clean',
+        "Session Expiry Interval at the fleet's broker, for the session with its waiting "
+        'messages; `"0"` for clean starts',
         86_400,
     )
     reject_after_ends: int = key(
         whole_number(0, 100),
-        "connections that may end on one message, alone on its way, while others pass: then it is "
-        "[rejected](fleet.md#what-the-fleet-does-not-take); 0 never to do that",
+        "connections that may end with one message alone in flight, while others are accepted: "
+        "then it is [rejected](fleet.md#what-the-fleet-does-not-take); 0 for never",
         3,
     )
     retry_refused_for: int = key(
         seconds(),
-        "how long a message is tried again that the fleet [refuses for "
+        "how long a message that the fleet [refuses for "
         "now](fleet.md#what-the-fleet-does-not-take), or that is too large for a connection, "
-        "before it is rejected",
+        "is tried again before it is rejected",
         21_600,
     )
     topic_alias_maximum: int = key(
         whole_number(0, 65_535),
-        "topic aliases that the uplink sets, where the fleet's broker does not take "
-        "fewer; 0 for none",
+        "topic aliases that the uplink sets, at most as many as the fleet's broker accepts; 0 "
+        "for none",
         128,
     )
     maximum_packet_size: int | None = key(
         size(1024, 256 * 1024 * 1024),
-        "bytes of a packet that may [come down](fleet.md#messages-that-are-too-large); the fleet's "
-        "broker is told, and what is larger all the same is left out",
+        "bytes of a packet from the fleet's broker, which gets it as [Maximum Packet "
+        "Size](fleet.md#messages-that-are-too-large); larger ones are dropped",
         None,
         shown="that of `[broker]`",
     )
     maximum_topic_bytes: int = key(
         size(1, 65_535),
-        "bytes of the longest topic that the fleet's broker takes; a message whose topic there is "
-        "longer is [given up](fleet.md#topics-that-are-too-long)",
+        "bytes of the longest topic that the fleet's broker accepts; a message with a longer "
+        "one is [rejected](fleet.md#topics-that-are-too-long)",
         65_535,
     )
     maximum_topic_levels: int | None = key(
@@ -303,7 +303,7 @@ class UplinkSettings:
     )
     backlog_messages_per_second: int | None = key(
         whole_number(1, 1_000_000),
-        "upper bound of the [backlog's pace](fleet.md#pacing)",
+        "upper bound of the [backlog's rate](fleet.md#pacing)",
         None,
         shown="as fast as it goes",
     )
@@ -315,12 +315,12 @@ class UplinkSettings:
     )
     batch: str | None = key(
         one_of("zlib"),
-        "small messages go up [many at a time](fleet.md#batches), compressed",
+        "small messages are sent [many at a time](fleet.md#batches), compressed",
         None,
     )
     plain: bool = key(
         boolean,
-        "at a broker that speaks MQTT 3.1.1 alone, messages go up [without their "
+        "to a broker with MQTT 3.1.1 only, messages are sent [without their "
         "numbers](fleet.md#plain-messages), as payload and topic",
         default=False,
     )
@@ -336,7 +336,7 @@ class UplinkSettings:
     )
     batch_delay: float = key(
         duration(0.01, 60),
-        "seconds since its first message after which it goes up",
+        "seconds after its first message at which it is sent",
         0.2,
     )
     schedule: tuple[str, ...] = key(
@@ -352,13 +352,13 @@ class UplinkSettings:
     )
     recall: bool = key(
         boolean,
-        "the fleet may [ask for messages of the history](fleet.md#recall) at its own broker",
+        "the fleet may [request messages of the history](fleet.md#recall) at its own broker",
         default=False,
     )
     reports: bool = key(
         boolean,
-        "the gateway tells the fleet of its state, its clock and how numbers ended; `false` for a "
-        "[service](presets.md) that takes messages alone",
+        "the gateway sends its state, clock records and the ledger to the fleet; `false` for a "
+        "[service](presets.md) that only takes messages",
         default=True,
     )
     rules: tuple[RuleSettings, ...] = tables(RuleSettings, name="rule")

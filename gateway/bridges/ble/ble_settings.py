@@ -64,15 +64,15 @@ def uuid(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Characteristic:
-    """A GATT characteristic, read at each interval, or notified."""
+    """A GATT characteristic, read at each interval or notified."""
 
-    uuid: str = key(uuid, 'its UUID; 4 digits such as "2a6e" stand for one of the Bluetooth SIG')
+    uuid: str = key(uuid, 'its UUID; 4 digits such as "2a6e" are one of the Bluetooth SIG')
     quantity: str = key(bridge_name, "what it measures")
     instance: str | None = key(
-        instance, "tells it from others of its quantity; the device's by default", None
+        instance, "distinguishes it from others of its quantity; by default the device's", None
     )
     type: str = key(one_of(*LAYOUTS), f"{', '.join(f'`{each}`' for each in LAYOUTS)}", "int16")
-    byte_order: str = key(one_of("little", "big"), "which end of a number comes first", "little")
+    byte_order: str = key(one_of("little", "big"), "order of the bytes of a number", "little")
     scale: float = key(number(-1e12, 1e12), "what a number is multiplied by", 1.0)
     unit: str | None = key(text, "unit of the reading", None)
     invalid: tuple[float, ...] | str = key(
@@ -81,7 +81,7 @@ class Characteristic:
         " `type`",
         (),
     )
-    notify: bool = key(boolean, "whether the device tells it by itself", default=False)
+    notify: bool = key(boolean, "whether the device sends it by notifications", default=False)
     interval: float = key(duration(1, 86_400), "seconds between two reads", 60.0)
 
     def value(self, data: bytes) -> bool | int | float | str:
@@ -112,20 +112,20 @@ class Characteristic:
 
 @dataclass(frozen=True, slots=True)
 class BleDevice:
-    """A device that is listed: its node, its key, and what is read from it by connecting."""
+    """A listed device: its node, its key, and values that are read over a connection."""
 
     address: str = key(address, 'its address, such as "A4:C1:38:11:22:33"')
-    node: str | None = key(bridge_name, "its node; the address without colons", None)
+    node: str | None = key(bridge_name, "its node; by default the address without colons", None)
     instance: str | None = key(
-        instance, "tells its readings from those of other devices of the node", None
+        instance, "distinguishes its readings from those of other devices of the node", None
     )
     encryption_key: str | None = key(
         encryption_key, "32 hexadecimal digits (24 for older kinds of Xiaomi)", None, name="key"
     )
     counter_restarts: bool = key(
         boolean,
-        "whether it may begin to count its encrypted packets anew, as after a change of its"
-        " battery: old packets can be replayed then",
+        "whether its counter of encrypted packets may restart, as after a battery change: old "
+        "packets can then be replayed",
         default=False,
     )
     characteristic: tuple[Characteristic, ...] = tables(
@@ -149,8 +149,8 @@ class BleSettings(BridgeSettings):
     adapter: str = key(bridge_name, "the Bluetooth adapter", "hci0")
     scanning: str = key(
         one_of("active", "passive"),
-        "`active` asks devices for more; `passive` costs their batteries nothing and needs BlueZ"
-        " 5.56 with experimental features",
+        "`active` requests more data from devices; `passive` saves their batteries and needs "
+        "BlueZ 5.56 with experimental features",
         "active",
     )
     accept: str = key(
@@ -158,16 +158,16 @@ class BleSettings(BridgeSettings):
         "`all` devices that can be decoded, or those that are `listed`",
         "all",
     )
-    rssi: int = key(whole_number(-127, 20), "the weakest signal that is taken, in dBm", -100)
+    rssi: int = key(whole_number(-127, 20), "the weakest accepted signal, in dBm", -100)
     interval: float = key(
         duration(0, 86_400),
-        "seconds between two advertisements of a device that are taken; events and changes of what"
-        " is true or false always are",
+        "seconds between two accepted advertisements of a device; events and changes of "
+        "booleans are always accepted",
         1.0,
     )
     stall: float = key(
         duration(0.1, 86_400),
-        "seconds without any advertisement before the scan counts as stalled",
+        "seconds without any advertisement after which the scan counts as stalled",
         60.0,
     )
     device: tuple[BleDevice, ...] = tables(BleDevice, name="device", most=DEVICES_MAX)

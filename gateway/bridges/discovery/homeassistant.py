@@ -71,11 +71,11 @@ class HomeAssistantSettings(BridgeSettings):
     prefix: str = key(topic_prefix, "Home Assistant's discovery prefix", "homeassistant")
     offline_after: float = key(
         number(0, 1_000_000),
-        "times its usual gap a node may be silent before it is unavailable, and a series before it"
-        " has no value; 0: for ever",
+        "times its usual interval a node may be silent before it is unavailable, and a series "
+        "before it has no value; 0: without limit",
         10.0,
     )
-    forget: int = key(seconds(1), 'silence after which a node is taken away, such as `"7d"`', WEEK)
+    forget: int = key(seconds(1), 'silence after which a node is removed, such as `"7d"`', WEEK)
 
 
 class Received(NamedTuple):
@@ -386,10 +386,11 @@ KIND = BridgeKind(
     make=HomeAssistant,
     counters={
         "announced": "Discovery payloads published.",
-        "taken_away": "Nodes taken away because they were silent for too long, or are forgotten.",
+        "taken_away": "Nodes removed because they were silent for too long, or forgotten by a "
+        "command.",
         "left_out": "Readings of nodes that are not announced because there are too many.",
-        "old": "Readings that Home Assistant is not told because they had waited somewhere.",
-        "overflow": "Values given up because too many waited.",
+        "old": "Readings not published to Home Assistant because they were delayed.",
+        "overflow": "Values dropped because too many waited.",
     },
-    gauges={"devices": "Nodes that are announced."},
+    gauges={"devices": "Announced nodes."},
 )

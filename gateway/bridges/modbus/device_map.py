@@ -73,15 +73,17 @@ def read_map(file: Path) -> DeviceMap:
 
 @dataclass(frozen=True, slots=True)
 class MappedDevice:
-    """A device whose registers a map has."""
+    """A device with a map of registers."""
 
     map: tuple[Register, ...] = key(
-        device_map, "name of a map ([list](#maps-of-devices)), or path of a file of your own"
+        device_map, "name of a map ([list](#maps-of-devices)), or path of your own file"
     )
     device: int = key(whole_number(0, 255), "the device's (unit) identifier", 1)
     node: str | None = key(bridge_name, "node of the readings; the bridge's name", None)
     interval: float | None = key(
-        duration(0.05, 86_400), "seconds between two questions; what the map says, or 10", None
+        duration(0.05, 86_400),
+        "seconds between two requests; by default that of the map, or 10",
+        None,
     )
 
     @property

@@ -42,26 +42,26 @@ class ModbusSettings(BridgeSettings):
 
     port: str = key(
         modbus_port,
-        "path of the serial port (RTU), `usb:…`, `tcp://host:port`, or `rtu+tcp://host:port` for an"
-        " adapter that passes the frames of RTU on",
+        "path of the serial port (RTU), `usb:…`, `tcp://host:port`, or `rtu+tcp://host:port` "
+        "for an adapter that forwards RTU frames",
     )
     baud: int = key(whole_number(300, 4_000_000), "bits a second of a serial port", 19_200)
     parity: str = key(one_of("none", "even", "odd"), "`none`, `even` or `odd`", "even")
     stop_bits: int = key(whole_number(1, 2), "1 or 2", 1)
     timeout: float = key(
         duration(0.01, 60),
-        "seconds that a device has to begin its answer; on a serial line, also behind an adapter,"
-        " the time that question and answer take at `baud` is added",
+        "seconds for a device to begin its answer; on a serial line, also behind an adapter, "
+        "the transmission time of request and answer at `baud` is added",
         0.5,
     )
     pause: float = key(
         duration(0, 10),
-        "seconds of quiet between two requests; at least 3.5 characters on a serial port",
+        "seconds of silence between two requests; at least 3.5 characters on a serial port",
         0.0,
     )
     max_registers: int = key(
         whole_number(1, 125),
-        "registers of one request; a device that refuses so many is asked for fewer by itself",
+        "registers of one request; reduced automatically for a device that refuses so many",
         WORDS_MAX,
     )
     mapped: tuple[MappedDevice, ...] = tables(MappedDevice, name="device", most=DEVICES_MAX)

@@ -49,14 +49,14 @@ def options(value: object) -> tuple[tuple[str, float], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A value of a device, and when it is asked for."""
+    """A value of a device, and its interval."""
 
     address: int = key(
-        whole_number(0, 65_535), 'where it lies, from 0; "register 40001" of a manual is holding 0'
+        whole_number(0, 65_535), 'its address, from 0; "register 40001" of a manual is holding 0'
     )
     quantity: str = key(bridge_name, "what it measures")
     instance: str | None = key(
-        instance, "tells it from others of its quantity at the node, such as `l1`", None
+        instance, "distinguishes it from others of its quantity at the node, such as `l1`", None
     )
     device: int = key(whole_number(0, 255), "the device's (unit) identifier", 1)
     table: str = key(
@@ -78,29 +78,30 @@ class Register:
         " `type`",
         (),
     )
-    interval: float = key(duration(0.05, 86_400), "seconds between two questions", 10.0)
+    interval: float = key(duration(0.05, 86_400), "seconds between two requests", 10.0)
     deadband: float | None = key(
         number(0, 1e12), "a value is published only when it differs by more", None
     )
     refresh: float = key(
-        duration(1, 604_800), "seconds after which it is published whatever it is", 3600.0
+        duration(1, 604_800), "seconds after which it is published in any case", 3600.0
     )
     minimum: float | None = key(
-        number(-1e12, 1e12), "the least that may be written; what the `type` holds", None
+        number(-1e12, 1e12), "lowest value that may be written; by default that of the `type`", None
     )
     maximum: float | None = key(
-        number(-1e12, 1e12), "the most that may be written; what the `type` holds", None
+        number(-1e12, 1e12),
+        "highest value that may be written; by default that of the `type`",
+        None,
     )
     options: tuple[tuple[str, float], ...] = key(
         options,
-        "names of its values, `{ off = 0, heat = 1 }`: they are published, and written by their"
-        " names",
+        "names of its values, `{ off = 0, heat = 1 }`, for publishing and writing",
         (),
         shown="-",
     )
     press: float | None = key(
         number(-1e12, 1e12),
-        "makes it a button: what is written at each message to `…/set`; it is not read",
+        "makes it a button: the value that is written at each message to `…/set`; it is not read",
         None,
     )
     writable: bool = key(

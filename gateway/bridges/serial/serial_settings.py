@@ -71,33 +71,34 @@ class SerialSettings(BridgeSettings):
     )
     baud: int | None = key(
         whole_number(50, 4_000_000),
-        "bits a second; without it 115,200, for `vedirect` 19,200, for `d0` and `sml` 9,600",
+        "bits a second; by default 115,200, for `vedirect` 19,200, for `d0` and `sml` 9,600",
         None,
     )
     data_bits: int | None = key(
-        whole_number(7, 8), "7 or 8 bits of a character; without it 8, for `d0` 7", None
+        whole_number(7, 8), "7 or 8 bits of a character; by default 8, for `d0` 7", None
     )
     parity: str | None = key(
-        one_of(*PARITIES), "`none`, `even` or `odd`; without it `none`, for `d0` `even`", None
+        one_of(*PARITIES), "`none`, `even` or `odd`; by default `none`, for `d0` `even`", None
     )
     stop_bits: int = key(whole_number(1, 2), "1 or 2", 1)
     node: str | None = key(
         name_template,
-        "node of lines that name none, or made of their fields: `{model}-{id}`; the bridge's name",
+        "node of lines without one, or built from their fields: `{model}-{id}`; by default the "
+        "bridge's name",
         None,
     )
     instance: str | None = key(
         name_template,
-        "instance of the readings of lines that name none, such as `{channel}`",
+        "instance of readings of lines without one, such as `{channel}`",
         None,
     )
     columns: tuple[str, ...] = key(
         columns, "names of the columns of `csv`; without them a header names them", ()
     )
-    separator: str = key(separator, "what stands between the cells of `csv`", ",")
+    separator: str = key(separator, "separator of the cells of `csv`", ",")
     decimal: str = key(
         one_of(".", ","),
-        'what stands before the fraction of a number of `csv` and `regex`: `"."` or `","`',
+        'decimal separator of `csv` and `regex`: `"."` or `","`',
         ".",
     )
     pattern: str | None = key(text, "expression of `regex` (RE2) with named groups", None)

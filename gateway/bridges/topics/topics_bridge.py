@@ -86,15 +86,17 @@ class TopicsSettings(BridgeSettings):
     )
     topics: tuple[str, ...] = key(
         patterns,
-        "topics with a level `{node}` and perhaps `{quantity}`, `{instance}` or `{channel}`, such"
-        " as `my/{node}/state`",
+        "topics with a level `{node}` and optionally `{quantity}`, `{instance}` or "
+        "`{channel}`, such as `my/{node}/state`",
         (),
     )
     node: str | None = key(
-        name_template, "node of the messages, made of their fields: `{model}-{id}`", None
+        name_template, "node of the messages, built from their fields: `{model}-{id}`", None
     )
     instance: str | None = key(
-        name_template, "instance of the readings, made of their fields, such as `{channel}`", None
+        name_template,
+        "instance of the readings, built from their fields, such as `{channel}`",
+        None,
     )
 
     def __post_init__(self) -> None:
@@ -180,9 +182,9 @@ KIND = BridgeKind(
     make=TopicsBridge,
     counters={
         "messages": "Messages read.",
-        "not_read": "Messages that are no JSON object, number or truth.",
-        "overflow": "Messages given up because too many waited.",
-        "too_large": "Messages left out because of their size.",
+        "not_read": "Messages that are no JSON object, number or boolean.",
+        "overflow": "Messages dropped because too many waited.",
+        "too_large": "Messages dropped because of their size.",
     },
     default_name=lambda settings: settings.preset or "topics",
 )
