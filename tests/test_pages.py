@@ -69,3 +69,15 @@ def test_the_pages_name_many() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     assert len(SOURCE.findall(text)) > 20
     assert "the-turn" in sections(ROOT / "ARCHITECTURE.md")
+
+
+def test_the_summary_of_attacks_is_that_of_their_table() -> None:
+    text = (ROOT / "docs" / "robustness.md").read_text(encoding="utf-8")
+    found = re.findall(r"\| (\d+) \| (\d+) \| \d+ to (\d+) \|$", text, re.MULTILINE)
+    plain, compiled, mebibytes = (sorted(map(int, each)) for each in zip(*found, strict=True))
+    count, fast = len(found), [sum(ms <= 20 for ms in each) for each in (plain, compiled)]
+    assert f"of {count} attacks" in text
+    assert f"median | {plain[count // 2]} ms | {compiled[count // 2]} ms |" in text
+    assert f"worst attack | {plain[-1]} ms | {compiled[-1]} ms |" in text
+    assert f"within 20 ms | {fast[0]} | {fast[1]} |" in text
+    assert f"more than {mebibytes[-1]} MiB" in text

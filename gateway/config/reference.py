@@ -1,6 +1,8 @@
 """The tables of docs/configuration.md, made from the declarations."""
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
 
 from gateway.config.configuration import Configuration
 from gateway.settings.declaration import keys_of
@@ -22,15 +24,16 @@ def with_reference(page: str) -> str:
 
 
 def _tables(settings: type, place: str) -> Iterator[str]:
-    for key in keys_of(settings):
-        if key.table is None:
-            continue
-        name = f"{place}{key.name}"
-        heading = f"[[{name}]]" if key.many and not key.alone else f"[{name}]"
-        yield f"### `{heading}`\n\n{_description(key.table)}\n"
-        yield from _rows(key.table)
+    """Yield a section for each table below `place`; one for neighbours with the same keys."""
+    keys = [key for key in keys_of(settings) if key.table is not None]
+    for table, alike in groupby(keys, key=attrgetter("table")):
+        names = [(f"{place}{key.name}", key.many and not key.alone) for key in alike]
+        headings = ", ".join(f"`[[{name}]]`" if many else f"`[{name}]`" for name, many in names)
+        yield f"### {headings}\n\n{_description(table)}\n"
+        yield from _rows(table)
         yield ""
-        yield from _tables(key.table, f"{name}.")
+        for name, _ in names:
+            yield from _tables(table, f"{name}.")
 
 
 def _description(settings: type) -> str:
