@@ -1,6 +1,7 @@
 """The schemas of what crosses a program's border, as they stand in docs/."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ def read_schema(name: str) -> dict[str, Any]:
     return schema
 
 
+@cache  # to look at a schema takes longer than to check most values
 def validator_of(name: str) -> Draft202012Validator:
     """Return what checks values against that schema."""
     return Draft202012Validator(read_schema(name))
