@@ -170,6 +170,11 @@ def test_all_that_share_a_java_have_one_worker() -> None:
             assert path.startswith(tuple(each.split("::")[0] for each in side_by_side.SPARK)), path
 
 
+def test_files_that_are_spread_have_no_fixture_in_common() -> None:
+    for path in side_by_side.SPREAD:
+        assert "scope=" not in (ROOT / path).read_text(), path
+
+
 def test_the_folders_are_there() -> None:
     for name in (*side_by_side.DETERMINISTIC, *side_by_side.UNMEASURED):
         assert (ROOT / "tests" / name).is_dir(), name

@@ -58,13 +58,20 @@ SPARK = tuple(
 )
 """What the names of tests begin with that share one Java, and so one worker."""
 
+SPREAD = (
+    "tests/pipeline/test_cli.py",
+    "tests/flashing/test_flash.py",
+    "tests/uplink/fleet/test_scripts.py",
+    "tests/hostile/test_attacks.py",
+    "tests/judge/test_mixes.py",
+)
+"""Files whose tests have no fixture in common and wait for minutes in all: any worker runs each."""
+
 LONG = (
     *SPARK,
-    "tests/hostile/test_attacks.py",
-    "tests/pipeline/test_cli.py",
+    *SPREAD,
     "tests/pipeline/operation/test_publish.py",
     "tests/storage/engine/test_any_damage.py",
-    "tests/flashing/test_flash.py",
     "tests/end_to_end/test_stuck_standard_error.py",
 )
 """What takes longest begins first, then files with tests marked `slow`."""
@@ -84,10 +91,12 @@ IMPORTING = "gw0"
 
 
 class Scheduler(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
-    """Gives the tests of a file to one worker, and all that run Spark."""
+    """Gives the tests of a file to one worker, unless they are SPREAD, and all that run Spark."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith(SPARK) else str(super()._split_scope(nodeid))
+        if nodeid.startswith(SPARK):
+            return "spark"
+        return nodeid if nodeid.startswith(SPREAD) else str(super()._split_scope(nodeid))
 
 
 class SideBySide:
