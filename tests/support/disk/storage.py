@@ -135,6 +135,6 @@ async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     """Return once `condition` holds; TimeoutError when it does not within `seconds`."""
     pause = 0.001
     async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - what is awaited has no event to wait for
+        while not condition():
             await asyncio.sleep(pause)
             pause = min(pause * 1.2, 0.01)  # to look all the time would take others' time
