@@ -38,6 +38,8 @@ NOT_AT_START = (
     *("gateway.storage.outbox.outbox", "gateway.storage.outbox.rejected"),
     *("gateway.storage.ledger.ledger",),
     *("gateway.storage.engine.memory_database", "gateway.salvage.salvage"),
+    *("gateway.broker.channels.channel", "gateway.broker.channels.consumers"),
+    *("base64", "unicodedata"),
     *("gateway.salvage.layouts", "gateway.salvage.cells", "gateway.salvage.pages"),
     *("gateway.storage.outbox.bounds", "gateway.storage.outbox.reader", "gateway.clock.spans"),
     *("gateway.telemetry.certificates", "gateway.telemetry.metrics", "gateway.app.checks.service"),

@@ -3,10 +3,10 @@
 import json
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from gateway.app.control import Control
 from gateway.app.parts import Core, Run, Storage
-from gateway.broker.channels.channel import Channel
 from gateway.broker.channels.channels import MAXIMUM_PAUSED_FILTERS, Channels
 from gateway.broker.instant import Instant
 from gateway.counters import Counters
@@ -16,6 +16,9 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_filter
 from gateway.storage.state.note import is_noted, note, note_of, noted_parts
 from gateway.telemetry.sys_topics import SysTopics
+
+if TYPE_CHECKING:
+    from gateway.broker.channels.channel import Channel
 
 FIGURES = "tidegate/channels/"
 """Prefix of channels' figures, before the channel's name."""
@@ -36,7 +39,7 @@ def show_channels(channels: Channels, counters: Counters, now: float) -> None:
     counters.set("tidegate/channels_paused_filters", json.dumps([*channels.paused_filters]))
 
 
-def _figures(channel: Channel, now: float) -> dict[str, int | float | str]:
+def _figures(channel: "Channel", now: float) -> dict[str, int | float | str]:
     figures, settings = channel.figures, channel.settings
     state = "paused" if channel.waiting.paused else "open"
     return {
@@ -158,16 +161,16 @@ class ChannelCommands:
         self._control.note_order(f"channels: {word} {topic_filter[:80]!r}", message.client_id)
         return ReasonCode.SUCCESS
 
-    def _pause(self, channel: Channel, _: Message) -> None:
+    def _pause(self, channel: "Channel", _: Message) -> None:
         if not channel.settings.in_memory:
             note(self._writer, note_of(PAUSED, channel.settings.share_name))
         self._channels.pause(channel)
 
-    def _resume(self, channel: Channel, _: Message) -> None:
+    def _resume(self, channel: "Channel", _: Message) -> None:
         note(self._writer, note_of(PAUSED, channel.settings.share_name), there=False)
         self._channels.resume(channel)
 
-    def _delete(self, channel: Channel, _: Message) -> None:
+    def _delete(self, channel: "Channel", _: Message) -> None:
         name = channel.settings.share_name
         note(self._writer, note_of(PAUSED, name), there=False)
         self._channels.delete(channel)
@@ -178,10 +181,10 @@ class ChannelCommands:
 
         self._core.broker.deadlines.set(figures, 0.0, forget)
 
-    def _touch(self, channel: Channel, message: Message) -> None:
+    def _touch(self, channel: "Channel", message: Message) -> None:
         channel.deliveries.touch(message.client_id or "", self._core.turn.instant.monotonic)
 
-    def _requeue(self, channel: Channel, message: Message) -> None:
+    def _requeue(self, channel: "Channel", message: Message) -> None:
         delay = _delay(message)
         second = self._core.turn.instant.monotonic + delay if delay else 0.0
         channel.requeue(message.client_id or "", second)

@@ -1,10 +1,10 @@
 """The state of the broker, which its parts share: objects made in order."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from gateway.access.listeners import Listeners
 from gateway.broker import bounds
-from gateway.broker.channels.channel import Channel
 from gateway.broker.channels.channels import Channels
 from gateway.broker.client import Client
 from gateway.broker.client_classes import DeliveryClasses, DurabilityClasses
@@ -36,7 +36,17 @@ from gateway.routing.retained.retained import RetainedMessages
 from gateway.routing.router import Router
 from gateway.session.session import Session
 from gateway.session.traffic import Traffic
-from gateway.settings.broker import BrokerSettings
+from gateway.settings.broker import BrokerSettings, Unconfigured
+
+if TYPE_CHECKING:
+    from gateway.broker.channels.channel import Channel
+
+
+def channel_class() -> "type[Channel]":
+    """Return what channels are made of, in memory only where there are any."""
+    from gateway.broker.channels.channel import Channel
+
+    return Channel
 
 
 class State:
@@ -177,9 +187,11 @@ class State:
         self.expressions = Expressions(self.settings.maximum_expressions, self.shares)
 
     def _channels(self, publish: Publish, randrange: Callable[[int], int]) -> Channels:
+        if self.settings.unconfigured_channels is not Unconfigured.SHARED:
+            channel_class()  # in memory before a consumer would wait for it
         return Channels(
             self.settings,
-            lambda channel: Channel(
+            lambda channel: channel_class()(
                 channel,
                 self.router,
                 self.deadlines,

@@ -8,14 +8,14 @@ from gateway.app.control import Control
 from gateway.app.parts import Core, Run
 from gateway.app.query.clients import MAXIMUM_SECONDS, in_order, oldest_seconds
 from gateway.app.responder import Answer, Request, RequestError, Responder
-from gateway.broker.channels.channel import Channel
-from gateway.broker.own_names import CONTROL_CLIENT
+from gateway.broker.own_names import CONTROL_CLIENT, PREFIX
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.message import Message
 from gateway.mqtt.topics import check_topic_filter, topic_matches
 from gateway.session.session import Session
 
 if TYPE_CHECKING:
+    from gateway.broker.channels.channel import Channel
     from gateway.storage.outbox.outbox import Outbox
     from gateway.uplink.rules.rules import RuleSet
 
@@ -124,15 +124,16 @@ class QueueQueries:
 
     def _of_session(self, session: Session) -> dict[str, object]:
         now = self._clock.monotonic()
-        if isinstance(session, Channel):
+        channel = _channel(session)
+        if channel is not None:
             return {
-                "name": session.settings.share_name,
-                "filter": session.settings.topic_filter,
-                "state": "paused" if session.waiting.paused else "open",
-                "depth": session.depth,
-                "inflight": session.in_flight,
-                "bytes": session.queue.bytes,
-                "oldest_seconds": round(session.oldest(now), 1) if session.depth else None,
+                "name": channel.settings.share_name,
+                "filter": channel.settings.topic_filter,
+                "state": "paused" if channel.waiting.paused else "open",
+                "depth": channel.depth,
+                "inflight": channel.in_flight,
+                "bytes": channel.queue.bytes,
+                "oldest_seconds": round(channel.oldest(now), 1) if channel.depth else None,
             }
         return {
             "state": "away" if session.connection is None else "connected",
@@ -157,8 +158,9 @@ class QueueQueries:
             out = self._counters.count(f"{part}acknowledged")
             return out + self._outbox.uplinks.rows[self._outbox.uplinks.names.index(name)], out
         session = None if kind == "delayed" else self._session(key)
-        if isinstance(session, Channel):
-            figures = session.figures
+        channel = _channel(session)
+        if channel is not None:
+            figures = channel.figures
             return figures.received, figures.acknowledged + figures.unacknowledged
         if session is None or session.connection is None:
             return None
@@ -225,3 +227,12 @@ class QueueQueries:
         finally:
             log.close(cursor)
         return found, False
+
+
+def _channel(session: Session | None) -> "Channel | None":
+    """Return the channel that keeps its messages as a session does, None for a client's session."""
+    if session is None or not session.client_id.startswith(PREFIX):
+        return None
+    from gateway.broker.channels.channel import Channel  # in memory where there is one
+
+    return session if isinstance(session, Channel) else None

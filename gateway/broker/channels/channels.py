@@ -1,9 +1,8 @@
 """All channels of a gateway: their creation, restart, timers and end."""
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, cast
 
-from gateway.broker.channels.channel import Channel
-from gateway.broker.channels.consumers import session_of
 from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
 from gateway.broker.own_names import PREFIX
@@ -17,6 +16,9 @@ from gateway.session.session import Session
 from gateway.settings.broker import NEVER, BrokerSettings, Unconfigured
 from gateway.settings.channel import ChannelSettings
 from gateway.settings.when_full import WhenFull
+
+if TYPE_CHECKING:
+    from gateway.broker.channels.channel import Channel
 
 MAXIMUM_PAUSED_FILTERS = 100
 """Topic filters that may be paused; each is compared with every message."""
@@ -51,7 +53,7 @@ class Channels:
     def __init__(
         self,
         settings: BrokerSettings,
-        make: Callable[[ChannelSettings], Channel],
+        make: "Callable[[ChannelSettings], Channel]",
         router: Router,
         deadlines: Deadlines,
         shares: Shares,
@@ -107,7 +109,7 @@ class Channels:
             if topic_filter not in self._by_filter:
                 self._begin_among_consumers(now)
 
-    def in_the_way(self, settings: BrokerSettings) -> list[Channel]:
+    def in_the_way(self, settings: BrokerSettings) -> "list[Channel]":
         """Return the channels that these settings make durable or temporary: they lose messages."""
         found = ((each, self._by_filter.get(_shared_filter(each))) for each in settings.channels)
         return [
@@ -124,13 +126,13 @@ class Channels:
             if not channel.settings.in_memory and not channel.persistent:
                 self._persist(channel)
 
-    def __iter__(self) -> Iterator[Channel]:
+    def __iter__(self) -> "Iterator[Channel]":
         return iter(list(self._by_filter.values()))
 
     def __len__(self) -> int:
         return len(self._by_filter)
 
-    def named(self, name: str) -> list[Channel]:
+    def named(self, name: str) -> "list[Channel]":
         """Return the channels of this name: one, or several with different topic filters."""
         return [channel for channel in self if channel.settings.share_name == name]
 
@@ -175,11 +177,11 @@ class Channels:
         for channel in [each for each in self if each in session.consumes]:
             channel.offer_again()
 
-    def pause(self, channel: Channel) -> None:
+    def pause(self, channel: "Channel") -> None:
         """Dispatch nothing until `resume`; new messages are queued."""
         channel.waiting.paused = True
 
-    def resume(self, channel: Channel) -> None:
+    def resume(self, channel: "Channel") -> None:
         """Dispatch again, from the next turn on."""
         channel.waiting.paused = False
         channel.go_on()
@@ -204,7 +206,7 @@ class Channels:
             channel.go_on()
         return True
 
-    def empty(self, channel: Channel) -> None:
+    def empty(self, channel: "Channel") -> None:
         """Drop all messages that wait or are in flight."""
         persistent = channel.persistent
         if persistent:
@@ -213,7 +215,7 @@ class Channels:
         if persistent:
             self._persist(channel)
 
-    def delete(self, channel: Channel) -> None:
+    def delete(self, channel: "Channel") -> None:
         """Delete a channel with its messages; a configured one exists again after a restart."""
         if channel.persistent:
             channel.journal.close(channel.undelivered())
@@ -230,7 +232,7 @@ class Channels:
             if channel in session.consumes:
                 session.consumes = tuple(each for each in session.consumes if each is not channel)
 
-    def _begin(self, settings: ChannelSettings) -> Channel:
+    def _begin(self, settings: ChannelSettings) -> "Channel":
         topic_filter = _shared_filter(settings)
         channel = self._by_filter[topic_filter] = self._make(settings)
         channel.consumers.serve(self._router.attach(topic_filter, channel))
@@ -243,14 +245,14 @@ class Channels:
         """Begin a channel whose shared subscription may have members already."""
         channel = self._begin(settings)
         for member in channel.consumers.members:
-            session = session_of(member)
+            session = cast("Session", member.subscriber)
             session.consumes = (*session.consumes, channel)
         if not settings.in_memory:
             self._persist(channel)
         elif not len(channel.consumers):
             self.delete(channel)
 
-    def _persist(self, channel: Channel) -> None:
+    def _persist(self, channel: "Channel") -> None:
         """Store the channel and its messages from now on."""
         channel.persist_in(self._store.open(channel.client_id, 0.0))
         channel.expiry_interval = NEVER
@@ -261,7 +263,7 @@ class Channels:
         topic_filter = subscription.topic_filter
         if not topic_filter.startswith(SHARED_PREFIX):
             return
-        session = session_of(subscription)
+        session = cast("Session", subscription.subscriber)
         channel = self._by_filter.get(topic_filter)
         if channel is None:
             channel = self._begin_with_consumer(topic_filter, session)
@@ -269,7 +271,7 @@ class Channels:
             session.consumes = (*session.consumes, channel)
             channel.offer_again()
 
-    def _begin_with_consumer(self, topic_filter: str, session: Session) -> Channel | None:
+    def _begin_with_consumer(self, topic_filter: str, session: Session) -> "Channel | None":
         """Begin and return a channel with its first consumer, None if the filter is no channel."""
         shares, settings = self._shares, self._temporary.get(topic_filter)
         configured = settings is not None
