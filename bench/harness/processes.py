@@ -85,16 +85,25 @@ def written(process: int) -> int:
 
 def memory(process: int) -> int:
     """Return the bytes of memory that the process and its descendants have, shared ones in each."""
-    resident = 0
+    return _rolled_up(process, "Rss:")
+
+
+def private_memory(process: int) -> int:
+    """Return the bytes that they have written to, which no other process can share."""
+    return _rolled_up(process, "Private_Dirty:")
+
+
+def _rolled_up(process: int, name: str) -> int:
+    found = 0
     for member in tree(process):
         try:
             text = Path(f"/proc/{member}/smaps_rollup").read_text(encoding="utf-8")
         except OSError:
             continue
         for words in map(str.split, text.splitlines()[1:]):
-            if words[0] == "Rss:":
-                resident += int(words[1]) * 1024
-    return resident
+            if words[0] == name:
+                found += int(words[1]) * 1024
+    return found
 
 
 def settled_memory(process: int) -> int:

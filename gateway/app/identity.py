@@ -6,6 +6,7 @@ from pathlib import Path
 from gateway.app.control import Control
 from gateway.app.parts import Run, Storage
 from gateway.config.host_name import machine_id
+from gateway.hashes import blake2b
 from gateway.storage.engine.files import sync_folder
 from gateway.storage.state.board import note_board, noted_board
 
@@ -36,8 +37,6 @@ PURPOSE = b"tidegate board"
 
 def board() -> dict[str, int]:
     """Return the hash of each property that identifies this board, as far as it has them."""
-    from _blake2 import blake2b  # as in hashlib, which loads OpenSSL: most gateways need none
-
     found = {"machine id": machine_id(), "board serial": _serial()}
     return {
         name: int.from_bytes(

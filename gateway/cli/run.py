@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TextIO
+from urllib.parse import urlsplit
 
 from gateway.cli.run_arguments import DATA, DURABILITY
 from gateway.config.configuration import Configuration
@@ -17,6 +18,8 @@ from gateway.config.load import bare, read
 from gateway.errors import StartError
 
 DEFAULT_PORT = 1883
+
+TLS_SCHEMES = ("mqtts", "wss")
 
 SWITCH_INTERVAL = 0.0005
 """Seconds after which one thread leaves the interpreter to another that waits for it. A commit of
@@ -132,8 +135,9 @@ def gateway_url(configuration: Configuration) -> str | None:
 
 
 def needs_tls(configuration: Configuration) -> bool:
-    """Return whether a listener has a certificate, or an uplink a broker that may have one."""
-    return any(uplink.url is not None for uplink in configuration.uplinks) or any(
+    """Return whether a listener has a certificate, or an uplink's URL asks for TLS."""
+    schemes = [urlsplit(uplink.url or "").scheme for uplink in configuration.uplinks]
+    return any(scheme in TLS_SCHEMES for scheme in schemes) or any(
         listener.tls_certificate is not None for listener in configuration.listeners
     )
 

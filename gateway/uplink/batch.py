@@ -1,7 +1,6 @@
 """Many small messages in one compressed payload (docs/fleet.md, "Batches")."""
 
 import json
-import zlib
 from base64 import b64encode
 from dataclasses import dataclass
 
@@ -84,6 +83,8 @@ def _present(**fields: object) -> dict[str, object]:
 
 def batch_payload(lines: list[bytes]) -> bytes:
     """Return the payload of a PUBLISH with the lines."""
+    import zlib  # only where batches are configured
+
     return VERSION + zlib.compress(b"".join(lines), LEVEL)
 
 

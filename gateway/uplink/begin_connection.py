@@ -3,15 +3,18 @@
 import asyncio
 import importlib
 import socket
-import ssl
 from asyncio import base_events, selector_events, sslproto
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ssl
 
 TLS_SECONDS = 10.0
 """Maximum seconds for the TLS handshake."""
 
 BeginConnection = Callable[
-    [socket.socket, asyncio.Protocol, ssl.SSLContext | None, str], Awaitable[None]
+    [socket.socket, asyncio.Protocol, "ssl.SSLContext | None", str], Awaitable[None]
 ]
 """Serves the socket, with TLS to the host of this name if there is a context.
 
@@ -24,6 +27,8 @@ def give_asyncio_tls() -> None:
 
     A gateway that gets its first uplink while it runs was started without TLS.
     """
+    import ssl
+
     if vars(sslproto)["ssl"] is None:
         importlib.reload(sslproto)
         for module in (base_events, selector_events):
@@ -31,7 +36,7 @@ def give_asyncio_tls() -> None:
 
 
 async def begin_connection(
-    sock: socket.socket, protocol: asyncio.Protocol, tls: ssl.SSLContext | None, host: str
+    sock: socket.socket, protocol: asyncio.Protocol, tls: "ssl.SSLContext | None", host: str
 ) -> None:
     """Have asyncio serve the socket."""
     if tls is not None:

@@ -4,11 +4,11 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Protocol
 
 from gateway.broker.own_names import UPLINK_CLIENT
 from gateway.counters import Counters
+from gateway.hashes import blake2b
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Publish, SubscriptionRequest, message_size

@@ -1,6 +1,5 @@
 """Errors of a destination that cannot accept messages now."""
 
-import ssl
 from enum import StrEnum
 
 from gateway.errors import TidegateError
@@ -127,11 +126,17 @@ TLS_FAULTS = {
 
 def problem_of(error: Exception) -> str:
     """Return why there is no connection, the faults of TLS by what has to be mended."""
-    text = str(error)
+    fault = _tls_fault(error) if type(error).__module__ == "ssl" else None  # else it is not loaded
+    return fault or str(error) or type(error).__name__
+
+
+def _tls_fault(error: Exception) -> str | None:
+    import ssl
+
     if isinstance(error, ssl.SSLCertVerificationError):
         fault = CERTIFICATE_FAULTS.get(error.verify_code)
-        return text if fault is None else f"{fault} ({error.verify_message})"
+        return None if fault is None else f"{fault} ({error.verify_message})"
     if isinstance(error, ssl.SSLError):
         fault = TLS_FAULTS.get(error.reason or "")
-        return text if fault is None else f"{fault} ({error.reason})"
-    return text or type(error).__name__
+        return None if fault is None else f"{fault} ({error.reason})"
+    return None

@@ -5,12 +5,12 @@ import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from time import perf_counter
 from typing import Protocol
 
 from gateway.clock import Clock
 from gateway.counters import Counters
+from gateway.hashes import sha256
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Publish, SubscriptionRequest
 from gateway.mqtt.publication import Publication
@@ -298,4 +298,5 @@ def key_of(settings: UplinkSettings | None, rule: RuleSettings) -> str:
     """Return the key of a rule's note: the same until its target or messages change."""
     url = "" if settings is None else settings.url
     words: Sequence[str | None] = (url, rule.topic, rule.where, rule.target, rule.stream)
-    return sha256("\0".join(word or "" for word in words).encode()).hexdigest()[:16]
+    digest: str = sha256("\0".join(word or "" for word in words).encode()).hexdigest()
+    return digest[:16]

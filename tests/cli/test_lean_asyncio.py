@@ -44,6 +44,8 @@ def test_asyncio_has_its_tls_only_if_wanted(
         (None, None, False),
         ("server.pem", None, True),
         (None, "mqtts://fleet.example", True),
+        (None, "wss://fleet.example/mqtt", True),
+        (None, "mqtt://fleet.example", False),
     ],
 )
 def test_who_needs_tls(certificate: str | None, url: str | None, needed: bool) -> None:

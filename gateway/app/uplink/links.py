@@ -3,12 +3,11 @@
 import asyncio
 import logging
 import socket
-import ssl
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.app.clock import ClockWatch
 from gateway.app.control import Control
@@ -43,6 +42,9 @@ from gateway.uplink.retained import RetainedParts, RetainedUp
 from gateway.uplink.rules.rules import RuleSet
 from gateway.uplink.uplink import Uplink
 from gateway.version import VERSION
+
+if TYPE_CHECKING:
+    import ssl
 
 logger = logging.getLogger(__name__)
 
@@ -292,7 +294,7 @@ def _pause(storage: Storage, uplinks: Sequence[Uplink]) -> None:
 
 
 async def begin_connection(
-    sock: socket.socket, protocol: asyncio.Protocol, tls: ssl.SSLContext | None, host: str
+    sock: socket.socket, protocol: asyncio.Protocol, tls: "ssl.SSLContext | None", host: str
 ) -> None:
     """Have the gateway's own selector serve the socket, or asyncio, which knows TLS.
 

@@ -1,11 +1,11 @@
 """Which consumer of a channel gets a message."""
 
-from _blake2 import blake2b  # as hashlib does, which brings OpenSSL and its 4 MiB into memory
 from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gateway.broker.channels.deliveries import Deliveries, Delivery
+from gateway.hashes import blake2b
 from gateway.mqtt.publication import Publication
 from gateway.routing.filters.selection import Selection
 from gateway.routing.router import RUN, Router

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import socket
-import ssl
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from gateway.mqtt.codec.packet_codec import decode, encode
@@ -55,6 +55,9 @@ from gateway.uplink.fleet.stream import (
     make_stream,
     open_socket,
 )
+
+if TYPE_CHECKING:
+    import ssl
 
 logger = logging.getLogger(__name__)
 
@@ -325,7 +328,7 @@ class FleetClient:
         sock: socket.socket,
         host: str,
         port: int,
-        tls: ssl.SSLContext | None,
+        tls: "ssl.SSLContext | None",
         connect: Connect,
     ) -> None:
         """Start the protocol on a connected socket, with TLS if configured."""

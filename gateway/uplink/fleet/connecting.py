@@ -1,8 +1,8 @@
 """The CONNECT of a connection to the fleet's broker, its TLS context, and the limits of CONNACK."""
 
-import ssl
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gateway.config.named_file import open_named, without_mark
 from gateway.mqtt.packets import MQTT_5, ConnAck, Connect, Will
@@ -10,6 +10,9 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.settings.uplink import UplinkSettings
 from gateway.uplink.errors import LinkError, OldBrokerError, RetainError, end_of, in_words
+
+if TYPE_CHECKING:
+    import ssl
 
 KEEP_ALIVE = 30
 """Keep Alive in seconds; a dead link is found half a minute later at most."""
@@ -62,8 +65,10 @@ def connect_packet(
     )
 
 
-def tls_context(settings: UplinkSettings) -> ssl.SSLContext:
+def tls_context(settings: UplinkSettings) -> "ssl.SSLContext":
     """Return the context that checks the server's certificate; raise OSError or ssl.SSLError."""
+    import ssl
+
     context = ssl.create_default_context(cafile=settings.ca_file)
     if settings.tls_certificate is not None:
         context.load_cert_chain(settings.tls_certificate, settings.tls_key)

@@ -45,7 +45,9 @@ def _open(
     opened: socket.socket | None = None
     error = ""
     try:
-        opened = socket.create_connection((host, port), CONNECT_SECONDS)
+        # A text would be encoded by a codec with tables of 0.3 MiB, which ASCII does not need.
+        name = host.encode() if host.isascii() else host
+        opened = socket.create_connection((name, port), CONNECT_SECONDS)  # type: ignore[arg-type]  # as getaddrinfo
         opened.settimeout(0)
     except (OSError, ValueError) as reason:  # ValueError: a host name that cannot be encoded
         error = str(reason)

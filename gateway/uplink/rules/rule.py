@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 
 from gateway.counters import Counters
+from gateway.hashes import sha256
 from gateway.mqtt.message import Message, OverBudgetError
 from gateway.routing import over_budget
 from gateway.routing.budget import SAMPLED, Budget
