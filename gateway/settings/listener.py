@@ -158,7 +158,7 @@ class ListenerSettings:
     session_takeover: str = key(
         one_of("same_user", "anyone"),
         "who may connect with the client identifier of another user's session: nobody, or "
-        "anyone, which [ends that session](access.md#whose-a-session-is)",
+        "anyone, which [ends that session](access.md#session-ownership)",
         "same_user",
     )
     where_identity: bool = key(

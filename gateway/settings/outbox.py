@@ -20,7 +20,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutboxSettings:
-    """Limits of all streams that [wait for the fleet](#what-waits-for-the-fleet)."""
+    """Limits of all streams that [wait for the fleet](#the-outbox)."""
 
     maximum_bytes: int = key(
         size_from(64 * 1024),
@@ -40,7 +40,7 @@ class OutboxSettings:
     )
     when_full: WhenFull = key(
         one_of(*WhenFull),
-        "[what happens](#what-waits-for-the-fleet) to a message if the outbox is full; by "
+        "[what happens](#the-outbox) to a message if the outbox is full; by "
         "default local subscribers get it and the fleet does not",
         WhenFull.DROP_NEWEST,
     )
@@ -75,7 +75,7 @@ class StreamSettings:
 
     name: str = key(
         stream,
-        "a stream of the rules with its own [bounds or mode](#what-waits-for-the-fleet)",
+        "a stream of the rules with its own [bounds or mode](#the-outbox)",
     )
     priority: int = key(
         whole_number(1, 10),

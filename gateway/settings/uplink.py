@@ -52,7 +52,7 @@ class RuleSettings:
     )
     where: str | None = key(
         rule_expression,
-        "an expression, which may [remember earlier messages](where.md#only-what-changed); "
+        "an expression, which may [remember earlier messages](where.md#functions-that-remember); "
         "only messages for which it is TRUE are sent",
         None,
     )
@@ -157,7 +157,7 @@ class UplinkSettings:
     mqtt: str = key(
         one_of(AUTO, MQTT_5, MQTT_3_1_1),
         "version of MQTT for the fleet's broker; `auto`: 5, and [3.1.1 if it is "
-        "refused](fleet.md#circles)",
+        "refused](fleet.md#loop-prevention)",
         AUTO,
     )
     directory: str | None = key(
@@ -249,7 +249,7 @@ class UplinkSettings:
     commit_within: float = key(
         duration(0, 60),
         "seconds that a publisher's acknowledgement may wait for the fleet's PUBACK before its "
-        "message is [written](durability.md#what-goes-up); 0 to write each message",
+        "message is [written](durability.md#messages-for-the-fleet); 0 to write each message",
         0.25,
     )
     puback_timeout: int = key(
@@ -266,13 +266,13 @@ class UplinkSettings:
     reject_after_ends: int = key(
         whole_number(0, 100),
         "connections that may end with one message alone in flight, while others are accepted: "
-        "then it is [rejected](fleet.md#what-the-fleet-does-not-take); 0 for never",
+        "then it is [rejected](fleet.md#rejected-messages); 0 for never",
         3,
     )
     retry_refused_for: int = key(
         seconds(),
         "how long a message that the fleet [refuses for "
-        "now](fleet.md#what-the-fleet-does-not-take), or that is too large for a connection, "
+        "now](fleet.md#rejected-messages), or that is too large for a connection, "
         "is tried again before it is rejected",
         21_600,
     )
