@@ -1,4 +1,4 @@
-"""Loads the compiled modules from the shared library that all of them are in, if there is one."""
+"""Loads the compiled modules from their common shared library, if it exists."""
 
 import sys
 from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder
@@ -9,15 +9,15 @@ from types import ModuleType
 LIBRARY = "gateway._compiled"
 
 FOLDER = str(Path(__file__).parent)
-"""Where the library of this very package is."""
+"""The path of this package's own library."""
 
 
 class CompiledModule(ExtensionFileLoader):
-    """Loads one module of the library, whose initializer has the module's whole name."""
+    """Loads one module of the library, whose initializer has the module's full name."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the module, not yet executed."""
-        # Python calls the initializer after the last part of the name in the specification.
+        # Python calls the initializer by the last part of the specification's name.
         whole = f"{spec.parent}.{spec.name.replace('.', '_')}"
         module = super().create_module(ModuleSpec(whole, self, origin=self.path))
         module.__name__ = spec.name
@@ -25,7 +25,7 @@ class CompiledModule(ExtensionFileLoader):
 
 
 class Library:
-    """Finds the modules that are in the library, each of which is loaded when it is imported."""
+    """Finds the modules in the library, each of which is loaded when it is imported."""
 
     def __init__(self, path: str, modules: frozenset[str]) -> None:
         self._path = path
@@ -41,16 +41,16 @@ class Library:
 
 
 def build() -> str:
-    """Return "compiled" where modules come from the library, otherwise "plain"."""
+    """Return "compiled" if modules come from the library, otherwise "plain"."""
     found = any(isinstance(finder, Library) for finder in sys.meta_path)
     return "compiled" if found else "plain"
 
 
 def load_from_library(library: str = LIBRARY, folder: str = FOLDER) -> None:
-    """Have Python load from the library what is in it; without a library, change nothing.
+    """Have Python load modules from the library; without a library, change nothing.
 
-    Only `folder` is searched: an editable install makes the library of another checkout
-    importable under the same name, and its modules are not ours.
+    Only `folder` is searched: an editable install makes the library of another checkout importable
+    under the same name, and its modules are not ours.
     """
     spec = PathFinder.find_spec(library, [folder])
     if spec is None or spec.loader is None:

@@ -1,11 +1,11 @@
-"""Counts and gauges of one gateway, by the names under which $SYS shows them."""
+"""Counters and gauges of one gateway, by their names under $SYS."""
 
 
 class Counters:
     """Values by their topic below `$SYS/broker/`, such as `tidegate/outbox/rows`.
 
-    A counter only rises (`add`); a gauge is what was last said (`set`). docs/sys-topics.md
-    lists every name with its meaning and unit.
+    A counter only rises (`add`); a gauge is the last value (`set`). docs/sys-topics.md lists every
+    name with its meaning and unit.
     """
 
     __slots__ = ("values",)
@@ -24,11 +24,11 @@ class Counters:
             values[name] = int(values.get(name, 0)) + 1
 
     def set(self, name: str, value: int | float | str) -> None:  # noqa: PYI041
-        """Make `value` the present reading of the gauge `name`."""
+        """Set the gauge `name` to `value`."""
         self.values[name] = value
 
     def forget(self, name: str) -> None:
-        """Remove a reading: what it tells of is gone."""
+        """Remove a figure whose subject was removed."""
         self.values.pop(name, None)
 
     def count(self, name: str) -> int:

@@ -1,10 +1,10 @@
-"""Errors that cross a border of the gateway, each with the text its reader needs."""
+"""Errors that leave the gateway, each with the text for its reader."""
 
 CANNOT_START = 2
-"""Exit status where the command line, the configuration or what it names has to be mended first."""
+"""Exit status if the command line, the configuration or its files must be corrected first."""
 
 START_AGAIN = 3
-"""Exit status of a gateway that found something that its next start mends."""
+"""Exit status of a gateway that found something that its next start fixes."""
 
 
 class TidegateError(Exception):
@@ -12,7 +12,7 @@ class TidegateError(Exception):
 
 
 class RestartError(TidegateError):
-    """The gateway ended by itself, because the next start mends what it has found."""
+    """The gateway ended by itself, because the next start fixes what it has found."""
 
 
 class StartError(TidegateError):

@@ -1,11 +1,11 @@
-"""How to install what an extra needs, told where it is missing."""
+"""How to install an extra, reported where it is missing."""
 
 import shlex
 import sys
 
 
 def how_to_install(extra: str) -> str:
-    """Return the command that installs the packages of an extra beside this Tidegate.
+    """Return the command that installs an extra's packages for this Tidegate.
 
     It names the packages and never Tidegate, which comes from a release file or a checkout.
     """
@@ -14,7 +14,7 @@ def how_to_install(extra: str) -> str:
 
 
 def _packages(extra: str) -> list[str]:
-    """Return the requirements that only this extra has; none where nothing is installed."""
+    """Return the requirements that only this extra has; none if nothing is installed."""
     from importlib import metadata
 
     try:

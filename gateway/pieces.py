@@ -1,4 +1,4 @@
-"""Long files of lines are read a piece at a time, so that others can have their turn."""
+"""Long work in pieces, between which others get their turn; pieces of long files of lines."""
 
 from collections.abc import Generator
 from typing import TypeAlias, TypeVar
@@ -6,18 +6,18 @@ from typing import TypeAlias, TypeVar
 _Result = TypeVar("_Result")
 
 Pieces: TypeAlias = Generator[None, None, _Result]
-"""Work that comes to an end with a result; at each item others can have their turn."""
+"""Work that ends with a result; at each item others can have their turn."""
 
 LINES = 200
 """Lines of a file in one piece: some 1 ms."""
 
 BLANKS = " \t\n\v\f\r"
-"""What may stand around the parts of a line, as C's `isspace` and Mosquitto have it: other blanks
-that Unicode knows belong to a name."""
+"""Blanks around the parts of a line, as in C's `isspace` and Mosquitto: other blanks of Unicode
+belong to a name."""
 
 
 EMPTY_ON_PURPOSE = "empty on purpose"
-"""The comment by which a file of lines says that nothing else in it is no accident."""
+"""The comment that declares a file of lines intentionally empty."""
 
 
 def is_on_purpose(line: str) -> bool:

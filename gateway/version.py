@@ -14,11 +14,7 @@ SHOWN_DIGITS = 8
 
 
 def find_version(package: Path) -> tuple[str, str]:
-    """Return the version and the commit, or "" for one that is not known.
-
-    In a checkout the commit may be another than that of the last build. Then the version is that
-    of the last build with the commit behind it, such as 0.1.0+g0e2240dd.
-    """
+    """Return the version and the commit, "" if unknown."""
     version, commit = _built(package / "build.txt")
     now = _checked_out(package.parent / ".git")
     if now and now != commit:
@@ -33,7 +29,7 @@ def describe(build: str) -> str:
 
 
 def _built(file: Path) -> tuple[str, str]:
-    """Return the two lines that the last build wrote."""
+    """Return the two lines of the last build."""
     with suppress(OSError, ValueError):
         version, commit = file.read_text().split("\n")[:2]
         return version, commit
@@ -41,10 +37,7 @@ def _built(file: Path) -> tuple[str, str]:
 
 
 def _checked_out(git: Path) -> str:
-    """Return the commit of a checkout, "" where there is none or it cannot be read.
-
-    Git itself is not asked: a process costs more than all else that `--version` does.
-    """
+    """Return the commit of a checkout, "" without one or if it cannot be read."""
     with suppress(OSError, ValueError):
         if git.is_file():  # a worktree, whose file names its folder
             git = git.parent / git.read_text().removeprefix("gitdir:").strip()

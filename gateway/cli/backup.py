@@ -1,4 +1,4 @@
-"""`tidegate backup` and `tidegate restore`: all that a gateway keeps, in one file."""
+"""`tidegate backup` and `tidegate restore`: all of a gateway's data in one file."""
 
 import argparse
 import io
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gateway.config.configuration import Configuration
 
 FORMAT = 1
-"""Of the archive: a higher number is one that this Tidegate cannot read."""
+"""Version of the archive: this Tidegate cannot read a higher one."""
 
 MANIFEST, DATABASE, CONFIG, FILES = "manifest.json", "tidegate.db", "gateway.toml", "files"
 PRIVATE = 0o600
@@ -79,7 +79,10 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
 
 
 def make_archives(options: argparse.Namespace, *, exported: bool = False) -> int:
-    """Write the archives, which say whether the identity goes with them; raise TidegateError."""
+    """Write the archives, which record whether the identity moves with them.
+
+    Raise TidegateError.
+    """
     from gateway.config.load import read
 
     for file in (options.file, options.secrets):
@@ -111,7 +114,7 @@ def make_archives(options: argparse.Namespace, *, exported: bool = False) -> int
 
 
 def named_files(configuration: "Configuration | None") -> tuple[list[Path], list[Path]]:
-    """Return the files that a configuration names: those that anybody may see, and secrets."""
+    """Return the files that a configuration names: public ones, and secrets."""
     if configuration is None:
         return [], []
     plain: dict[Path, None] = {}
@@ -129,7 +132,7 @@ def named_files(configuration: "Configuration | None") -> tuple[list[Path], list
 
 @contextmanager
 def _copy(database: Path, beside: Path) -> Iterator[Path]:
-    """Give a copy of a database that may be in use, as it was at one moment."""
+    """Yield a copy of a database that may be in use, as it was at one moment."""
     copy = beside.with_name(f"{beside.name}.database")
     try:
         os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
@@ -151,8 +154,8 @@ def _copy(database: Path, beside: Path) -> Iterator[Path]:
 
 @contextmanager
 def _archive(file: Path) -> "Iterator[tarfile.TarFile]":
-    """Give an archive to be written, which has its name once it is whole and on disk."""
-    import tarfile  # it brings lzma and shutil, which no start needs
+    """Yield an archive to be written, which gets its name once it is complete and on disk."""
+    import tarfile  # it imports lzma and shutil, which no start needs
 
     unfinished = file.with_name(f"{file.name}.unfinished")
     try:
@@ -199,7 +202,7 @@ def _private(entry: "tarfile.TarInfo") -> "tarfile.TarInfo":
 
 
 def restore_archives(options: argparse.Namespace, *, exported: bool = False) -> int:
-    """Bring back what is in the archives, all of them exports or none; raise TidegateError."""
+    """Restore the content of the archives, all of them exports or none; raise TidegateError."""
     import tarfile
 
     for file in options.files:
@@ -243,7 +246,7 @@ def _restore_archive(
 
 
 def _read_manifest(file: Path, archive: "tarfile.TarFile") -> dict[str, Any]:
-    """Return it; raise TidegateError where this Tidegate cannot read the archive."""
+    """Return it; raise TidegateError if this Tidegate cannot read the archive."""
     from gateway.storage.engine.migrations.migrate import migrations
 
     try:
@@ -269,7 +272,7 @@ def _content(archive: "tarfile.TarFile", name: str) -> IO[bytes]:
 
 
 def _write(archive: "tarfile.TarFile", name: str, place: Path, *, must: bool = False) -> None:
-    """Write one file to its place, whole or not at all; leave what is there already."""
+    """Write one file completely or not at all; an existing file stays."""
     if place.exists():
         if must:
             raise TidegateError(
@@ -288,7 +291,7 @@ def _write(archive: "tarfile.TarFile", name: str, place: Path, *, must: bool = F
         os.fsync(output.fileno())
     folder = place.parent.stat()
     unfinished.chmod(0o640 if name in (DATABASE, CONFIG) else entry.mode & 0o640)
-    if os.geteuid() == 0:  # as whoever has the folder: the service's user has its data
+    if os.geteuid() == 0:  # the owner of the folder: the data belongs to the service's user
         os.chown(unfinished, folder.st_uid, folder.st_gid)
     unfinished.rename(place)
     print(f"{place}: restored")

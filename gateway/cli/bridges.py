@@ -1,4 +1,4 @@
-"""`tidegate bridges`: the kinds of bridges that are installed, and what each has to be told."""
+"""`tidegate bridges`: the installed kinds of bridges, with their keys and figures."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def show_bridges(names: Sequence[str]) -> None:
 
 
 def load(name: str) -> BridgeKind:
-    """Return a kind of bridge; raise TidegateError if there is none or it cannot be loaded."""
+    """Return a kind of bridge; raise TidegateError if it does not exist or cannot be loaded."""
     kinds = bridge_kinds()
     if name not in kinds:
         raise TidegateError(f"no bridge {name!r}; there are {', '.join(kinds)}")

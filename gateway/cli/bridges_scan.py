@@ -1,4 +1,4 @@
-"""`tidegate bridges scan`: what is there for a kind of bridge, and the configuration for it."""
+"""`tidegate bridges scan`: searches devices of a kind of bridge, and prints configuration."""
 
 import argparse
 import asyncio
@@ -19,7 +19,7 @@ NOTHING = 1
 def command_scan(words: Sequence[str], options: argparse.Namespace) -> int:
     """Print the configuration for what is found; raise TidegateError for a kind that cannot scan.
 
-    How far it is goes to standard error. Returns 0 if something is found, else 1.
+    Progress is printed to standard error. Returns 0 if something is found, else 1.
     """
     if not words:
         raise TidegateError(f"scan needs a kind of bridge: {', '.join(_kinds())}")
@@ -51,7 +51,7 @@ def _kinds() -> list[str]:
 
 
 def _devices(text: str | None) -> range | None:
-    """Return the identifiers that `1-32` or `7` names."""
+    """Return the identifiers of `1-32` or `7`."""
     if text is None:
         return None
     first, _, last = text.partition("-")
@@ -62,7 +62,7 @@ def _devices(text: str | None) -> range | None:
 
 
 def lines(found: Sequence[FoundTable]) -> Iterator[str]:
-    """Give tables as TOML, each below its comments."""
+    """Yield tables as TOML, each below its comments."""
     for each in found:
         yield from (f"# {comment}" for comment in each.comments)
         yield f"[[{each.name}]]"

@@ -1,4 +1,4 @@
-"""`tidegate bridges status`: what a running gateway's bridges read, and what is wrong with them."""
+"""`tidegate bridges status`: the readings and faults of a running gateway's bridges."""
 
 import argparse
 import json
@@ -46,7 +46,7 @@ def command_status(options: argparse.Namespace, names: Sequence[str]) -> int:
 
 
 def report(bridges: Sequence[Entry]) -> str:
-    """Return the status of bridges for a terminal, which what a device sent must not drive."""
+    """Return the status of bridges, with control characters of devices escaped."""
     blocks = ["\n".join(map(harmless, lines(each))) for each in bridges]
     return "\n\n".join(blocks) or "no bridge is configured"
 
@@ -63,7 +63,7 @@ def _bridges(broker: LocalBroker) -> list[Entry]:
 
 
 def lines(bridge: Entry) -> Iterator[str]:
-    """Give a bridge's status as a person reads it."""
+    """Yield a bridge's status for people."""
     place = bridge["place"]
     title = f"{bridge['kind']} {bridge['name']}" + (f" ({place})" if place else "")
     error = f": {bridge['error']}" if bridge["error"] else ""
@@ -83,7 +83,7 @@ def lines(bridge: Entry) -> Iterator[str]:
 
 
 def spell_age(seconds: float) -> str:
-    """Return an age in words; one below zero is of a clock that was set back."""
+    """Return an age in words; a negative one is of a clock that was set back."""
     return spell_seconds(max(seconds, 0.0))
 
 

@@ -1,4 +1,4 @@
-"""`tidegate bugreport`: what whoever helps has to know, in one archive without secrets."""
+"""`tidegate bugreport`: everything for fault finding in one archive without secrets."""
 
 import contextlib
 import io
@@ -27,12 +27,12 @@ from gateway.errors import TidegateError
 from gateway.version import describe
 
 SECRET = re.compile(r"password|secret|token|(^|_)key$|username|user$", re.IGNORECASE)
-"""Names of keys whose values stay here; `tls_key` and `password_file` are names of files."""
+"""Names of keys whose values are left out; `tls_key` and `password_file` are file names."""
 
 USER_INFO = re.compile(r"(?<=://)[^/@\s\"']+@")
 REDACTED = "(left out)"
 SHORT = 2
-"""Characters of a secret that is replaced in quotes alone."""
+"""Characters of a secret that is replaced only in quotes."""
 
 FILES_MAX = 1_000
 """Files of the data folder that are listed."""
@@ -44,14 +44,14 @@ PRIVATE = 0o600
 
 
 def command_bugreport(target: Path, data_folder: Path, config: Path) -> int:
-    """Make the archive; raise TidegateError if the file is there or cannot be made."""
+    """Make the archive; raise TidegateError if the file exists or cannot be made."""
     try:
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
     except OSError as error:
         raise TidegateError(f"{target}: {error.strerror}") from error
     with open(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:  # noqa: PTH123 - a descriptor
         secrets: list[str] = []
-        with contextlib.suppress(OSError, ValueError):  # which the check tells
+        with contextlib.suppress(OSError, ValueError):  # which the check reports
             secrets = _secrets(_document(config))
         for name, text in _parts(data_folder, config):
             data = redacted(text, secrets).encode("utf-8", "replace")
@@ -90,12 +90,12 @@ def _system() -> dict[str, object]:
 
 
 def _document(file: Path) -> dict[str, Any]:
-    """Return what the configuration's file says; raise OSError or ValueError if it cannot."""
+    """Return the content of the configuration file; raise OSError or ValueError."""
     return tomllib.loads(file.read_text(encoding="utf-8-sig"))
 
 
 def _configuration(file: Path) -> str:
-    """Return the keys and values without secrets and comments, or why they cannot be had."""
+    """Return the keys and values without secrets and comments, or why they are unreadable."""
     try:
         return json.dumps(without_secrets(_document(file)), indent=2, default=str)
     except (OSError, ValueError) as error:
@@ -103,7 +103,7 @@ def _configuration(file: Path) -> str:
 
 
 def _is_secret(name: str, value: Any) -> bool:
-    """Return whether a value stays here; the name of a file that is there is no secret."""
+    """Return whether a value is left out; the name of an existing file is no secret."""
     return bool(SECRET.search(name)) and not (isinstance(value, str) and Path(value).is_file())
 
 
@@ -119,7 +119,7 @@ def _secrets(value: Any, name: str = "") -> list[str]:
 
 
 def without_secrets(value: Any, name: str = "") -> Any:
-    """Return the same tables and lists, with the values of secret keys left out.
+    """Return the same tables and lists, without the values of secret keys.
 
     Names of files stay: they are no secret, and a wrong one is a common fault.
     """
@@ -133,8 +133,8 @@ def without_secrets(value: Any, name: str = "") -> Any:
 def redacted(text: str, secrets: Sequence[str] = ()) -> str:
     """Return a text without users and passwords in URLs, and without these secrets.
 
-    A mistake of the configuration is told with its value, by `check` and in the log. A secret of
-    one or two characters is found where it stands in quotes alone: it may be part of any word.
+    `check` and the log report a mistake of the configuration with its value. A secret of one or two
+    characters is replaced only in quotes: it may be part of any word.
     """
     for secret in secrets:
         text = text.replace(repr(secret), f"'{REDACTED}'")
@@ -155,7 +155,7 @@ def _files(data: Path) -> str:
 
 
 def _of_command(*arguments: str) -> str:
-    """Return what a command of this program says, whatever its exit status."""
+    """Return the output of a command of this program, whatever its exit status."""
     from gateway.cli.main import main  # it loads this module
 
     out = io.StringIO()
@@ -165,7 +165,7 @@ def _of_command(*arguments: str) -> str:
 
 
 def _figures(data: Path, config: Path) -> str:
-    """Return all figures of the running gateway, or why they cannot be had."""
+    """Return all figures of the running gateway, or why they are not available."""
     try:
         configuration = load(config) if config.exists() else None
         broker = broker_of(Installation(data, configuration))

@@ -1,4 +1,4 @@
-"""`tidegate channel`: what waits in the channels of a running gateway, and commands for them."""
+"""`tidegate channel`: the channels of a running gateway, and commands for them."""
 
 import argparse
 import json
@@ -76,7 +76,7 @@ def _change_filter(broker: "LocalBroker", options: argparse.Namespace) -> int:
 
 
 def read_channels(broker: "LocalBroker") -> tuple[Channels, list[str]]:
-    """Return the figures of all channels by name, and the topic filters that are paused.
+    """Return the figures of all channels by name, and the paused topic filters.
 
     Raises TidegateError without an answer.
     """

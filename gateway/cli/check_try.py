@@ -6,7 +6,7 @@ from gateway.config.configuration import Configuration
 
 
 def show_trials(configuration: Configuration) -> int:
-    """Print what was found; return 1 if a link does not come up, or not all gets through."""
+    """Print the findings; return 1 if a link fails, or not everything works."""
     trials = try_uplinks(configuration, running=socket_url() is not None)
     if not trials:
         print(f"{configuration.file}: no uplink has a url, so there is nothing to try")

@@ -1,4 +1,4 @@
-"""The command line of `tidegate`: its commands, their arguments, and what each calls."""
+"""The command line of `tidegate`: its commands, their arguments and functions."""
 
 import argparse
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def options_of(words: Sequence[str]) -> argparse.Namespace:
-    """Return what the command line asks for, `command` being the function that does it.
+    """Return the options of the command line, `command` being the function to call.
 
-    Words of `uplink` may stand before and behind options.
+    Words of `uplink` may precede and follow options.
     """
     parser = parser_of_all()
     options, others = parser.parse_known_args(words)

@@ -1,4 +1,4 @@
-"""Something that a command asks of a running gateway: a message below `$CONTROL/tidegate/`."""
+"""A command's request to a running gateway: a message below `$CONTROL/tidegate/`."""
 
 import json
 import queue
@@ -21,14 +21,17 @@ ANSWER_TIMEOUT = 10.0
 """Seconds to wait for the gateway's answer."""
 
 REASON_SECONDS = 0.5
-"""Seconds after a refusal to wait for the answer that says why."""
+"""Seconds after a refusal to wait for the answer with the reason."""
 
 PAGE = 500
 """Rows of one answer, at most."""
 
 
 def ask_gateway(broker: LocalBroker, part: str, payload: str, refused: str) -> None:
-    """Publish a request and wait until it is taken; raise TidegateError with `refused` and why."""
+    """Publish a request and wait for its PUBACK.
+
+    Raise TidegateError with `refused` and the reason.
+    """
     answered = threading.Event()
     problems = []
 
@@ -56,9 +59,9 @@ def ask_gateway(broker: LocalBroker, part: str, payload: str, refused: str) -> N
 
 
 class Conversation:
-    """A connection on which a running gateway is asked and answers; one request at a time.
+    """A connection for requests to a running gateway and their answers, one at a time.
 
-    What it refuses, and that it does not answer, is raised as TidegateError.
+    A refusal, and a missing answer, is raised as TidegateError.
     """
 
     def __init__(self, broker: LocalBroker) -> None:
@@ -90,12 +93,12 @@ class Conversation:
     def query(
         self, what: str, request: Mapping[str, object], seconds: float = ANSWER_TIMEOUT
     ) -> dict[str, Any]:
-        """Return the answer to a query, which may take so long."""
+        """Return the answer to a query, which may take this long."""
         self._send(f"query/{what}", request)
         return self._next(seconds)
 
     def rows(self, what: str, request: Mapping[str, object], most: int) -> list[dict[str, Any]]:
-        """Return the rows of all pages, `most` at most."""
+        """Return the rows of all pages, up to `most`."""
         found: list[dict[str, Any]] = []
         offset: int | None = 0
         while offset is not None and len(found) < most:
@@ -131,7 +134,7 @@ class Conversation:
         return answer
 
     def _reason(self, code: str) -> dict[str, Any]:
-        """Return the answer that says why a request was refused, or the code if none comes."""
+        """Return the answer with the reason of a refusal, or the code if none arrives."""
         try:
             return self._received.get(timeout=REASON_SECONDS)
         except queue.Empty:
@@ -148,7 +151,7 @@ class Conversation:
     def _on_subscribe(
         self, _client: paho.Client, _data: object, _mid: int, codes: Any, _more: object
     ) -> None:
-        if not self._subscribed:  # else the connection was lost meanwhile, and is back
+        if not self._subscribed:  # otherwise the connection was lost meanwhile, and is back
             self._subscribed = not codes[0].is_failure
             self._received.put({} if self._subscribed else {"error": str(codes[0])})
 

@@ -1,4 +1,4 @@
-"""The command line of `tidegate crashtest`, which a checkout has and a wheel has not."""
+"""The command line of `tidegate crashtest`, which only a checkout has."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""`tidegate doctor`: what is well and what is not on the board that a gateway runs on."""
+"""`tidegate doctor`: the health of the board that a gateway runs on."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -26,14 +26,14 @@ FILTERS = tuple(
 )
 
 WELL = ("connected", "waiting", "off")
-"""States of an uplink in which nothing is wrong: `waiting` is for its schedule or next budget."""
+"""Healthy states of an uplink: `waiting` is for its schedule or next budget."""
 
 MUCH = 4
-"""A kind of thing of which there is a quarter of what there may be is told of."""
+"""The fraction of a limit above which a resource is reported."""
 
 
 def running(installation: Installation) -> Iterator[Finding]:
-    """Say what clients may make the gateway hold, and what a running one knows of itself."""
+    """Report what clients may make the gateway hold, and a running gateway's own findings."""
     configured = (
         None if installation.configuration is None else installation.configuration.memory.limit
     )
@@ -53,7 +53,7 @@ def running(installation: Installation) -> Iterator[Finding]:
 
 
 def _held(installation: Installation) -> Iterator[Finding]:
-    """Say what the running gateway says of itself, if it can be asked without a password."""
+    """Report the running gateway's findings, if it can be queried without a password."""
     broker = broker_of(installation)
     try:
         found = figures(broker, FILTERS, LIMIT)
@@ -67,14 +67,14 @@ def _held(installation: Installation) -> Iterator[Finding]:
 
 
 def broker_of(installation: Installation) -> LocalBroker:
-    """Return where the gateway is asked: its socket, else its first listener."""
+    """Return how the gateway is queried: its socket, else its first listener."""
     configuration = installation.configuration
     own = None if configuration is None else gateway_url(configuration)
     return LocalBroker(url_of(installation.data) or own or LOCAL_BROKER, None, None, None)
 
 
 def links(found: Mapping[str, int | float | str]) -> Iterator[Finding]:
-    """Say of each uplink whether it is up, and why it is not."""
+    """Report whether each uplink is up, and why it is not."""
     for name in uplink_names(found) or ([""] if STATE in found else []):
         part = f"uplink/{name}/" if name else "uplink/"
         state, error = str(found.get(f"{part}state", "off")), found.get(f"{part}error")
@@ -83,7 +83,7 @@ def links(found: Mapping[str, int | float | str]) -> Iterator[Finding]:
 
 
 def alarms(found: Mapping[str, int | float | str]) -> Iterator[Finding]:
-    """Give each alarm that is raised, with what it says."""
+    """Yield each raised alarm, with its text."""
     for name, value in sorted(found.items()):
         if name.startswith(ALARMS):
             yield Finding(Health.BAD, f"alarm {name.removeprefix(ALARMS)}: {_text_of(str(value))}")
@@ -97,7 +97,7 @@ def _text_of(alarm: str) -> str:
 
 
 def counted(found: Figures) -> Finding:
-    """Return how much of what clients may hold they do, as the gateway counts it."""
+    """Return how much clients hold of what they may, as the gateway counts it."""
     held, limit, closed = (int(found.get(name, 0)) for name in (HELD, LIMIT, CLOSED))
     text = f"memory: clients hold {spell_bytes(held)} of {spell_bytes(limit)}"
     if closed:
@@ -106,7 +106,7 @@ def counted(found: Figures) -> Finding:
 
 
 def largest(text: str) -> Iterator[Finding]:
-    """Say who holds most of what there is much of; `text` is the figure `shares/largest`."""
+    """Report the largest holders of scarce resources; `text` is the figure `shares/largest`."""
     for name, kind in json.loads(text).items():
         if MUCH * kind["total"] < kind["limit"]:
             continue
@@ -122,8 +122,8 @@ def largest(text: str) -> Iterator[Finding]:
 def doctor(data: Path, config: Path | None) -> int:
     """Print the findings; return 1 if something is bad, 0 otherwise.
 
-    Raises ConfigurationError for a configuration file that cannot be used. It only reads, and
-    works beside a running gateway.
+    Raises ConfigurationError for an unusable configuration file. It only reads, and works beside a
+    running gateway.
     """
     installation = Installation(data, None if config is None else load(config))
     findings = [*findings_of(installation), *running(installation)]

@@ -1,4 +1,4 @@
-"""`tidegate export` and `tidegate import`: a gateway moves to another board, with its identity."""
+"""`tidegate export` and `tidegate import`: move a gateway to another board, with its identity."""
 
 import argparse
 import os
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gateway.cli.parser import Commands
 
 IMPORTED = ".imported"
-"""Behind the name of an archive that was imported: it is not imported a second time."""
+"""Suffix of an archive that was imported: it is not imported a second time."""
 
 
 def add_export(commands: "Commands") -> None:
@@ -52,11 +52,11 @@ def _export(options: argparse.Namespace) -> int:
     database = data / DATABASE
     if not database.is_file():
         raise TidegateError(f"{database}: there is no such file; --data names the data folder")
-    with closing(DataFolder(data)):  # a gateway that runs would go on to send
+    with closing(DataFolder(data)):  # a running gateway would continue to send
         before = export_mark(data)
         if before and not options.again:
             raise TidegateError(f"{data}: was exported {before}; --again exports it once more")
-        _mark(data / MARK, options.file)  # first: no archive is there without it
+        _mark(data / MARK, options.file)  # first: no archive may exist without it
         try:
             make_archives(options, exported=True)
         except BaseException:
@@ -68,7 +68,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _mark(mark: Path, archive: Path) -> None:
-    """Write, and bring to disk, that the identity goes into this archive."""
+    """Write and sync the mark that the identity is in this archive."""
     from gateway.storage.engine.files import sync_folder
 
     now = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
@@ -78,7 +78,7 @@ def _mark(mark: Path, archive: Path) -> None:
             file.write(f"at {now} UTC into {archive.absolute()}\n")
             file.flush()
             os.fsync(file.fileno())
-        if os.geteuid() == 0:  # the service's user takes it away
+        if os.geteuid() == 0:  # the service's user removes it later
             folder = mark.parent.stat()
             os.chown(unfinished, folder.st_uid, folder.st_gid)
         unfinished.rename(mark)
@@ -116,7 +116,7 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _make_own(data: Path) -> None:
-    """Let the data be this board's: what tells the other one is forgotten, and so is a mark."""
+    """Make this board the owner: delete the other one's properties, and a mark."""
     from gateway.app.identity import MARK
     from gateway.storage.state.board import FORGET
 

@@ -1,4 +1,4 @@
-"""Puts an edited file in the place of the old one: it is there as it was or as it shall be."""
+"""Replaces a file atomically by an edited one."""
 
 import fcntl
 import os
@@ -9,12 +9,12 @@ from pathlib import Path
 from gateway.errors import TidegateError
 
 MODE = 0o640
-"""Permissions of a new file: the gateway's group has to read it, nobody else."""
+"""Permissions of a new file: readable for the gateway's group and nobody else."""
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Let nobody else change the folder's files in the same way meanwhile."""
+    """Exclude other editors of the folder's files."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
@@ -28,9 +28,9 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def replace_file(path: Path, data: bytes, before: bytes | None = None) -> None:
-    """Put a synced file in the place of the old one, with its owner and permissions.
+    """Replace a file by a synced one, with its owner and permissions.
 
-    Raises TidegateError where that cannot be done, or where the file is not as it was `before`.
+    Raises TidegateError if that fails, or if the file is not as it was `before`.
     """
     temporary = path.with_name(f"{path.name}.new")
     try:

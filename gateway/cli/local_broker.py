@@ -1,4 +1,4 @@
-"""A short conversation of a command with a running gateway, as a plain MQTT client."""
+"""A command's short connection to a running gateway, as a plain MQTT client."""
 
 import argparse
 import os
@@ -26,7 +26,7 @@ DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 @dataclass(frozen=True, slots=True)
 class LocalBroker:
-    """Where the gateway listens, and as whom to connect."""
+    """The gateway's address, and the credentials for it."""
 
     url: str
     username: str | None
@@ -37,7 +37,7 @@ class LocalBroker:
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> "LocalBroker":
-        """Return what the command line says; the password is never an argument."""
+        """Return the address of the command line; the password is never an argument."""
         url = options.url or default_url(options.username)
         try:
             parts = urlsplit(url)
@@ -68,7 +68,7 @@ class LocalBroker:
 
     @property
     def name(self) -> str:
-        """Its URL, and the socket that would be the better way if the command could not take it."""
+        """Its URL, and the better socket if this user may not use it."""
         if self.url != LOCAL_BROKER:
             return self.url
         if (closed := closed_socket()) is not None:
@@ -79,7 +79,7 @@ class LocalBroker:
         return self.url
 
     def connect(self) -> paho.Client:
-        """Return a paho client whose connection is under way; raise TidegateError."""
+        """Return a paho client that is connecting; raise TidegateError."""
         parts = urlsplit(self.url)
         by_socket = parts.scheme == SCHEME
         client = paho.Client(
@@ -107,7 +107,7 @@ class LocalBroker:
 
 
 def tls_context(ca_file: Path | None, cert: Path | None, key: Path | None) -> ssl.SSLContext:
-    """Return what checks the gateway's certificate and shows one's own; raise TidegateError."""
+    """Return the TLS context with the gateway's CA and the own certificate; raise TidegateError."""
     try:
         context = ssl.create_default_context(cafile=ca_file)
     except OSError as error:  # ssl's own errors are among them
@@ -124,24 +124,24 @@ def tls_context(ca_file: Path | None, cert: Path | None, key: Path | None) -> ss
 
 
 def _no_passphrase() -> str:
-    """Refuse a key with a passphrase, which OpenSSL would ask the terminal for."""
+    """Refuse a key with a passphrase, which OpenSSL would request at the terminal."""
     raise ValueError("the key has a passphrase; a command cannot ask for it")
 
 
 def is_here(url: str) -> bool:
-    """Return whether a gateway at this URL is one of this machine."""
+    """Return whether a gateway at this URL is on this machine."""
     parts = urlsplit(url)
     return parts.scheme == SCHEME or parts.hostname in ("127.0.0.1", "::1", "localhost")
 
 
 def client_id_of(environment: Mapping[str, str]) -> str:
-    """Return a client identifier by which the gateway's log and events say who asked."""
+    """Return a client identifier that names the user in the gateway's log and events."""
     user = environment.get("SUDO_USER") or environment.get("USER") or str(os.getuid())
     return f"tidegate-{user[:SHOWN_USER]}-{os.urandom(4).hex()}"
 
 
 def _is_complete(parts: SplitResult) -> bool:
-    """Return whether a URL says all that is needed; raise ValueError for a port that is none."""
+    """Return whether a URL is complete; raise ValueError for an invalid port."""
     if parts.scheme == SCHEME:
         return not parts.netloc and bool(parts.path)
     return parts.scheme in DEFAULT_PORTS and bool(parts.hostname) and parts.port != 0

@@ -1,4 +1,4 @@
-"""`tidegate node forget NAME`: a running gateway forgets a node that is gone or was renamed."""
+"""`tidegate node forget NAME`: a running gateway forgets a node that was removed or renamed."""
 
 import json
 
@@ -7,7 +7,7 @@ from gateway.cli.local_broker import LocalBroker
 
 
 def command_node(broker: LocalBroker, action: str, name: str) -> int:
-    """Ask the gateway and wait until it has forgotten the node; raise TidegateError."""
+    """Send the command and wait until the node is forgotten; raise TidegateError."""
     payload = json.dumps({action: name})
     ask_gateway(broker, "node", payload, f"knows no bridge that could {action} {name}")
     print(f"{name}: forgotten")

@@ -1,4 +1,4 @@
-"""Commands that ask a running gateway: `status`, `client`, `queue`, `rule`, `events`, others."""
+"""Commands for a running gateway: `status`, `client`, `queue`, `rule`, `events`, others."""
 
 import argparse
 import json
@@ -50,16 +50,16 @@ QUEUES = ("uplink", "channel", "delayed", "session")
 LEVELS = "debug, info, warning or error, until the next start or reload"
 
 MOST = 1_000
-"""Rows that a list shows; `--limit` says how many else."""
+"""Rows that a list shows, unless `--limit` changes that."""
 
 VALUE_LETTERS = 40
-"""Letters of a payload in a list."""
+"""Characters of a payload in a list."""
 
 RATE_SECONDS = 1.0
 """Seconds over which rates are measured."""
 
 FOLLOW_SECONDS = 2.0
-"""Seconds between two looks for new events."""
+"""Seconds between two checks for new events."""
 
 RELOAD_SECONDS = 60.0
 """Seconds that a reload may take: links and devices are closed in order."""
@@ -267,7 +267,7 @@ def _client_show(conversation: "Conversation", options: argparse.Namespace) -> i
 
 
 def client_lines(answer: Row) -> Iterator[str]:
-    """Yield all that is known of a client, as a person reads it."""
+    """Yield all that is known of a client, for people."""
     row = dict(answer["client"] or {})
     if not row:
         yield "it is not here and has no session"
@@ -368,14 +368,14 @@ def _reload(conversation: "Conversation", options: argparse.Namespace) -> int:
 
 
 def reload_status(answer: Row) -> int:
-    """Return the exit status that says what a reload came to."""
+    """Return the exit status for a reload's result."""
     if answer["refused"]:
         return REFUSED
     return RESTART_NEEDED if answer["restart"] else 0
 
 
 def reload_lines(answer: Row) -> Iterator[str]:
-    """Yield what a reload made of each change, as a person reads it."""
+    """Yield the result of each change of a reload, for people."""
     for each in answer["refused"]:
         yield f"{'refused':16}{_line(each['error'])}"
     for each in answer["changed"]:
@@ -446,7 +446,7 @@ def _topic_show(conversation: "Conversation", options: argparse.Namespace) -> in
 
 
 def topic_lines(answer: Row) -> Iterator[str]:
-    """Yield all that is known of a topic, as a person reads it."""
+    """Yield all that is known of a topic, for people."""
     row = answer["topic"]
     if row is None:
         reason = "had no message" if answer["remembered"] else "[broker] remembered_topics is 0"
@@ -500,7 +500,7 @@ def event_line(event: Row) -> str:
 
 
 def since(text: str, now: float) -> int:
-    """Return the ms since 1970 that a person means; raise TidegateError for what means nothing."""
+    """Return a time in ms since 1970; raise TidegateError for an invalid text."""
     ago = _AGO.fullmatch(text)
     if ago is not None:
         return max(0, round(1000 * (now - int(ago[1]) * UNITS[ago[2]])))
@@ -512,14 +512,14 @@ def since(text: str, now: float) -> int:
 
 
 def when(milliseconds: int | None) -> str:
-    """Return a time as a person reads it, "" for none."""
+    """Return a time for people, "" for none."""
     if milliseconds is None:
         return ""
     return f"{datetime.fromtimestamp(milliseconds / 1000).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines with columns as wide as they need to be."""
+    """Return rows as lines with aligned columns."""
     shown = [[_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[index]) for row in shown) for index in range(len(shown[0]))]
     return [
@@ -544,7 +544,7 @@ def _spelled(value: object) -> str:
 
 
 def _line(text: str) -> str:
-    """Return what is harmless on a terminal, in one line."""
+    """Return a text in one line that is harmless on a terminal."""
     from gateway.cli.subscribe import harmless
 
     return harmless(text)

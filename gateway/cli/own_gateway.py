@@ -1,4 +1,4 @@
-"""Where the gateway of this machine is, if nobody says it: its socket for commands."""
+"""Finds the gateway of this machine by default: its socket for commands."""
 
 import contextlib
 import errno
@@ -14,7 +14,7 @@ HERE = Path("var")
 """The data folder of `tidegate run` without --data."""
 
 FOLDERS = (HERE, Path("/var/lib/tidegate"))
-"""The data folders that are asked about: of a gateway that was started here, and of the service."""
+"""The default data folders: of a gateway that was started here, and of the service."""
 
 CLOSED = (errno.EACCES, errno.EPERM)
 
@@ -22,19 +22,19 @@ MOST = 100
 """Sockets that are tried."""
 
 TIMEOUT = 2.0
-"""Seconds for a gateway to take a connection."""
+"""Seconds for a gateway to accept a connection."""
 
 
 def default_url(username: str | None = None) -> str:
     """Return the URL of this machine's gateway: its socket, else LOCAL_BROKER.
 
-    The socket knows no users: who names one wants to be that user at a listener.
+    The socket has no users: a named user must connect to a listener.
     """
     return (None if username is not None else socket_url()) or LOCAL_BROKER
 
 
 def socket_url() -> str | None:
-    """Return the URL of the socket that a command takes by itself, None without one.
+    """Return the URL of the default socket, None without one.
 
     It is that of the first of FOLDERS whose gateway this user may use, or of the only other one.
     """
@@ -49,7 +49,7 @@ def first_url() -> str | None:
 
 
 def other_urls() -> list[str]:
-    """Return the URLs of the gateways that this user may use, whatever their data folders."""
+    """Return the URLs of the gateways that this user may use, with any data folders."""
     paths: list[Path] = []
     for folder in folders_of(os.geteuid()):
         with contextlib.suppress(OSError):
@@ -59,7 +59,7 @@ def other_urls() -> list[str]:
 
 
 def url_of(data: Path) -> str | None:
-    """Return the URL of the socket of the gateway with this data folder; None if none answers."""
+    """Return the URL of the socket of the gateway with this data folder; None without an answer."""
     found = (path for path in _sockets(data) if error_at(path) is None)
     return next((f"{SCHEME}://{path}" for path in found), None)
 
@@ -71,9 +71,9 @@ def closed_socket() -> Path | None:
 
 
 def _sockets(data: Path) -> Iterator[Path]:
-    """Give where the socket may be.
+    """Yield possible paths of the socket.
 
-    Of a data folder below the working folder, which anybody may have made, it has to be of this
+    For a data folder below the working folder, which anybody may have made, it must belong to this
     user or root.
     """
     try:
@@ -89,7 +89,7 @@ def _sockets(data: Path) -> Iterator[Path]:
 
 
 def error_at(path: Path) -> int | None:
-    """Return the number of the error of a connection there, None if there is none."""
+    """Return the number of the error of a connection there, None without one."""
     if is_too_long(path):
         return errno.ENAMETOOLONG
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:

@@ -1,4 +1,4 @@
-"""How the command line is read: one line for a mistake, and as wide as the terminal."""
+"""The command line's parser: one line for a mistake, and as wide as the terminal."""
 
 import argparse
 import os
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - it has no public name
 
 LOCAL_BROKER = "mqtt://127.0.0.1:1883"
-"""Where a command looks for a gateway if none of this machine has a socket for it."""
+"""The default URL if no gateway of this machine has a socket."""
 
 URL_HELP = f"the gateway; else the socket of this machine's, or {LOCAL_BROKER}"
 DEFAULT_COLUMNS = 80
 
 
 class Formatter(argparse.HelpFormatter):
-    """Looks how wide the terminal is without shutil, which brings three compressors into memory.
+    """Finds the terminal's width without shutil, which would import three compressors.
 
-    argparse makes one for each argument, also when nobody asks for help.
+    argparse makes one for each argument, even if nobody requests help.
     """
 
     def __init__(self, prog: str) -> None:
@@ -28,7 +28,7 @@ class Formatter(argparse.HelpFormatter):
 
 
 def columns() -> int:
-    """Return the width of the terminal, or as COLUMNS says; 80 where there is neither."""
+    """Return the width of the terminal, or COLUMNS; 80 without either."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given):
         return int(given)
@@ -39,7 +39,7 @@ def columns() -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """Tells a mistake in one line, like every other."""
+    """Reports a mistake in one line, like every other."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(formatter_class=Formatter, **settings)
@@ -50,13 +50,13 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_broker(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say where the gateway is and who asks, for `LocalBroker.of`."""
+    """Add the options for the gateway's address and the credentials, for `LocalBroker.of`."""
     parser.add_argument("--url", metavar="URL", help=URL_HELP)
     add_user_options(parser)
 
 
 def add_user_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say who asks."""
+    """Add the options for the credentials."""
     parser.add_argument("--username", metavar="NAME")
     parser.add_argument("--password-file", type=Path, metavar="FILE")
     parser.add_argument("--ca-file", type=Path, metavar="FILE")

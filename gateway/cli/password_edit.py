@@ -1,4 +1,4 @@
-"""Changes one line of a password file: the file is there as it was or as it shall be."""
+"""Changes one line of a password file atomically."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +11,10 @@ from gateway.server.passwords.hashing import hash_password
 
 
 def set_password(path: Path, username: str, ask: Callable[[], bytes], *, new: bool) -> None:
-    """Give the user the password that `ask` returns; all other lines stay as they are.
+    """Set the user's password from `ask`; all other lines stay.
 
-    A `new` user must not be there yet, any other must. Raises TidegateError, or
-    ConfigurationError for a file that cannot be used, before anybody is asked.
+    A `new` user must not exist yet, any other must. Raises TidegateError, or ConfigurationError for
+    an unusable file, before anybody is asked.
     """
     path = path.resolve()  # a link stays one
     with locked(path.parent):
@@ -36,7 +36,7 @@ def _check(path: Path, username: str, *, new: bool) -> None:
 
 
 def _with_line(before: bytes, username: str, line: bytes) -> bytes:
-    lines = before.split(b"\n")  # as `load` has it
+    lines = before.split(b"\n")  # as in `load`
     for index, each in enumerate(lines):
         name = each.partition(b":")[0].strip()
         if name == username.encode() and not each.lstrip().startswith(b"#"):

@@ -1,4 +1,4 @@
-"""`tidegate rule try` and `apply`: an edited uplink rule on live messages, and into the file."""
+"""`tidegate rule try` and `apply`: an edited uplink rule on live messages, and in the file."""
 
 import argparse
 import time
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from gateway.cli.local_broker import LocalBroker
 
 NEW = "new"
-"""Stands for a rule that is not there yet."""
+"""Stands for a new rule."""
 
 POLL_SECONDS = 1.0
-"""Seconds between two looks at a trial."""
+"""Seconds between two queries of a trial."""
 
 SECONDS = 60
 """How long a trial lasts."""
 
 SHOWN_LETTERS = 60
-"""Letters of a payload in a line."""
+"""Characters of a payload in a line."""
 
 TEXTS = ("topic", "where", "target", "stream")
 KEYS = (*TEXTS, "lane", "retain", "qos", "commit_within", "uplink")
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 
 def add_edit(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what becomes of which rule."""
+    """Add the options for the edit."""
     parser.add_argument(
         "words",
         nargs="+",
@@ -61,20 +61,20 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
 
 
 def add_seconds(parser: argparse.ArgumentParser) -> None:
-    """Add the option that says how long a trial lasts."""
+    """Add the option for the duration of a trial."""
     help_text = f"how long, 1 to 3600 ({SECONDS})"
     parser.add_argument("--seconds", type=int, default=SECONDS, metavar="N", help=help_text)
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
-    """Add the option that says which file is edited."""
+    """Add the option for the edited file."""
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help=f"the running gateway's, else {CONFIG}"
     )
 
 
 def request_of(options: argparse.Namespace) -> Row:
-    """Return the edit as the query has it; raise TidegateError for more than two words."""
+    """Return the edit in the form of the query; raise TidegateError for more than two words."""
     *uplink, rule = options.words
     if len(uplink) > 1:
         raise TidegateError(f"one uplink and one rule, not {' '.join(options.words)}")
@@ -92,9 +92,9 @@ def request_of(options: argparse.Namespace) -> Row:
 
 
 def try_rule(conversation: "Conversation", options: argparse.Namespace) -> int:
-    """Try an edit until its time is over or somebody interrupts; print differences, then a table.
+    """Try an edit until its time is over or it is interrupted; print differences, then a table.
 
-    With --json the whole answer is printed at the end alone.
+    With --json only the whole answer is printed, at the end.
     """
     request = {**request_of(options), "seconds": options.seconds}
     trial = conversation.query("rule/try", request)["trial"]
@@ -138,7 +138,7 @@ def difference_line(row: Row) -> str:
 
 
 def trial_lines(trial: Row) -> Iterator[str]:
-    """Yield what a trial has found, both rules beside each other."""
+    """Yield a trial's findings, both rules side by side."""
     from gateway.cli.operate import table
 
     sides = [trial[side] for side in SIDES]
@@ -209,7 +209,7 @@ def _own_file(broker: "LocalBroker", read: str | None) -> Path:
 
 
 def _write(path: Path, change: "RuleChange") -> str | None:
-    """Write the edit and print what differs; return the rule's new name."""
+    """Write the edit and print the differences; return the rule's new name."""
     from gateway.cli.rule_file import write_rule
     from gateway.cli.subscribe import harmless
 

@@ -1,4 +1,4 @@
-"""Writes an edited uplink rule into a configuration file; all else stays, byte for byte."""
+"""Writes an edited uplink rule into a configuration file; everything else stays byte for byte."""
 
 import copy
 import difflib
@@ -19,10 +19,10 @@ BY_HAND = "it cannot be edited with all its comments kept; edit it by hand. Noth
 
 
 def write_rule(path: Path, change: RuleChange) -> tuple[RuleEdit, list[str]]:
-    """Write an edit into a file; return it, and the lines that differ, those of before first.
+    """Write an edit into a file; return it, and the lines that differ, the old ones first.
 
-    The new file is checked whole before it takes the old one's place. Raises TidegateError or
-    ConfigurationError, after which the file is as it was.
+    The whole new file is checked before it replaces the old one. Raises TidegateError or
+    ConfigurationError, after which the file is unchanged.
     """
     path = path.resolve()  # a link stays one
     with locked(path.parent):
@@ -52,7 +52,7 @@ def write_rule(path: Path, change: RuleChange) -> tuple[RuleEdit, list[str]]:
 
 
 def _edited(document: dict[str, Any], edit: RuleEdit, change: RuleChange) -> dict[str, Any]:
-    """Return what the file is to hold."""
+    """Return the new content of the file."""
     wanted = copy.deepcopy(document)
     uplink = _uplink(wanted, edit.place)
     rules = uplink.setdefault("rule", [])
@@ -75,7 +75,7 @@ def _uplink(document: Mapping[str, Any], place: int) -> Any:
 
 
 def _check_whole(path: Path, wanted: dict[str, Any], edit: RuleEdit) -> None:
-    """Raise what `tidegate check` says of the new file, or that variables have another rule."""
+    """Raise what `tidegate check` reports of the new file, or that variables set the rules."""
     document = with_environment(wanted)
     configuration, mistakes = read_document(str(path), document)
     check_configuration(configuration, mistakes)
@@ -99,7 +99,7 @@ def _edited_text(path: Path, text: str, edit: RuleEdit, change: RuleChange) -> s
         lossless = False
     edited = document.as_string() if lossless else ""
     lost = set(_comments(text)) - set(_comments(edited))
-    if not lossless or (lost and edit.table is not None):  # a rule that goes may have had some
+    if not lossless or (lost and edit.table is not None):  # a removed rule may have had some
         raise TidegateError(f"{path}: {BY_HAND}")
     return edited
 
@@ -118,7 +118,7 @@ def _edit(uplink: Any, edit: RuleEdit, change: RuleChange) -> None:
 
 
 def _change(rule: Any, keys: Mapping[str, object]) -> None:
-    """Set keys behind the last one, before the comments of what comes next."""
+    """Set keys after the last one, before the comments of what follows."""
     tail = _pop_tail(rule)
     for name, value in keys.items():
         if value is not None:
@@ -145,7 +145,7 @@ def _insert(uplink: Any, number: int, keys: Mapping[str, object]) -> None:
     if rules is not None and number < len(rules):
         following = rules[number]
         table.trivia.indent, following.trivia.indent = following.trivia.indent, "\n"
-    else:  # comments behind a blank line are of what comes next
+    else:  # comments after a blank line belong to what follows
         before = rules[number - 1] if rules else uplink
         tail = _pop_tail(before)
         own = 0 if tail.startswith("\n") else tail.find("\n\n") + 1 or len(tail)
@@ -157,7 +157,7 @@ def _insert(uplink: Any, number: int, keys: Mapping[str, object]) -> None:
 
 
 def _remove(uplink: Any, number: int) -> None:
-    """Remove a rule; comments behind it are of what comes next."""
+    """Remove a rule; comments after it belong to what follows."""
     import tomlkit
     from tomlkit.items import AoT
 
@@ -179,7 +179,7 @@ def _remove(uplink: Any, number: int) -> None:
 
 
 def _pop_tail(rule: Any) -> str:
-    """Return the blank lines and comments behind the last key of a table, and remove them."""
+    """Return and remove the blank lines and comments after the last key of a table."""
     from tomlkit.items import Table
 
     text = ""

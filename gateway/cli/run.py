@@ -1,4 +1,4 @@
-"""`tidegate run`: sets Python up for a gateway, and runs it until it is interrupted."""
+"""`tidegate run`: prepares Python for a gateway, and runs it until it is interrupted."""
 
 import dataclasses
 import gc
@@ -22,12 +22,12 @@ DEFAULT_PORT = 1883
 TLS_SCHEMES = ("mqtts", "wss")
 
 SWITCH_INTERVAL = 0.0005
-"""Seconds after which one thread leaves the interpreter to another that waits for it. A commit of
-500 messages comes back to its thread dozens of times; with Python's 5 ms it took 100 ms and more
-beside a busy event loop, and answers wait for it."""
+"""Seconds after which one thread releases the interpreter to another that waits. A commit of 500
+messages needs it dozens of times: with Python's 5 ms it took 100 ms and more beside a busy event
+loop, and answers wait for it."""
 
 HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - listeners named so, not bound here
-"""Where this machine reaches a listener on every address of a family."""
+"""Addresses of this machine for a listener on every address of a family."""
 
 
 def run(
@@ -47,7 +47,7 @@ def run(
 
 
 def _read_again(config: Path, port: int | None) -> Configuration:
-    """Return what the file and the command line say now, checked."""
+    """Return the present settings of the file and the command line, checked."""
     from gateway.app.reload.reload import read_again
 
     return read_again(config, lambda read: read if port is None else _with_port(read, port))
@@ -94,7 +94,7 @@ def _with_port(configuration: Configuration, port: int) -> Configuration:
 
 
 def _invite(configuration: Configuration) -> None:
-    """Say on a terminal what to try next."""
+    """Suggest the next steps on a terminal."""
     stream: TextIO | None = sys.stdout  # None if it was closed before the start
     if stream is None or not stream.isatty():
         return
@@ -117,9 +117,9 @@ def _invite(configuration: Configuration) -> None:
 
 
 def gateway_url(configuration: Configuration) -> str | None:
-    """Return where the other commands find this gateway; empty for their default, None if nowhere.
+    """Return the URL of this gateway for other commands; empty for the default, None if none.
 
-    They speak TCP and TLS, without a certificate of their own.
+    They support TCP and TLS, without a certificate of their own.
     """
     for listener in configuration.listeners:
         if listener.path is None and not listener.websocket and listener.client_ca is None:
@@ -143,14 +143,14 @@ def needs_tls(configuration: Configuration) -> bool:
 
 
 def import_asyncio(*, tls: bool) -> None:
-    """Bring asyncio into memory, without its TLS unless that is wanted: it takes 4 MiB.
+    """Import asyncio, without its TLS unless that is needed: it takes 4 MiB.
 
-    asyncio does without the ssl module as on a Python that was built without it: its own
-    connections can then use no TLS. Whoever imports ssl later gets it.
+    asyncio works without the ssl module as on a Python that was built without it: its own
+    connections cannot use TLS then. A later import of ssl works.
     """
     if tls or "ssl" in sys.modules:
         return
-    sys.modules["ssl"] = None  # type: ignore[assignment]  # how Python is told that there is none
+    sys.modules["ssl"] = None  # type: ignore[assignment]  # tells Python that the module is missing
     try:
         importlib.import_module("asyncio")
     finally:
@@ -158,44 +158,43 @@ def import_asyncio(*, tls: bool) -> None:
 
 
 YOUNG_OBJECTS = 5_000
-"""Objects that may be made before the collector searches them for cycles. What comes and goes
-with messages has none, nor has a client's plain connection. With Python's 700 a tenth of what a
-connection costs went into collections."""
+"""Objects that may be made before the collector searches them for cycles. Messages' objects have
+none, nor does a client's plain connection. With Python's 700 a tenth of a connection's cost was
+collections."""
 
 YOUNG_COLLECTIONS = 0
 """Threshold of generation 1: one pass then covers some 10,000 objects, 2 to 6 ms."""
 
 MIDDLE_COLLECTIONS = 0
-"""Threshold of generation 2: a pass covers all that is not frozen, some 15,000 objects, and
-takes up to 10 ms where they are in no cache."""
+"""Threshold of generation 2: one pass covers all that is not frozen, some 15,000 objects, and takes
+up to 10 ms with cold caches."""
 
 THAWED_AFTER = 16
-"""Collections of generation 2, of which the last thaws everything: what lasted long and became
-a cycle then, as parts of asyncio do, is found after 240,000 objects more, which
-are some 50 MB at most."""
+"""Collections of generation 2, of which the last unfreezes everything: cycles of long-lived
+objects, such as parts of asyncio, are found after 240,000 more objects, some 50 MB at most."""
 
 FEW_FROZEN = 40_000
-"""Frozen objects that are thawed whenever that is due, of which 24,000 are the program: to search
-them takes some 10 ms, and of 100,000, most of them parts of compiled expressions, 40."""
+"""Frozen objects up to which they are unfrozen whenever that is due; 24,000 are the program.
+Searching them takes some 10 ms; 100,000, mostly parts of compiled expressions, take 40."""
 
 BETWEEN_THAWS = 3600.0
-"""Seconds between two searches of everything where more than that is frozen: with 90,000 retained
-messages it takes 80 ms, in one piece, and a client can cause them as often as it likes."""
+"""Seconds between two searches of everything if more than that is frozen: with 90,000 retained
+messages one takes 80 ms, in one piece, and clients could cause it at any rate."""
 
 
 class Freezer:
-    """Freezes what outlasts a collection, so that the next one passes over it.
+    """Freezes what survives a collection, so that the next one skips it.
 
-    It counts what it freezes: to have Python count takes 40 ms of a million objects.
+    It counts what it freezes: Python's own count takes 40 ms for a million objects.
     """
 
     def __init__(self) -> None:
         self._collections = 0
-        self._frozen = gc.get_freeze_count()  # at most: some will have gone
+        self._frozen = gc.get_freeze_count()  # an upper bound: some may have been freed
         self._thaws_at = time.monotonic() + BETWEEN_THAWS
 
     def __call__(self, phase: str, info: dict[str, int]) -> None:
-        """Take part in a collection (`gc.callbacks`)."""
+        """Handle a collection (`gc.callbacks`)."""
         if info["generation"] != 2:
             return
         if phase == "stop":
@@ -220,11 +219,11 @@ class Freezer:
 
 
 def set_up_collector() -> None:
-    """Have the collector search seldom, and then few objects."""
-    gc.freeze()  # what was imported stays
-    gc.collect()  # of nothing: how much outlasts a collection decides when the next is
+    """Have the collector search rarely, and then few objects."""
+    gc.freeze()  # imported modules stay
+    gc.collect()  # of nothing: the survivors of a collection decide when the next is
     if sys.version_info >= (3, 14):
-        gc.set_threshold(YOUNG_OBJECTS)  # it searches the old in pieces of its own
+        gc.set_threshold(YOUNG_OBJECTS)  # its passes over old objects are bounded separately
     else:
         gc.set_threshold(YOUNG_OBJECTS, YOUNG_COLLECTIONS, MIDDLE_COLLECTIONS)
         gc.callbacks.append(Freezer())

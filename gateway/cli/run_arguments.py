@@ -1,4 +1,4 @@
-"""The arguments of `tidegate run`, understood without argparse where they are simple."""
+"""Parses the arguments of `tidegate run` without argparse if they are simple."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ DURABILITY = ("commit", "memory")
 
 
 def port_number(text: str) -> int:
-    """Return the port; raise ValueError, with what is wrong, if it is none."""
+    """Return the port; raise ValueError with the fault."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65_535:
         raise ValueError(f"{text!r} is not a port: 1 to 65535")
     return int(text)
@@ -28,13 +28,13 @@ OPTIONS: dict[str, Callable[[str], object]] = {
     "--data": Path,
     "--durability": _durability,
 }
-"""Options of `run`, and what makes a value of a text."""
+"""Options of `run`, and the function that converts each value."""
 
 
 def simple_options(words: Sequence[str]) -> dict[str, Any] | None:
-    """Return the arguments of `run` for options in full, each with its value behind it.
+    """Return the arguments of `run` if all are full options, each followed by its value.
 
-    None where it needs argparse to understand the words, or to say what is wrong with them.
+    None if argparse must parse the words, or report a mistake.
     """
     given: dict[str, Any] = {}
     values = iter(words)

@@ -1,4 +1,4 @@
-"""`tidegate subscribe`: print messages as they come, to try a filter or see a sensor."""
+"""`tidegate subscribe`: prints messages as they arrive, to try a filter or see a sensor."""
 
 import signal
 import sys
@@ -17,7 +17,7 @@ from gateway.mqtt.topics import check_topic_filter
 
 
 def harmless(text: str) -> str:
-    """Return the text with its control characters spelled out: a publisher drives no terminal."""
+    """Return the text with control characters escaped, so that it cannot drive the terminal."""
     return "".join(
         letter if letter.isprintable() or letter == "\t" else ascii(letter)[1:-1] for letter in text
     )

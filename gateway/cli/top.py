@@ -1,4 +1,4 @@
-"""`tidegate top`: what a running gateway does now, and which clients and topics do most."""
+"""`tidegate top`: a running gateway's load, and the busiest clients and topics."""
 
 import argparse
 import json
@@ -25,13 +25,13 @@ Row = dict[str, Any]
 
 
 def add_rounds(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how often, and of how many."""
+    """Add the options for the interval, and the number of rounds."""
     parser.add_argument("--once", action="store_true", help="one round alone")
     parser.add_argument("--rows", type=int, default=ROWS, metavar="N", help=f"of each ({ROWS})")
 
 
 def top(conversation: "Conversation", options: argparse.Namespace) -> int:
-    """Print a round, or one after the other until the process is interrupted."""
+    """Print a round, or one after another until the process is interrupted."""
     seconds = ONCE_SECONDS if options.once else SECONDS
     while True:
         found = measure(conversation, seconds, options.rows)
@@ -47,7 +47,7 @@ def top(conversation: "Conversation", options: argparse.Namespace) -> int:
 
 
 def measure(conversation: "Conversation", seconds: int, rows: int) -> Row:
-    """Return what a gateway did in the next seconds; `topics` is None if it remembers none."""
+    """Return a gateway's load of the next seconds; `topics` is None if it remembers none."""
     request = {"sort": "rate", "state": "connected", "seconds": seconds, "limit": rows}
     clients = conversation.query("clients", request)
     series = conversation.query("series", {"figures": ",".join(FIGURES), "last": seconds})
@@ -73,13 +73,13 @@ def measure(conversation: "Conversation", seconds: int, rows: int) -> Row:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of what is known, None where that is nothing."""
+    """Return the mean of the known values, None without any."""
     known = [value for value in values if value is not None]
     return round(sum(known) / len(known), 1) if known else None
 
 
 def top_lines(found: Row) -> Iterator[str]:
-    """Yield a round as a person reads it."""
+    """Yield a round for people."""
     from gateway.cli.operate import table, when
     from gateway.cli.subscribe import harmless
     from gateway.telemetry.card_life import spell_bytes

@@ -1,4 +1,4 @@
-"""`tidegate uplink`: pause, resume, confirm, and what the fleet rejected."""
+"""`tidegate uplink`: pause, resume, confirm, and messages that the fleet rejected."""
 
 import argparse
 import base64
@@ -20,7 +20,7 @@ Entry = dict[str, Any]
 
 
 def command_rejected(broker: LocalBroker, options: argparse.Namespace) -> int:
-    """Do what the command line says with rejected messages; raise TidegateError."""
+    """Execute the command for rejected messages; raise TidegateError."""
     verb, *numbers = options.words or ["list"]
     if verb not in VERBS:
         raise TidegateError(f"uplink rejected {verb}: there are {', '.join(VERBS)}")
@@ -55,7 +55,7 @@ def rejected_table(found: Sequence[Entry]) -> list[str]:
 
 
 def lines(entry: Entry) -> list[str]:
-    """Return all of a rejected message as a person reads it."""
+    """Return all of a rejected message, for people."""
     message = {**entry, "time": _time(entry["time"]), "rejected_at": _time(entry["rejected_at"])}
     payload = base64.b64decode(message.pop("payload"))
     message = {name: value for name, value in message.items() if value not in (None, "", [])}
@@ -76,7 +76,7 @@ def _time(milliseconds: int) -> str:
 
 
 def command_uplink(broker: LocalBroker, action: str, name: str | None = None) -> int:
-    """Publish the action and wait until the gateway has taken it; raise TidegateError.
+    """Publish the action and wait for its PUBACK; raise TidegateError.
 
     Without a `name` it is for every uplink.
     """
@@ -87,7 +87,7 @@ def command_uplink(broker: LocalBroker, action: str, name: str | None = None) ->
 
 
 def command_confirm(broker: LocalBroker, name: str | None) -> int:
-    """Tell the gateway that this board is to have its identity; raise TidegateError."""
+    """Tell the gateway that this board keeps its identity; raise TidegateError."""
     if name is not None:
         raise TidegateError(f"uplink confirm is for the whole gateway and takes no name: {name}")
     ask_gateway(broker, "identity", "confirm", "did not confirm its identity")

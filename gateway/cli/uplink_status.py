@@ -1,4 +1,4 @@
-"""`tidegate uplink status`: what a running gateway's link to the fleet does."""
+"""`tidegate uplink status`: the state of a running gateway's link to the fleet."""
 
 import json
 import queue
@@ -20,7 +20,7 @@ ANSWER_TIMEOUT = 10.0
 """Seconds to wait for the first figure."""
 
 SETTLED = 0.5
-"""Seconds without a further figure after which all are there: they are retained messages."""
+"""Seconds without a further figure after which all were received: they are retained messages."""
 
 DOWN = 1
 """The exit status if the link is not up."""
@@ -50,7 +50,7 @@ def command_uplink_status(broker: LocalBroker, name: str | None = None, *, as_js
 def figures(broker: LocalBroker, topic_filters: Sequence[str], awaited: str) -> Figures:
     """Return the figures below `$SYS/broker/tidegate/` that these match, by name.
 
-    Raises TidegateError without the one that is `awaited`, which is always there.
+    Raises TidegateError without the one that is `awaited`, which always exists.
     """
     figures_queue: queue.SimpleQueue[tuple[str, bytes] | str] = queue.SimpleQueue()
 
@@ -78,7 +78,7 @@ def figures(broker: LocalBroker, topic_filters: Sequence[str], awaited: str) -> 
 
 
 def lines(found: Figures) -> list[str]:
-    """Return the figures as a person reads them."""
+    """Return the figures for people."""
     rows, size = int(found.get("outbox/rows", 0)), int(found.get("outbox/bytes", 0))
     shown = []
     for name in uplink_names(found):
@@ -107,7 +107,7 @@ def uplink_names(found: Mapping[str, object]) -> list[str]:
 
 
 def lines_of(found: Figures, name: str) -> list[str]:
-    """Return what one of several uplinks does, as a person reads it."""
+    """Return the state of one of several uplinks, for people."""
     part = f"uplink/{name}/"
     waiting = f"waiting       {int(found.get(part + 'waiting', 0)):,} messages"
     return [*_state(found, part), waiting, _counts(found, part), *_down(found, part)]
@@ -137,7 +137,7 @@ COUNTS = ("sent", "acknowledged", "resent", "refused", "reconnects")
 
 
 def collect(figures_queue: "queue.SimpleQueue[tuple[str, bytes] | str]", awaited: str) -> Figures:
-    """Return what is heard until nothing more comes; a refusal stands under an empty name."""
+    """Return the received figures once no more arrive; a refusal has an empty name."""
     found: Figures = {}
     with suppress(queue.Empty):
         while True:
@@ -148,7 +148,7 @@ def collect(figures_queue: "queue.SimpleQueue[tuple[str, bytes] | str]", awaited
             if payload:
                 found[name] = _value(payload.decode("utf-8", "replace"))
             else:
-                found.pop(name, None)  # what it tells of has ended meanwhile
+                found.pop(name, None)  # its subject has ended meanwhile
     return found
 
 

@@ -1,4 +1,4 @@
-"""`tidegate user`: the users of a gateway, their passwords, and what they may read and write."""
+"""`tidegate user`: the users of a gateway, their passwords and rights."""
 
 import argparse
 import getpass
@@ -96,7 +96,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _password_file(options: argparse.Namespace) -> Path:
-    """Return the file that is named, or the only one of the configuration."""
+    """Return the named file, or the only one of the configuration."""
     if options.file is not None:
         return Path(options.file)
     configuration = _configuration(options.config)
@@ -115,7 +115,7 @@ def _configuration(path: Path) -> "Configuration":
 
 
 def _password() -> bytes:
-    """Ask for the password twice, or read a line where nobody can be asked."""
+    """Request the password twice, or read a line without a terminal."""
     if sys.stdin.isatty():
         password = getpass.getpass("Password: ")
         if getpass.getpass("Again: ") != password:

@@ -1,4 +1,4 @@
-"""What a user may do with a topic at each listener, and which rules say so."""
+"""A user's rights on a topic at each listener, and the rules that give them."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def explain(
     *,
     local: bool,
 ) -> Iterator[str]:
-    """Give lines for people; raise TidegateError or ConfigurationError.
+    """Yield lines for people; raise TidegateError or ConfigurationError.
 
     `local` is a client of this machine, as every client of a listener on loopback is.
     """

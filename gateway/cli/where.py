@@ -1,4 +1,4 @@
-"""`tidegate where` and `tidegate why`: try filters, and ask what became of a message."""
+"""`tidegate where` and `tidegate why`: test filters, and explain the outcome of a message."""
 
 import argparse
 import re

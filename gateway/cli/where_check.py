@@ -1,4 +1,4 @@
-"""`tidegate where check` and `explain`, and how an error in an expression is shown."""
+"""`tidegate where check` and `explain`, and the display of an expression's error."""
 
 import sys
 from pathlib import Path
@@ -18,7 +18,7 @@ _AFTER = 30
 
 
 def check_expression(text: str, *, rule: bool) -> int:
-    """Say whether `text` is accepted; return 0 or 1."""
+    """Report whether `text` is valid; return 0 or 1."""
     try:
         where = (compile_rule if rule else compile_where)(text)
     except WhereError as error:
@@ -60,7 +60,10 @@ def _width(text: str) -> int:
 
 
 def explain_expression(text: str, file: Path) -> int:
-    """Print what each part of `text` is for the message in `file`; return 0, or 1 on an error."""
+    """Print the value of each part of `text` for the message in `file`.
+
+    Return 0, or 1 on an error.
+    """
     message = read_message(file)
     try:
         explanation = explain(text, message)

@@ -1,4 +1,4 @@
-"""`tidegate where test`: what an expression would have let pass of the gateway's history."""
+"""`tidegate where test`: what an expression would have passed of the gateway's history."""
 
 import sys
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from gateway.where.rule import RuleWhere
 from gateway.where.sqlite.to_sqlite import to_sqlite
 
 NO_HISTORY = 3
-"""What a command returns when there is no history to ask."""
+"""Exit status without a history."""
 
 BARS = 12
 """Lines of the histogram."""
@@ -31,7 +31,7 @@ UNITS = ("B", "KiB", "MiB", "GiB")
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of the messages of a window in time (ms since 1970)."""
+    """The result for the messages of a window in time (ms since 1970)."""
 
     begin: int
     end: int
@@ -46,7 +46,7 @@ class Outcome:
         return max(pairwise(times), key=lambda pair: pair[1] - pair[0])
 
     def histogram(self) -> list[tuple[int, int]]:
-        """Return the begin of each of BARS equal parts of the window, and what passed in it."""
+        """Return the begin of BARS equal parts of the window, each with the number that passed."""
         span = max(self.end - self.begin, 1)
         counts = [0] * BARS
         for time in self.passed_times:
@@ -55,13 +55,13 @@ class Outcome:
 
 
 def no_history() -> int:
-    """Say that history is off; return NO_HISTORY."""
+    """Report that history is off; return NO_HISTORY."""
     print(f"tidegate: {NO_HISTORY_TEXT}", file=sys.stderr)
     return NO_HISTORY
 
 
 def try_on_history(where: RuleWhere, topic_filter: str, seconds: int, data: Path) -> int:
-    """Print what `where` lets pass of the last `seconds`; return 0, or 3 without a history."""
+    """Print what `where` passes of the last `seconds`; return 0, or 3 without a history."""
     now = Clock().wall_ms()
     with open_history(data) as history:
         if history is None or not history.on:
@@ -82,7 +82,7 @@ def try_on_history(where: RuleWhere, topic_filter: str, seconds: int, data: Path
 def try_in_sqlite(
     expression: Expression, topic_filter: str, history: HistoryReader, begin: int, end: int
 ) -> Outcome | None:
-    """Let SQLite filter; None for what it cannot, such as functions that remember."""
+    """Let SQLite filter; None if it cannot, as for functions with memory."""
     reached = TopicMatches(topic_filter)
     passing = to_sqlite(And(operands=(reached, expression)))
     if passing.residual is not None:
@@ -100,7 +100,7 @@ def try_in_sqlite(
 def try_on(
     where: RuleWhere, topic_filter: str, messages: Iterable[Message], begin: int, end: int
 ) -> Outcome:
-    """Evaluate `where` on each message of the topic filter; it remembers nothing from before."""
+    """Evaluate `where` on each message of the topic filter, with an empty memory."""
     matches = topic_matches(TopicMatches(topic_filter), COMPILER)
     outcome = Outcome(begin, end)
     for message in messages:

@@ -28,7 +28,7 @@ _KEYS = ("topic", "qos", "retain", "user_properties", *_OPTIONAL)
 def read_message(file: Path) -> Message:
     """Return the message that `file`, or standard input for `-`, describes in JSON.
 
-    Raises TidegateError that names what is wrong; an unknown key is, too.
+    Raises TidegateError with the fault, for an unknown key, too.
     """
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
@@ -48,7 +48,7 @@ def _refuse_unknown_keys(row: Any) -> None:
 
 
 def message_of(row: Any) -> Message:
-    """Return the message of a `message` object; raise ValueError that says what is wrong."""
+    """Return the message of a `message` object; raise ValueError with the fault."""
     if not isinstance(row, dict):
         raise ValueError("a message is an object")  # noqa: TRY004 - one error for every mistake
     _check(row)

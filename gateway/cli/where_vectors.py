@@ -1,6 +1,6 @@
-"""`tidegate where vectors`: hold the language against a file of its vectors (appendix B).
+"""`tidegate where vectors`: checks the language with a file of its vectors (appendix B).
 
-Each is evaluated as every expression is at first, and as one that is evaluated often.
+Each is evaluated as a new expression, and as one that is evaluated often.
 """
 
 import json
@@ -18,7 +18,7 @@ from gateway.where.rule import compile_rule
 def run_vectors(file: Path) -> int:
     """Print a line for each vector that fails and a last one with the sums; 1 if any fails.
 
-    Raises TidegateError if `file` cannot be read or a line of it is no vector.
+    Raises TidegateError if `file` cannot be read or has an invalid line.
     """
     rows = _rows(file)
     failed = 0
@@ -61,14 +61,14 @@ def _row(line: str, place: str) -> dict[str, Any]:
 
 
 def _failure(row: dict[str, Any], place: str) -> str | None:
-    """Return what was expected and what came instead; None if it is the same."""
+    """Return the expected and the actual result; None if they are the same."""
     if row.get("mode") not in (None, "uplink"):
         return f"unknown mode {row['mode']!r}"
     return _failure_of(row, place) or _failure_of(row, place, promoted=True)
 
 
 def _failure_of(row: dict[str, Any], place: str, *, promoted: bool = False) -> str | None:
-    """Let closures decide, or `promoted` the functions that stand for them after a while."""
+    """Evaluate with closures, or `promoted` with the functions that replace them later."""
     expected = _expected(row)
     try:
         got = _got(row, promoted=promoted)
@@ -111,7 +111,7 @@ def _results(row: dict[str, Any], *, promoted: bool) -> list[bool | None]:
 
 
 def _failure_within_not(row: dict[str, Any], *, promoted: bool) -> str | None:
-    """Evaluate NOT (expr), too, unless it runs into a limit that `expr` itself just meets."""
+    """Evaluate NOT (expr), too, unless it exceeds a limit that `expr` itself just meets."""
     expression = row["expr"]
     first = tokenize(expression)[0]
     if first.kind is TokenKind.KEYWORD and first.value == "WHERE":

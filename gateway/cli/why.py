@@ -1,4 +1,4 @@
-"""`tidegate why`: what rules, fleet and subscribers made of one message, asked again."""
+"""`tidegate why`: explains the outcome of one message at rules, fleet and subscribers."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +11,10 @@ from gateway.storage.history.reader import HistoryReader, open_history
 
 
 def why(number: Number, data: Path) -> int:
-    """Print why the message of this number did or did not reach fleet and subscribers.
+    """Print why the message with this number did or did not reach fleet and subscribers.
 
     Returns 0, or 3 without a history. Raises TidegateError if neither the history nor the outbox
-    holds the message.
+    has the message.
     """
     return _print(data, lambda history: report_of_number(history, number))
 
@@ -25,7 +25,7 @@ def why_last_of(topic: str, data: Path) -> int:
 
 
 def why_not_sent(file: Path, data: Path) -> int:
-    """Print the same for the message that `file` describes, as if it came now; return 0 or 3."""
+    """Print the same for the message in `file`, as if it arrived now; return 0 or 3."""
     message = read_message(file)
     return _print(data, lambda history: report_of_message(history, message))
 

@@ -1,4 +1,4 @@
-"""What time it is, and how well that is known."""
+"""The time, and how well it is known."""
 
 from gateway.clock.clock import Clock
 from gateway.clock.kernel import Synchronization

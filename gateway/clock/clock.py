@@ -1,4 +1,4 @@
-"""The clocks of a gateway in one object, so that tests can put their own in its place."""
+"""The clocks of a gateway in one object, which tests can replace."""
 
 import time
 
@@ -6,7 +6,7 @@ from gateway.clock.kernel import Synchronization, boot_id, synchronization
 
 
 class Clock:
-    """Monotonic time for spans and deadlines, wall time for what is written down."""
+    """Monotonic time for spans and deadlines, wall time for records."""
 
     __slots__ = ()
 
@@ -14,7 +14,7 @@ class Clock:
     """Return seconds since some fixed moment; never goes back."""
 
     def nanoseconds(self) -> int:
-        """Return nanoseconds since some fixed moment, for what is too short for seconds."""
+        """Return nanoseconds since some fixed moment, for short spans."""
         return time.perf_counter_ns()
 
     wall_ns = staticmethod(time.time_ns)
@@ -29,9 +29,9 @@ class Clock:
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
 
     def boot_id(self) -> str:
-        """Return what names this start of the board; every start has another."""
+        """Return the name of this start of the board; every start has another."""
         return boot_id()
 
     def synchronization(self) -> Synchronization:
-        """Return what the kernel knows of how right the wall time is."""
+        """Return what the kernel knows of the wall clock's accuracy."""
         return synchronization()

@@ -1,4 +1,4 @@
-"""What Linux knows of its clock: whether something keeps it right, and how far off it may be."""
+"""Linux's knowledge of its clock: whether it is synchronized, and its maximum error."""
 
 import ctypes
 import sys
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 STA_UNSYNC = 0x0040
-"""The status bit of a clock that nothing keeps right (adjtimex(2))."""
+"""The status bit of an unsynchronized clock (adjtimex(2))."""
 
 TIME_ERROR = 5
-"""What adjtimex(2) returns of such a clock."""
+"""The result of adjtimex(2) for such a clock."""
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True, slots=True)
 class Synchronization:
-    """Whether the wall clock is kept right; `error_ms` bounds its error, None when unknown."""
+    """Whether the wall clock is synchronized; `error_ms` bounds its error, None if unknown."""
 
     synchronized: bool
     error_ms: int | None = None
@@ -27,7 +27,7 @@ class _Timeval(ctypes.Structure):
 
 
 class _Timex(ctypes.Structure):
-    """`struct timex` of <sys/timex.h>, up to what is read; the rest is room for later fields."""
+    """`struct timex` of <sys/timex.h>, up to what is read; the rest is space for later fields."""
 
     _fields_ = (
         ("modes", ctypes.c_uint),
@@ -45,9 +45,9 @@ class _Timex(ctypes.Structure):
 
 
 def synchronization() -> Synchronization:
-    """Ask the kernel, which needs no privilege to be read.
+    """Query the kernel, which needs no privilege.
 
-    Where it may not be asked (another system, a seccomp filter) the answer is "not".
+    If that is impossible (another system, a seccomp filter) the answer is "not".
     """
     if not sys.platform.startswith("linux"):
         return Synchronization(synchronized=False)
@@ -57,14 +57,14 @@ def synchronization() -> Synchronization:
 
 
 def interpret(answer: int, status: int, maximum_error: int) -> Synchronization:
-    """Return what an answer of adjtimex means; `maximum_error` is in microseconds."""
+    """Return the meaning of a result of adjtimex; `maximum_error` is in microseconds."""
     if answer < 0 or answer == TIME_ERROR or status & STA_UNSYNC:
         return Synchronization(synchronized=False)
     return Synchronization(synchronized=True, error_ms=-(-maximum_error // 1000))
 
 
 def boot_id() -> str:
-    """Return the kernel's random name of this boot, "" where it gives none."""
+    """Return the kernel's random name of this boot, "" without one."""
     try:
         return _BOOT_ID.read_text("ascii").strip()
     except OSError:

@@ -1,7 +1,7 @@
-"""Spans of time in which the wall clock ran on without a step, and what is known of them since.
+"""Spans of time in which the wall clock ran without a step, and later findings about them.
 
-A board without a real-time clock starts with any time. Nothing that was written down by such a
-clock is changed later: what is learnt of a span becomes a record of its own (docs/fleet.md).
+A board without a real-time clock starts with any time. Nothing that was recorded with such a clock
+is changed later: a finding about a span becomes a record of its own (docs/fleet.md).
 """
 
 from dataclasses import dataclass, field, replace
@@ -9,19 +9,19 @@ from dataclasses import dataclass, field, replace
 from gateway.clock.clock import Clock
 
 STEP_MS = 500
-"""How far wall and monotonic time must part for it to be a step: NTP slews what is less."""
+"""The least difference of wall and monotonic time that is a step: NTP slews what is less."""
 
 DRIFT = 100e-6
-"""How fast a crystal that nothing keeps right may go wrong: 100 ppm, 8.6 s a day."""
+"""The largest drift of an unsynchronized crystal: 100 ppm, 8.6 s a day."""
 
 RELEASED_MS = 1_763_596_800_000
-"""2025-11-20: a wall clock that shows less is wrong, whatever the kernel believes."""
+"""2025-11-20: an earlier wall clock is wrong, whatever the kernel reports."""
 
 MAX_SPANS = 64
 """Uncorrected spans of one boot that are remembered; the oldest stay uncorrected."""
 
 READ_TRIES = 8
-"""Attempts to read two clocks within a millisecond: on a busy board others run in between."""
+"""Attempts to read two clocks within a millisecond: on a busy board other processes interfere."""
 
 Numbers = dict[str, int]
 """The last number of each stream."""
@@ -29,10 +29,10 @@ Numbers = dict[str, int]
 
 @dataclass(slots=True)
 class Span:
-    """One span of an epoch; `ends` is None while it runs. Times are ms by the clock of the span.
+    """One span of an epoch; `ends` is None while it lasts. Times are ms by the clock of the span.
 
-    `offset` is wall time less time since boot; `first` and `last` are the numbers that were the
-    last of each stream when it began and ended.
+    `offset` is wall time less time since boot; `first` and `last` are the last numbers of each
+    stream at its beginning and end.
     """
 
     boot: str
@@ -49,7 +49,7 @@ class Span:
 class Finding:
     """What is known of a span: its times are off by `offset`, give or take `uncertainty`.
 
-    Both in ms; `offset` is to be added to a time. `uncertainty` None is "nobody knows".
+    Both in ms; add `offset` to a time. `uncertainty` None means unknown.
     """
 
     span: Span
@@ -58,7 +58,7 @@ class Finding:
 
 
 def read_both(clock: Clock) -> tuple[int, int]:
-    """Return wall time and time since boot (ms) of one moment, as closely as READ_TRIES give."""
+    """Return wall time and time since boot (ms) of one moment, as precisely as READ_TRIES allow."""
     readings = []
     for _ in range(READ_TRIES):
         before, wall, after = clock.uptime_ms(), clock.wall_ms(), clock.uptime_ms()
@@ -70,10 +70,10 @@ def read_both(clock: Clock) -> tuple[int, int]:
 
 
 class ClockSpans:
-    """Watches one clock in one epoch; `look` it up every few seconds, and before a number is given.
+    """Watches one clock in one epoch: `sample` it every few seconds, and before each number.
 
     `earlier` are uncorrected spans of other epochs in the same boot: they share the time since
-    boot, and so what is learnt later. `synchronized` and `uncertainty` are those of now, `steps`
+    boot, and so later findings. `synchronized` and `uncertainty` are the present ones, `steps`
     counts.
     """
 
@@ -101,7 +101,7 @@ class ClockSpans:
         return abs(wall_ms - uptime_ms - self.span.offset) > STEP_MS
 
     def sample(self, numbers: Numbers) -> list[Finding]:
-        """Return what is new: of spans that ended, and last of the one that begins for it.
+        """Return new findings: of spans that ended, and last of the one that begins.
 
         `numbers` are the last that were given.
         """
@@ -123,9 +123,9 @@ class ClockSpans:
         return [*findings, self.beginning()]
 
     def _findings(self, ended: Span, *, stepped: bool, was_synchronized: bool) -> list[Finding]:
-        """Return what the end of a span says of it, and of those before that nobody corrected."""
+        """Return what the end of a span shows of it, and of uncorrected earlier ones."""
         if was_synchronized and not stepped:
-            return []  # it was right, and is still
+            return []  # it was right, and still is
         if not was_synchronized:
             self.uncorrected.append(ended)
             del self.uncorrected[:-MAX_SPANS]

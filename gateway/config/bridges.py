@@ -1,4 +1,4 @@
-"""The bridges of a configuration file: `[[<kind>]]` tables, read as the kind declares its keys.
+"""The bridges of a configuration file: `[[<kind>]]` tables, read as the kind declares.
 
 Kinds are entry points of the group `tidegate.bridges`; only those that a file names are loaded.
 """
@@ -31,7 +31,7 @@ class BridgeKind(Protocol):
 
     @property
     def series(self) -> Callable[[Any, str], Iterable[tuple[str, str]]]:
-        """What gives the series that settings name, as key and topic."""
+        """Returns the series of settings, as key and topic."""
 
     def bridge_name(self, settings: Any) -> str:
         """Return the bridge's name."""
@@ -54,7 +54,7 @@ def bridge_kinds() -> "dict[str, EntryPoint]":
 
 
 def load_kind(kind: "EntryPoint") -> BridgeKind:
-    """Return the declaration of a kind; raise ImportError where it cannot be had."""
+    """Return the declaration of a kind; raise ImportError if it is not available."""
     try:
         declaration: BridgeKind = kind.load()
     except (ImportError, AttributeError, SyntaxError) as error:
@@ -63,9 +63,9 @@ def load_kind(kind: "EntryPoint") -> BridgeKind:
 
 
 def read_bridges(reader: Reader, document: dict[str, Any]) -> tuple[BridgeConfig, ...]:
-    """Take the tables of bridges out of a document, and return what they say.
+    """Read and remove the tables of bridges from a document.
 
-    Mistakes are noted by the reader; a table with one is left out.
+    The reader notes mistakes; a table with one is skipped.
     """
     kinds = bridge_kinds() if document else {}
     found: dict[tuple[str, str], BridgeConfig] = {}
@@ -101,7 +101,7 @@ def _read_kind(
         place, before = f"{key}[{number}]", len(reader.mistakes)
         try:
             settings: Any = reader.read(kind.settings, table, place)
-        except ValueError as error:  # keys that do not go together
+        except ValueError as error:  # keys that exclude each other
             reader.mistake(place, None, str(error))
         if len(reader.mistakes) == before:
             yield place, BridgeConfig(kind, kind.bridge_name(settings), settings)

@@ -1,7 +1,7 @@
-"""Everything that a configuration file may say, declared once.
+"""The whole configuration file, declared once.
 
-Each table is a class in `gateway/config/sections/`, and each key a field of it with its check, its
-default and its meaning.
+Each table is a class in `gateway/settings/`, and each key a field of it with its check, its default
+and its meaning.
 """
 
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ class Configuration:
     subscription_filters: tuple[SubscriptionFilter, ...] = tables(
         SubscriptionFilter,
         name="subscription_filter",
-        most=1_000,  # looked at for each filter
+        most=1_000,  # each is compared for each filter
     )
     channels: tuple[ChannelSettings, ...] = tables(ChannelSettings, name="channel")
     uplinks: tuple[UplinkSettings, ...] = tables(
@@ -93,7 +93,7 @@ class Configuration:
     durability: tuple[DurabilityRule, ...] = tables(
         DurabilityRule,
         name="durability",
-        most=100,  # looked at for each topic
+        most=100,  # each is compared for each topic
     )
     delivery: DeliverySettings = table(DeliverySettings)
     history: HistorySettings = table(HistorySettings)
@@ -103,5 +103,5 @@ class Configuration:
     bridges: tuple[BridgeConfig, ...] = ()
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - `Related`
-        """Yield what does not go together of tables that are each in order."""
+        """Yield conflicts between tables that are each valid."""
         yield from mistakes_of_uplinks(self.uplinks)

@@ -1,17 +1,17 @@
-"""Secrets in files: at a path, or one of the credentials that systemd gives a service."""
+"""Secrets in files: at a path, or one of the service's systemd credentials."""
 
 import os
 from pathlib import Path
 
 PREFIX = "credential:"
-"""What a configuration writes before the name of a credential (systemd's LoadCredential=)."""
+"""Prefix of a credential's name in a configuration (systemd's LoadCredential=)."""
 
 FOLDER = "CREDENTIALS_DIRECTORY"
-"""The environment variable in which systemd names their folder."""
+"""The environment variable with the credentials' folder."""
 
 
 def secret_path(text: str) -> Path:
-    """Return the file that a configuration names; raise ValueError for a credential without one."""
+    """Return the file that a configuration names; raise ValueError for an unknown credential."""
     if not text.startswith(PREFIX):
         return Path(text)
     name, folder = text.removeprefix(PREFIX), os.environ.get(FOLDER)

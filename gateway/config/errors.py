@@ -1,13 +1,13 @@
-"""What is wrong with a configuration, told so that its author can mend it."""
+"""Mistakes of a configuration, in a form that its author can correct."""
 
 from collections.abc import Sequence
 
 
 class ConfigurationError(Exception):
-    """A setting that cannot be used: names the file, the key, the value and what is allowed.
+    """An unusable setting: names the file, the key, the value and what is allowed.
 
-    With an empty key the whole file cannot be used, and `allowed` says why. The value is None where
-    the key is not given.
+    With an empty key the whole file is unusable, and `allowed` says why. The value is None if the
+    key is missing.
     """
 
     def __init__(self, file: str, key: str, value: object, allowed: str) -> None:
@@ -26,7 +26,7 @@ class ConfigurationError(Exception):
 
 
 class ManyConfigurationErrors(ConfigurationError):  # noqa: N818 - several
-    """Everything that is wrong, a line each; key and value are those of the first."""
+    """All mistakes, a line each; key and value are those of the first."""
 
     def __init__(self, errors: Sequence[ConfigurationError]) -> None:
         first = errors[0]
@@ -36,7 +36,7 @@ class ManyConfigurationErrors(ConfigurationError):  # noqa: N818 - several
 
 
 def raise_all(errors: Sequence[ConfigurationError]) -> None:
-    """Raise one error that tells all of these; nothing if there is none."""
+    """Raise one error with all of these; nothing if there are none."""
     if len(errors) == 1:
         raise errors[0]
     if errors:

@@ -1,4 +1,4 @@
-"""The gateway id where none is configured: the host's name, made unique if it is common."""
+"""The default gateway id: the host's name, made unique if it is common."""
 
 import socket
 from pathlib import Path
@@ -36,16 +36,16 @@ COMMON_NAMES = frozenset(
         "ubuntu",
     }
 )
-"""Names that distributions and images give to every board: two of one fleet would have the same."""
+"""Names that distributions and images give to every board: two of one fleet would be the same."""
 
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
-"""Where the machine id is (machine-id(5)); the first that has one counts."""
+"""Files with the machine id (machine-id(5)); the first that has one counts."""
 
 PURPOSE = b"tidegate gateway id"
-"""What the hash is for: the machine id itself is confidential, says machine-id(5)."""
+"""The purpose of the hash: the machine id itself is confidential (machine-id(5))."""
 
 DIGITS = 8
-"""Hexadecimal digits behind the name: a chance of 1 in 8,600 that two of 1,000 are the same."""
+"""Hexadecimal digits after the name: a chance of 1 in 8,600 that two of 1,000 are the same."""
 
 
 def is_common(name: str) -> bool:
@@ -56,7 +56,7 @@ def is_common(name: str) -> bool:
 def default_gateway_id() -> str:
     """Return the host's name up to its first dot, with a hash of the machine id if it is common.
 
-    Without a machine id it stays as it is. Raises ValueError if it is no gateway id.
+    Without a machine id it stays as it is. Raises ValueError if it is no valid gateway id.
     """
     name = gateway_id(host_name())
     machine = machine_id() if is_common(name) else ""

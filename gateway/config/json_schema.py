@@ -26,7 +26,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _with_bridges(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with the tables of the kinds of bridges that are installed."""
+    """Return the schema with the tables of the installed kinds of bridges."""
     for name, entry_point in bridge_kinds().items():
         items = _table(load_kind(entry_point).settings)
         schema["properties"][name] = {"type": "array", "items": items}
@@ -67,5 +67,5 @@ def _array(key: Key, table: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain(markdown: str) -> str:
-    """Return the text of a Markdown line, without what its links lead to."""
+    """Return the text of a Markdown line, without the targets of its links."""
     return LINK.sub(r"\1", markdown)

@@ -18,20 +18,22 @@ from gateway.settings.listener import ListenerSettings
 PREFIX = "TIDEGATE__"
 
 TABLES_MAX = 100
-"""Tables of one name that variables may number: a typing mistake is not to make a million."""
+"""Tables of one name that variables may number: a typing mistake must not make a million."""
 
 
 def load(path: Path) -> Configuration:
-    """Return the checked configuration; raise ConfigurationError, which tells all mistakes."""
+    """Return the checked configuration; raise ConfigurationError with all mistakes."""
     configuration, mistakes = read(path)
     raise_all(mistakes)
     return configuration
 
 
 def read(path: Path) -> tuple[Configuration, Sequence[ConfigurationError]]:
-    """Return what a file says, and its mistakes; raise ConfigurationError if it is not TOML.
+    """Return the configuration of a file, and its mistakes.
 
-    After a mistake the key's default stands for its value, and None if it has none.
+    Raise ConfigurationError if it is not TOML.
+
+    A wrong value is replaced by the key's default, or None without one.
     """
     return read_document(str(path), with_environment(document(path)))
 
@@ -39,7 +41,7 @@ def read(path: Path) -> tuple[Configuration, Sequence[ConfigurationError]]:
 def read_document(
     file: str, document: dict[str, Any]
 ) -> tuple[Configuration, Sequence[ConfigurationError]]:
-    """Return what a document says, and its mistakes."""
+    """Return the configuration of a document, and its mistakes."""
     reader = Reader(file)
     own = {key.name for key in keys_of(Configuration)}
     others = {name: value for name, value in document.items() if name not in own}
@@ -56,7 +58,7 @@ def read_document(
 
 
 def bare(port: int) -> Configuration:
-    """Return the configuration of a gateway that reads no file: a broker on loopback."""
+    """Return the configuration of a gateway without a file: a broker on loopback."""
     try:
         name = default_gateway_id()
     except ValueError:
@@ -65,7 +67,7 @@ def bare(port: int) -> Configuration:
 
 
 def document(path: Path) -> dict[str, Any]:
-    """Return what a TOML file holds; raise ConfigurationError if it cannot be read."""
+    """Return the content of a TOML file; raise ConfigurationError if it cannot be read."""
     try:
         return parse(str(path), path.read_bytes())
     except OSError as error:
@@ -73,7 +75,7 @@ def document(path: Path) -> dict[str, Any]:
 
 
 def parse(file: str, data: bytes) -> dict[str, Any]:
-    """Return what the bytes of a TOML file hold; raise ConfigurationError."""
+    """Parse the bytes of a TOML file; raise ConfigurationError."""
     import tomllib
 
     try:
@@ -89,10 +91,10 @@ def parse(file: str, data: bytes) -> dict[str, Any]:
 def with_environment(
     document: dict[str, Any], environment: Mapping[str, str] = os.environ
 ) -> dict[str, Any]:
-    """Return the document with what variables set in it; they come before the file.
+    """Return the document with the values of variables, which override the file.
 
     `TIDEGATE__GATEWAY__ID=barn` is `gateway.id = "barn"`, and `TIDEGATE__LISTENER__0__PORT=1884`
-    the port of the first listener. A value that is one of TOML is taken so, any other is a text.
+    the port of the first listener. A value that is valid TOML is read as such, any other is a text.
     """
     for name in sorted(environment):
         if name.startswith(PREFIX):
@@ -111,7 +113,7 @@ def _value(text: str) -> Any:
 
 
 def _set(place: Any, parts: list[str], value: Any, name: str) -> Any:
-    """Return a copy of what is at a place with the value below it."""
+    """Return a copy of a part of the document with the value inside."""
     if not parts:
         return value
     first, *rest = parts

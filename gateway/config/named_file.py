@@ -11,7 +11,7 @@ from typing import BinaryIO
 def open_named(path: Path) -> BinaryIO:
     """Open a file to be read; raise OSError if it cannot be, or is no regular file.
 
-    To open a pipe would wait for somebody to write it, and everybody with it.
+    Opening a pipe would wait for a writer and block everything.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
@@ -24,5 +24,5 @@ def open_named(path: Path) -> BinaryIO:
 
 
 def without_mark(data: bytes) -> bytes:
-    """Return the data without the byte order mark that editors of Windows put in front."""
+    """Return the data without the byte order mark of Windows' editors."""
     return data.removeprefix(codecs.BOM_UTF8)

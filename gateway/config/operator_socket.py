@@ -1,7 +1,7 @@
-"""Where the Unix socket is at which the commands of this machine reach a gateway.
+"""The path of the Unix socket for commands of this machine.
 
-It is not in the data folder, whose copies would hold a socket, but in a folder for what runs, named
-by the data folder's device and inode: each has its own, whatever path leads there.
+It is not in the data folder, whose copies would contain a socket, but in a runtime folder, named by
+the data folder's device and inode: each data folder has its own, whatever path leads to it.
 """
 
 import os
@@ -14,13 +14,13 @@ MODE = 0o660
 """For root, and for the user and the group that the gateway runs as."""
 
 SCHEME = "mqtt+unix"
-"""Of the URL of a Unix socket: `mqtt+unix:///run/tidegate/801.2f3a.sock`."""
+"""Scheme of the URL of a Unix socket: `mqtt+unix:///run/tidegate/801.2f3a.sock`."""
 
 SERVICE_FOLDER = Path("/run/tidegate")
-"""What the unit says as RuntimeDirectory=, and root's own."""
+"""The unit's RuntimeDirectory=, and root's own."""
 
 FOLDER = "RUNTIME_DIRECTORY"
-"""The environment variable in which systemd names the service's folder, or several with colons."""
+"""The environment variable with the service's runtime folder, or several separated by colons."""
 
 
 def socket_name(data: Path) -> str:
@@ -30,23 +30,23 @@ def socket_name(data: Path) -> str:
 
 
 def folders_of(user: int) -> list[Path]:
-    """Return where the sockets of this user's gateways may be, those of the service first."""
+    """Return the possible folders of this user's sockets, those of the service first."""
     run = Path("/run/user") / str(user) / "tidegate"
     return [SERVICE_FOLDER, run, Path("/tmp") / f"tidegate-{user}"]  # noqa: S108 - a folder of its own
 
 
 def own_folders() -> list[Path]:
-    """Return where this process may make a socket, the best first."""
+    """Return the folders in which this process may make a socket, the best first."""
     user, given = os.geteuid(), os.environ.get(FOLDER, "").partition(":")[0]
     service, *own = folders_of(user)
     return [*([Path(given)] if given else []), *([service] if user == 0 else []), *own]
 
 
 def is_safe(folder: Path, user: int) -> bool:
-    """Return whether only root and this user can have made what is in a folder of theirs.
+    """Return whether only root and this user can have made the content of their folder.
 
-    In /tmp others may make a folder of that name first. The service's is in one that is root's.
-    Raises OSError.
+    In /tmp others may make a folder of that name first. The service's is in one of root's. Raises
+    OSError.
     """
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_mode & stat.S_IWOTH:
@@ -55,5 +55,5 @@ def is_safe(folder: Path, user: int) -> bool:
 
 
 def is_too_long(path: Path) -> bool:
-    """Return whether Linux takes no socket at this path."""
+    """Return whether this path is too long for Linux."""
     return len(os.fsencode(path)) > MAXIMUM_UNIX_PATH

@@ -1,4 +1,4 @@
-"""Which hosts of a URL are this machine: what a request's Host field may say."""
+"""Hosts of a URL that mean this machine, for a request's Host field."""
 
 import ipaddress
 import socket
@@ -9,12 +9,12 @@ from gateway.settings.loopback import is_loopback
 
 
 class OwnHosts:
-    """The hosts of a URL that mean this machine and nobody else, whatever a name server says.
+    """The hosts of a URL that can only mean this machine, whatever a name server says.
 
-    A page whose name leads to an address of ours (DNS rebinding) is not among them: `localhost`,
-    addresses of loopback, the host's name, also in `.local`, the address that is listened on and
-    what is `named` are. Beyond loopback every address is, as a router may have changed ours on the
-    way, and an address in a URL asks no name server.
+    They are `localhost`, addresses of loopback, the host's name, also in `.local`, the listening
+    address and the `named` ones. A page whose name resolves to our address (DNS rebinding) is not
+    among them. On other interfaces every address is, as a router may have translated ours, and an
+    address in a URL needs no name server.
     """
 
     def __init__(self, bound: str | None, named: Iterable[str] = ()) -> None:

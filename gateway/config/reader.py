@@ -1,4 +1,4 @@
-"""Turns a document into the settings that are declared for it, and notes every mistake."""
+"""Converts a document to the declared settings, and notes every mistake."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,29 +13,29 @@ T = TypeVar("T")
 
 @runtime_checkable
 class Related(Protocol):
-    """Settings of which some do not go together."""
+    """Settings that may conflict."""
 
     def mistakes(self, given: frozenset[str]) -> Iterable[Mistake]:
-        """Give what does not go together; `given` are the attributes that the file has."""
+        """Yield conflicts; `given` are the attributes in the file."""
 
 
 class Reader:
-    """Reads the tables of one file; what is wrong is in `mistakes`."""
+    """Reads the tables of one file; faults are in `mistakes`."""
 
     def __init__(self, file: str) -> None:
         self._file = file
         self.mistakes: list[ConfigurationError] = []
 
     def mistake(self, key: str, value: object, allowed: str) -> None:
-        """Note a mistake; the value is None if the key is not given."""
+        """Note a mistake; the value is None if the key is missing."""
         shown = _without_credentials(value)
         self.mistakes.append(ConfigurationError(self._file, key, shown, allowed))
 
     def read(self, settings: type[T], table: object, place: str = "", **further: Any) -> T:
-        """Return what a table says, with `further` arguments of the class.
+        """Return a table's settings, with `further` arguments of the class.
 
-        `place` is the table's name in messages. After a mistake the default stands for a value, or
-        None if there is none: what is returned is then only good to look for more mistakes.
+        `place` is the table's name in messages. A wrong value is replaced by the default, or None
+        without one: the result is then only good for finding more mistakes.
         """
         before = len(self.mistakes)
         if not isinstance(table, dict):
@@ -56,7 +56,7 @@ class Reader:
         return made
 
     def _read_key(self, key: Key, value: object, place: str, values: dict[str, Any]) -> None:
-        """Put what a value means into `values`, under the attribute's name."""
+        """Store a value's meaning in `values`, under the attribute's name."""
         if key.table is None:
             try:
                 values[key.attribute] = key.check(value)
@@ -107,5 +107,5 @@ def _join(place: str, name: str) -> str:
 
 
 def _without_credentials(value: object) -> object:
-    """Return the value as it can be shown: what stands between `//` and `@` in a URL is secret."""
+    """Return the value without secrets: the text between `//` and `@` in a URL."""
     return re.sub(r"//.*@", "//***@", value) if isinstance(value, str) else value

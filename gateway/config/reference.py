@@ -17,7 +17,7 @@ def reference() -> str:
 
 
 def with_reference(page: str) -> str:
-    """Return a page with the reference in place of what stands between BEGIN and END."""
+    """Return a page with the reference between BEGIN and END replaced."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{reference()}\n{END}{after}"

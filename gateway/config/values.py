@@ -7,7 +7,7 @@ from gateway.settings.declaration import Key, keys_of
 
 
 def values_of(settings: Any, place: str = "") -> Iterator[tuple[str, Key, Any]]:
-    """Give (key in messages, declaration, value) of every value that there is."""
+    """Yield (key in messages, declaration, value) of every value."""
     for key in keys_of(type(settings)):
         name = f"{place}.{key.name}" if place else key.name
         value = getattr(settings, key.attribute)

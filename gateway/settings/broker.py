@@ -27,39 +27,39 @@ ALIAS_CLIENT_BYTES = 32 * 1024
 """Bytes of one connection's topic names and the objects around them; 128 short names fit."""
 
 ALIAS_SOFT_BYTES = 16 * 1024 * 1024
-"""Bytes for all connections from which on none gets a further alias."""
+"""Bytes for all connections above which none gets a further alias."""
 
 ALIAS_HARD_BYTES = 32 * 1024 * 1024
-"""Bytes for all connections that are never exceeded: who would, gives up all its aliases."""
+"""Bytes for all connections that are never exceeded: a connection that would loses all its
+aliases."""
 
 MAXIMUM_INFLIGHT = 1_000
 """Unacknowledged messages to one client: as many as a fast client leaves unacknowledged between two
-reads; `inflight.MAXIMUM_BYTES` bounds what they hold."""
+reads; `inflight.MAXIMUM_BYTES` bounds their bytes."""
 
 MAXIMUM_QUEUED_MESSAGES = 1_000_000
 """Deliveries that wait for one session: eleven days without the client at one a second."""
 
 MAXIMUM_QUEUED_BYTES = 256 * 1024 * 1024
-"""Bytes of what waits for one session, on disk; 900,000 messages of 200 bytes fit."""
+"""Bytes of one session's queue, on disk; 900,000 messages of 200 bytes fit."""
 
 MAXIMUM_QUEUED_BYTES_TOTAL = 1024 * 1024 * 1024
-"""Bytes of what all sessions hold on disk; a message that several wait for counts for each."""
+"""Bytes on disk of all sessions; a message in several queues counts for each."""
 
 MAXIMUM_SUBSCRIPTION_BYTES = 128 * 1024 * 1024
 """Bytes of all subscriptions: well over a million of some forty characters."""
 
 MAXIMUM_ROUTE_BYTES = 16 * 1024 * 1024
-"""Bytes of what is known of the topics that were published to lately: some 5,000 of them with a
-subscriber or two each."""
+"""Bytes of cached topics: some 5,000 of them with a subscriber or two each."""
 
 MAXIMUM_TOPIC_LEVELS = 256
 """Levels of a topic name or filter; one of 65,536 would be as many nodes of every tree."""
 
 
 class Unconfigured(StrEnum):
-    """What a shared subscription is that no channel is configured for."""
+    """What a shared subscription is without a configured channel."""
 
-    SHARED = "shared"  # as MQTT has it: each message goes to a member at once
+    SHARED = "shared"  # as in MQTT: each message goes to a member at once
     TEMPORARY = "temporary"
     DURABLE = "durable"
 
@@ -292,14 +292,14 @@ class BrokerSettings:
 
     # of other tables, and of this machine
     subscription_filters: tuple[SubscriptionFilter, ...] = ()
-    durability: tuple[DurabilityRule, ...] = ()  # the first that fits holds
-    default_durability: str = "commit"  # where none fits
+    durability: tuple[DurabilityRule, ...] = ()  # the first that matches applies
+    default_durability: str = "commit"  # if none matches
     channels: tuple[ChannelSettings, ...] = ()
     delivery: DeliverySettings = field(default_factory=DeliverySettings)
     memory_limit: int = 512 * 1024 * 1024  # bytes of all that is held for clients
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape
-        """Yield what does not go together."""
+        """Yield conflicts."""
         soft, hard = self.topic_alias_soft_bytes, self.topic_alias_hard_bytes
         if soft > hard:
             allowed = f"at most topic_alias_hard_bytes, which is {hard}"

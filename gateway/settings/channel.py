@@ -20,15 +20,15 @@ LARGEST_MESSAGE = 268_435_455
 """Bytes of the largest packet that MQTT knows."""
 
 ENDINGS = ("#tmp", "#ephemeral")
-"""What the name of a temporary channel may end with, as in NSQ and LMQ."""
+"""Suffixes of the name of a temporary channel, as in NSQ and LMQ."""
 
 
 class Choice(StrEnum):
-    """Which of the consumers that have room gets a message."""
+    """Which of the consumers with capacity gets a message."""
 
-    ROUND_ROBIN = "round_robin"  # whose turn it is
+    ROUND_ROBIN = "round_robin"  # in turn
     RANDOM = "random"
-    LEAST_INFLIGHT = "least_inflight"  # who has the fewest unacknowledged messages
+    LEAST_INFLIGHT = "least_inflight"  # the one with the fewest unacknowledged messages
     STICKY = "sticky"  # the same for all messages of a topic, while the consumers stay
 
 
@@ -108,7 +108,7 @@ class ChannelSettings:
     )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape
-        """Yield what does not go together."""
+        """Yield conflicts."""
         if self.dead_letter_topic is not None and not self.max_attempts:
             yield "dead_letter_topic", self.dead_letter_topic, "only together with max_attempts"
         if self.minimum_message_size > self.maximum_message_size:
@@ -117,7 +117,7 @@ class ChannelSettings:
 
     @property
     def share_name(self) -> str:
-        """The name without what says that the channel is temporary."""
+        """The name without the suffix of a temporary channel."""
         return self.name.partition("#")[0]
 
     @property
@@ -126,5 +126,5 @@ class ChannelSettings:
         return self.temporary or self.name.endswith(ENDINGS)
 
     def is_last(self, attempts: int) -> bool:
-        """Return whether a message that was given out so many times is given up."""
+        """Return whether a message with this many attempts has had its last one."""
         return 0 < self.max_attempts <= attempts

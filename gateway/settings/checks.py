@@ -20,7 +20,7 @@ TOPIC_PLACE = re.compile(r"\{(?:(gateway|topic)|([1-9][0-9]?)(\+?))\}")
 FROM_ENVIRONMENT = "a variable such as TIDEGATE__UPLINK__URL sets the whole key"
 
 MAXIMUM_UNIX_PATH = 107
-"""Bytes of a Unix socket's path that Linux takes (unix(7))."""
+"""Bytes of a Unix socket's path that Linux allows (unix(7))."""
 
 
 @check("a text", type="string", minLength=1)
@@ -32,18 +32,18 @@ def text(value: object) -> str:
 
 
 readable_file = Check(text.read, "a file", text.schema)
-"""The path of a file that is read; `gateway/app/checks/check.py` tries to."""
+"""The path of a file to be read; `gateway/app/checks/check.py` tries that."""
 
 topic_filter = Check(text.read, "a topic filter", text.schema)
 unshared_filter = Check(text.read, "a topic filter, not shared", text.schema)
 expression = Check(text.read, "an expression", text.schema)
 rule_expression = Check(text.read, "an expression", text.schema)
-"""Texts whose meaning `gateway/app/checks/check.py` looks at: the layers below know none of it."""
+"""Texts that `gateway/app/checks/check.py` checks: lower layers do not know their meaning."""
 
 
 @check("a list of texts", type="array", items={"type": "string", "minLength": 1})
 def texts(value: object) -> tuple[str, ...]:
-    """Accept a list of strings of which none is empty."""
+    """Accept a list of non-empty strings."""
     if not isinstance(value, list):
         raise ValueError("a list of texts")  # noqa: TRY004 - one error for every bad setting
     try:
@@ -65,7 +65,7 @@ def hosts(value: object) -> tuple[str, ...]:
 
 @check("a list of origins", type="array", items={"type": "string", "minLength": 1})
 def origins(value: object) -> tuple[str, ...]:
-    """Accept a list of what browsers send as Origin, or `*` for whatever they send."""
+    """Accept a list of Origin values of browsers, or `*` for any."""
     named = texts(value)
     for each in named:
         if each not in (ANY, OPAQUE) and origin(each) is None:
@@ -101,7 +101,7 @@ def unix_path(value: object) -> str:
     pattern=f"^{PERMISSIONS.pattern}$",
 )
 def permissions(value: object) -> int:
-    """Return the permissions that octal digits in a string say, such as "0660"."""
+    """Return the permissions of octal digits in a string, such as "0660"."""
     if not isinstance(value, str) or not PERMISSIONS.fullmatch(value):
         raise ValueError('permissions as a text of octal digits, such as "0660"')
     return int(value, 8)
@@ -233,7 +233,7 @@ def _has_path(parts: SplitResult) -> bool:
 
 @check("topic levels", type="string", pattern="^[^/$+#][^+#]*$")
 def topic_prefix(value: object) -> str:
-    """Accept the levels that stand before the gateway id in the fleet's topics."""
+    """Accept the levels that precede the gateway id in the fleet's topics."""
     if not isinstance(value, str) or not value or value[0] in "/$" or set(value) & set("+#\0"):
         raise ValueError("topic levels without wildcards that do not begin with / or $")
     return value.rstrip("/")
@@ -241,7 +241,7 @@ def topic_prefix(value: object) -> str:
 
 @check("a topic with places", type="string", pattern="^[^$+#][^+#]*$")
 def topic_template(value: object) -> str:
-    """Accept a topic name in which places such as {gateway}, {topic}, {2} and {3+} are filled."""
+    """Accept a topic name with placeholders such as {gateway}, {topic}, {2} and {3+}."""
     allowed = "a topic with the places {gateway}, {topic}, {2} (a level) or {2+} (and all behind)"
     if not isinstance(value, str) or not value or value[0] == "$":
         raise ValueError(allowed + ", not empty and not with $")
@@ -261,7 +261,7 @@ def plain_topic(value: object) -> str:
 
 @check("the beginning of a topic", type="string", pattern="^[^$+#][^+#]*$")
 def topic_beginning(value: object) -> str:
-    """Accept what topics that clients publish to may begin with."""
+    """Accept a prefix of topics that clients publish to."""
     if not isinstance(value, str) or not value or value[0] == "$" or set(value) & set("+#\0"):
         raise ValueError("the beginning of a topic, without wildcards and not with $")
     return value

@@ -1,7 +1,7 @@
 """How settings are declared: each key once, with its check, its default and its meaning.
 
-A table of the configuration file is a dataclass, and its keys are fields that `key` makes. Reading,
-defaults, the documentation's tables and the JSON Schema all come from that.
+A table of the configuration file is a dataclass, and its keys are fields made by `key`. Reading,
+defaults, the documentation's tables and the JSON Schema are all derived from that.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,10 +15,10 @@ Schema = Mapping[str, Any]
 """The keywords of JSON Schema for one value."""
 
 TABLES_MAX = 1_000
-"""Tables of one array where its declaration names no other bound."""
+"""Tables of one array, unless its declaration has another bound."""
 
 Mistake = tuple[str, object, str]
-"""A key, its value (None if it is not given), and what is allowed."""
+"""A key, its value (None if it is missing), and what is allowed."""
 
 
 def spell(value: object) -> str:
@@ -32,9 +32,9 @@ def spell(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check(Generic[T]):
-    """Called with a value of the file, returns what it means; raises ValueError with `allowed`.
+    """Called with a value of the file, returns its meaning; raises ValueError with `allowed`.
 
-    `spell` turns what it means into what the file says.
+    `spell` converts the meaning back to the file's form.
     """
 
     read: Callable[[object], T]
@@ -43,27 +43,27 @@ class Check(Generic[T]):
     spell: Callable[[Any], str] = spell
 
     def __call__(self, value: object) -> T:
-        """Return what the value means; raise ValueError."""
+        """Return the value's meaning; raise ValueError."""
         return self.read(value)
 
     @property
     def words(self) -> list[str]:
-        """The words that are allowed where nothing else is; none where anything else is."""
+        """The words that are allowed if nothing else is; none otherwise."""
         return list(self.schema.get("enum", ()))
 
 
 def check(
     allowed: str, spell: Callable[[Any], str] = spell, **schema: Any
 ) -> Callable[[Callable[[object], T]], Check[T]]:
-    """Describe a function that checks: in the words of the documentation, and as JSON Schema."""
+    """Describe a checking function: in the words of the documentation, and as JSON Schema."""
     return lambda read: Check(read, allowed, schema, spell)
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of a table, or a table in it where `table` is given, one of up to `many` if that is.
+    """A key of a table, or a nested table if `table` is given, one of up to `many` if that is.
 
-    `needed` says whether the file must give it, `alone` whether one of many may be a plain table.
+    `needed` is whether the file must have it, `alone` whether one of many may be a plain table.
     """
 
     name: str
@@ -99,10 +99,10 @@ def key(
     name: str = "",
     shown: str = "",
 ) -> Any:
-    """Declare a key; without a default it must be given.
+    """Declare a key; without a default it is required.
 
-    `check` returns what a value means, or raises ValueError with what is allowed. `meaning` is a
-    cell of the documentation, in Markdown. `name` is what the file calls it, if not the same as the
+    `check` returns a value's meaning, or raises ValueError with what is allowed. `meaning` is a
+    cell of the documentation, in Markdown. `name` is the file's name, if it differs from the
     attribute; `shown` is the default in words.
     """
     known = check if isinstance(check, Check) else Check(check, "")
@@ -111,7 +111,7 @@ def key(
 
 
 def table(settings: type[T], *, name: str = "", default: Any = MISSING) -> Any:
-    """Declare a table in this one; without a default it is as if it were empty."""
+    """Declare a nested table; without a default a missing one counts as empty."""
     if default is MISSING:
         return field(default_factory=settings, metadata={"table": settings, "name": name})
     return field(default=default, metadata={"table": settings, "name": name})
@@ -126,7 +126,7 @@ def tables(
     needed: bool = False,
     alone: bool = False,
 ) -> Any:
-    """Declare an array of at most `most` tables in this one, such as `[[listener]]`.
+    """Declare an array of at most `most` nested tables, such as `[[listener]]`.
 
     One that is `needed` has at least one table; with `alone` a single one may be written as `[it]`.
     """
@@ -135,7 +135,7 @@ def tables(
 
 
 def keys_of(settings: type) -> Iterator[Key]:
-    """Give what a class declares, in order; fields that the file does not give are left out."""
+    """Yield a class's declarations, in order; fields that are not in the file are skipped."""
     for each in fields(settings):
         if each.metadata:
             needed = each.default is MISSING and each.default_factory is MISSING

@@ -63,7 +63,7 @@ class DeliveryRule:
     )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
-        """Yield what does not go together of the keys that are `given`."""
+        """Yield conflicts between the keys that are `given`."""
         if not given & {"user", "client"}:
             yield "client", None, "client or user must be given"
         elif {"user", "client"} <= given:

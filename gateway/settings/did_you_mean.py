@@ -1,13 +1,13 @@
-"""What somebody may have meant who wrote a word that there is not."""
+"""Suggestions for misspelled words."""
 
 from collections.abc import Iterable
 
 SIMILAR = 0.6
-"""How alike two words must be, of 1."""
+"""How similar two words must be, up to 1."""
 
 
 def meant(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is most like this one, None if none is like it."""
+    """Return the most similar known word, None without one."""
     from difflib import get_close_matches  # only once something is wrong
 
     by_letters = {each.lower(): each for each in known}
@@ -17,6 +17,6 @@ def meant(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Return `; did you mean "X"?` with the known word that is most like it, "" if none is."""
+    """Return `; did you mean "X"?` with the most similar known word, "" without one."""
     like = meant(word, known) if isinstance(word, str) else None
     return f'; did you mean "{like}"?' if like else ""

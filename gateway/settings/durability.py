@@ -26,7 +26,7 @@ def durability(value: object) -> str:
 
 
 def commit_within(durability_class: str) -> float | None:
-    """Return the seconds by which a commit may be put off: 0.0 for `commit`, None for `memory`."""
+    """Return the seconds by which a commit may be delayed: 0.0 for `commit`, None for `memory`."""
     if durability_class == "commit":
         return 0.0
     if durability_class == "memory":

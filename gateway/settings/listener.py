@@ -1,4 +1,4 @@
-"""Where clients connect: `[[listener]]`."""
+"""Addresses at which clients connect: `[[listener]]`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ NEEDS = (
     ("websocket_without_subprotocol", "websocket"),
     ("connection_burst", "connection_rate"),
 )
-"""The first key means nothing without the second."""
+"""The first key has no effect without the second."""
 
 EXCLUDES = (
     ("host", "path"),
@@ -38,10 +38,10 @@ EXCLUDES = (
     ("password_file", "tls_identity"),
     ("allow_anonymous", "tls_identity"),
 )
-"""Of these two keys one can be given: a socket has one address, a client one identity."""
+"""Only one of these two keys may be given: a socket has one address, a client one identity."""
 
 PROOFS = frozenset({"password_file", "client_ca", "allow_anonymous"})
-"""Beyond loopback one of them says who may connect."""
+"""Beyond loopback one of these keys must say who may connect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +193,11 @@ class ListenerSettings:
 
     @property
     def name(self) -> str:
-        """What it is known by, also after a restart: its path, or host and port."""
+        """Its identity across restarts: its path, or host and port."""
         return self.path if self.path is not None else f"{self.host}:{self.port}"
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
-        """Yield what does not go together of the keys that are `given`."""
+        """Yield conflicts between the keys that are `given`."""
         for name, needed in NEEDS:
             if name in given and not getattr(self, needed):
                 yield name, getattr(self, name), f"only together with {needed}"

@@ -1,4 +1,4 @@
-"""What the log says: `[log]`."""
+"""The level of log lines: `[log]`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ from gateway.settings.declaration import key
 
 
 class Level(StrEnum):
-    """From which severity on lines are written."""
+    """The least severity of lines that are written."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -48,6 +48,6 @@ class LogSettings:
 
 
 ALL = "all"
-"""Stands for every part that has no level of its own: what `level` is for."""
+"""Represents every part without its own level, to which `level` applies."""
 
 PARTS = (ALL, *LogSettings.__slots__[1:])

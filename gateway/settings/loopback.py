@@ -1,10 +1,10 @@
-"""Which addresses only this machine reaches."""
+"""Addresses that only this machine can reach."""
 
 import ipaddress
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches what listens there."""
+    """Return whether a listener at this address is reachable only from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""What clients may make the gateway hold: `[memory]`."""
+"""The memory limit for clients: `[memory]`."""
 
 from dataclasses import dataclass
 

@@ -35,7 +35,7 @@ class MetricsSettings:
     )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape
-        """Yield what does not go together."""
+        """Yield conflicts."""
         if self.allow_anonymous is False:
             allowed = "there are no users here: true beyond loopback, otherwise left out"
             yield "allow_anonymous", False, allowed

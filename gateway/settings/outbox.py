@@ -1,4 +1,4 @@
-"""What of all streams may wait for the fleet: `[outbox]`."""
+"""The bounds of all streams that wait for the fleet: `[outbox]`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class OutboxSettings:
     )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
-        """Yield what a promise lacks."""
+        """Yield what is missing for a promise."""
         for name in ("expected_rate", "expected_bytes"):
             if self.survive and name not in given:
                 yield name, None, "must be given with survive"
@@ -118,7 +118,7 @@ class StreamSettings:
     )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape
-        """Yield what does not go together."""
+        """Yield conflicts."""
         if (self.mode is Mode.EXPIRE) != (self.expire_after > 0):
             allowed = 'a time such as "1h" with mode = "expire", and only with it'
             yield "expire_after", self.expire_after, allowed

@@ -26,7 +26,7 @@ A_RATE = {"type": "string", "pattern": f"^{SIZE.pattern}/day$"}
 
 
 def spell_duration(seconds: float) -> str:
-    """Return the shortest text that says so many seconds."""
+    """Return the shortest text for so many seconds."""
     milliseconds = round(seconds * 1000)
     for unit in ("d", "h", "m", "s"):
         if milliseconds and milliseconds % MILLISECONDS[unit] == 0:
@@ -35,7 +35,7 @@ def spell_duration(seconds: float) -> str:
 
 
 def spell_size(count: int) -> str:
-    """Return the shortest text that says so many bytes."""
+    """Return the shortest text for so many bytes."""
     for unit in sorted(UNITS, key=UNITS.__getitem__, reverse=True):
         if count and count % UNITS[unit] == 0:
             return f'"{count // UNITS[unit]}{unit}"'
@@ -67,7 +67,7 @@ def seconds(lowest: int = 0, highest: int = LONGEST) -> Check[int]:
 
 
 def milliseconds(lowest: int, highest: int) -> Check[int]:
-    """Return a check for durations between so many milliseconds, which a number alone is in."""
+    """Return a check for durations between so many milliseconds, the unit of a plain number."""
     return _whole(lowest, highest, "milliseconds", '"200ms" or "1s"', 1)
 
 
@@ -101,7 +101,7 @@ def _whole(lowest: int, highest: int, unit: str, examples: str, factor: int) -> 
 
 
 def _milliseconds(value: object) -> float:
-    """Return what a text such as "90s" or "500ms" says; less than nothing if it says no time."""
+    """Return the value of a text such as "90s" or "500ms"; negative if it is invalid."""
     match = DURATION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return -1.0
@@ -148,7 +148,7 @@ def size_from(lowest: int) -> Check[int]:
 
 
 def _bytes(value: object) -> int | None:
-    """Return the bytes that a number or a text such as "1.5GB" says, None for anything else."""
+    """Return the bytes of a number or a text such as "1.5GB", None for anything else."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     match = SIZE.fullmatch(value) if isinstance(value, str) else None
@@ -164,7 +164,7 @@ def _bytes(value: object) -> int | None:
     anyOf=[{"type": "integer", "minimum": 1}, A_RATE],
 )
 def bytes_a_day(value: object) -> int:
-    """Return the bytes that a number or a text such as "200MB/day" says."""
+    """Return the bytes of a number or a text such as "200MB/day"."""
     text = value.removesuffix("/day") if isinstance(value, str) else value
     count = None if isinstance(value, str) and text == value else _bytes(text)
     if not count or count < 1:

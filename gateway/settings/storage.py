@@ -65,7 +65,7 @@ class DurabilityRule:
     )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
-        """Yield what does not go together of the keys that are `given`."""
+        """Yield conflicts between the keys that are `given`."""
         if not given & {"topic", "client"}:
             yield "topic", None, "topic or client must be given"
         elif {"topic", "client"} <= given:

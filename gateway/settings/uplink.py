@@ -24,7 +24,7 @@ from gateway.settings.outbox import StreamSettings
 from gateway.settings.quantities import bytes_a_day, duration, seconds, size, size_from
 
 PACKET_BYTES = 4 * 1024 * 1024
-"""Bytes of the largest packet that comes down, where nothing else bounds it."""
+"""Bytes of the largest packet that comes down, without another bound."""
 
 DELETE, WAIT = "delete-oldest", "wait"
 
@@ -35,7 +35,7 @@ ONLY_WITH_URL = (
     *("maximum_packet_size", "maximum_topic_bytes", "maximum_topic_levels"),
     *("reject_after_ends", "retry_refused_for", "mqtt"),
 )
-"""Keys that mean nothing for a directory."""
+"""Keys without a meaning for a directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,7 +386,7 @@ class UplinkSettings:
         return f"{self.prefix}/{self.gateway_id}/{suffix}"
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
-        """Yield what does not go together of the keys that are `given`, and of their tables."""
+        """Yield conflicts between the keys that are `given`, and of their tables."""
         if {"url", "directory"} <= given:
             yield "directory", self.directory, "either url or directory, not both"
         for name in ONLY_WITH_URL:
@@ -409,7 +409,7 @@ class UplinkSettings:
             yield "session_expiry", self.session_expiry, allowed
 
     def _mistakes_of_version(self) -> Iterator[Mistake]:
-        """Yield what does not go together of the keys for brokers without user properties."""
+        """Yield conflicts of the keys for brokers without user properties."""
         if self.plain and self.batch:
             yield "plain", self.plain, "either batch or plain"
         if self.mqtt == MQTT_3_1_1 and not self.plain and self.batch is None:

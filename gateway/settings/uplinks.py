@@ -1,4 +1,4 @@
-"""What several uplinks say together: which rules are for which, and what does not go together."""
+"""Common checks of several uplinks: which rules are for which, and their conflicts."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -8,14 +8,14 @@ from gateway.settings.did_you_mean import did_you_mean
 from gateway.settings.uplink import RuleSettings, UplinkSettings
 
 MAX_UPLINKS = 8
-"""Uplinks of one gateway; of each message it is known for which of them it still waits."""
+"""Uplinks of one gateway; a bit of each message says that it waits for one."""
 
 DEFAULT_RULE = RuleSettings("sensors/#")
-"""What goes up by an uplink that no rule is for."""
+"""The default rule of an uplink."""
 
 
 class PlacedRule(NamedTuple):
-    """A rule with its key in messages, and the places of its uplinks in the configuration."""
+    """A rule with its key in messages, and the indexes of its uplinks in the configuration."""
 
     key: str
     rule: RuleSettings
@@ -33,7 +33,7 @@ def place_of(uplinks: Sequence[UplinkSettings], index: int) -> str:
 
 
 def rules_of(uplinks: Sequence[UplinkSettings]) -> list[PlacedRule]:
-    """Return all rules in their order, and the default one for uplinks that none is for."""
+    """Return all rules in order, and the default one for uplinks without any."""
     names = {uplink.name: place for place, uplink in enumerate(uplinks) if uplink.name}
     rules = []
     for place, uplink in enumerate(uplinks):
@@ -50,7 +50,7 @@ def rules_of(uplinks: Sequence[UplinkSettings]) -> list[PlacedRule]:
 
 
 def mistakes_of_uplinks(uplinks: Sequence[UplinkSettings]) -> Iterator[Mistake]:
-    """Yield what does not go together of uplinks that are each in order."""
+    """Yield conflicts between uplinks that are each valid."""
     names = [uplink.name for uplink in uplinks if uplink.name]
     for index, uplink in enumerate(uplinks):
         where = place_of(uplinks, index)
@@ -70,7 +70,7 @@ def mistakes_of_uplinks(uplinks: Sequence[UplinkSettings]) -> Iterator[Mistake]:
 
 
 def _shared(uplinks: Sequence[UplinkSettings], index: int, where: str) -> Iterator[Mistake]:
-    """Yield what an uplink cannot have in common with one before it."""
+    """Yield values that an uplink must not share with an earlier one."""
     uplink = uplinks[index]
     for other in uplinks[:index]:
         if uplink.url is None and other.url is None and uplink.directory == other.directory:

@@ -9,21 +9,21 @@ SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,30})://(.+)", re.DOTALL)
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 OPAQUE = "null"
-"""The origin of a page that has none to show: a file, a sandboxed frame, a redirected request."""
+"""The origin of a page without one: a file, a sandboxed frame, a redirected request."""
 
 ANY = "*"
-"""What a configuration writes for every origin."""
+"""A configuration's word for every origin."""
 
 
 class Authority(NamedTuple):
-    """A host and the port behind it, 0 where there is none; addresses of IPv6 without brackets."""
+    """A host and its port, 0 without one; IPv6 addresses without brackets."""
 
     host: str
     port: int
 
 
 def authority(text: str) -> Authority | None:
-    """Return what the value of a Host field says, in lower case; None if it is none."""
+    """Return the host and port of a Host field, in lower case; None if it is invalid."""
     match = AUTHORITY.fullmatch(text.strip(" \t"))
     if match is None or int(match[2] or 0) > 65_535:
         return None
@@ -33,7 +33,7 @@ def authority(text: str) -> Authority | None:
 
 
 def origin(text: str) -> tuple[str, Authority] | None:
-    """Return the scheme and the authority of an origin, with its port; None if it is none."""
+    """Return the scheme and the authority of an origin, with its port; None if it is invalid."""
     match = SCHEME.fullmatch(text)
     found = None if match is None else authority(match[2])
     if match is None or found is None:

@@ -18,10 +18,10 @@ class WhenFull(StrEnum):
 
 
 OF_ONE_QUEUE = tuple(each for each in WhenFull if each is not WhenFull.DROP_LOWEST_PRIORITY)
-"""Those that make sense within one queue, channel or stream, which has one priority."""
+"""Policies that make sense within one queue, channel or stream, which has one priority."""
 
 GIVING_UP = tuple(each for each in WhenFull if each is not WhenFull.REJECT)
-"""Those by which a message that was acknowledged may be lost."""
+"""Policies that may lose an acknowledged message."""
 
 CONSEQUENCES = {
     WhenFull.REJECT: "publishers are refused",
@@ -29,4 +29,4 @@ CONSEQUENCES = {
     WhenFull.DROP_OLDEST: "the oldest messages are given up for new ones",
     WhenFull.DROP_LOWEST_PRIORITY: "the least important messages are given up",
 }
-"""What the alarm of a full outbox says becomes of messages."""
+"""The consequence for messages, in the alarm of a full outbox."""

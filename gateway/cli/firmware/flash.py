@@ -1,4 +1,4 @@
-"""`tidegate firmware flash`, `update` and `monitor`: a node onto boards, and what it sends."""
+"""`tidegate firmware flash`, `update` and `monitor`: installs nodes on boards, and shows output."""
 
 import argparse
 import contextlib
@@ -28,12 +28,12 @@ from gateway.flashing.settings import board_settings, read_settings
 from gateway.flashing.uf2 import copy_uf2, find_drive
 
 SECONDS = 15
-"""In which the gateway stays away from its port; while we have it open it is locked."""
+"""Seconds for which the gateway releases its port; while we have it open it is locked."""
 
 
 @contextlib.contextmanager
 def borrowed(options: argparse.Namespace, path: str) -> Iterator[Port]:
-    """Give a port for which the gateway is asked where it has it open."""
+    """Yield a port; if the gateway has it open, it is asked to release it."""
     asked = False
 
     def borrow() -> None:
@@ -45,7 +45,7 @@ def borrowed(options: argparse.Namespace, path: str) -> Iterator[Port]:
         yield Port(path, borrow)
     finally:
         if asked:
-            with contextlib.suppress(FlashingError):  # the gateway comes back by itself, too
+            with contextlib.suppress(FlashingError):  # the gateway opens it again in any case
                 _ask(options, path, 0)
 
 
@@ -61,7 +61,7 @@ def _ask(options: argparse.Namespace, path: str, seconds: int) -> None:
 
 
 class Reporter:
-    """Prints lines; shows a bar where standard output is a terminal."""
+    """Prints lines; shows a bar if standard output is a terminal."""
 
     def show(self, line: str) -> None:
         """Show a line."""
@@ -69,7 +69,10 @@ class Reporter:
 
     @contextlib.contextmanager
     def progress(self, what: str, total: int) -> Iterator[Progress]:
-        """Show how many of `total` bytes are done; the function takes how many more."""
+        """Show how many of `total` bytes are done.
+
+        The function gets the number of further bytes.
+        """
         if not total or not sys.stdout.isatty():
             yield lambda _count: None
             return
@@ -82,7 +85,7 @@ class Reporter:
 
 
 PLUG_SECONDS = 30.0
-"""Seconds in which a board with a new MicroPython answers."""
+"""Seconds in which a board with a new MicroPython must answer."""
 
 
 def command_flash(options: argparse.Namespace) -> int:
@@ -116,7 +119,7 @@ def _with_micropython(options: argparse.Namespace, reporter: Reporter) -> str:
 
 
 def command_update(options: argparse.Namespace) -> int:
-    """Update each board that runs a node; return 1 if one of them could not be."""
+    """Update each board that runs a node; return 1 if one of them failed."""
     paths = _all_ports(options) if options.all else options.ports
     failed = 0
     for path in paths:
@@ -132,9 +135,9 @@ def command_update(options: argparse.Namespace) -> int:
 
 
 def _all_ports(options: argparse.Namespace) -> list[str]:
-    """Return what is plugged in, and the ports of frames that the configuration names.
+    """Return the connected ports, and the ports of nodes in the configuration.
 
-    Unless another gateway is named, the one of the configuration is asked for them.
+    The gateway of the configuration is asked to release them, unless another one is named.
     """
     ports = [each.port for each in plugged_in()]
     if options.config.exists():
@@ -160,7 +163,7 @@ def _named(bridges: Iterable[BridgeConfig], found: list[str]) -> list[str]:
 
 
 def _real_path(port: str) -> str:
-    """Return where a port is; its own name if it is an adapter that is not plugged in."""
+    """Return the real path of a port; its own name if the adapter is not connected."""
     try:
         return os.path.realpath(find_device(port))
     except PortError:

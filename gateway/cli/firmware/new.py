@@ -1,4 +1,4 @@
-"""`tidegate firmware new`: a settings file to begin with."""
+"""`tidegate firmware new`: writes an initial settings file."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`tidegate firmware ports`: what is plugged in, and which port a command means."""
+"""`tidegate firmware ports`: lists connected boards, and finds the port of a command."""
 
 from gateway.bridges.serial.port import plugged_in
 from gateway.flashing.errors import FlashingError
@@ -16,13 +16,13 @@ def show_ports(ports: list[str]) -> int:
         return 1
     for name in names:
         title = f"{titles[name]}: " if name in titles else ""
-        print(f"{name}  {title}", end="", flush=True)  # what follows may take a while
+        print(f"{name}  {title}", end="", flush=True)  # the rest may take a while
         print(runs_on(Port(name)))
     return 0
 
 
 def only_port(named: str | None) -> str:
-    """Return the port that was named, or the only one there is; raise FlashingError."""
+    """Return the named port, or the only one; raise FlashingError."""
     if named is not None:
         return named
     found = [each.port for each in plugged_in()]

@@ -1,4 +1,4 @@
-"""Makes an `[[uplink]]` of a bridge of Mosquitto."""
+"""Converts a bridge of Mosquitto to an `[[uplink]]`."""
 
 import re
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ NAME = re.compile(r"[^A-Za-z0-9_-]")
 LONGEST_NAME = 16
 
 PLACES = set("{}")
-"""Characters that a template takes for its places."""
+"""Characters with a meaning in templates."""
 
 VERSIONS = {"mqttv31": "3.1.1", "mqttv311": "3.1.1", "mqttv50": "5"}
 
@@ -37,12 +37,12 @@ NUMBERS = {
 
 
 class NoPlaceError(Exception):
-    """A line that cannot be said in the gateway's words; the text says why."""
+    """A line without an equivalent; the text says why."""
 
 
 @dataclass(slots=True)
 class Bridge:
-    """What the lines behind `connection` have said so far."""
+    """The lines after `connection` so far."""
 
     name: str
     line: Line
@@ -55,7 +55,7 @@ class Bridge:
     tls: bool = False
 
     def take(self, line: Line) -> bool:
-        """Take a line; return whether it is one of a bridge. Raises NoPlaceError."""
+        """Read a line; return whether it is one of a bridge. Raises NoPlaceError."""
         option, value = line.option, line.value
         if option in ("address", "addresses"):
             self.addresses += value.split()
@@ -91,7 +91,7 @@ class Bridge:
         self.keys[name] = f"{number}s" if name == "session_expiry" else number
 
     def _other(self, line: Line) -> bool:
-        """Take what is as the gateway has it anyway, or is not."""
+        """Accept a line that only confirms the gateway's behaviour."""
         option, value = line.option, line.value
         if option == "start_type":
             if value != "automatic":
@@ -100,7 +100,7 @@ class Bridge:
         return False
 
     def tables(self, place: int, *, alone: bool) -> tuple[Table, list[tuple[Line, str]]]:
-        """Return the `[[uplink]]`, with its tables, and what of it has no place."""
+        """Return the `[[uplink]]`, with its tables, and lines without an equivalent."""
         left: list[tuple[Line, str]] = []
         if not self.addresses:
             left.append((self.line, "a bridge without an address"))
@@ -125,7 +125,7 @@ class Bridge:
 
     @property
     def uplink_name(self) -> str:
-        """Return the bridge's name as an uplink can have it."""
+        """Return the bridge's name in a form that is valid for an uplink."""
         return NAME.sub("-", self.name)[:LONGEST_NAME] or "bridge"
 
     def _ways(self, left: list[tuple[Line, str]], place: str) -> tuple[list[Table], list[Table]]:
@@ -220,7 +220,7 @@ def moved(before: str, after: str, pattern: str, which: str) -> str:
 
 
 def _give_streams(rules: list[Table], place: str) -> None:
-    """Give rules streams of their own where they send the same topics on different ways."""
+    """Give rules different streams if they send the same topics in different ways."""
     base = f"bridge{place}" if place else ""
     streams: list[tuple[str, Table]] = []
     for rule in rules:
@@ -253,7 +253,7 @@ def words_of(value: str) -> list[str]:
 
 
 def is_true(line: Line) -> bool:
-    """Return what a line says of yes and no; raise NoPlaceError."""
+    """Return a line's boolean value; raise NoPlaceError."""
     if line.value.lower() not in ("true", "false", "1", "0"):
         raise NoPlaceError("true or false")
     return line.value.lower() in ("true", "1")

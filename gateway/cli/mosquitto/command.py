@@ -1,4 +1,4 @@
-"""`tidegate import mosquitto.conf`: the change-over from Mosquitto."""
+"""`tidegate import mosquitto.conf`: migrates from Mosquitto."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from gateway.errors import TidegateError
 
 
 def convert(file: Path, output: Path | None) -> int:
-    """Write the configuration to `output`, or print it, and say what has no place in it."""
+    """Write the configuration to `output`, or print it, and report lines without an equivalent."""
     conversion = Conversion(file)
     folder = None if output is None else output.parent.absolute()
     for _, table in conversion.uplinks:

@@ -1,4 +1,4 @@
-"""Makes a configuration of the gateway of a mosquitto.conf."""
+"""Converts a mosquitto.conf to a configuration of the gateway."""
 
 import re
 from collections.abc import Callable
@@ -20,16 +20,16 @@ SMALLEST_PACKET = 1024
 LARGEST_INFLIGHT = 65_535
 
 TIMES = {"h": 3_600, "d": 86_400, "w": 604_800, "m": 2_592_000, "y": 31_536_000}
-"""Seconds of the letters that Mosquitto takes behind a number: a month has 30 days."""
+"""Seconds of the letters that may follow a number in Mosquitto: a month has 30 days."""
 
 TIME = re.compile(r"([0-9]+)([hdwmy])")
 
 VERBOSE = ("debug", "all")
-"""Log types with which everything is said."""
+"""Log types that enable everything."""
 
 
 def _bound(least: int, none: int | None) -> Callable[[Line], object]:
-    """Return what reads a bound, where 0 is none."""
+    """Return a reader of a bound, of which 0 means none."""
     return lambda line: none if whole(line) <= 0 else max(least, whole(line))
 
 
@@ -59,14 +59,14 @@ KEYS: dict[str, tuple[str, str, Callable[[Line], object]]] = {
     "connection_messages": ("log", "broker", lambda line: None if is_true(line) else "warning"),
     "log_type": ("log", "level", lambda line: "debug" if line.value in VERBOSE else None),
 }
-"""Options that become one key: its table, its name, and what it says."""
+"""Options that become one key: its table, its name, and its reader."""
 
 
 class Conversion:
-    """The tables of a configuration, and the lines that have no place in it.
+    """The tables of a configuration, and the lines without an equivalent.
 
-    `left` has each such line with why, and whether something is different without it; `secrets`
-    are passwords by the name of the file that has to hold them.
+    `left` has each such line with the reason, and whether something differs without it; `secrets`
+    are passwords by the name of the file that must contain them.
     """
 
     def __init__(self, file: Path) -> None:
@@ -97,7 +97,7 @@ class Conversion:
         self.uplinks = self._made_uplinks()
 
     def _take(self, line: Line) -> bool:
-        """Take a line where it belongs; return False if it has no place."""
+        """Read a line into its part; return False if it has no equivalent."""
         if line.option == "listener":
             self._listeners.append(Listener.of(line))
             return True
@@ -107,7 +107,7 @@ class Conversion:
         return self._take_security(line) or self._take_default(line) or self._take_part(line)
 
     def _take_part(self, line: Line) -> bool:
-        """Take a line of the broker, of the last bridge or of the last listener."""
+        """Read a line of the broker, of the last bridge or of the last listener."""
         if self._take_broker(line):
             return True
         if self._bridges and self._bridges[-1].take(line):
@@ -115,7 +115,7 @@ class Conversion:
         return (self._listeners or [self._default])[-1].take(line)
 
     def _take_security(self, line: Line) -> bool:
-        """Take who may connect: for all listeners, or for the last one."""
+        """Read who may connect: for all listeners, or for the last one."""
         option = line.option
         if option != "allow_anonymous" and option not in SECURITY:
             return False
@@ -125,7 +125,7 @@ class Conversion:
         return True
 
     def _take_default(self, line: Line) -> bool:
-        """Take the address of the listener that has no `listener` line."""
+        """Read the address of the listener without a `listener` line."""
         if line.option == "port":
             self._default.port = whole(line)
         elif line.option == "bind_address":

@@ -11,7 +11,7 @@ MAXIMUM_BYTES = 4 * 1024 * 1024
 
 
 class Line(NamedTuple):
-    """An option with its value, and where it stands."""
+    """An option with its value and position."""
 
     file: Path
     number: int
@@ -25,10 +25,10 @@ class Line(NamedTuple):
 
 
 def lines_of(file: Path, *, included: bool = False) -> Iterator[Line]:
-    """Give the lines that say something, those of an include_dir where it stands.
+    """Yield the non-empty lines, those of an include_dir in its place.
 
-    Mosquitto reads the names in an include_dir that end with `.conf`, in the order of their bytes.
-    Raises TidegateError if a file or a folder cannot be read.
+    Mosquitto reads the names in an include_dir that end with `.conf`, in byte order. Raises
+    TidegateError if a file or a folder cannot be read.
     """
     for number, text in enumerate(_text(file).split("\n"), start=1):
         said = text.strip()

@@ -1,4 +1,4 @@
-"""Makes a `[[listener]]` of a listener of Mosquitto."""
+"""Converts a listener of Mosquitto to a `[[listener]]`."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,19 +12,19 @@ LOOPBACK = "127.0.0.1"
 EVERYWHERE = {"": "0.0.0.0", "ipv4": "0.0.0.0", "ipv6": "::"}  # noqa: S104 - as Mosquitto does
 
 SECURITY = {"acl_file": "acl_file", "password_file": "password_file"}
-"""Of each listener with per_listener_settings, and else of all, as `allow_anonymous` is."""
+"""For each listener with per_listener_settings, otherwise for all, like `allow_anonymous`."""
 
 FILES = {"certfile": "tls_certificate", "keyfile": "tls_key"}
 
 BOUNDS = {"max_connections": "maximum_connections", "max_keepalive": "maximum_keep_alive"}
-"""Where -1 or 0 is none."""
+"""Options for which -1 or 0 means none."""
 
 PORT = 1883
 
 
 @dataclass(slots=True)
 class Listener:
-    """What the lines of a listener have said so far; `line` is None where none has begun it."""
+    """The lines of a listener so far; `line` is None for the implicit one."""
 
     line: Line | None = None
     host: str = ""
@@ -50,7 +50,7 @@ class Listener:
         return cls(line, address, int(port))
 
     def take(self, line: Line) -> bool:
-        """Take a line; return whether it is one of a listener. Raises NoPlaceError."""
+        """Read a line; return whether it is one of a listener. Raises NoPlaceError."""
         option, value = line.option, line.value
         if option in FILES:
             self.keys[FILES[option]] = value
@@ -82,9 +82,9 @@ class Listener:
             raise NoPlaceError("mqtt or websockets")
 
     def table(self, shared: Table, *, local_only: bool) -> tuple[Table, list[tuple[Line, str]]]:
-        """Return the `[[listener]]`, where `shared` is what holds for all, and what has no place.
+        """Return the `[[listener]]`, with the `shared` keys, and lines without an equivalent.
 
-        With `local_only` it is the one of a file without any, which lets everybody in.
+        With `local_only` it is the one of a file without any, which accepts everybody.
         """
         left: list[tuple[Line, str]] = []
         table: Table = self._address()

@@ -1,4 +1,4 @@
-"""What becomes of each option of Mosquitto that no listener, bridge or key is made of."""
+"""The result for each option of Mosquitto that is not part of a listener, bridge or key."""
 
 NEEDLESS = {
     "allow_duplicate_messages": "a message comes once by overlapping subscriptions",
@@ -29,7 +29,7 @@ NEEDLESS = {
     "websockets_headers_size": "heads of requests have a bound of their own",
     "websockets_log_level": "[log] server has the lines of WebSocket",
 }
-"""Without a place because nothing is lost with them."""
+"""Omitted without a loss."""
 
 WITHOUT = {
     "accept_protocol_versions": "all of MQTT 3.1, 3.1.1 and 5 are accepted",
@@ -93,7 +93,7 @@ WITHOUT = {
     "use_username_as_clientid": "client identifiers are what clients say; a session is its user's",
     "user": "systemd's User= says as whom it runs",
 }
-"""Without a place, and something is different without them."""
+"""Omitted, and something differs without them."""
 
 PLUGIN_OPTIONS = ("auth_opt_", "plugin_opt_")
 
@@ -101,7 +101,7 @@ UNKNOWN = "an option that is not known here"
 
 
 def why_not(option: str) -> tuple[str, bool]:
-    """Return why an option has no place, and whether nothing is lost with it."""
+    """Return why an option has no equivalent, and whether nothing is lost."""
     if option in NEEDLESS:
         return NEEDLESS[option], True
     if option.startswith(PLUGIN_OPTIONS):

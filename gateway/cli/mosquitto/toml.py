@@ -1,4 +1,4 @@
-"""Writes the configuration that was made of a mosquitto.conf."""
+"""Writes the configuration converted from a mosquitto.conf."""
 
 import json
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ from gateway.cli.mosquitto.conversion import Conversion
 Table = dict[str, Any]
 
 FIRST = ("url", "name")
-"""Keys that stand before the others."""
+"""Keys that precede the others."""
 
 
 def text_of(conversion: Conversion, source: str) -> str:
-    """Return the whole file: what has no place in it stands at its end."""
+    """Return the whole file, with lines without an equivalent at its end."""
     return "\n".join(_lines(conversion, source)) + "\n"
 
 
@@ -38,7 +38,7 @@ def _lines(conversion: Conversion, source: str) -> Iterator[str]:
 
 
 def told(conversion: Conversion) -> Iterator[str]:
-    """Give a line for each that has no place, and for what is otherwise."""
+    """Yield a line for each that has no equivalent, and for differences."""
     for line, why, differs in sorted(conversion.left, key=lambda each: not each[2]):
         what = f"{line.option} {_shown(line.option, line.value)}".rstrip()
         prefix = "" if differs else "needless: "
@@ -47,7 +47,7 @@ def told(conversion: Conversion) -> Iterator[str]:
 
 
 def _shown(option: str, value: str) -> str:
-    """Return a value as it may be shown."""
+    """Return a value without secrets."""
     return "(not shown)" if "password" in option or "psk" in option else value
 
 
